@@ -1,0 +1,34 @@
+# Two commands for a newcomer: `make demo` and `make test`. Everything lives in .venv; nothing but packages is downloaded.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint install clean
+
+demo: .venv/installed
+	$(BIN)/steadygaze demo --out demo --force
+
+test: .venv/installed-for-tests lint
+	$(BIN)/python -m pytest
+
+lint: .venv/installed-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+install: .venv/installed
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+# torch is pinned to the version that the tests were run with (tests compare gradients with its autograd).
+.venv/installed-for-tests: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,torch]"
+	touch $@
+
+clean:
+	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache

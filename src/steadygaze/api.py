@@ -1,0 +1,166 @@
+"""verify(model, image, perturbations, …) -> Result: reads, checks, maps, labels. Prints nothing."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import zoo
+from .attention.distances import Distance
+from .attention.error import MapErrors
+from .attention.filters import Filter
+from .attention.inconsistency import AttentionOptions, measure, original_maps
+from .budget import Budget
+from .errors import OptionError
+from .images import fit_image, image_from_array, read_image
+from .network.agree import check_agreement
+from .network.model import Model, read_model
+from .perturbation import Perturbation, compose, parse_spec
+from .problem import Delta, Problem
+from .properties.classification import classify
+from .regions.check import CheckedMap, check_map
+from .regions.subdivide import Progress, subdivide
+from .results.answer import Answers
+from .results.result import Result
+from .verdict import Property
+
+
+def make_problem(
+    model: str | Path | Model,
+    image: str | Path | np.ndarray,
+    perturbations: Sequence[Perturbation | str] | Perturbation | str,
+    *,
+    property: str = "both",
+    delta: str | float = "25%",
+    filter: str = "identity",
+    dist: str = "l2",
+    classes: str | Sequence[int] = "all",
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
+    scale: float = 1.0,
+    names: Sequence[str] | None = None,
+) -> Problem:
+    """Read and check everything that a question consists of; see `verify` for the arguments."""
+    pixels, image_name, notes = _image(image)
+    if not isinstance(model, Model):
+        path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
+        model = read_model(path, image_shape=pixels.shape, mean=mean, std=std, scale=scale)
+    pixels = fit_image(pixels, model.input_shape, image_name)
+    chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
+    perturbed = compose([parse_spec(item) if isinstance(item, str) else item for item in chosen], pixels)
+    try:
+        wanted = Property(property)
+    except ValueError:
+        raise OptionError(f"property {property!r} is not known; expected cr, ar or both") from None
+    return Problem(
+        model=model,
+        perturbed=perturbed,
+        attention=AttentionOptions(Filter.parse(filter), Distance.parse(dist), _classes(classes, model, perturbed.x0)),
+        property=wanted,
+        delta=Delta.parse(delta),
+        names=_class_names(names, model.classes),
+        image_name=image_name,
+        model_name=model.name,
+        image_notes=notes,
+    )
+
+
+def verify(
+    model: str | Path | Model,
+    image: str | Path | np.ndarray,
+    perturbations: Sequence[Perturbation | str] | Perturbation | str,
+    *,
+    budget: Budget | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Result:
+    """Map where the label and the attention of an image are kept under one or two perturbations.
+
+    model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`. image: a PNG, JPEG or NPY file,
+    "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1]. perturbations: objects or specs.
+    Options: property ("cr", "ar", "both"), delta (3.0 or "25%"), filter, dist, classes ("all", "predicted" or a
+    list), mean, std, scale (preprocessing), names (of the classes). The result is exact up to the tolerances that it
+    reports; a budget that ends first makes it partial, and interrupting (Ctrl-C) does the same.
+
+    >>> result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.02"], delta=3.0)
+    >>> result.verdict.value, result.label, result.areas["CR"]
+    ('not robust', 7, (1.0, 1.0))
+    >>> low, high = result.areas["AR"]
+    >>> 0.0 < low <= high < 1.0
+    True
+    """
+    return solve(
+        make_problem(model, image, perturbations, **options), budget=budget, threads=threads, progress=progress
+    )
+
+
+def solve(
+    problem: Problem, *, budget: Budget | None = None, threads: int | None = None, progress: Progress | None = None
+) -> Result:
+    """Answer a question that was made by `make_problem`."""
+    started = time.perf_counter()
+    budget = budget or Budget()
+    workers = threads if threads is not None else os.cpu_count() or 1
+    if workers < 1:
+        raise OptionError(f"--threads is {workers}; expected a whole number above 0")
+    agreement = check_agreement(problem.model, problem.perturbed.x0)
+    compound, label = problem.compound, problem.label
+    original = original_maps(compound, problem.attention)
+    engine = time.perf_counter()
+    regions = subdivide(compound, budget=budget, threads=workers, progress=progress)
+    curves = measure(compound, regions, problem.attention, original, threads=workers)
+    pieces = classify(compound, regions, label)
+    errors = MapErrors(compound, regions.patterns, curves, problem.attention)
+    size = sum(problem.attention.distance.size(part) for part in original)
+    answers = Answers(compound, regions, pieces, curves, errors, float(size))
+    result = Result(problem, answers, problem.delta, original, agreement, CheckedMap(0.0, 0, 0), {})
+    _ = result.areas
+    checking = time.perf_counter()
+    checked = check_map(compound, regions)
+    done = time.perf_counter()
+    seconds = {"total": done - started, "engine": checking - engine, "check": done - checking}
+    return replace(result, checked=checked, seconds=seconds)
+
+
+def _is_file_name(text: str) -> bool:
+    return text.endswith(".onnx") or "/" in text or Path(text).exists()
+
+
+def _image(image: str | Path | np.ndarray) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    if isinstance(image, str | Path):
+        name = str(image)
+        file = read_image(zoo.image_path(name) if zoo.is_reference(name) else name)
+        return file.pixels, name if zoo.is_reference(name) else Path(name).name, file.notes
+    file = image_from_array(np.asarray(image), "image")
+    return file.pixels, "image", file.notes
+
+
+def _class_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(str(number) for number in range(count))
+    if len(names) != count:
+        raise OptionError(f"{len(names)} class names for {count} classes; give one name for each class")
+    return tuple(names)
+
+
+def _classes(classes: str | Sequence[int], model: Model, image: np.ndarray) -> tuple[int, ...] | None:
+    """The classes that inconsistency sums over; None for all."""
+    if classes == "all":
+        return None
+    if classes == "predicted":
+        return (int(np.argmax(model.graph.logits(image[None])[0])),)
+    try:
+        numbers = [int(word) for word in (classes.split(",") if isinstance(classes, str) else classes)]
+    except ValueError:
+        numbers = []
+    if not numbers or len(set(numbers)) < len(numbers) or not all(0 <= n < model.classes for n in numbers):
+        raise OptionError(
+            f"classes {classes!r} do not fit; expected all, predicted, or different numbers from 0 to "
+            f"{model.classes - 1} such as 3,8"
+        )
+    return tuple(sorted(numbers))

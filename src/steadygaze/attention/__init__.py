@@ -1,0 +1,1 @@
+"""Attention maps: gradients of the logits with respect to the image, and how far they are from the expected ones."""

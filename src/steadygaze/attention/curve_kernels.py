@@ -1,0 +1,129 @@
+"""Compiled loops over the curves ai(τ): values, lowest points, and where they cross a level, with error bounds."""
+
+import numpy as np
+
+from ..compiling import compiled
+
+
+@compiled
+def _quadratic_value(form, tau):
+    """Σ_j √(α − 2 β τ + γ τ²), its derivative, and a bound of the rounding error of the first."""
+    value, rise, error = 0.0, 0.0, 0.0
+    for j in range(form.shape[0]):
+        square = form[j, 0] - 2.0 * form[j, 1] * tau + form[j, 2] * tau * tau
+        doubt = 1e-15 * (form[j, 0] + 2.0 * abs(form[j, 1] * tau) + form[j, 2] * tau * tau)
+        size = np.sqrt(max(square, 0.0))
+        value += size
+        if size > 0.0:
+            rise += (form[j, 2] * tau - form[j, 1]) / size
+        error += 1.5 * doubt / np.sqrt(max(square, doubt)) if doubt > 0.0 else 0.0
+    return value, rise, error
+
+
+@compiled
+def _broken_value(start, places, jumps, tau):
+    """Value and right derivative of a convex broken line at τ, and a bound of the rounding error of the first."""
+    value, slope, at = start[0], start[1], start[2]
+    size = abs(value)
+    for k in range(places.shape[0]):
+        if places[k] >= tau:
+            break
+        value += slope * (places[k] - at)
+        size += abs(slope * (places[k] - at))
+        at, slope = places[k], slope + jumps[k]
+    value += slope * (tau - at)
+    return value, slope, 1e-15 * (places.shape[0] + 4) * (size + abs(slope * (tau - at)))
+
+
+@compiled
+def curve_value(quadratic, start, places, jumps, tau):
+    """Value, right derivative and rounding error of a curve at τ; the kind of curve is the one that is not empty."""
+    if quadratic.shape[0] > 0:
+        return _quadratic_value(quadratic, tau)
+    return _broken_value(start, places, jumps, tau)
+
+
+@compiled
+def _lowest(quadratic, start, places, jumps, low, high):
+    """Where a curve is lowest on [low, high]: a bracket of it, halved until it has the width of rounding."""
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if middle <= low or middle >= high:
+            break
+        _, rise, _ = curve_value(quadratic, start, places, jumps, middle)
+        if rise < 0.0:
+            low = middle
+        else:
+            high = middle
+    return low, high
+
+
+@compiled
+def _crossing(quadratic, start, places, jumps, inside, outside, level, margin):
+    """Between a τ with value ≤ level and one with value > level: the last τ found that is surely at most, and the first
+    found that is surely above (`margin` is the error of the values)."""
+    sure_in, sure_out = inside, outside
+    low, high = inside, outside
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        value, _, error = curve_value(quadratic, start, places, jumps, middle)
+        if value <= level:
+            low = middle
+        else:
+            high = middle
+        if value + error + margin <= level:
+            sure_in = middle
+        elif value - error - margin > level:
+            sure_out = middle
+    return sure_in, sure_out
+
+
+@compiled
+def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, out, reach):
+    """For every region, by its curve and its range of τ: where ai ≤ level.
+
+    out (R, 4): ai ≤ level surely on [out0, out1], ai > level surely outside [out2, out3]; an empty interval is
+    written (1, 0). reach (R, 2): bounds of the smallest and largest ai, rounded outward. slack (Q,) is the error of
+    the maps behind a curve.
+    """
+    for r in range(curve.shape[0]):
+        q = curve[r]
+        low, high, margin = taus[r, 0], taus[r, 1], slack[q]
+        quad = quadratic[q] if quadratic.shape[0] > 0 else quadratic[:0, 0]
+        line = start[q] if start.shape[0] > 0 else start[:, 0]
+        at = places[breaks[q] : breaks[q + 1]] if start.shape[0] > 0 else places[:0]
+        jump = jumps[breaks[q] : breaks[q + 1]] if start.shape[0] > 0 else jumps[:0]
+        v_low, rise_low, e_low = curve_value(quad, line, at, jump, low)
+        v_high, _, e_high = curve_value(quad, line, at, jump, high)
+        bottom, v_bottom, e_bottom, sure_bottom = low, v_low, e_low, v_low - e_low
+        if rise_low < 0.0:
+            first, second = _lowest(quad, line, at, jump, low, high)
+            v_first, rise_first, e_first = curve_value(quad, line, at, jump, first)
+            v_second, _, e_second = curve_value(quad, line, at, jump, second)
+            # Convexity: between the two the curve is above the tangent at the first.
+            sure_bottom = v_first - e_first + min(0.0, rise_first * 1.000001) * (second - first)
+            sure_bottom = min(sure_bottom, v_second - e_second)
+            bottom, v_bottom, e_bottom = (
+                (first, v_first, e_first) if v_first < v_second else (second, v_second, e_second)
+            )
+        top = max(v_low + e_low, v_high + e_high)
+        reach[r, 0], reach[r, 1] = sure_bottom - margin, top + margin
+        if top + margin <= level:
+            out[r, 0], out[r, 1], out[r, 2], out[r, 3] = low, high, low, high
+        elif sure_bottom - margin > level:
+            out[r, 0], out[r, 1], out[r, 2], out[r, 3] = 1.0, 0.0, 1.0, 0.0
+        else:
+            out[r, 0], out[r, 1], out[r, 2], out[r, 3] = low, high, low, high
+            if v_bottom + e_bottom + margin > level:
+                out[r, 0], out[r, 1] = 1.0, 0.0
+                if v_low - e_low - margin > level and bottom > low:
+                    _, out[r, 2] = _crossing(quad, line, at, jump, bottom, low, level, margin)
+                if v_high - e_high - margin > level and bottom < high:
+                    _, out[r, 3] = _crossing(quad, line, at, jump, bottom, high, level, margin)
+            else:
+                if v_low + e_low + margin > level:
+                    out[r, 0], out[r, 2] = _crossing(quad, line, at, jump, bottom, low, level, margin)
+                if v_high + e_high + margin > level:
+                    out[r, 1], out[r, 3] = _crossing(quad, line, at, jump, bottom, high, level, margin)

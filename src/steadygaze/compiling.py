@@ -1,0 +1,15 @@
+"""How numba compiles the loops of this package.
+
+`compiled` functions allocate no memory and only use views of their arguments. They are compiled without numba's
+reference counting, which otherwise costs more than the arithmetic: an atomic increment and decrement for every array
+passed to a function. `compiled_fused` also lets the compiler fuse a product and a sum (one rounding instead of two).
+"""
+
+from typing import Any
+
+from numba import njit
+
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+
+compiled = njit(**_OPTIONS)
+compiled_fused = njit(fastmath={"contract"}, **_OPTIONS)

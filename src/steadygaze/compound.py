@@ -1,0 +1,176 @@
+"""The compound network: the classifier after the perturbation of one image, as a function of theta.
+
+Turns a chain of affine maps and a perturbed image into one `Program` per knot cell: the first two layers are the clip
+to [0,1], the rest are the classifier's. Pixels whose unclipped values are the same function of theta share one neuron,
+and pixels that do not depend on theta become part of the first bias. Thetas are scaled to t in the unit square; with a
+single parameter nothing depends on the second coordinate. Nothing is subdivided here.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, issparse
+
+from .network.graph import Graph
+from .network.lower import AffineMap, Chain
+from .perturbation import Domain, KnotCell, Perturbed
+from .regions.forms import Program
+from .tolerances import NOISE
+
+CLIP_LAYERS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class CellProgram:
+    """What the engine runs on one knot cell.
+
+    `root` (3, n) are the forms of layer 0 in t; `low` and `high` (2,) the cell in t; `line_of` (pixels,) the neuron of
+    layer 0 that each pixel belongs to, −1 where the pixel is constant, with its value in `constant`.
+    """
+
+    program: Program
+    root: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    line_of: np.ndarray
+    constant: np.ndarray
+
+    @property
+    def widths(self) -> np.ndarray:
+        """Neurons of each layer, the logits last."""
+        return np.diff(self.program.offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class Compound:
+    """Classifier after perturbation. `graph` and `perturbed` are the plain definition, `chain` what is subdivided."""
+
+    graph: Graph
+    chain: Chain
+    perturbed: Perturbed
+
+    @property
+    def domain(self) -> Domain:
+        """The box of thetas."""
+        return self.perturbed.domain
+
+    @property
+    def cells(self) -> tuple[KnotCell, ...]:
+        """The knot cells that tile the domain."""
+        return self.perturbed.cells
+
+    @cached_property
+    def hidden(self) -> tuple[int, ...]:
+        """Neurons of each ReLU layer of the classifier."""
+        return tuple(len(affine.bias) for affine in self.chain.maps[:-1])
+
+    def to_unit(self, thetas: np.ndarray) -> np.ndarray:
+        """Scale thetas (B, d) to the unit square (B, 2); a missing second coordinate is 0."""
+        scaled = (thetas - self.domain.low) / self.domain.widths
+        return np.hstack([scaled, np.zeros((len(scaled), 2 - scaled.shape[1]))])
+
+    def to_theta(self, points: np.ndarray) -> np.ndarray:
+        """Scale points of the unit square (B, 2) back to thetas (B, d)."""
+        d = self.domain.dimension
+        thetas = self.domain.low + points[:, :d] * self.domain.widths
+        return np.clip(thetas, self.domain.low, self.domain.high)
+
+    @cached_property
+    def programs(self) -> tuple[CellProgram, ...]:
+        """The compound network compiled for every knot cell."""
+        return tuple(self._compile_cell(cell) for cell in self.cells)
+
+    def _compile_cell(self, cell: KnotCell) -> CellProgram:
+        d, low, widths = self.domain.dimension, self.domain.low, self.domain.widths
+        slope = cell.slope.reshape(d, -1)
+        forms = np.zeros((3, slope.shape[1]))
+        forms[:d] = slope * widths[:, None]
+        forms[2] = (self.perturbed.x0 + cell.offset).ravel() + low @ slope
+        moving = (forms[:2] != 0.0).any(axis=0)
+        lines, inverse = np.unique(forms[:, moving], axis=1, return_inverse=True)
+        line_of = np.full(len(moving), -1)
+        line_of[moving] = inverse.ravel()
+        constant = np.where(moving, 0.0, np.clip(forms[2], 0.0, 1.0))
+        maps = (_on_lines(self.chain.maps[0], line_of, constant, lines.shape[1]), *self.chain.maps[1:])
+        program = _compile(lines, maps, clipped=True)
+        corners = self.to_unit(np.stack([cell.low, cell.high]))
+        if d == 1:
+            corners[:, 1] = (0.0, 1.0)
+        return CellProgram(program, lines, corners[0], corners[1], line_of, constant)
+
+
+def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
+    """Compile a network that takes t itself, without image or clip: W0, b0, ReLU, W1, b1, ReLU, …, logits.
+
+    >>> plain_program([(np.eye(2), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))]).widths
+    array([2, 1])
+    """
+    weight, bias = layers[0]
+    root = np.zeros((3, len(bias)))
+    root[: weight.shape[1]] = weight.T
+    root[2] = bias
+    maps = tuple(AffineMap(np.asarray(w, dtype=np.float64), np.asarray(b, dtype=np.float64)) for w, b in layers[1:])
+    nowhere = np.zeros(0, dtype=np.int64)
+    return CellProgram(_compile(root, maps, clipped=False), root, np.zeros(2), np.ones(2), nowhere, np.zeros(0))
+
+
+def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, lines: int) -> AffineMap:
+    """The classifier's first map, taking the clipped lines instead of the pixels."""
+    pixels = np.flatnonzero(line_of >= 0)
+    gather = csr_array((np.ones(len(pixels)), (pixels, line_of[pixels])), shape=(len(line_of), lines))
+    return AffineMap(affine.matrix @ gather, affine.bias + affine.matrix @ constant)
+
+
+def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> Program:
+    """Lay the layers out as flat arrays; the matrices into sparse layers go column by column."""
+    clip = CLIP_LAYERS if clipped else 1
+    sizes = [root.shape[1]] * clip + [len(affine.bias) for affine in maps]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    layers = len(sizes)
+    dense_start, column_start = np.full(layers, -1), np.zeros(layers, dtype=np.int64)
+    dense, columns, rows, values = [np.zeros(0)], [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
+    entries = pointers = stored = 0
+    pointers = 1
+    for layer, affine in enumerate(maps, start=clip):
+        if not issparse(affine.matrix):
+            dense_start[layer] = stored
+            dense.append(np.ascontiguousarray(affine.matrix.T).ravel())
+            stored += dense[-1].size
+            continue
+        matrix = csc_array(affine.matrix)
+        column_start[layer] = pointers
+        columns.append(matrix.indptr + entries)
+        rows.append(matrix.indices)
+        values.append(matrix.data)
+        entries += matrix.nnz
+        pointers += len(matrix.indptr)
+    packed = np.concatenate([[0], np.cumsum([-(-size // 8) for size in sizes[:-1]])])
+    return Program(
+        offsets=offsets.astype(np.int64),
+        clipped=int(clipped),
+        dense_start=dense_start.astype(np.int64),
+        dense=np.concatenate(dense),
+        column_start=column_start,
+        columns=np.concatenate(columns).astype(np.int64),
+        rows=np.concatenate(rows).astype(np.int32),
+        values=np.concatenate(values),
+        bias=np.concatenate([np.zeros(root.shape[1] * clip), *(affine.bias for affine in maps)]),
+        noise=NOISE * _scales(root, maps, clipped=clipped),
+        byte_start=packed.astype(np.int64),
+    )
+
+
+def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> np.ndarray:
+    """The largest Σ|weight · input| + |bias| of every neuron over a grid of sample points (see tolerances.NOISE)."""
+    ticks = np.linspace(0.0, 1.0, 7)
+    points = np.stack([*(axis.ravel() for axis in np.meshgrid(ticks, ticks)), np.ones(ticks.size**2)])
+    scales = [np.abs(root).sum(axis=0)]
+    values = np.maximum(root.T @ points, 0.0)
+    if clipped:
+        scales.append(1.0 + scales[0])
+        values = np.minimum(values, 1.0)
+    for affine in maps:
+        scales.append((abs(affine.matrix) @ values).max(axis=1) + np.abs(affine.bias))
+        values = np.maximum(affine.matrix @ values + affine.bias[:, None], 0.0)
+    return np.concatenate(scales)

@@ -1,0 +1,1 @@
+"""Convex polygons of the subdivision."""

@@ -1,0 +1,95 @@
+"""Compiled operations on one convex polygon: bounds of an affine form, area, and cutting it along a line.
+
+A polygon is `count` vertices x, y in counter-clockwise order; `edge[i]` names what made the edge from vertex i to the
+next. Nothing is allocated here.
+"""
+
+import numpy as np
+
+from ..compiling import compiled
+
+
+@compiled
+def bounding_box(x, y, count):
+    """Centre and half-widths of the bounding box of a polygon."""
+    x_low, x_high, y_low, y_high = x[0], x[0], y[0], y[0]
+    for i in range(1, count):
+        x_low, x_high = min(x_low, x[i]), max(x_high, x[i])
+        y_low, y_high = min(y_low, y[i]), max(y_high, y[i])
+    return 0.5 * (x_low + x_high), 0.5 * (y_low + y_high), 0.5 * (x_high - x_low), 0.5 * (y_high - y_low)
+
+
+@compiled
+def reach(a, b, c, x, y, count):
+    """The smallest and largest value of a form on the vertices."""
+    low = a * x[0] + b * y[0] + c
+    high = low
+    for i in range(1, count):
+        value = a * x[i] + b * y[i] + c
+        low = min(low, value)
+        high = max(high, value)
+    return low, high
+
+
+@compiled
+def half_perimeter(x, y, count):
+    """Half of the circumference of a polygon: no chord is longer."""
+    total = 0.0
+    for i in range(count):
+        j = i + 1 if i + 1 < count else 0
+        total += np.hypot(x[j] - x[i], y[j] - y[i])
+    return 0.5 * total
+
+
+@compiled
+def area(x, y, count):
+    """The area of a polygon whose vertices run counter-clockwise."""
+    total = 0.0
+    for i in range(1, count - 1):
+        total += (x[i] - x[0]) * (y[i + 1] - y[0]) - (x[i + 1] - x[0]) * (y[i] - y[0])
+    return 0.5 * total
+
+
+@compiled
+def split_polygon(a, b, c, limit, cut, x, y, edge, count, out_x, out_y, out_edge, first, value):
+    """Cut a polygon along a x + b y + c = 0; write the negative, then the positive part from `first` on.
+
+    Vertices closer to the line than `limit` count as lying on it and belong to both parts. The new edge is marked −cut
+    in the negative and +cut in the positive part. `value` is scratch. Returns the numbers of vertices of the two parts.
+    """
+    negative = 0
+    for i in range(count):
+        value[i] = a * x[i] + b * y[i] + c
+        if abs(value[i]) <= limit:
+            value[i] = 0.0
+    for i in range(count):
+        here, there = value[i], value[i + 1 if i + 1 < count else 0]
+        negative += (here <= 0.0) + (here * there < 0.0)
+    below, above = first, first + negative
+    for i in range(count):
+        j = i + 1 if i + 1 < count else 0
+        here, there = value[i], value[j]
+        if here <= 0.0:
+            out_x[below], out_y[below] = x[i], y[i]
+            out_edge[below] = -cut if here == 0.0 and there > 0.0 else edge[i]
+            below += 1
+        if here >= 0.0:
+            out_x[above], out_y[above] = x[i], y[i]
+            out_edge[above] = cut if here == 0.0 and there < 0.0 else edge[i]
+            above += 1
+        if here * there < 0.0:
+            share = here / (here - there)
+            out_x[below] = out_x[above] = x[i] + share * (x[j] - x[i])
+            out_y[below] = out_y[above] = y[i] + share * (y[j] - y[i])
+            out_edge[below] = -cut if here < 0.0 else edge[i]
+            out_edge[above] = cut if here > 0.0 else edge[i]
+            below += 1
+            above += 1
+    return negative, above - first - negative
+
+
+@compiled
+def areas(x, y, starts, out):
+    """Write the area of every polygon."""
+    for r in range(out.shape[0]):
+        out[r] = area(x[starts[r] :], y[starts[r] :], starts[r + 1] - starts[r])

@@ -1,0 +1,202 @@
+"""From an image file or array to canonical pixels: float64 (C, H, W) in [0,1], 8-bit values v as v/255.
+
+Reads PNG and JPEG through Pillow, and NPY arrays. It never resizes an image and never makes grey out of colour: an
+image that does not fit the model is refused with what to do.
+"""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import ExifTags, Image, ImageOps
+
+from steadygaze.errors import ImageError
+
+# Far beyond the input of any network whose map can be computed, and 400 MB as float64 RGB.
+MAX_PIXELS = 2**24
+
+MOST_CHANNELS = 4
+NPY_MAGIC = b"\x93NUMPY"
+PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
+PNG_DEPTH_OFFSET = 24  # signature, length and name of the header chunk, width, height
+SIXTEEN_BIT_MODES = ("I;16", "I;16B", "I;16L", "I;16N", "I")
+
+
+@dataclass(frozen=True, eq=False)
+class ImageFile:
+    """Pixels (C, H, W) in [0,1], and sentences that a user should see."""
+
+    pixels: NDArray[np.float64]
+    notes: tuple[str, ...] = ()
+
+
+def read_image(path: str | Path) -> ImageFile:
+    """Read a PNG, JPEG or NPY file; grey gives one channel, colour three; raises ImageError with one line.
+
+    Exact: an 8-bit value v becomes v/255 in float64, a 16-bit grey value v/65535. Transparency is composited on black,
+    with a note.
+    """
+    path = Path(path)
+    try:
+        if not path.exists():
+            raise ImageError(f"{path}: no such file; check the path of the image")
+        if not path.is_file():
+            raise ImageError(f"{path}: is not a file; give a PNG, JPEG or NPY image")
+        with path.open("rb") as stream:
+            start = stream.read(PNG_DEPTH_OFFSET + 1)
+        if not start:
+            raise ImageError(f"{path.name}: is empty; save the image again")
+        if start.startswith(NPY_MAGIC):
+            return _read_npy(path)
+        return _read_picture(path, start)
+    except ImageError:
+        raise
+    except Exception as error:  # Pillow and numpy raise many kinds for damaged files
+        raise ImageError(f"{path.name}: cannot be read ({_one_line(error)}); save it again as PNG or NPY") from None
+
+
+def image_from_array(values: NDArray, name: str = "array") -> ImageFile:
+    """Canonical pixels of an array: uint8 0..255 or float 0..1, of shape (H, W), (H, W, C) or (C, H, W).
+
+    >>> image_from_array(np.array([[0, 255]], dtype=np.uint8)).pixels
+    array([[[0., 1.]]])
+    """
+    notes = []
+    if values.size > MOST_CHANNELS * MAX_PIXELS:
+        raise ImageError(f"{name}: has {values.size:.3g} numbers, at most {MAX_PIXELS:.3g} pixels are supported")
+    if values.dtype == np.uint8:
+        pixels = np.asarray(values) / 255.0
+    elif np.issubdtype(values.dtype, np.floating):
+        pixels = np.array(values, dtype=np.float64)
+        _check_range(pixels, name)
+        exact = _eight_bit(pixels)
+        if exact is not None:
+            pixels = exact
+            notes.append("pixels are v/255 rounded to float32: read as exactly v/255")
+    else:
+        raise ImageError(f"{name}: has type {values.dtype}; save it as uint8 in 0..255 or as float in 0..1")
+    if pixels.ndim == 2:
+        pixels = pixels[None]
+    if pixels.ndim != 3 or 0 in pixels.shape:
+        raise ImageError(f"{name}: has shape {values.shape}; expected (H, W), (H, W, C) or (C, H, W)")
+    is_first, is_last = pixels.shape[0] <= MOST_CHANNELS, pixels.shape[2] <= MOST_CHANNELS
+    if not is_first and not is_last:
+        raise ImageError(f"{name}: has shape {values.shape}, without an axis of 1 to {MOST_CHANNELS} channels")
+    if is_first and is_last and values.ndim == 3:
+        notes.append(f"shape {values.shape} is read as (channels, height, width)")
+    if not is_first:
+        pixels = np.moveaxis(pixels, 2, 0)
+    return ImageFile(np.ascontiguousarray(pixels), tuple(notes))
+
+
+def fit_image(
+    pixels: NDArray[np.float64], input_shape: tuple[int, int, int], path: str | Path = "image"
+) -> NDArray[np.float64]:
+    """Return the pixels (C, H, W) if they fit a model's input shape, else raise ImageError that says what to do."""
+    name = Path(path).name
+    if pixels.ndim != 3:
+        raise ImageError(f"{name}: has shape {pixels.shape}; expected (channels, height, width)")
+    channels, height, width = input_shape
+    if pixels.shape[0] != channels:
+        kinds = {1: "grey", 3: "RGB"}
+        mend = {
+            1: "convert the image to grey, or use a model for colour",
+            3: "convert the image to RGB, or use a model for grey images",
+        }
+        found = f"{kinds.get(pixels.shape[0], 'an image')} with {pixels.shape[0]} channel(s)"
+        taken = f"{kinds.get(channels, 'images')} with {channels}"
+        advice = mend.get(channels, "give an array with as many channels")
+        raise ImageError(f"{name}: is {found}, but the model takes {taken}; {advice}")
+    if pixels.shape[1:] != (height, width):
+        raise ImageError(
+            f"{name}: is {pixels.shape[2]} wide and {pixels.shape[1]} high, but the model takes {width} × {height} "
+            "(width × height); resize or crop the image first"
+        )
+    _check_range(pixels, name)
+    return np.ascontiguousarray(pixels, dtype=np.float64)
+
+
+def _read_npy(path: Path) -> ImageFile:
+    # Mapped, so that a header with absurd dimensions fails on the size of the file before anything is allocated.
+    return image_from_array(np.load(path, mmap_mode="r", allow_pickle=False), path.name)
+
+
+def _read_picture(path: Path, start: bytes) -> ImageFile:
+    notes: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked below
+        try:
+            opened = Image.open(path, formats=["PNG", "JPEG"])
+        except Image.UnidentifiedImageError:
+            raise ImageError(f"{path.name}: is not a PNG, JPEG or NPY image; convert it to PNG") from None
+    with opened as picture:
+        if picture.width * picture.height > MAX_PIXELS:
+            raise ImageError(
+                f"{path.name}: is {picture.width} × {picture.height}, at most {MAX_PIXELS:.3g} pixels are supported; "
+                "resize it to the model's input first"
+            )
+        if getattr(picture, "n_frames", 1) > 1:
+            notes.append("has several frames: the first one is used")
+        picture.load()
+        if picture.getexif().get(ExifTags.Base.Orientation, 1) != 1:
+            notes.append("is turned as its orientation tag says")
+        upright = ImageOps.exif_transpose(picture)
+        if start.startswith(PNG_MAGIC) and start[PNG_DEPTH_OFFSET] == 16 and upright.mode not in SIXTEEN_BIT_MODES:
+            notes.append("16-bit colours are cut to 8 bits; save as a float NPY array to keep them")
+        pixels = _pixels(upright, path.name, notes)
+    return ImageFile(np.ascontiguousarray(pixels), tuple(notes))
+
+
+def _pixels(picture: Image.Image, name: str, notes: list[str]) -> NDArray[np.float64]:
+    """Pixels (C, H, W) of a loaded picture."""
+    is_palette = picture.mode in ("P", "PA")
+    if "transparency" in picture.info or picture.mode == "PA":
+        picture = picture.convert("LA" if picture.mode in ("L", "1") else "RGBA")
+    elif is_palette:
+        picture = picture.convert("RGB")
+    values = np.asarray(picture)
+    if picture.mode == "1":
+        return values.astype(np.float64)[None]
+    if picture.mode in SIXTEEN_BIT_MODES:
+        return values.astype(np.float64)[None] / 65535.0
+    if picture.mode == "L":
+        return values[None] / 255.0
+    if picture.mode not in ("RGB", "LA", "RGBA"):
+        raise ImageError(f"{name}: has the colour mode {picture.mode}; convert it to RGB or grey PNG")
+    layers = np.moveaxis(values, 2, 0)
+    if picture.mode == "RGB":
+        colours = layers / 255.0
+    else:
+        colours = layers[:-1] / 255.0 * (layers[-1] / 255.0)
+        is_opaque = bool((layers[-1] == 255).all())
+        notes.append("its alpha channel is opaque: dropped" if is_opaque else "is transparent: composited on black")
+    # A palette does not say whether it is grey or colour; its entries do.
+    if is_palette and (colours == colours[0]).all():
+        return colours[:1]
+    return colours
+
+
+def _check_range(pixels: NDArray[np.float64], name: str) -> None:
+    if not np.isfinite(pixels).all():
+        raise ImageError(f"{name}: holds NaN or infinity; pixels must be numbers in 0..1")
+    if pixels.size and (pixels.min() < 0.0 or pixels.max() > 1.0):
+        raise ImageError(
+            f"{name}: has values from {pixels.min():g} to {pixels.max():g}; floats must be in 0..1 "
+            "(save 0..255 as uint8, and leave mean and std to the model's options)"
+        )
+
+
+def _eight_bit(pixels: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """The exact v/255 when every pixel is one of them rounded to float32, and not all are exact already.
+
+    Rounded values would tear apart lines that coincide for equal pixels, and invent regions.
+    """
+    exact = np.round(pixels * 255.0) / 255.0
+    is_rounded = (exact.astype(np.float32) == pixels).all() and (exact != pixels).any()
+    return exact if is_rounded else None
+
+
+def _one_line(error: object) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

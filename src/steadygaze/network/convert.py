@@ -1,0 +1,365 @@
+"""What one ONNX operator becomes: operators of a graph, or a constant when nothing in it depends on the image.
+
+A converter takes a `Call` and returns the operators that do the same in float64. It raises `ConversionError` when an
+attribute or a constant asks for something else than inference of a piecewise linear network.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, helper
+
+from steadygaze.network.onnx_file import FLOAT_TYPES, MAX_ELEMENTS
+from steadygaze.network.operators import (
+    Array,
+    LeftMatMul,
+    MatMul,
+    Mean,
+    Operator,
+    Pad,
+    Relu,
+    Reshape,
+    Scale,
+    Shape,
+    ShapeError,
+    Transpose,
+)
+from steadygaze.network.windows import AveragePool, Conv, Window
+
+
+class ConversionError(ValueError):
+    """What a node asks for is not supported; the reader of the file adds file and node."""
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A node with what is known of its inputs: constants by position, and the one that depends on the image."""
+
+    node: NodeProto
+    opset: int
+    file_name: str
+    constants: tuple[np.ndarray | None, ...]
+    number: int | None
+    position: int | None
+    shape: Shape
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """Value of an attribute, or the default."""
+        for entry in self.node.attribute:
+            if entry.name == name:
+                value = helper.get_attribute_value(entry)
+                return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        return default
+
+    def constant(self, position: int) -> np.ndarray | None:
+        """Constant input at a position, None when it is left out."""
+        return self.constants[position] if position < len(self.constants) else None
+
+    def needed(self, position: int, what: str) -> np.ndarray:
+        """Constant input that must be there."""
+        value = self.constant(position)
+        if value is None:
+            raise ConversionError(f"its {what} must be a constant")
+        return value
+
+    def floats(self, position: int, what: str) -> Array:
+        """Constant input that must be there, as floats."""
+        return np.asarray(self.needed(position, what), dtype=np.float64)
+
+    def integers(self, name: str, position: int) -> list[int] | None:
+        """Integers from an attribute or, in later opsets, from a constant input; None when left out."""
+        listed = self.attribute(name, None)
+        if listed is not None:
+            return [int(entry) for entry in listed]
+        if position < len(self.node.input) and self.node.input[position]:
+            return [int(entry) for entry in np.ravel(self.needed(position, name))]
+        return None
+
+    def on_image(self) -> None:
+        """Refuse a node whose first input is a constant and another one the image."""
+        if self.position != 0:
+            raise ConversionError("its first input must be the value that depends on the image, the others constants")
+
+
+def _axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise ShapeError(f"axis {axis} does not exist in a value with {rank} axes")
+    normal = tuple(sorted(axis % rank for axis in axes))
+    if len(set(normal)) != len(normal):
+        raise ShapeError(f"axes {list(axes)} name one axis twice")
+    return normal
+
+
+def _relu(call: Call) -> list[Operator]:
+    return [Relu()]
+
+
+def _nothing(call: Call) -> list[Operator]:
+    return []
+
+
+def _cast(call: Call) -> list[Operator]:
+    target = call.attribute("to", 0)
+    if target not in FLOAT_TYPES:
+        raise ConversionError("casts to something else than a float; only casts between float types are supported")
+    return []
+
+
+def _dropout(call: Call) -> list[Operator]:
+    call.on_image()
+    training = call.constant(2)
+    if training is not None and np.any(training):
+        raise ConversionError("is in training mode; export the model in inference mode (model.eval())")
+    return []
+
+
+def _flatten(call: Call) -> list[Operator]:
+    rank = len(call.shape)
+    axis = call.attribute("axis", 1)
+    if not -rank <= axis <= rank:
+        raise ShapeError(f"axis {axis} does not exist in shape {list(call.shape)}")
+    axis = axis + rank if axis < 0 else axis
+    return [Reshape((prod(call.shape[:axis]), prod(call.shape[axis:])))]
+
+
+def _reshape(call: Call) -> list[Operator]:
+    call.on_image()
+    wanted = [int(size) for size in np.ravel(call.needed(1, "shape"))]
+    copies = not call.attribute("allowzero", 0)
+    sizes = []
+    for axis, size in enumerate(wanted):
+        if size == 0 and copies:
+            if axis >= len(call.shape):
+                raise ShapeError(f"cannot reshape {list(call.shape)} to {wanted}")
+            sizes.append(call.shape[axis])
+        else:
+            sizes.append(size)
+    known = prod(size for size in sizes if size != -1)
+    if sizes.count(-1) > 1 or min(sizes, default=1) < -1 or known < 1 or prod(call.shape) % known:
+        raise ShapeError(f"cannot reshape {list(call.shape)} to {wanted}")
+    return [Reshape(tuple(prod(call.shape) // known if size == -1 else size for size in sizes))]
+
+
+def _squeeze(call: Call) -> list[Operator]:
+    call.on_image()
+    given = call.integers("axes", 1)
+    rank = len(call.shape)
+    axes = _axes(given, rank) if given is not None else tuple(i for i, size in enumerate(call.shape) if size == 1)
+    if any(call.shape[axis] != 1 for axis in axes):
+        raise ShapeError(f"axes {list(axes)} of shape {list(call.shape)} do not all have length 1")
+    return [Reshape(tuple(size for axis, size in enumerate(call.shape) if axis not in axes))]
+
+
+def _unsqueeze(call: Call) -> list[Operator]:
+    call.on_image()
+    given = call.integers("axes", 1) or []
+    rank = len(call.shape) + len(given)
+    axes = _axes(given, rank)
+    sizes = iter(call.shape)
+    return [Reshape(tuple(1 if axis in axes else next(sizes) for axis in range(rank)))]
+
+
+def _transpose(call: Call) -> list[Operator]:
+    default = list(range(len(call.shape)))[::-1]
+    return [Transpose(tuple(call.attribute("perm", default)))]
+
+
+def _pad(call: Call) -> list[Operator]:
+    call.on_image()
+    mode = call.attribute("mode", "constant")
+    if mode != "constant":
+        raise ConversionError(f"has mode '{mode}'; only constant padding is supported")
+    pads = call.integers("pads", 1) or []
+    fill = call.constant(2)
+    value = float(np.ravel(fill)[0]) if fill is not None and fill.size else float(call.attribute("value", 0.0))
+    rank = len(call.shape)
+    axes = _axes_of_pads(call, rank)
+    if len(pads) != 2 * len(axes):
+        raise ShapeError(f"{len(pads)} pads do not fit a value of shape {list(call.shape)}")
+    before, after = [0] * rank, [0] * rank
+    for place, axis in enumerate(axes):
+        before[axis], after[axis] = pads[place], pads[place + len(axes)]
+    return [Pad(tuple(before), tuple(after), value)]
+
+
+def _axes_of_pads(call: Call, rank: int) -> list[int]:
+    """Axes that the pads belong to, in the order in which the pads are listed."""
+    listed = call.constant(3)
+    if listed is None:
+        return list(range(rank))
+    axes = [int(axis) for axis in np.ravel(listed)]
+    _axes(axes, rank)
+    return [axis % rank for axis in axes]
+
+
+def _add(call: Call) -> list[Operator]:
+    return [Scale(np.ones(()), call.floats(1 - (call.position or 0), "other summand"))]
+
+
+def _sub(call: Call) -> list[Operator]:
+    if call.position == 0:
+        return [Scale(np.ones(()), -call.floats(1, "subtrahend"))]
+    return [Scale(np.full((), -1.0), call.floats(0, "minuend"))]
+
+
+def _mul(call: Call) -> list[Operator]:
+    return [Scale(call.floats(1 - (call.position or 0), "other factor"), np.zeros(()))]
+
+
+def _div(call: Call) -> list[Operator]:
+    if call.position != 0:
+        raise ConversionError("divides by a value that depends on the image, which is not piecewise linear")
+    divisor = call.floats(1, "divisor")
+    if not divisor.all():
+        raise ConversionError("divides by zero")
+    return [Scale(1.0 / divisor, np.zeros(()))]
+
+
+def _matrix(values: Array, rank: int) -> Array:
+    """Weight with two axes; leading axes of length 1 are dropped when the value has them too."""
+    if values.ndim > 2 and rank >= values.ndim and set(values.shape[:-2]) == {1}:
+        values = values.reshape(values.shape[-2:])
+    if values.ndim != 2:
+        raise ConversionError(f"its constant has shape {list(values.shape)}; expected a matrix")
+    return values
+
+
+def _matmul(call: Call) -> list[Operator]:
+    weight = _matrix(call.floats(1 - (call.position or 0), "other factor"), len(call.shape))
+    if call.position == 0:
+        return [MatMul(weight, np.zeros(weight.shape[1]))]
+    return [LeftMatMul(weight)]
+
+
+def _gemm(call: Call) -> list[Operator]:
+    if call.position != 0:
+        raise ConversionError("its first input must depend on the image, weight and bias must be constants")
+    if len(call.shape) != 2:
+        raise ShapeError(f"takes values with two axes, not of shape {list(call.shape)}")
+    steps: list[Operator] = [Transpose((1, 0))] if call.attribute("transA", 0) else []
+    weight = _matrix(call.floats(1, "weight"), 2)
+    if call.attribute("transB", 0):
+        weight = weight.T
+    alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
+    weight = weight * alpha if alpha != 1.0 else weight
+    bias = call.constant(2)
+    added = np.zeros(()) if bias is None else np.asarray(bias, dtype=np.float64) * beta
+    if added.size == 1 or (added.size == weight.shape[1] and added.shape[-1:] == weight.shape[1:]):
+        return [*steps, MatMul(weight, np.broadcast_to(added.reshape(-1), (weight.shape[1],)))]
+    return [*steps, MatMul(weight, np.zeros(weight.shape[1])), Scale(np.ones(()), added)]
+
+
+def _batch_normalization(call: Call) -> list[Operator]:
+    call.on_image()
+    if call.attribute("training_mode", 0):
+        raise ConversionError("is in training mode; export the model in inference mode (model.eval())")
+    names = ("scale", "bias", "mean", "variance")
+    scale, bias, mean, variance = (call.floats(i + 1, name) for i, name in enumerate(names))
+    channels = call.shape[1] if len(call.shape) > 1 else 1
+    if any(v.shape != (channels,) for v in (scale, bias, mean, variance)):
+        raise ShapeError(f"its constants do not have one number for each channel of {list(call.shape)}")
+    spread = variance + float(call.attribute("epsilon", 1e-5))
+    if (spread <= 0).any():
+        raise ConversionError("has a variance that is not positive")
+    factor = scale / np.sqrt(spread)
+    axes = (channels, *(1,) * (len(call.shape) - 2))
+    return [Scale(factor.reshape(axes), (bias - mean * factor).reshape(axes))]
+
+
+def _reduce_mean(call: Call) -> list[Operator]:
+    call.on_image()
+    given = call.integers("axes", 1)
+    if not given and call.attribute("noop_with_empty_axes", 0):
+        return []
+    axes = _axes(given, len(call.shape)) if given else tuple(range(len(call.shape)))
+    steps: list[Operator] = [Mean(axes)]
+    if not call.attribute("keepdims", 1):
+        steps.append(Reshape(tuple(size for axis, size in enumerate(call.shape) if axis not in axes)))
+    return steps
+
+
+def _global_average_pool(call: Call) -> list[Operator]:
+    return [Mean(tuple(range(2, len(call.shape))))]
+
+
+def _window(call: Call, kernel: Sequence[int], *, is_pool: bool) -> Window:
+    """Geometry from the attributes that Conv and AveragePool share."""
+    rank = len(kernel)
+    strides = tuple(call.attribute("strides", [1] * rank))
+    dilations = tuple(call.attribute("dilations", [1] * rank))
+    pads = tuple(call.attribute("pads", [0] * 2 * rank))
+    spatial = call.shape[2:]
+    if rank not in (1, 2) or len(spatial) != rank:
+        raise ConversionError(
+            f"has a window of {list(kernel)} over a value of shape {list(call.shape)}; supported are 1-D and 2-D"
+        )
+    if len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank:
+        raise ShapeError(f"strides, dilations or pads do not fit a window of {list(kernel)}")
+    if min((*kernel, *strides, *dilations)) < 1 or min(pads) < 0:
+        raise ShapeError("kernel, strides and dilations must be positive, pads not negative")
+    if max((*kernel, *strides, *dilations, *pads)) > MAX_ELEMENTS:
+        raise ShapeError("kernel, strides, dilations or pads are absurdly large")
+    auto = call.attribute("auto_pad", "NOTSET")
+    if auto in ("SAME_UPPER", "SAME_LOWER"):
+        before, after = [], []
+        for size, k, s, d in zip(spatial, kernel, strides, dilations, strict=True):
+            missing = max((-(-size // s) - 1) * s + d * (k - 1) + 1 - size, 0)
+            before.append(missing // 2 if auto == "SAME_UPPER" else missing - missing // 2)
+            after.append(missing - before[-1])
+        pads = (*before, *after)
+    elif auto == "VALID":
+        pads = (0,) * (2 * rank)
+    elif auto != "NOTSET":
+        raise ConversionError(f"has auto_pad '{auto}'; supported are NOTSET, SAME_UPPER, SAME_LOWER and VALID")
+    ceil = bool(is_pool and call.attribute("ceil_mode", 0))
+    return Window(tuple(kernel), strides, dilations, pads[:rank], pads[rank:], ceil)
+
+
+def _conv(call: Call) -> list[Operator]:
+    call.on_image()
+    weight = call.floats(1, "weight")
+    bias = call.constant(2)
+    kernel = weight.shape[2:]
+    if tuple(call.attribute("kernel_shape", kernel)) != tuple(kernel):
+        raise ShapeError(f"kernel_shape does not fit a weight of shape {list(weight.shape)}")
+    groups = call.attribute("group", 1)
+    if groups < 1 or weight.ndim < 3 or weight.shape[0] % groups:
+        raise ShapeError(f"{groups} group(s) do not fit a weight of shape {list(weight.shape)}")
+    added = np.zeros(weight.shape[0]) if bias is None else np.asarray(bias, dtype=np.float64)
+    if added.shape != weight.shape[:1]:
+        raise ShapeError(f"a bias of shape {list(added.shape)} does not fit a weight of shape {list(weight.shape)}")
+    return [Conv(weight, added, _window(call, kernel, is_pool=False), groups)]
+
+
+def _average_pool(call: Call) -> list[Operator]:
+    kernel = call.attribute("kernel_shape", [])
+    return [AveragePool(_window(call, kernel, is_pool=True), bool(call.attribute("count_include_pad", 0)))]
+
+
+CONVERTERS: dict[str, Callable[[Call], list[Operator]]] = {
+    "Add": _add,
+    "AveragePool": _average_pool,
+    "BatchNormalization": _batch_normalization,
+    "Cast": _cast,
+    "Conv": _conv,
+    "Div": _div,
+    "Dropout": _dropout,
+    "Flatten": _flatten,
+    "Gemm": _gemm,
+    "GlobalAveragePool": _global_average_pool,
+    "Identity": _nothing,
+    "MatMul": _matmul,
+    "Mul": _mul,
+    "Pad": _pad,
+    "ReduceMean": _reduce_mean,
+    "Relu": _relu,
+    "Reshape": _reshape,
+    "Squeeze": _squeeze,
+    "Sub": _sub,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+}

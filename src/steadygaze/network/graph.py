@@ -1,0 +1,74 @@
+"""A classifier as a graph of operators: canonical pixels (C, H, W) in, logits out, in float64.
+
+The graph is directed and acyclic; a node may feed several others and an operator may take several inputs. It computes
+forward passes; it does not fuse anything (see `lower`) and knows nothing about files (see `from_onnx`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from steadygaze.network.operators import Array, Operator, Relu, Shape
+
+# Images that pass through the graph at once: keeps the memory of a forward pass independent of the batch.
+CHUNK = 128
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator, the numbers of the nodes that feed it, the shape of its result and its name in the model file."""
+
+    operator: Operator
+    inputs: tuple[int, ...]
+    shape: Shape
+    name: str
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in topological order; value 0 is the image (C, H, W), value i the result of nodes[i - 1].
+
+    The last node gives the logits; without any node the pixels themselves are the logits.
+    """
+
+    input_shape: tuple[int, int, int]
+    nodes: tuple[Node, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def classes(self) -> int:
+        """Number of logits."""
+        return prod(self.shape_of(len(self.nodes)))
+
+    def shape_of(self, value: int) -> Shape:
+        """Shape of value number `value` for one image."""
+        return self.nodes[value - 1].shape if value else self.input_shape
+
+    def logits(self, images: Array) -> Array:
+        """Logits (B, K) of images (B, C, H, W), by plain float64 arithmetic node by node."""
+        rows = [self._run(chunk)[-1].reshape(len(chunk), -1) for chunk in self._chunks(images)]
+        return np.concatenate(rows) if rows else np.zeros((0, self.classes))
+
+    def preactivations(self, images: Array) -> list[Array]:
+        """Input of every Relu node in topological order, flattened to (B, n), for images (B, C, H, W)."""
+        sources = [node.inputs[0] for node in self.nodes if isinstance(node.operator, Relu)]
+        parts: list[list[Array]] = [[np.zeros((0, prod(self.shape_of(source))))] for source in sources]
+        for chunk in self._chunks(images):
+            values = self._run(chunk)
+            for part, source in zip(parts, sources, strict=True):
+                part.append(values[source].reshape(len(chunk), -1))
+        return [np.concatenate(part) for part in parts]
+
+    def _chunks(self, images: Array) -> Iterator[Array]:
+        images = np.asarray(images, dtype=np.float64)
+        if images.shape[1:] != self.input_shape:
+            raise ValueError(f"images of shape {images.shape}, expected (B, {', '.join(map(str, self.input_shape))})")
+        return (images[start : start + CHUNK] for start in range(0, len(images), CHUNK))
+
+    def _run(self, images: Array) -> list[Array]:
+        values = [images]
+        for node in self.nodes:
+            values.append(node.operator.apply(*(values[i] for i in node.inputs)))
+        return values

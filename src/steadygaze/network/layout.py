@@ -1,0 +1,187 @@
+"""How a model wants its image: from the shape of the model's input to the canonical (C, H, W) and the way back.
+
+Decides between NCHW, NHWC, rows of pixels without channels, and flat. What the decision means for an array is written
+down twice, in `from_onnx` and in `replay`, so that the agreement check compares the two.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadygaze.errors import ModelError, OptionError
+from steadygaze.network.onnx_file import Dimension
+
+CHANNELS = (1, 3, 4)
+
+
+class Order(Enum):
+    """In which order the model reads the numbers of an image."""
+
+    CHANNELS_FIRST = "C, H, W"
+    CHANNELS_LAST = "H, W, C"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The canonical shape, the model's own shape with a batch of 1, the order of the numbers, and what to tell."""
+
+    image_shape: tuple[int, int, int]
+    model_shape: tuple[int, ...]
+    order: Order
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Preprocessing:
+    """What the model expects before its first node: (pixel·scale − mean)/std, one number for each channel."""
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+    scale: float
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether pixels go in unchanged."""
+        return self.scale == 1.0 and not self.mean.any() and bool((self.std == 1.0).all())
+
+
+def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, name: str) -> Layout:
+    """Layout for a model input of these dimensions; `image_shape` decides where they leave a choice.
+
+    >>> choose_layout([None, 32, 32, 3], None, "m.onnx").image_shape
+    (3, 32, 32)
+    >>> choose_layout([1, 784, 1], None, "m.onnx").image_shape
+    (1, 28, 28)
+    """
+    wanted = None if image_shape is None else _image_shape(image_shape)
+    if len(dims) < 2:
+        raise ModelError(f"{name}: {_received(dims)}; expected a batch of images, such as [1, 1, 28, 28] or [1, 784]")
+    if dims[0] not in (None, 1):
+        raise ModelError(f"{name}: {_received(dims)}, a fixed batch of {dims[0]}; export it with a batch of 1 or open")
+    inner = list(dims[1:])
+    if len(inner) == 3:
+        return _three(inner, wanted, name)
+    if len(inner) == 2 and 1 not in inner:
+        height, width = inner
+        shape = _unify([1, height, width], wanted, dims, name)
+        note = f"the model's input {_shown(dims)} has no channels: read as grey rows of pixels"
+        return Layout(shape, (1, *shape[1:]), Order.CHANNELS_FIRST, (note,))
+    if len(inner) <= 2:
+        return _flat(dims, wanted, name)
+    raise ModelError(f"{name}: {_received(dims)}; expected [1, C, H, W], [1, H, W, C] or [1, n]")
+
+
+def make_preprocessing(
+    mean: float | Sequence[float] | None,
+    std: float | Sequence[float] | None,
+    scale: float,
+    channels: int,
+) -> Preprocessing:
+    """Checked numbers of `(pixel·scale − mean)/std`, one mean and std for each channel; raises OptionError."""
+    means = _per_channel(mean, 0.0, channels, "mean")
+    stds = _per_channel(std, 1.0, channels, "std")
+    factor = float(_per_channel(scale, 1.0, 1, "scale")[0])
+    if (stds <= 0).any():
+        raise OptionError(f"std is {', '.join(f'{s:g}' for s in stds)}; every standard deviation must be positive")
+    if factor <= 0:
+        raise OptionError(f"scale is {factor:g}; it must be positive (1 for pixels in 0..1, 255 for 0..255)")
+    return Preprocessing(means, stds, factor)
+
+
+def _three(inner: list[Dimension], wanted: tuple[int, int, int] | None, name: str) -> Layout:
+    first, last = inner, [inner[2], inner[0], inner[1]]
+    if wanted is not None:
+        is_last = not _fits(first, wanted) and _fits(last, wanted)
+    else:
+        is_last = inner[2] in CHANNELS and inner[0] not in CHANNELS
+    shape = _unify(last if is_last else first, wanted, [None, *inner], name)
+    if is_last:
+        return Layout(shape, (1, shape[1], shape[2], shape[0]), Order.CHANNELS_LAST)
+    return Layout(shape, (1, *shape), Order.CHANNELS_FIRST)
+
+
+def _flat(dims: Sequence[Dimension], wanted: tuple[int, int, int] | None, name: str) -> Layout:
+    sizes = [size for size in dims[1:] if size != 1] or [1]
+    count = sizes[0]
+    if wanted is None:
+        wanted = _square(count, dims, name)
+    channels, height, width = wanted
+    if count is not None and channels * height * width != count:
+        raise ModelError(
+            f"{name}: {_received(dims)}, which is not an image of shape {_shown(wanted)}; "
+            f"give the image_shape (channels, height, width) of {count} pixels"
+        )
+    model_shape = (1, *(channels * height * width if size is None or size != 1 else 1 for size in dims[1:]))
+    notes: tuple[str, ...] = ()
+    if channels > 1:
+        notes = (f"the model's input {_shown(dims)} is flat: its colours are read in the order channel, row, column",)
+    return Layout(wanted, model_shape, Order.CHANNELS_FIRST, notes)
+
+
+def _square(count: Dimension, dims: Sequence[Dimension], name: str) -> tuple[int, int, int]:
+    """Grey or RGB square with `count` numbers; a number cannot be a square and three times one at once."""
+    for channels in (1, 3):
+        if count is not None and count > 0 and count % channels == 0:
+            side = isqrt(count // channels)
+            if channels * side * side == count:
+                return (channels, side, side)
+    raise ModelError(
+        f"{name}: {_received(dims)}, neither a grey nor an RGB square; give image_shape=(channels, height, width)"
+    )
+
+
+def _unify(
+    dims: Sequence[Dimension], wanted: tuple[int, int, int] | None, received: Sequence[Dimension], name: str
+) -> tuple[int, int, int]:
+    """Dimensions of the file, the open ones taken from the wanted shape."""
+    if wanted is not None and not _fits(dims, wanted):
+        raise ModelError(f"{name}: {_received(received)}, which does not fit image_shape {_shown(wanted)}")
+    filled = [wanted[i] if size is None and wanted is not None else size for i, size in enumerate(dims)]
+    if None in filled:
+        raise ModelError(
+            f"{name}: {_received(received)} with open dimensions; export with a fixed size, or give "
+            "image_shape=(channels, height, width)"
+        )
+    channels, height, width = (int(size) for size in filled if size is not None)
+    if min(channels, height, width) < 1:
+        raise ModelError(f"{name}: {_received(received)}; an image has at least one pixel")
+    return channels, height, width
+
+
+def _fits(dims: Sequence[Dimension], shape: tuple[int, int, int]) -> bool:
+    return all(size is None or size == want for size, want in zip(dims, shape, strict=True))
+
+
+def _image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
+    sizes = [int(size) for size in shape]
+    if len(sizes) == 2:
+        sizes = [1, *sizes]
+    if len(sizes) != 3 or min(sizes) < 1:
+        raise OptionError(f"image_shape is {tuple(shape)}; expected (channels, height, width), all positive")
+    return sizes[0], sizes[1], sizes[2]
+
+
+def _per_channel(
+    value: float | Sequence[float] | None, default: float, channels: int, name: str
+) -> NDArray[np.float64]:
+    try:
+        numbers = np.atleast_1d(np.asarray(default if value is None else value, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise OptionError(f"{name} is {value!r}; expected a number, or one for each channel") from None
+    if numbers.ndim != 1 or len(numbers) not in (1, channels):
+        raise OptionError(f"{name} has {numbers.size} numbers; expected one, or one for each of {channels} channel(s)")
+    if not np.isfinite(numbers).all():
+        raise OptionError(f"{name} is {value!r}; expected finite numbers")
+    return np.broadcast_to(numbers, (channels,)).copy()
+
+
+def _shown(dims: Sequence[Dimension]) -> str:
+    return "[" + ", ".join("N" if size is None else str(size) for size in dims) + "]"
+
+
+def _received(dims: Sequence[Dimension]) -> str:
+    return f"the input has shape {_shown(dims)}"

@@ -1,0 +1,126 @@
+"""From a graph to a chain of affine maps with a ReLU between: what the region engine runs on.
+
+All linear operators between two ReLUs become one matrix and one bias. Only graphs without branches can be lowered.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from steadygaze.errors import InternalError, ModelError
+from steadygaze.network.graph import Graph, Node
+from steadygaze.network.operators import Array, Linear, Matrix, Relu, Reshape, select
+
+# From this share of nonzero entries on, a dense product is faster than a sparse one (and the memory is the same or less
+# from 2/3 on: 8 bytes against 12).
+DENSE_SHARE = 0.25
+
+# Most entries that one matrix may store: 1.6 GB as CSR. Beyond it neither memory nor time would suffice for a map.
+MAX_ENTRIES = 2**27
+
+
+@dataclass(frozen=True, eq=False)
+class AffineMap:
+    """x → matrix @ x + bias; matrix (n_out, n_in) C-contiguous ndarray or csr_array with sorted indices, float64."""
+
+    matrix: Matrix
+    bias: Array
+
+    def apply(self, values: Array) -> Array:
+        """Result (B, n_out) for values (B, n_in)."""
+        return (self.matrix @ values.T).T + self.bias
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Affine maps with a ReLU after every one but the last; the first takes flattened canonical pixels."""
+
+    maps: tuple[AffineMap, ...]
+
+    def preactivations(self, pixels: Array) -> list[Array]:
+        """Result (B, n) of every map for pixels (B, C·H·W): the input of every ReLU, then the logits."""
+        values, results = pixels, []
+        for affine in self.maps:
+            results.append(affine.apply(values))
+            values = np.maximum(results[-1], 0.0)
+        return results
+
+    def logits(self, pixels: Array) -> Array:
+        """Logits (B, K) of pixels (B, C·H·W)."""
+        return self.preactivations(pixels)[-1]
+
+
+def lower(graph: Graph) -> Chain:
+    """Fuse the linear operators of a graph without branches into one affine map for each ReLU, and one for the logits.
+
+    Exact up to float64 rounding of the fused products. A ReLU that follows another, or stands first or last, gets the
+    identity as its map.
+    """
+    maps: list[AffineMap] = []
+    fused = _Fused(prod(graph.input_shape))
+    previous = 0
+    for number, node in enumerate(graph.nodes, start=1):
+        if node.inputs != (previous,):
+            raise ModelError(f"node '{node.name}' joins or leaves a branch; networks with branches come later")
+        if isinstance(node.operator, Relu):
+            maps.append(fused.finish())
+            fused = _Fused(prod(node.shape))
+        elif isinstance(node.operator, Linear):
+            fused.follow(node, node.operator, graph)
+        else:
+            raise InternalError(f"node '{node.name}': {type(node.operator).__name__} cannot be lowered")
+        previous = number
+    maps.append(fused.finish())
+    return Chain(tuple(maps))
+
+
+class _Fused:
+    """The product of the linear operators seen since the last ReLU; None stands for the identity."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.matrix: Matrix | None = None
+        self.bias = np.zeros(size)
+
+    def follow(self, node: Node, operator: Linear, graph: Graph) -> None:
+        if isinstance(operator, Reshape):
+            return  # the identity on flattened values
+        shape = graph.shape_of(node.inputs[0])
+        _check_entries(operator.entries(shape), node.name)
+        matrix, bias = operator.affine(shape)
+        self.bias = matrix @ self.bias + bias
+        if self.matrix is None:
+            self.matrix = matrix
+        else:
+            if not (issparse(matrix) and issparse(self.matrix)):
+                _check_entries(matrix.shape[0] * self.size, node.name)
+            self.matrix = matrix @ self.matrix
+        if not isinstance(self.matrix, np.ndarray):
+            _check_entries(self.matrix.nnz, node.name)
+
+    def finish(self) -> AffineMap:
+        matrix = select(np.arange(self.size), self.size) if self.matrix is None else self.matrix
+        return AffineMap(_stored(matrix), np.ascontiguousarray(self.bias, dtype=np.float64))
+
+
+def _check_entries(entries: int, name: str) -> None:
+    if entries > MAX_ENTRIES:
+        raise ModelError(
+            f"node '{name}' needs a matrix of {entries:.3g} entries, at most {MAX_ENTRIES:.3g} are supported; "
+            "verify a smaller network"
+        )
+
+
+def _stored(matrix: Matrix) -> Matrix:
+    """Dense when at least a quarter of the entries are nonzero, else CSR with sorted indices and no stored zeros."""
+    nonzero = int(np.count_nonzero(matrix.data if issparse(matrix) else matrix))
+    if nonzero >= DENSE_SHARE * prod(matrix.shape):
+        dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        return np.ascontiguousarray(dense, dtype=np.float64)
+    sparse = csr_array(matrix, dtype=np.float64)
+    sparse.sum_duplicates()
+    sparse.eliminate_zeros()
+    sparse.sort_indices()
+    return sparse

@@ -1,0 +1,274 @@
+"""From a path to a checked ONNX model in memory: every byte read once, hashed, and measured before it is believed.
+
+Tensors stored outside the file are read only from the model's own folder and put into the model, so that later stages
+(the graph and the replay) see the same self-contained bytes. What the operators mean is not looked at here.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TypeAlias
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import NodeProto, TensorProto, numpy_helper
+
+from steadygaze.errors import ModelError
+
+# A file of this size holds 2**27 float64 weights; protobuf itself ends at twice that.
+MAX_BYTES = 2**30
+MAX_ELEMENTS = 2**27
+
+FLOAT_TYPES = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+INTEGER_TYPES = (
+    *(TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL),
+    *(TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32),
+)
+OLDEST_OPSET = 9
+
+# Operators that only rename the numbers of a value: a Softmax before them is still the last one that computes.
+SHAPE_ONLY = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Dropout")
+
+# A dimension of a model's input: a number, or None when the file leaves it open.
+Dimension: TypeAlias = int | None
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxFile:
+    """A parsed model with all its tensors inside, the hash of the bytes it came from, and its opset."""
+
+    path: Path
+    proto: onnx.ModelProto
+    sha256: str
+    opset: int
+
+
+def read_onnx(path: str | Path) -> OnnxFile:
+    """Read and check an ONNX file and its external data; raises ModelError with one line.
+
+    The hash is that of the file; external data files follow in the order of their names.
+    """
+    path = Path(path)
+    content = _read_file(path, path.name)
+    digest = hashlib.sha256(content)
+    try:
+        proto = onnx.load_model_from_string(content)
+    except Exception as error:
+        raise ModelError(f"{path.name}: not an ONNX model ({one_line(error)}); export the model to ONNX") from None
+    if not proto.graph.node and not proto.graph.output:
+        raise ModelError(f"{path.name}: not an ONNX model (it holds no graph); export the model to ONNX")
+    opset = _opset(proto, path.name)
+    tensors = _tensors(proto)
+    for name, data in _embed_external(tensors, path).items():
+        digest.update(name.encode())
+        digest.update(data)
+    for tensor in tensors:
+        check_tensor(tensor, path.name)
+    if proto.graph.sparse_initializer:
+        raise ModelError(f"{path.name}: sparse initializers are not supported; export with dense weights")
+    _check_structure(proto, path.name)
+    return OnnxFile(path, proto, digest.hexdigest(), opset)
+
+
+def one_line(error: object, limit: int = 240) -> str:
+    """Text of an error on one line, cut to a readable length.
+
+    >>> one_line("first\\n  second")
+    'first second'
+    """
+    text = " ".join(str(error).split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def input_dims(file: OnnxFile) -> tuple[str, list[Dimension]]:
+    """Name and dimensions of the one input that is not an initializer; None where the file leaves one open."""
+    weights = {tensor.name for tensor in file.proto.graph.initializer}
+    inputs = [value for value in file.proto.graph.input if value.name not in weights]
+    if len(inputs) != 1:
+        names = ", ".join(f"'{value.name}'" for value in inputs) or "none"
+        raise ModelError(f"{file.path.name}: has {len(inputs)} inputs ({names}); expected one, the image")
+    tensor = inputs[0].type.tensor_type
+    if not inputs[0].type.HasField("tensor_type") or tensor.elem_type not in FLOAT_TYPES:
+        raise ModelError(
+            f"{file.path.name}: input '{inputs[0].name}' does not take floats; cast and scale outside of the model "
+            "(options mean, std, scale) and export it with a float input"
+        )
+    if not tensor.HasField("shape"):
+        raise ModelError(f"{file.path.name}: input '{inputs[0].name}' has no shape; export the model with one")
+    dims: list[Dimension] = []
+    for position, dim in enumerate(tensor.shape.dim):
+        is_open = not dim.HasField("dim_value") or (position == 0 and dim.dim_value == -1)
+        if not is_open and not 0 < dim.dim_value <= MAX_ELEMENTS:
+            raise ModelError(f"{file.path.name}: input '{inputs[0].name}' has the dimension {dim.dim_value}")
+        dims.append(None if is_open else dim.dim_value)
+    return inputs[0].name, dims
+
+
+def final_softmax(proto: onnx.ModelProto) -> NodeProto | None:
+    """Softmax or LogSoftmax after which nothing is computed any more, if there is one."""
+    makers = {output: node for node in proto.graph.node for output in node.output if output}
+    node = makers.get(proto.graph.output[0].name)
+    while node is not None and node.op_type in SHAPE_ONLY and node.input:
+        node = makers.get(node.input[0])
+    return node if node is not None and node.op_type in ("Softmax", "LogSoftmax") else None
+
+
+def tensor_array(tensor: TensorProto, name: str) -> NDArray[np.float64] | NDArray[np.int64]:
+    """Numbers of a checked tensor, floats lifted to float64 and integers to int64 without any rounding.
+
+    Raises ModelError when a float is NaN or infinite; `name` is the file's.
+    """
+    check_tensor(tensor, name)
+    try:
+        values = numpy_helper.to_array(tensor)
+    except Exception as error:
+        raise ModelError(f"{name}: tensor '{tensor.name}' cannot be read: {one_line(error)}") from None
+    if tensor.data_type in INTEGER_TYPES:
+        return np.asarray(values, dtype=np.int64)
+    with np.errstate(invalid="ignore"):  # NaN is refused in the next line
+        lifted = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(lifted).all():
+        raise ModelError(f"{name}: tensor '{tensor.name}' holds NaN or infinity; train or export the model again")
+    return lifted
+
+
+def float_types(proto: onnx.ModelProto) -> set[int]:
+    """Float types that occur in the weights, in the input and as the target of a Cast."""
+    found = {tensor.data_type for tensor in _tensors(proto)}
+    found.update(value.type.tensor_type.elem_type for value in proto.graph.input)
+    found.update(a.i for node in proto.graph.node if node.op_type == "Cast" for a in node.attribute if a.name == "to")
+    return found.intersection(FLOAT_TYPES)
+
+
+def check_tensor(tensor: TensorProto, name: str) -> None:
+    """Compare type, dimensions and data of a tensor; raises ModelError before anything is allocated."""
+    where = f"{name}: tensor '{tensor.name}'"
+    dims = list(tensor.dims)
+    if tensor.data_type not in FLOAT_TYPES + INTEGER_TYPES:
+        kind = _type_name(tensor.data_type)
+        raise ModelError(f"{where} has type {kind}; supported are float16, bfloat16, float, double and integers")
+    if any(size < 0 for size in dims):
+        raise ModelError(f"{where} has the negative dimension {min(dims)}; the file is damaged")
+    count = prod(dims)
+    if count > MAX_ELEMENTS:
+        raise ModelError(f"{where} claims {count:.3g} elements, at most {MAX_ELEMENTS:.3g} are supported")
+    if tensor.HasField("raw_data"):
+        item = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+        found, expected = len(tensor.raw_data), count * item
+        unit = "bytes"
+    else:
+        found = sum(len(getattr(tensor, field)) for field in ("float_data", "double_data", "int32_data", "int64_data"))
+        found, expected, unit = found + len(tensor.uint64_data), count, "numbers"
+    if found != expected:
+        raise ModelError(f"{where} of shape {dims} needs {expected} {unit}, but holds {found}; the file is damaged")
+
+
+def _check_structure(proto: onnx.ModelProto, name: str) -> None:
+    """Let onnx check names, order and attributes; an output without a shape is fine, other than onnx thinks."""
+    shapeless = [value.type.tensor_type for value in proto.graph.output if not value.type.tensor_type.HasField("shape")]
+    for tensor_type in shapeless:
+        tensor_type.shape.SetInParent()
+    try:
+        onnx.checker.check_model(proto)
+    except Exception as error:
+        raise ModelError(f"{name}: not a valid ONNX model: {one_line(error)}") from None
+    for tensor_type in shapeless:
+        tensor_type.ClearField("shape")
+
+
+def _type_name(data_type: int) -> str:
+    try:
+        return TensorProto.DataType.Name(data_type).lower()
+    except ValueError:
+        return f"number {data_type}"
+
+
+def _read_file(path: Path, label: str) -> bytes:
+    """Bytes of a regular file of bounded size."""
+    try:
+        if path.is_dir():
+            raise ModelError(f"{label}: is a directory; give the .onnx file inside it")
+        if not path.exists():
+            raise ModelError(f"{path}: no such file; check the path of the model")
+        if not path.is_file():
+            raise ModelError(f"{label}: is not a regular file; give an .onnx file")
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise ModelError(f"{label}: has {size / 2**30:.1f} GiB, at most {MAX_BYTES / 2**30:.0f} GiB are supported")
+        if size == 0:
+            raise ModelError(f"{label}: is empty; export the model again")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{label}: cannot be read ({one_line(error)})") from None
+
+
+def _opset(proto: onnx.ModelProto, label: str) -> int:
+    versions = [entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")]
+    if not versions:
+        raise ModelError(f"{label}: names no ONNX opset; export the model again")
+    newest = onnx.defs.onnx_opset_version()
+    if not OLDEST_OPSET <= versions[0] <= newest:
+        raise ModelError(
+            f"{label}: has opset {versions[0]}; supported are {OLDEST_OPSET} to {newest}. Export with opset_version=17"
+        )
+    return versions[0]
+
+
+def _tensors(proto: onnx.ModelProto) -> list[TensorProto]:
+    """All weights of the graph: initializers and the values of Constant nodes."""
+    attributes = (attribute for node in proto.graph.node for attribute in node.attribute)
+    return [*proto.graph.initializer, *(attribute.t for attribute in attributes if attribute.HasField("t"))]
+
+
+def _embed_external(tensors: list[TensorProto], path: Path) -> dict[str, bytes]:
+    """Put the data of external tensors into them; returns the files read, sorted by name."""
+    files: dict[str, bytes] = {}
+    total = 0
+    for tensor in tensors:
+        if tensor.data_location != TensorProto.EXTERNAL:
+            continue
+        where = f"{path.name}: tensor '{tensor.name}'"
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        location = entries.get("location", "")
+        if location not in files:
+            files[location] = _read_file(_inside(path, location, where), f"{path.name}: external data '{location}'")
+        size = len(files[location])
+        try:
+            offset = int(entries.get("offset", 0))
+            length = int(entries.get("length", size - offset))
+        except ValueError:
+            raise ModelError(f"{where} has a damaged external offset or length; export the model again") from None
+        if offset < 0 or length < 0 or offset + length > size:
+            raise ModelError(
+                f"{where} lies at bytes {offset} to {offset + length} of '{location}', which has {size}; "
+                "the external data file is damaged or belongs to another model"
+            )
+        total += length
+        if total > MAX_BYTES:  # many tensors may name the same bytes
+            raise ModelError(f"{path.name}: external data exceed {MAX_BYTES / 2**30:.0f} GiB; verify a smaller network")
+        tensor.raw_data = files[location][offset : offset + length]
+        del tensor.external_data[:]
+        tensor.data_location = TensorProto.DEFAULT
+    return dict(sorted(files.items()))
+
+
+def _inside(path: Path, location: str, where: str) -> Path:
+    """Path of an external data file, which must lie in the model's own folder, links followed."""
+    if not location:
+        raise ModelError(f"{where} names no external data file; export the model again")
+    folder = path.parent.resolve()
+    absolute = PurePosixPath(location).is_absolute() or PureWindowsPath(location).anchor
+    try:
+        target = (folder / location).resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ModelError(f"{where}: external data '{location}' cannot be found ({one_line(error)})") from None
+    if absolute or not target.is_relative_to(folder):
+        raise ModelError(
+            f"{where} keeps its data in '{one_line(location)}', outside the model's folder; "
+            "put the data file beside the model and export again"
+        )
+    if not target.exists():
+        raise ModelError(f"{where} keeps its data in '{one_line(location)}', which is missing from the model's folder")
+    return target

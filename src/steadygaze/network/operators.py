@@ -1,0 +1,294 @@
+"""Operators of a graph: what each does to a batch of values, to a shape, and as an affine map of flattened values.
+
+A value of shape S is carried as an array (B, *S): B images side by side, S the shape that the model file gives one
+image, its own batch axis of length 1 included. `apply` computes on such arrays; `affine` gives matrix and bias of
+the same operator on flattened values, written separately so that one checks the other. Convolution and pooling are in
+`windows`. Nothing here knows ONNX.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, eye_array, kron
+
+Shape: TypeAlias = tuple[int, ...]
+Array: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = Array | csr_array
+
+
+class ShapeError(ValueError):
+    """An operator cannot take a value of this shape; the reader of the file adds file and node."""
+
+
+class Operator(ABC):
+    """One step of a graph; it has no state but its constants."""
+
+    @abstractmethod
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Shape of the result for inputs of these shapes; raises ShapeError."""
+
+    @abstractmethod
+    def apply(self, *values: Array) -> Array:
+        """Result (B, *output shape) for inputs (B, *input shape)."""
+
+
+class Linear(Operator):
+    """An operator with one input that is affine in it."""
+
+    @abstractmethod
+    def entries(self, shape: Shape) -> int:
+        """How many entries `affine` stores at most, known before anything is allocated."""
+
+    @abstractmethod
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        """Matrix (n_out, n_in) and bias (n_out,) on flattened values."""
+
+
+class Relu(Operator):
+    """max(x, 0) elementwise; the only operator that is not linear."""
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Return the shape of the input."""
+        return shapes[0]
+
+    def apply(self, *values: Array) -> Array:
+        """Return max(x, 0)."""
+        return np.maximum(values[0], 0.0)
+
+
+@dataclass(frozen=True)
+class Reshape(Linear):
+    """The same numbers in the same order under another shape (also Flatten, Squeeze and Unsqueeze)."""
+
+    shape: Shape
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Return the new shape; it must hold as many numbers as the old one."""
+        if prod(shapes[0]) != prod(self.shape):
+            raise ShapeError(f"cannot reshape {list(shapes[0])} to {list(self.shape)}")
+        return self.shape
+
+    def apply(self, *values: Array) -> Array:
+        """Return the values under the new shape."""
+        return values[0].reshape(values[0].shape[0], *self.shape)
+
+    def entries(self, shape: Shape) -> int:
+        """Return one for each number."""
+        return prod(shape)
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        """Return the identity."""
+        return select(np.arange(prod(shape)), prod(shape)), np.zeros(prod(shape))
+
+
+@dataclass(frozen=True)
+class Transpose(Linear):
+    """Axis i of the result is axis order[i] of the input."""
+
+    order: tuple[int, ...]
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Return the permuted shape."""
+        if sorted(self.order) != list(range(len(shapes[0]))):
+            raise ShapeError(f"perm {list(self.order)} does not fit a value of shape {list(shapes[0])}")
+        return tuple(shapes[0][axis] for axis in self.order)
+
+    def apply(self, *values: Array) -> Array:
+        """Return the values with permuted axes."""
+        return values[0].transpose(0, *(axis + 1 for axis in self.order))
+
+    def entries(self, shape: Shape) -> int:
+        """Return one for each number."""
+        return prod(shape)
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        """Return a permutation."""
+        index = np.arange(prod(shape)).reshape(shape).transpose(self.order).ravel()
+        return select(index, prod(shape)), np.zeros(prod(shape))
+
+
+@dataclass(frozen=True)
+class Pad(Linear):
+    """Constant numbers put before and after each axis; a negative amount cuts off."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    fill: float = 0.0
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Return the padded shape."""
+        if not len(self.before) == len(self.after) == len(shapes[0]):
+            raise ShapeError(f"{2 * len(self.before)} pads do not fit a value of shape {list(shapes[0])}")
+        padded = tuple(size + b + a for size, b, a in zip(shapes[0], self.before, self.after, strict=True))
+        cut = tuple(size + min(b, 0) + min(a, 0) for size, b, a in zip(shapes[0], self.before, self.after, strict=True))
+        if min(padded + cut, default=1) < 1:
+            raise ShapeError(f"pads {list(self.before + self.after)} leave nothing of shape {list(shapes[0])}")
+        return padded
+
+    def apply(self, *values: Array) -> Array:
+        """Return the padded values."""
+        inner = tuple(
+            slice(max(-b, 0), size - max(-a, 0))
+            for size, b, a in zip(values[0].shape[1:], self.before, self.after, strict=True)
+        )
+        widths = [(max(b, 0), max(a, 0)) for b, a in zip(self.before, self.after, strict=True)]
+        return np.pad(values[0][(slice(None), *inner)], [(0, 0), *widths], constant_values=self.fill)
+
+    def entries(self, shape: Shape) -> int:
+        """Return one for each number kept."""
+        return prod(self.output_shape(shape))
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        """Return a selection, and the constant as bias where nothing is selected."""
+        source = np.full(self.output_shape(shape), -1)
+        ranges = []
+        for size, before, after in zip(shape, self.before, self.after, strict=True):
+            ranges.append(np.arange(max(0, -before), min(size, size + after)))
+        target = np.ix_(*(r + before for r, before in zip(ranges, self.before, strict=True)))
+        source[target] = np.arange(prod(shape)).reshape(shape)[np.ix_(*ranges)]
+        index = source.ravel()
+        return select(index, prod(shape)), np.where(index < 0, self.fill, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Scale(Linear):
+    """x·factor + shift elementwise, with broadcasting (Add, Sub, Mul, Div, BatchNormalization, preprocessing)."""
+
+    factor: Array
+    shift: Array
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Return the broadcast shape."""
+        try:
+            return np.broadcast_shapes(shapes[0], self.factor.shape, self.shift.shape)
+        except ValueError:
+            constant = np.broadcast_shapes(self.factor.shape, self.shift.shape)
+            raise ShapeError(f"a constant of shape {list(constant)} does not fit {list(shapes[0])}") from None
+
+    def apply(self, *values: Array) -> Array:
+        """Return x·factor + shift."""
+        batch, *shape = values[0].shape
+        rank = len(self.output_shape(tuple(shape)))
+        aligned = values[0].reshape(batch, *(1,) * (rank - len(shape)), *shape)
+        return aligned * self.factor + self.shift
+
+    def entries(self, shape: Shape) -> int:
+        """Return one for each number of the result."""
+        return prod(self.output_shape(shape))
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        """Return a matrix with one entry in each row (diagonal unless the value itself is repeated)."""
+        target = self.output_shape(shape)
+        index = np.broadcast_to(np.arange(prod(shape)).reshape(shape), target).ravel()
+        factor = np.broadcast_to(self.factor, target).ravel()
+        return select(index, prod(shape), factor), np.broadcast_to(self.shift, target).flatten()
+
+
+@dataclass(frozen=True, eq=False)
+class MatMul(Linear):
+    """x @ weight + bias over the last axis; weight (k, n), bias (n,)."""
+
+    weight: Array
+    bias: Array
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Return the shape with the last axis replaced."""
+        if not shapes[0] or shapes[0][-1] != self.weight.shape[0]:
+            raise ShapeError(f"a weight of shape {list(self.weight.shape)} does not fit {list(shapes[0])}")
+        return (*shapes[0][:-1], self.weight.shape[1])
+
+    def apply(self, *values: Array) -> Array:
+        """Return x @ weight + bias."""
+        return values[0] @ self.weight + self.bias
+
+    def entries(self, shape: Shape) -> int:
+        """Return one copy of the weight for each row of the value."""
+        return prod(shape[:-1]) * self.weight.size
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        """Return the transposed weight, repeated along the diagonal for each row of the value."""
+        rows = prod(shape[:-1])
+        return repeat(np.ascontiguousarray(self.weight.T), rows), np.tile(self.bias, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftMatMul(Linear):
+    """weight @ x over the axis before the last (the only axis of a vector); weight (m, k)."""
+
+    weight: Array
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Return the shape with that axis replaced."""
+        axis = max(len(shapes[0]) - 2, 0)
+        if not shapes[0] or shapes[0][axis] != self.weight.shape[1]:
+            raise ShapeError(f"a weight of shape {list(self.weight.shape)} does not fit {list(shapes[0])}")
+        return (*shapes[0][:axis], self.weight.shape[0], *shapes[0][axis + 1 :])
+
+    def apply(self, *values: Array) -> Array:
+        """Return weight @ x."""
+        if values[0].ndim == 2:
+            return values[0] @ self.weight.T
+        return self.weight @ values[0]
+
+    def entries(self, shape: Shape) -> int:
+        """Return one copy of the weight for each column of the value."""
+        return prod(shape) // self.weight.shape[1] * self.weight.size
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        """Return the weight, repeated for each column and each leading index of the value."""
+        columns = shape[-1] if len(shape) > 1 else 1
+        block = self.weight if columns == 1 else kron(self.weight, eye_array(columns), format="csr")
+        return repeat(block, prod(shape[:-2])), np.zeros(prod(self.output_shape(shape)))
+
+
+@dataclass(frozen=True)
+class Mean(Linear):
+    """Mean over some axes, kept with length 1 (ReduceMean, GlobalAveragePool)."""
+
+    axes: tuple[int, ...]
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Return the shape with these axes of length 1."""
+        if any(not 0 <= axis < len(shapes[0]) for axis in self.axes):
+            raise ShapeError(f"axes {list(self.axes)} do not exist in shape {list(shapes[0])}")
+        return tuple(1 if axis in self.axes else size for axis, size in enumerate(shapes[0]))
+
+    def apply(self, *values: Array) -> Array:
+        """Return the means."""
+        return values[0].mean(axis=tuple(axis + 1 for axis in self.axes), keepdims=True)
+
+    def entries(self, shape: Shape) -> int:
+        """Return one for each number of the input."""
+        return prod(shape)
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        """Return 1/count at every number that enters a mean."""
+        target = self.output_shape(shape)
+        row = np.broadcast_to(np.arange(prod(target)).reshape(target), shape).ravel()
+        count = prod(shape) // prod(target)
+        data = np.full(row.size, 1.0 / count)
+        matrix = csr_array((data, (row, np.arange(row.size))), shape=(prod(target), row.size))
+        return matrix, np.zeros(prod(target))
+
+
+def select(index: NDArray[np.int64], size: int, factor: Array | None = None) -> csr_array:
+    """Matrix (len(index), size) whose row i takes factor[i] times entry index[i]; an index of -1 gives an empty row.
+
+    >>> select(np.array([1, -1, 0]), 2).toarray()
+    array([[0., 1.],
+           [0., 0.],
+           [1., 0.]])
+    """
+    kept = index >= 0
+    data = np.ones(len(index)) if factor is None else factor
+    pointers = np.concatenate([[0], np.cumsum(kept)])
+    return csr_array((data[kept], index[kept], pointers), shape=(len(index), size))
+
+
+def repeat(block: Matrix, times: int) -> Matrix:
+    """Block diagonal matrix of `times` copies of a block; one copy is the block itself."""
+    return block if times == 1 else kron(eye_array(times), block, format="csr")

@@ -1,0 +1,183 @@
+"""Operators that look through sliding windows: convolution and average pooling, in any number of spatial dimensions.
+
+`apply` walks over the positions inside the window; `affine` builds the sparse matrix directly from the indices of the
+pixels that each window sees, in time and memory proportional to its entries.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from steadygaze.network.operators import Array, Linear, Matrix, Shape, ShapeError, repeat
+
+
+@dataclass(frozen=True)
+class Window:
+    """Geometry of a sliding window; every tuple has one entry for each spatial axis."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    ceil: bool = False
+
+    def positions(self, spatial: Shape) -> Shape:
+        """How many positions the window takes along each axis; raises ShapeError when it fits nowhere."""
+        counts = []
+        for size, k, s, d, b, a in zip(
+            spatial, self.kernel, self.strides, self.dilations, self.before, self.after, strict=True
+        ):
+            room = size + b + a - (d * (k - 1) + 1)
+            if room < 0:
+                raise ShapeError(f"a window of {list(self.kernel)} does not fit into {list(spatial)}")
+            count = room // s + 1
+            # A rounded-up last position counts only if it starts inside the input or the padding before it.
+            if self.ceil and room % s and count * s < size + b:
+                count += 1
+            counts.append(count)
+        return tuple(counts)
+
+    def pixels(self, spatial: Shape) -> NDArray[np.int64]:
+        """Flat index of the pixel under each place of the window at each position, -1 outside: (positions, places)."""
+        index = np.zeros((1, 1), dtype=np.int64)
+        inside = np.ones((1, 1), dtype=bool)
+        counts = self.positions(spatial)
+        for axis, size in enumerate(spatial):
+            start = np.arange(counts[axis]) * self.strides[axis] - self.before[axis]
+            place = start[:, None] + np.arange(self.kernel[axis]) * self.dilations[axis]
+            valid = (place >= 0) & (place < size)
+            shape = (index.shape[0] * place.shape[0], index.shape[1] * place.shape[1])
+            index = (index[:, None, :, None] * size + place[None, :, None, :]).reshape(shape)
+            inside = (inside[:, None, :, None] & valid[None, :, None, :]).reshape(shape)
+        return np.where(inside, index, -1)
+
+    def views(self, values: Array) -> list[Array]:
+        """For each place of the window the pixels it sees at all positions: values (..., *spatial), 0 outside."""
+        rank = len(self.kernel)
+        spatial = values.shape[-rank:]
+        counts = self.positions(spatial)
+        reach = [
+            (n - 1) * s + d * (k - 1) + 1
+            for n, s, d, k in zip(counts, self.strides, self.dilations, self.kernel, strict=True)
+        ]
+        widths = [(b, max(r - size - b, 0)) for b, r, size in zip(self.before, reach, spatial, strict=True)]
+        padded = np.pad(values, [(0, 0)] * (values.ndim - rank) + widths)
+        views = []
+        for place in product(*map(range, self.kernel)):
+            starts = [p * d for p, d in zip(place, self.dilations, strict=True)]
+            cut: tuple[Any, ...] = tuple(
+                slice(b, b + (n - 1) * s + 1, s) for b, n, s in zip(starts, counts, self.strides, strict=True)
+            )
+            views.append(padded[(slice(None),) * (values.ndim - rank) + cut])
+        return views
+
+
+@dataclass(frozen=True, eq=False)
+class Conv(Linear):
+    """Convolution of a value (N, C, *spatial) with weight (O, C/groups, *kernel) and bias (O,)."""
+
+    weight: Array
+    bias: Array
+    window: Window
+    groups: int = 1
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Return (N, O, *positions)."""
+        shape = shapes[0]
+        rank = len(self.window.kernel)
+        if len(shape) != rank + 2 or shape[1] != self.weight.shape[1] * self.groups:
+            raise ShapeError(
+                f"a weight of shape {list(self.weight.shape)} with {self.groups} group(s) does not fit {list(shape)}"
+            )
+        return (shape[0], self.weight.shape[0], *self.window.positions(shape[2:]))
+
+    def apply(self, *values: Array) -> Array:
+        """Return the convolution, summed over the places of the window."""
+        batch, n, channels, *spatial = values[0].shape
+        target = self.output_shape((n, channels, *spatial))
+        outputs = self.weight.shape[0]
+        weights = self.weight.reshape(self.groups, outputs // self.groups, channels // self.groups, -1)
+        total = np.zeros((batch * n, self.groups, outputs // self.groups, prod(target[2:])))
+        for place, view in enumerate(self.window.views(values[0])):
+            total += weights[..., place] @ view.reshape(batch * n, self.groups, channels // self.groups, -1)
+        result = total.reshape(batch, *target)
+        return result + self.bias.reshape(-1, *(1,) * len(spatial))
+
+    def entries(self, shape: Shape) -> int:
+        """Return the places of the window at every output."""
+        return prod(self.output_shape(shape)) * prod(self.weight.shape[1:])
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        """Return a sparse matrix with the kernel's weights at the pixels that each window sees."""
+        pixels = self.window.pixels(shape[2:])
+        positions, places = pixels.shape
+        outputs, depth = self.weight.shape[:2]
+        per_group = outputs // self.groups
+        inside = np.broadcast_to((pixels >= 0)[:, None, :], (positions, depth, places))
+        area = prod(shape[2:])
+        columns = (np.arange(depth)[:, None] * area + pixels[:, None, :])[inside]
+        counts = np.tile(inside.sum(axis=(1, 2)), outputs)
+        flat = self.weight.reshape(outputs, 1, depth, places)
+        data = [np.broadcast_to(flat[o], inside.shape)[inside] for o in range(outputs)]
+        indices = [columns + (o // per_group) * depth * area for o in range(outputs)]
+        matrix = csr_array(
+            (np.concatenate(data), np.concatenate(indices), np.concatenate([[0], np.cumsum(counts)])),
+            shape=(outputs * positions, shape[1] * area),
+        )
+        return repeat(matrix, shape[0]), np.tile(np.repeat(self.bias, positions), shape[0])
+
+
+@dataclass(frozen=True)
+class AveragePool(Linear):
+    """Mean over a window of every channel of a value (N, C, *spatial)."""
+
+    window: Window
+    count_padding: bool = False
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        """Return (N, C, *positions)."""
+        shape = shapes[0]
+        if len(shape) != len(self.window.kernel) + 2:
+            raise ShapeError(f"a window of {list(self.window.kernel)} does not fit a value of shape {list(shape)}")
+        positions = self.window.positions(shape[2:])
+        if min(self._divisors(shape[2:])) < 1:
+            raise ShapeError("a pooling window lies in the padding alone")
+        return (*shape[:2], *positions)
+
+    def _divisors(self, spatial: Shape) -> NDArray[np.int64]:
+        """Count what each window averages over: pixels, and the padding too if it counts (never beyond it)."""
+        window = self.window
+        total = np.ones(1, dtype=np.int64)
+        for axis, count in enumerate(window.positions(spatial)):
+            start = np.arange(count) * window.strides[axis] - window.before[axis]
+            place = start[:, None] + np.arange(window.kernel[axis]) * window.dilations[axis]
+            low, high = 0, spatial[axis]
+            if self.count_padding:
+                low, high = -window.before[axis], spatial[axis] + window.after[axis]
+            total = np.outer(total, ((place >= low) & (place < high)).sum(axis=1)).ravel()
+        return total
+
+    def apply(self, *values: Array) -> Array:
+        """Return the means."""
+        spatial = values[0].shape[3:]
+        divisors = self._divisors(spatial).reshape(self.window.positions(spatial))
+        return sum(self.window.views(values[0]), start=np.zeros(())) / divisors
+
+    def entries(self, shape: Shape) -> int:
+        """Return the places of the window at every output."""
+        return prod(self.output_shape(shape)) * prod(self.window.kernel)
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        """Return 1/count at the pixels that each window sees."""
+        pixels = self.window.pixels(shape[2:])
+        inside = pixels >= 0
+        weights = np.broadcast_to(1.0 / self._divisors(shape[2:])[:, None], pixels.shape)
+        pointers = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+        block = csr_array((weights[inside], pixels[inside], pointers), shape=(len(pixels), prod(shape[2:])))
+        return repeat(block, prod(shape[:2])), np.zeros(prod(self.output_shape(shape)))

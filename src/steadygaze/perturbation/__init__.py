@@ -1,0 +1,38 @@
+"""Perturbations of an image: families, their spec texts, and the piecewise affine map theta -> image they add up to.
+
+The families here by name are those that come with the project; another file in `families` is found too, and its class
+is available from this package without a change here.
+"""
+
+from steadygaze.perturbation.base import Perturbation
+from steadygaze.perturbation.compose import Domain, KnotCell, Perturbed, compose
+from steadygaze.perturbation.families import find_families
+from steadygaze.perturbation.families.brightness import Brightness
+from steadygaze.perturbation.families.darkness import Darkness
+from steadygaze.perturbation.families.patch import Patch
+from steadygaze.perturbation.families.translate import Translate
+from steadygaze.perturbation.spec import parse_spec
+
+__all__ = [
+    "Brightness",
+    "Darkness",
+    "Domain",
+    "KnotCell",
+    "Patch",
+    "Perturbation",
+    "Perturbed",
+    "Translate",
+    "compose",
+    "find_families",
+    "parse_spec",
+]
+
+
+def __getattr__(name: str) -> type[Perturbation]:
+    # Python asks here only for names that are not above, so for families in further files. A name with an underscore
+    # is Python's own question (__path__ and the like), often before this package is complete.
+    if not name.startswith("_"):
+        for family in find_families().values():
+            if family.__name__ == name:
+                return family
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,211 @@
+"""What every family of perturbations promises: from an image to affine pieces in one parameter theta.
+
+A perturbation adds to the original image a change that is affine in its theta between neighbouring knots. This module
+holds the promise, the checks of ranges and fields that all families share, and the canonical spec text. It combines
+nothing (see `compose`), reads no text (see `spec`) and does not clip: the clip to [0, 1] comes after the sum.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import MISSING, dataclass, fields
+from operator import index
+from typing import ClassVar, NoReturn, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadygaze.errors import PerturbationError
+
+FloatArray = NDArray[np.float64]
+
+# No image side comes near this; it keeps whole numbers exact as floats.
+LARGEST_WHOLE_NUMBER = 10**6
+# An 8-bit grey level is 4e-3 wide; far below that, rounding errors and not the network would decide the answer.
+SMALLEST_WIDTH = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perturbation(ABC):
+    """One parameter theta in [low, high] that changes an image (C, H, W) piecewise affinely; theta = 0 changes nothing.
+
+    A family is a frozen keyword-only dataclass in a file of its own in `families`; its fields (int or float) are the
+    keys of its spec. A range equal to the default is stored as None, so that equal perturbations compare equal.
+    """
+
+    keyword: ClassVar[str]
+    """The word that names the family in a spec."""
+    example: ClassVar[str]
+    """A spec that error messages show."""
+    moves: ClassVar[bool] = False
+    """Whether the expected attention map moves with the image (True) or is kept (False)."""
+
+    range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for key, kind in field_kinds(type(self)).items():
+            object.__setattr__(self, key, self._checked_field(key, kind))
+        self.check_fields()
+        if self.range is not None:
+            given = self._checked_range(self.range)
+            object.__setattr__(self, "range", None if given == self.default_range else given)
+
+    # What a family defines.
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The readable name of the axis of theta."""
+
+    @abstractmethod
+    def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
+        """Return the images (B, C, H, W) for thetas (B,), straight from the definition, before the clip."""
+
+    @abstractmethod
+    def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+        """Return offset and slope, each (C, H, W): for theta in [low, high] it adds offset + theta * slope to image.
+
+        [low, high] must not have a knot inside.
+        """
+
+    def transport(self, maps: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return offset and slope of the change of the expected maps (..., C, H, W) on [low, high]; None: kept."""
+        return None
+
+    def knots(self) -> tuple[float, ...]:
+        """Return the thetas strictly inside (low, high), ascending, between which `change` is affine."""
+        return ()
+
+    # Most families have nothing to refuse, so these two are empty rather than abstract.
+
+    def check_fields(self) -> None:  # noqa: B027
+        """Raise PerturbationError if the fields make no sense for any image."""
+
+    def check(self, shape: tuple[int, int, int]) -> None:  # noqa: B027
+        """Raise PerturbationError if it does not fit an image of shape (C, H, W)."""
+
+    @property
+    def default_range(self) -> tuple[float, float]:
+        """The range that holds when none is given."""
+        return 0.0, 1.0
+
+    @property
+    def widest_range(self) -> tuple[float, float]:
+        """The range that every given range must lie in."""
+        return -1.0, 1.0
+
+    @property
+    def why_no_wider(self) -> str:
+        """The reason for `widest_range`, for an error message."""
+        return "beyond ±1 every pixel that it touches is clipped to 0 or 1"
+
+    def settle(self, end: float) -> float:
+        """Return the end of a range as it is meant, for a family that rounds it."""
+        return end
+
+    # What follows from that for every family.
+
+    @property
+    def low(self) -> float:
+        """The smallest theta."""
+        return (self.range or self.default_range)[0]
+
+    @property
+    def high(self) -> float:
+        """The largest theta."""
+        return (self.range or self.default_range)[1]
+
+    @property
+    def spec(self) -> str:
+        """The canonical spec text; `parse_spec` turns it back into an equal perturbation."""
+        kinds = field_kinds(type(self))
+        given = [
+            f"{field.name}={write_number(getattr(self, field.name))}"
+            for field in fields(self)
+            if field.name in kinds and (field.default is MISSING or getattr(self, field.name) != field.default)
+        ]
+        parts = [self.keyword, ",".join(given)] if given else [self.keyword]
+        if self.range is not None:
+            parts.append(write_range(self.range))
+        return ":".join(parts)
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise PerturbationError about this perturbation."""
+        raise PerturbationError(f"{self.keyword}: {what}")
+
+    def _checked_field(self, key: str, kind: type) -> int | float:
+        value = getattr(self, key)
+        if kind is int:
+            try:
+                whole = index(value)
+            except TypeError:
+                whole = None
+            if whole is None or isinstance(value, bool) or abs(whole) > LARGEST_WHOLE_NUMBER:
+                self.refuse(f"{key} is {value!r}; expected a whole number of at most {LARGEST_WHOLE_NUMBER} in size")
+            return whole
+        number = as_number(value)
+        if number is None or not np.isfinite(number):
+            self.refuse(f"{key} is {value!r}; expected a finite number")
+        return number + 0.0
+
+    def _checked_range(self, given: object) -> tuple[float, float]:
+        is_row = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim == 1)
+        pair = [as_number(end) for end in given] if is_row else []  # type: ignore[attr-defined]
+        ends = tuple(end for end in pair if end is not None)
+        if len(pair) != 2 or len(ends) != 2:
+            shown = " ".join(repr(given).split())[:80]
+            self.refuse(f"the range {shown} is not a pair of numbers; give (low, high), for example (0.0, 0.5)")
+        if not np.isfinite(ends).all():
+            self.refuse(f"the range {write_range(ends)} is not finite; give two numbers low..high such as 0..0.5")
+        # Adding zero turns -0.0 into 0.0, so that equal ranges are also written alike.
+        low, high = self.settle(ends[0]) + 0.0, self.settle(ends[1]) + 0.0
+        text = write_range((low, high))
+        if low > high:
+            self.refuse(f"the range {text} is inverted; write the smaller end first: {write_range((high, low))}")
+        if low == high:
+            self.refuse(f"the range {text} is empty; its ends must differ, for example {write_range((low, low + 0.1))}")
+        if high - low < SMALLEST_WIDTH:
+            self.refuse(f"the range {text} is narrower than {SMALLEST_WIDTH}: rounding would decide; give a wider one")
+        widest = self.widest_range
+        if low < widest[0] or high > widest[1]:
+            self.refuse(f"the range {text} leaves {write_range(widest)}: {self.why_no_wider}; give a smaller one")
+        return low, high
+
+
+def field_kinds(family: type[Perturbation]) -> dict[str, type]:
+    """Return the fields of a family that a spec may set, in order, each with int or float.
+
+    >>> from steadygaze.perturbation import Translate
+    >>> field_kinds(Translate)
+    {'dx': <class 'int'>, 'dy': <class 'int'>}
+    """
+    hints = get_type_hints(family)
+    return {field.name: hints[field.name] for field in fields(family) if field.name != "range"}
+
+
+def as_number(value: object) -> float | None:
+    """Return a real number as float (infinite if it is too large for one), or None for anything else."""
+    if isinstance(value, bool | np.bool_ | str | bytes):
+        return None
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    except OverflowError:
+        return float("inf")
+
+
+def write_number(value: float) -> str:
+    """Write a number so that reading it gives the same float.
+
+    >>> write_number(2.0), write_number(0.1), write_number(-3)
+    ('2', '0.1', '-3')
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
+def write_range(ends: tuple[float, ...]) -> str:
+    """Write a range as a spec does.
+
+    >>> write_range((0.0, 1.5))
+    '0..1.5'
+    """
+    return "..".join(write_number(end) for end in ends)

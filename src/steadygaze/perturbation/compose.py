@@ -1,0 +1,221 @@
+"""Adds perturbations of one image up: clip(x0 + Σ_i change_i(theta_i), 0, 1) over the box of their ranges.
+
+Turns a list of perturbations and an image into the domain, the knot cells with the affine form of the unclipped image
+on each, and the images themselves (straight from the families' definitions). It knows no network and no region.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steadygaze.errors import ImageError, PerturbationError
+from steadygaze.perturbation.base import FloatArray, Perturbation
+
+MOST_PARAMETERS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The box of perturbation parameters: one name, low and high end per axis; low and high are (d,)."""
+
+    names: tuple[str, ...]
+    low: FloatArray
+    high: FloatArray
+
+    @property
+    def dimension(self) -> int:
+        """The number of parameters d."""
+        return len(self.names)
+
+    @property
+    def widths(self) -> FloatArray:
+        """The widths of the axes (d,), all positive."""
+        return self.high - self.low
+
+    @property
+    def contains_zero(self) -> bool:
+        """Whether the unperturbed image belongs to the domain (its border included)."""
+        return self.contains(np.zeros(self.dimension))
+
+    def contains(self, theta: ArrayLike) -> bool:
+        """Tell whether theta (d,) lies in the box, its border included; no tolerance, NaN lies nowhere.
+
+        >>> domain = Domain(("brightness",), np.array([0.0]), np.array([1.0]))
+        >>> domain.contains([1.0]), domain.contains([1.0000001])
+        (True, False)
+        """
+        point = np.asarray(theta, dtype=np.float64)
+        if point.shape != self.low.shape:
+            raise PerturbationError(f"theta has shape {point.shape}; expected one number for each of {self.names}")
+        return bool(((self.low <= point) & (point <= self.high)).all())
+
+
+@dataclass(frozen=True, eq=False)
+class KnotCell:
+    """A box of thetas without a knot inside: the unclipped image is x0 + offset + Σ_i theta_i * slope[i] on it.
+
+    low and high are (d,), offset (C, H, W), slope (d, C, H, W); index is its place in `Perturbed.cells`.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    offset: FloatArray
+    slope: FloatArray
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class Perturbed:
+    """An image under all perturbations at once, as a function of theta; made by `compose`.
+
+    The cells tile the domain, the first axis varying slowest; moving_axis is the parameter that moves the expected
+    attention map, or None when all of them keep it.
+    """
+
+    perturbations: tuple[Perturbation, ...]
+    x0: FloatArray
+    domain: Domain
+    cells: tuple[KnotCell, ...]
+    moving_axis: int | None
+
+    def cell_of(self, theta: ArrayLike) -> KnotCell:
+        """Return the cell of theta (d,): on a knot the cell above it, outside the domain the nearest cell."""
+        point = self._points(np.asarray(theta, dtype=np.float64)[None])[0]
+        index = 0
+        for perturbation, value in zip(self.perturbations, point, strict=True):
+            knots = perturbation.knots()
+            index = index * (len(knots) + 1) + bisect_right(knots, value)
+        return self.cells[index]
+
+    def image(self, theta: ArrayLike) -> FloatArray:
+        """Return the image (C, H, W) at theta (d,), clipped to [0, 1]."""
+        return self.images(np.asarray(theta, dtype=np.float64)[None])[0]
+
+    def images(self, thetas: ArrayLike) -> FloatArray:
+        """Return the images (B, C, H, W) at thetas (B, d), clipped to [0, 1].
+
+        From the definitions of the families, not from the cells: each can be checked against the other.
+        """
+        points = self._points(np.asarray(thetas, dtype=np.float64))
+        images = np.tile(self.x0, (len(points), 1, 1, 1))
+        for perturbation, values in zip(self.perturbations, points.T, strict=True):
+            images += perturbation.apply(self.x0, values) - self.x0
+        return np.clip(images, 0.0, 1.0)
+
+    def transport(self, maps: FloatArray, cell: KnotCell) -> tuple[FloatArray, FloatArray] | None:
+        """Return offset and slope of the expected maps on a cell, shaped as maps (..., C, H, W), or None: kept.
+
+        The expected maps are maps + offset + theta[moving_axis] * slope, with no clip.
+        """
+        axis = self.moving_axis
+        if axis is None:
+            return None
+        return self.perturbations[axis].transport(maps, float(cell.low[axis]), float(cell.high[axis]))
+
+    def _points(self, points: FloatArray) -> FloatArray:
+        if points.ndim != 2 or points.shape[1] != self.domain.dimension or not np.isfinite(points).all():
+            raise PerturbationError(
+                f"thetas of shape {points.shape}, or not all finite; "
+                f"expected one finite number for each of {', '.join(self.domain.names)}"
+            )
+        return points
+
+
+def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbed:
+    """Add up one or two perturbations of an image (C, H, W) with pixels in [0, 1].
+
+    Raises PerturbationError for combinations that are not piecewise affine and for what does not fit the image.
+
+    >>> from steadygaze.perturbation import Brightness, Translate
+    >>> row = np.array([[[0.0, 0.5, 1.0]]])
+    >>> both = compose([Translate(dx=2), Brightness(range=(-0.5, 0.5))], row)
+    >>> both.domain.names, len(both.cells)
+    (('translation right [px]', 'brightness'), 2)
+    >>> both.image([1.5, 0.25])
+    array([[[0.25, 0.25, 0.5 ]]])
+    """
+    chosen = tuple(perturbations)
+    x0 = _checked_image(image)
+    _check_together(chosen)
+    for perturbation in chosen:
+        perturbation.check(x0.shape)
+    domain = Domain(
+        names=_distinct_names(chosen),
+        low=_frozen(np.array([perturbation.low for perturbation in chosen])),
+        high=_frozen(np.array([perturbation.high for perturbation in chosen])),
+    )
+    moving = [axis for axis, perturbation in enumerate(chosen) if perturbation.moves]
+    return Perturbed(chosen, x0, domain, _knot_cells(chosen, x0), moving[0] if moving else None)
+
+
+def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
+    if not perturbations:
+        raise PerturbationError("no perturbation given; give one or two, for example brightness or translate:dy=1")
+    for perturbation in perturbations:
+        if not isinstance(perturbation, Perturbation):
+            raise PerturbationError(
+                f"{perturbation!r} is not a perturbation; give for example Brightness(), or parse_spec('brightness')"
+            )
+    written = ", ".join(perturbation.spec for perturbation in perturbations)
+    if sum(perturbation.moves for perturbation in perturbations) > 1:
+        raise PerturbationError(
+            f"{written}: two translations at once are bilinear, not piecewise linear: their images cannot be mapped "
+            "exactly; give one translation, and the other in a run of its own"
+        )
+    for number, perturbation in enumerate(perturbations):
+        if perturbation in perturbations[:number]:
+            raise PerturbationError(f"{perturbation.spec} is given twice; give each perturbation once")
+    if len(perturbations) > MOST_PARAMETERS:
+        raise PerturbationError(
+            f"{len(perturbations)} perturbations ({written}); up to two parameters for now: leave some out"
+        )
+
+
+def _checked_image(image: ArrayLike) -> FloatArray:
+    try:
+        pixels = np.array(image, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ImageError("the image is not an array of numbers; expected pixels in [0, 1], shape (C, H, W)") from None
+    if pixels.ndim != 3 or 0 in pixels.shape:
+        raise ImageError(f"the image has shape {pixels.shape}; expected (channels, height, width), none of them 0")
+    if not ((pixels >= 0) & (pixels <= 1)).all():
+        raise ImageError(
+            f"the image has pixels from {pixels.min()} to {pixels.max()}; expected numbers in [0, 1]: divide 8-bit "
+            "pixels by 255, and replace NaN"
+        )
+    return _frozen(pixels)
+
+
+def _distinct_names(perturbations: tuple[Perturbation, ...]) -> tuple[str, ...]:
+    names: list[str] = []
+    for perturbation in perturbations:
+        # The same family may be there twice with other ranges; axes still need names that tell them apart.
+        before = sum(earlier.name == perturbation.name for earlier in perturbations[: len(names)])
+        names.append(f"{perturbation.name} ({before + 1})" if before else perturbation.name)
+    return tuple(names)
+
+
+def _knot_cells(perturbations: tuple[Perturbation, ...], x0: FloatArray) -> tuple[KnotCell, ...]:
+    pieces = []
+    for perturbation in perturbations:
+        ends = (perturbation.low, *perturbation.knots(), perturbation.high)
+        pieces.append([(low, high, *perturbation.change(x0, low, high)) for low, high in pairwise(ends)])
+    return tuple(
+        KnotCell(
+            low=_frozen(np.array([low for low, _, _, _ in chosen])),
+            high=_frozen(np.array([high for _, high, _, _ in chosen])),
+            offset=_frozen(np.sum([offset for _, _, offset, _ in chosen], axis=0)),
+            slope=_frozen(np.stack([slope for _, _, _, slope in chosen])),
+            index=index,
+        )
+        for index, chosen in enumerate(product(*pieces))
+    )
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,125 @@
+"""Translation along one axis: theta counts pixels, between whole pixels the image is interpolated linearly.
+
+Vacated pixels are zero, in the image and in the expected attention map, which moves in the same way. One pixel is the
+paper's x0 + theta * (shift(x0) - x0), with the zero padding that it names.
+"""
+
+from dataclasses import dataclass
+from math import ceil, floor
+from typing import ClassVar
+
+import numpy as np
+
+from steadygaze.errors import InternalError
+from steadygaze.perturbation.base import FloatArray, Perturbation
+
+# An end of a range this close to a whole pixel means that pixel: 30 * 0.1 must not leave a sliver beyond the knot at 3.
+SNAP = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translate(Perturbation):
+    """Move by theta pixels right (dx > 0), left (dx < 0), down (dy > 0) or up (dy < 0); by default 0..|dx or dy|.
+
+    Negative thetas move the other way, by at most the same length. Exact for linear interpolation: there is a knot at
+    every whole pixel inside the range.
+
+    >>> Translate(dx=-3).knots(), Translate(dy=2, range=(-1, 1.5)).knots()
+    ((1.0, 2.0), (0.0, 1.0))
+    """
+
+    keyword: ClassVar[str] = "translate"
+    example: ClassVar[str] = "translate:dy=1"
+    moves: ClassVar[bool] = True
+
+    dx: int = 0
+    dy: int = 0
+
+    @property
+    def length(self) -> int:
+        """How many pixels it moves at most."""
+        return abs(self.dx or self.dy)
+
+    @property
+    def name(self) -> str:
+        """The readable name of the axis of theta, its unit in brackets."""
+        words = ("right", "left") if self.dx else ("down", "up")
+        return f"translation {words[(self.dx or self.dy) < 0]} [px]"
+
+    @property
+    def default_range(self) -> tuple[float, float]:
+        """From the original place to the whole length."""
+        return 0.0, float(self.length)
+
+    @property
+    def widest_range(self) -> tuple[float, float]:
+        """The whole length in both directions."""
+        return -float(self.length), float(self.length)
+
+    @property
+    def why_no_wider(self) -> str:
+        """The reason for `widest_range`."""
+        return f"theta counts pixels and {'dx' if self.dx else 'dy'}={self.dx or self.dy} bounds them"
+
+    def settle(self, end: float) -> float:
+        """Return the whole pixel that an end of the range is meant to be, or the end itself."""
+        return float(round(end)) if abs(end - round(end)) <= SNAP else end
+
+    def check_fields(self) -> None:
+        """Refuse none and both of dx and dy."""
+        if not self.dx and not self.dy:
+            self.refuse("moves nowhere; give dx or dy, whole pixels other than 0, for example translate:dx=3")
+        if self.dx and self.dy:
+            self.refuse(f"dx={self.dx} and dy={self.dy} at once; a translation runs along one axis: give one of them")
+
+    def check(self, shape: tuple[int, int, int]) -> None:
+        """Refuse a translation that is longer than the side of the image along which it runs."""
+        side = shape[2] if self.dx else shape[1]
+        if self.length > side:
+            key, word = ("dx", "wide") if self.dx else ("dy", "high")
+            self.refuse(
+                f"{key}={self.dx or self.dy} is longer than the image, which is {side} pixels {word}; "
+                f"give at most {side}, where nothing of the image is left"
+            )
+
+    def knots(self) -> tuple[float, ...]:
+        """Return the whole pixels strictly inside the range."""
+        return tuple(float(whole) for whole in range(floor(self.low) + 1, ceil(self.high)))
+
+    def shift(self, pixels: FloatArray, steps: int) -> FloatArray:
+        """Return an array (..., H, W) moved by a whole number of steps in this direction, zero where vacated."""
+        distance = steps * (1 if self.dx + self.dy > 0 else -1)
+        axis = -1 if self.dx else -2
+        side = pixels.shape[axis]
+        moved = np.zeros(pixels.shape)
+        if abs(distance) < side:
+            source, target = np.moveaxis(pixels, axis, 0), np.moveaxis(moved, axis, 0)
+            target[max(distance, 0) : side + min(distance, 0)] = source[max(-distance, 0) : side - max(distance, 0)]
+        return moved
+
+    def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
+        """Return the images (B, C, H, W) for thetas (B,): interpolated between the two nearest whole shifts."""
+        images = np.empty((len(thetas), *image.shape))
+        steps = np.floor(thetas)
+        for step in np.unique(steps):
+            chosen = steps == step
+            share = (thetas[chosen] - step)[:, None, None, None]
+            images[chosen] = (1 - share) * self.shift(image, int(step)) + share * self.shift(image, int(step) + 1)
+        return images
+
+    def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+        """Return offset and slope, each (C, H, W), of the change on [low, high] inside one whole pixel."""
+        return self._pieces(image, low, high)
+
+    def transport(self, maps: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+        """Return offset and slope of the expected maps (..., C, H, W): they move exactly as the image does."""
+        return self._pieces(maps, low, high)
+
+    def _pieces(self, pixels: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+        step = floor(low)
+        if not low < high <= step + 1:
+            raise InternalError(f"{self.spec}: [{low}, {high}] is not inside one whole pixel")
+        slope = self.shift(pixels, step + 1) - self.shift(pixels, step)
+        # Anchored at the end nearer to 0, so that the offset beside 0 is exactly zero on both sides.
+        anchor = step if step >= 0 else step + 1
+        return self.shift(pixels, anchor) - anchor * slope - pixels, slope

@@ -1,0 +1,103 @@
+"""The question: one model, one image, perturbations, and what is asked of them. Nothing is computed but the label."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .attention.inconsistency import AttentionOptions
+from .compound import Compound
+from .errors import ImageError, OptionError
+from .network.model import Model
+from .perturbation import Perturbed
+from .regions.error import coarse_logit_error
+from .tolerances import NOISE
+from .verdict import Property
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A threshold: absolute, or relative to the size of the original map.
+
+    >>> Delta.parse("25%").value(8.0), Delta.parse("3.0").value(8.0)
+    (2.0, 3.0)
+    """
+
+    number: float
+    is_relative: bool
+
+    @classmethod
+    def parse(cls, text: str | float) -> "Delta":
+        """Read `25%` or a number."""
+        words = str(text).strip()
+        try:
+            number = float(words.removesuffix("%"))
+        except ValueError:
+            number = float("nan")
+        if not 0.0 <= number < float("inf"):
+            raise OptionError(
+                f"delta {words!r} is not a threshold; expected a number such as 3.0, or a share such as 25%"
+            )
+        return cls(number / 100.0 if words.endswith("%") else number, words.endswith("%"))
+
+    def value(self, size: float) -> float:
+        """The absolute threshold for an original map of the given size."""
+        return self.number * size if self.is_relative else self.number
+
+    def __str__(self) -> str:
+        return f"{100.0 * self.number:g}%" if self.is_relative else f"{self.number:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is verified. `names` are words for the classes; `image_name` and `model_name` appear in answers."""
+
+    model: Model
+    perturbed: Perturbed
+    attention: AttentionOptions
+    property: Property
+    delta: Delta
+    names: tuple[str, ...]
+    image_name: str
+    model_name: str
+    image_notes: tuple[str, ...] = ()
+
+    @cached_property
+    def compound(self) -> Compound:
+        """Classifier after perturbation."""
+        return Compound(self.model.graph, self.model.chain, self.perturbed)
+
+    @cached_property
+    def label(self) -> int:
+        """The predicted class of the unperturbed image; a tie is an error."""
+        logits = self.model.graph.logits(self.perturbed.x0[None])[0]
+        if not np.isfinite(logits).all():
+            raise ImageError(f"{self.image_name}: the logits are not finite; check the weights and the preprocessing")
+        first, second = np.sort(logits)[::-1][:2]
+        slack = min(2.0 * coarse_logit_error(self.model.chain), 1e-9 * float(np.abs(logits).max()))
+        if first - second <= slack:
+            tied = [self.names[j] for j in np.flatnonzero(logits >= first - slack)]
+            raise ImageError(
+                f"{self.image_name}: the classes {', '.join(tied)} are tied on the unperturbed image, so there is no "
+                "label to keep; choose another image"
+            )
+        return int(np.argmax(logits))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that a reader of the answer should know."""
+        notes = [*self.model.notes, *self.image_notes]
+        close = 0
+        size = np.abs(self.perturbed.x0.ravel())
+        for affine, values in zip(
+            self.model.chain.maps[:-1], self.model.chain.preactivations(self.perturbed.x0.reshape(1, -1)), strict=False
+        ):
+            scale = abs(affine.matrix) @ size + np.abs(affine.bias)
+            close += int((np.abs(values[0]) <= NOISE * scale).sum())
+            size = np.maximum(values[0], 0.0)
+        if close:
+            notes.append(
+                f"{close} neurons of the classifier are on their kink at the unperturbed image (they count as inactive); "
+                "the expected maps depend on that choice"
+            )
+        return tuple(notes)

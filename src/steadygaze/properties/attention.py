@@ -1,0 +1,86 @@
+"""Where the attention is kept: AR, IR and AB of every region for one δ, from the stored curves.
+
+A region is AR where ai ≤ δ and IR where ai > δ; both need slack (the error of the maps), what is left is undecided.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..attention import curve_kernels
+from ..attention.error import MapErrors
+from ..attention.inconsistency import Inconsistency
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionLabels:
+    """For every region: ai ≤ δ surely for τ in [inner0, inner1], ai > δ surely outside [outer0, outer1].
+
+    inner and outer are (R, 2), an empty interval is (1, 0); reach (R, 2) encloses [ai_min, ai_max].
+    """
+
+    delta: float
+    inner: np.ndarray
+    outer: np.ndarray
+    taus: np.ndarray
+    reach: np.ndarray
+
+    @property
+    def is_kept(self) -> np.ndarray:
+        """AR: ai ≤ δ everywhere in the region (R,)."""
+        return self.reach[:, 1] <= self.delta
+
+    @property
+    def is_lost(self) -> np.ndarray:
+        """IR: ai > δ everywhere in the region (R,)."""
+        return self.reach[:, 0] > self.delta
+
+    @property
+    def is_mixed(self) -> np.ndarray:
+        """AB: both surely occur (R,)."""
+        some_inside = self.inner[:, 0] <= self.inner[:, 1]
+        some_outside = (self.outer[:, 0] > self.taus[:, 0]) | (self.outer[:, 1] < self.taus[:, 1])
+        return some_inside & some_outside & ~self.is_kept & ~self.is_lost
+
+
+def label_attention(curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors) -> AttentionLabels:
+    """Label all regions for δ; taus (R, 2) are their ranges of τ.
+
+    The coarse error of the maps is tried first; curves that it leaves undecided are looked at again with their own.
+    """
+    slack = np.full(len(curves.curve_cell), errors.coarse)
+    labels = _label(curves, taus, delta, slack)
+    open_curves = np.unique(curves.curve[_is_open(labels)])
+    if len(open_curves):
+        slack[open_curves] = np.minimum(slack[open_curves], errors.of(open_curves))
+        labels = _label(curves, taus, delta, slack)
+    return labels
+
+
+def reaches(curves: Inconsistency, taus: np.ndarray) -> np.ndarray:
+    """[ai_min, ai_max] of every region (R, 2) as computed, without the error of the maps."""
+    return _label(curves, taus, 0.0, np.zeros(len(curves.curve_cell))).reach
+
+
+def _is_open(labels: AttentionLabels) -> np.ndarray:
+    """Regions that are not decided as a whole, or whose undecided strip is wider than rounding."""
+    width = np.maximum(labels.taus[:, 1] - labels.taus[:, 0], 0.0)
+    gap = np.abs(labels.inner - labels.outer).sum(axis=1)
+    return ~labels.is_kept & ~labels.is_lost & ((gap > 1e-9 * width) | (width == 0.0))
+
+
+def _label(curves: Inconsistency, taus: np.ndarray, delta: float, slack: np.ndarray) -> AttentionLabels:
+    count = len(curves.curve)
+    if not curves.moves:
+        value, doubt = curves.constant[curves.curve], slack[curves.curve]
+        reach = np.stack([value - doubt, value + doubt], axis=1)
+        whole, nothing = taus, np.broadcast_to([1.0, 0.0], (count, 2))
+        inner = np.where((reach[:, 1] <= delta)[:, None], whole, nothing)
+        outer = np.where((reach[:, 0] > delta)[:, None], nothing, whole)
+        return AttentionLabels(delta, inner, outer, taus, reach)
+    out, reach = np.zeros((count, 4)), np.zeros((count, 2))
+    curve_kernels.slabs(
+        curves.quadratic, curves.start, curves.breaks, curves.places, curves.jumps,
+        curves.curve, taus, delta, slack, out, reach,
+    )  # fmt: skip
+    return AttentionLabels(delta, out[:, :2], out[:, 2:], taus, reach)

@@ -1,0 +1,154 @@
+"""Label and attention together: pieces split at ai = δ as well, and the shares of the domain with bounds.
+
+A piece is CR or MR by its winner, and AR or IR by the slab it lies in. Beside it stand the areas of its two strips that
+are within the error of the decision boundary, or of ai = δ; they count as undecided.
+"""
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+
+from ..compound import Compound
+from ..errors import InternalError
+from ..regions.region import Cut, Polygons, RegionSet
+from . import kernels
+from .attention import AttentionLabels
+from .classification import Pieces, strip_areas
+
+
+class Kept(IntEnum):
+    """Whether something is kept on a piece."""
+
+    YES = 0
+    UNKNOWN = 1
+    NO = 2
+
+
+@dataclass(frozen=True, eq=False)
+class JointPieces:
+    """Pieces with both labels: attention (P,) holds `Kept` codes; the strips (P,) are areas of the unit square.
+
+    `gap` is the largest width of a strip around ai = δ, in t.
+    """
+
+    pieces: Pieces
+    attention: np.ndarray
+    label_strip: np.ndarray
+    attention_strip: np.ndarray
+    gap: float
+
+    @property
+    def polygons(self) -> Polygons:
+        """The polygons of the pieces."""
+        return self.pieces.polygons
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of the domain: cells[label][attention], each index a `Kept` code; what was not reached is unknown."""
+
+    cells: tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
+
+    def bounds(self, label: Kept | None, attention: Kept | None) -> tuple[float, float]:
+        """Lower and upper bound of the share with the given labels; None stands for any."""
+        low = high = 0.0
+        for i, row in enumerate(self.cells):
+            for j, share in enumerate(row):
+                if label in (None, i) and attention in (None, j):
+                    low += share
+                if (label in (None, i) or i == Kept.UNKNOWN) and (attention in (None, j) or j == Kept.UNKNOWN):
+                    high += share
+        return min(low, 1.0), min(high, 1.0)
+
+    @property
+    def undecided(self) -> float:
+        """The share that is not decided in one of the two senses."""
+        return sum(self.cells[Kept.UNKNOWN]) + self.cells[0][Kept.UNKNOWN] + self.cells[2][Kept.UNKNOWN]
+
+    def named(self) -> dict[str, tuple[float, float]]:
+        """All shares by their names: CR, MR, AR, IR, CR&AR, CR&IR, MR&AR, MR&IR, undecided."""
+        labels = {"CR": Kept.YES, "MR": Kept.NO}
+        attentions = {"AR": Kept.YES, "IR": Kept.NO}
+        shares = {name: self.bounds(code, None) for name, code in labels.items()}
+        shares |= {name: self.bounds(None, code) for name, code in attentions.items()}
+        shares |= {f"{a}&{b}": self.bounds(i, j) for a, i in labels.items() for b, j in attentions.items()}
+        return shares | {"undecided": (self.undecided, self.undecided)}
+
+
+def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: AttentionLabels) -> JointPieces:
+    """Split the pieces at ai = δ and attach both labels."""
+    axis = compound.perturbed.moving_axis
+    if axis is None:
+        kept = np.where(labels.is_kept, Kept.YES, np.where(labels.is_lost, Kept.NO, Kept.UNKNOWN))
+        nothing = np.zeros(len(pieces))
+        return JointPieces(pieces, kept[pieces.region], strip_areas(pieces, regions), nothing, 0.0)
+    inner, outer = (_in_t(compound, regions, slab, axis) for slab in (labels.inner, labels.outer))
+    is_empty = outer[:, :1] > outer[:, 1:]
+    is_open = ~is_empty[:, 0] & (inner[:, 0] > inner[:, 1])
+    middle = np.where(is_empty, outer, np.where(is_open[:, None], outer, 0.5 * (inner + outer)))
+    split, inside = _split(pieces, middle[pieces.region], axis)
+    region = split.region
+    attention = np.where(inside, np.where(is_open[region], Kept.UNKNOWN, Kept.YES), Kept.NO)
+    gaps = np.where(is_empty | is_open[:, None], 0.0, np.abs(outer - inner))
+    gap_sum = gaps.sum(axis=1)[region]
+    across = split.polygons.points[:, 1 - axis]
+    starts = split.polygons.starts[:-1]
+    extent = np.maximum.reduceat(across, starts) - np.minimum.reduceat(across, starts)
+    strip = np.minimum(gap_sum * extent, split.polygons.areas)
+    return JointPieces(split, attention, strip_areas(split, regions), strip, float(gaps.max(initial=0.0)))
+
+
+def shares(joint: JointPieces) -> Shares:
+    """Add up the areas of the pieces; the part of the domain that no piece covers is unknown in both senses."""
+    areas = joint.polygons.areas
+    label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
+    label_strip = np.minimum(joint.label_strip, areas)
+    attention_strip = np.minimum(joint.attention_strip, areas - label_strip)
+    cells = np.zeros((3, 3))
+    np.add.at(cells, (label, joint.attention), areas - label_strip - attention_strip)
+    np.add.at(cells, (np.full(len(areas), Kept.UNKNOWN), joint.attention), label_strip)
+    np.add.at(cells, (label, np.full(len(areas), Kept.UNKNOWN)), attention_strip)
+    missing = 1.0 - float(areas.sum())
+    if missing > 1e-9:
+        cells[Kept.UNKNOWN, Kept.UNKNOWN] += missing
+    first, second, third = (tuple(float(share) for share in row) for row in cells)
+    return Shares((first, second, third))  # type: ignore[arg-type]
+
+
+def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, axis: int) -> np.ndarray:
+    """Slabs in τ as slabs in t, empty ones as (2, −2)."""
+    lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]
+    scaled = (slab + lows[:, None] - compound.domain.low[axis]) / compound.domain.widths[axis]
+    return np.where(slab[:, :1] > slab[:, 1:], [2.0, -2.0], scaled)
+
+
+def _split(pieces: Pieces, slab: np.ndarray, axis: int) -> tuple[Pieces, np.ndarray]:
+    polygons = pieces.polygons
+    x, y = np.ascontiguousarray(polygons.points.T)
+    side = 8 * (int(np.diff(polygons.starts).max(initial=4)) + 8)
+    room = (np.zeros(side), np.zeros(side), np.zeros(side, dtype=np.int64), np.zeros(side))
+    count, vertices = 3 * len(pieces), 3 * len(polygons.points) + 8 * len(pieces)
+    out_x, out_y, out_edge = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, dtype=np.int64)
+    starts, origin = np.zeros(count + 1, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    inside, made = np.zeros(count, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    found = kernels.split_by_slab(
+        np.ascontiguousarray(slab), axis, x, y, polygons.edges, polygons.starts, len(pieces.cuts), room,
+        out_x, out_y, out_edge, starts, origin, inside, made,
+    )  # fmt: skip
+    if found < 0:
+        raise InternalError("a slab cut has more pieces than there is room for: please report the model")
+    used = starts[found]
+    points = np.stack([out_x[:used], out_y[:used]], axis=1)
+    origin = origin[:found]
+    cuts = np.repeat([[Cut.SLAB, axis, 0]], made[0], axis=0)
+    split = replace(
+        pieces,
+        polygons=Polygons(points, starts[: found + 1].copy(), out_edge[:used].copy()),
+        region=pieces.region[origin],
+        winner=pieces.winner[origin],
+        cuts=np.concatenate([pieces.cuts, cuts]).astype(np.int32),
+        margin=pieces.margin[origin],
+        slack=pieces.slack[origin],
+    )
+    return split, inside[:found].astype(bool)

@@ -1,0 +1,252 @@
+"""Compiled loops over regions: splitting along the argmax, and clipping by half-planes."""
+
+import numpy as np
+
+from ..compiling import compiled
+from ..geometry.polygon import area, split_polygon
+from ..tolerances import DISTANCE
+
+
+@compiled
+def _beaten(logits, x, y, first, count, winner):
+    """The class that exceeds `winner` most on the vertices, and by how much."""
+    best, excess = winner, 0.0
+    for i in range(first, first + count):
+        own = logits[0, winner] * x[i] + logits[1, winner] * y[i] + logits[2, winner]
+        for j in range(logits.shape[1]):
+            value = logits[0, j] * x[i] + logits[1, j] * y[i] + logits[2, j] - own
+            if value > excess:
+                best, excess = j, value
+    return best, excess
+
+
+@compiled
+def _reach_of_difference(logits, j, w, x, y, first, count):
+    a, b, c = logits[0, j] - logits[0, w], logits[1, j] - logits[1, w], logits[2, j] - logits[2, w]
+    low = a * x[first] + b * y[first] + c
+    for i in range(first + 1, first + count):
+        low = min(low, a * x[i] + b * y[i] + c)
+    return a, b, c, low
+
+
+@compiled
+def split_by_argmax(
+    logits, noise, x, y, edge, starts, base, room, out_x, out_y, out_edge, out_starts, origin, winner, pairs
+):
+    """Split every polygon into pieces on which one class wins (ties within `noise` go to any of the tied).
+
+    `room` is scratch for one polygon's pieces: x, y, edge, value, and a stack. Writes pieces, the polygon that each
+    comes from, its winner, and the two classes of every cut (numbered from base + 1). Returns the numbers of pieces and
+    cuts, or −1 when the output is too small.
+    """
+    room_x, room_y, room_edge, value, stack, here_x, here_y, here_edge = room
+    pieces, vertices, cuts = 0, 0, 0
+    out_starts[0] = 0
+    for r in range(logits.shape[0]):
+        count = starts[r + 1] - starts[r]
+        for i in range(count):
+            room_x[i], room_y[i], room_edge[i] = x[starts[r] + i], y[starts[r] + i], edge[starts[r] + i]
+        height = 1
+        stack[0, 0], stack[0, 1] = 0, count
+        while height > 0:
+            height -= 1
+            first, count = stack[height, 0], stack[height, 1]
+            w, excess = 0, 1.0
+            is_split = False
+            for _ in range(2 * logits.shape[2]):
+                j, excess = _beaten(logits[r], room_x, room_y, first, count, w)
+                if excess <= noise:
+                    break
+                a, b, c, low = _reach_of_difference(logits[r], j, w, room_x, room_y, first, count)
+                limit = max(DISTANCE * (abs(a) + abs(b)), noise)
+                if low < -limit and excess > limit:
+                    is_split = True
+                    break
+                w = j
+            if is_split:
+                if cuts >= pairs.shape[0] or height + 2 > stack.shape[0] or first + 2 * count + 4 > room_x.shape[0]:
+                    return -1, -1
+                for i in range(count):
+                    here_x[i], here_y[i], here_edge[i] = room_x[first + i], room_y[first + i], room_edge[first + i]
+                pairs[cuts, 0], pairs[cuts, 1] = w, j
+                cuts += 1
+                negative, positive = split_polygon(
+                    a,
+                    b,
+                    c,
+                    limit,
+                    base + cuts,
+                    here_x,
+                    here_y,
+                    here_edge,
+                    count,
+                    room_x,
+                    room_y,
+                    room_edge,
+                    first,
+                    value,
+                )
+                stack[height, 0], stack[height, 1] = first, negative
+                stack[height + 1, 0], stack[height + 1, 1] = first + negative, positive
+                height += 2
+            else:
+                if pieces >= winner.shape[0] or vertices + count > out_x.shape[0]:
+                    return -1, -1
+                for i in range(count):
+                    out_x[vertices + i], out_y[vertices + i] = room_x[first + i], room_y[first + i]
+                    out_edge[vertices + i] = room_edge[first + i]
+                winner[pieces], origin[pieces] = w, r
+                vertices += count
+                pieces += 1
+                out_starts[pieces] = vertices
+    return pieces, cuts
+
+
+@compiled
+def clipped_area(x, y, count, a, b, c, room_x, room_y, room_edge, value):
+    """Area of the part of a polygon where every one of the forms a x + b y + c is at least 0.
+
+    The room arrays hold two polygons: 2 (count + len(a)) vertices.
+    """
+    half = room_x.shape[0] // 2
+    for i in range(count):
+        room_x[i], room_y[i] = x[i], y[i]
+    for n in range(a.shape[0]):
+        low, high = 1.0, -1.0
+        for i in range(count):
+            v = a[n] * room_x[i] + b[n] * room_y[i] + c[n]
+            low, high = (v, v) if i == 0 else (min(low, v), max(high, v))
+        if high <= 0.0:
+            return 0.0
+        if low >= 0.0:
+            continue
+        negative, positive = split_polygon(
+            a[n], b[n], c[n], 0.0, 0, room_x, room_y, room_edge, count, room_x, room_y, room_edge, half, value
+        )
+        for i in range(positive):
+            room_x[i], room_y[i] = room_x[half + negative + i], room_y[half + negative + i]
+        count = positive
+    return area(room_x, room_y, count)
+
+
+@compiled
+def margins(logits, label, x, y, starts, region, out):
+    """Write the smallest and largest of f_label − max of the other logits on the vertices of every piece."""
+    for p in range(out.shape[0]):
+        form = logits[region[p]]
+        low, high = np.inf, -np.inf
+        for i in range(starts[p], starts[p + 1]):
+            other = -np.inf
+            for j in range(form.shape[1]):
+                if j != label:
+                    other = max(other, form[0, j] * x[i] + form[1, j] * y[i] + form[2, j])
+            own = form[0, label] * x[i] + form[1, label] * y[i] + form[2, label]
+            low, high = min(low, own - other), max(high, own - other)
+        out[p, 0], out[p, 1] = low, high
+
+
+@compiled
+def decided_areas(logits, label, x, y, starts, region, winner, slack, chosen, room, room_edge, forms, out):
+    """Write the areas of the chosen pieces where the winner beats its rivals by the slack."""
+    a, b, c = forms[0], forms[1], forms[2]
+    for n in range(chosen.shape[0]):
+        p = chosen[n]
+        form, w = logits[region[p]], winner[p]
+        count = 0
+        for j in range(form.shape[1]):
+            is_rival = j != w if w == label else j == label
+            if is_rival:
+                a[count], b[count] = form[0, w] - form[0, j], form[1, w] - form[1, j]
+                c[count] = form[2, w] - form[2, j] - slack[p]
+                count += 1
+        first, size = starts[p], starts[p + 1] - starts[p]
+        out[n] = clipped_area(
+            x[first:], y[first:], size, a[:count], b[:count], c[:count], room[0], room[1], room_edge, room[2]
+        )
+
+
+@compiled
+def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_edge, out_starts, origin, inside, made):
+    """Cut every polygon at t[axis] = slab0 and slab1 where these lie inside it.
+
+    inside[p] tells whether a piece lies between the two; made[0] receives the number of cuts (from base + 1 on).
+    Returns the number of pieces, or −1 when the output is too small.
+    """
+    room_x, room_y, room_edge, value = room
+    pieces, vertices, cuts = 0, 0, 0
+    out_starts[0] = 0
+    half = room_x.shape[0] // 2
+    for r in range(slab.shape[0]):
+        count = starts[r + 1] - starts[r]
+        for i in range(count):
+            room_x[i], room_y[i], room_edge[i] = x[starts[r] + i], y[starts[r] + i], edge[starts[r] + i]
+        along = room_x if axis == 0 else room_y
+        for side in range(3):
+            low, high = along[0], along[0]
+            for i in range(1, count):
+                low, high = min(low, along[i]), max(high, along[i])
+            at = slab[r, side] if side < 2 else np.inf
+            first, size, rest = 0, count, 0
+            if side < 2 and low + DISTANCE < at < high - DISTANCE:
+                a, b = (1.0, 0.0) if axis == 0 else (0.0, 1.0)
+                cuts += 1
+                size, rest = split_polygon(
+                    a,
+                    b,
+                    -at,
+                    0.0,
+                    base + cuts,
+                    room_x,
+                    room_y,
+                    room_edge,
+                    count,
+                    room_x,
+                    room_y,
+                    room_edge,
+                    half,
+                    value,
+                )
+                first = half
+            elif side < 2 and at <= low + DISTANCE:
+                continue
+            if pieces >= origin.shape[0] or vertices + size > out_x.shape[0]:
+                return -1
+            for i in range(first, first + size):
+                out_x[vertices], out_y[vertices], out_edge[vertices] = room_x[i], room_y[i], room_edge[i]
+                vertices += 1
+            origin[pieces], inside[pieces] = r, np.uint8(side == 1 and slab[r, 0] <= slab[r, 1])
+            pieces += 1
+            out_starts[pieces] = vertices
+            if rest == 0:
+                break
+            for i in range(rest):
+                room_x[i], room_y[i] = room_x[half + size + i], room_y[half + size + i]
+                room_edge[i] = room_edge[half + size + i]
+            count = rest
+    made[0] = cuts
+    return pieces
+
+
+@compiled
+def distances_to(px, py, x, y, starts, chosen, out):
+    """Write the squared distance and the nearest point of each chosen polygon to (px, py): (S, 3)."""
+    for n in range(chosen.shape[0]):
+        first, end = starts[chosen[n]], starts[chosen[n] + 1]
+        best = np.inf
+        is_inside = True
+        for i in range(first, end):
+            j = i + 1 if i + 1 < end else first
+            ex, ey = x[j] - x[i], y[j] - y[i]
+            if ex * (py - y[i]) - ey * (px - x[i]) < 0.0:
+                is_inside = False
+            length = ex * ex + ey * ey
+            share = 0.0
+            if length > 0.0:
+                share = min(1.0, max(0.0, ((px - x[i]) * ex + (py - y[i]) * ey) / length))
+            qx, qy = x[i] + share * ex, y[i] + share * ey
+            distance = (px - qx) ** 2 + (py - qy) ** 2
+            if distance < best:
+                best = distance
+                out[n, 0], out[n, 1], out[n, 2] = distance, qx, qy
+        if is_inside:
+            out[n, 0], out[n, 1], out[n, 2] = 0.0, px, py

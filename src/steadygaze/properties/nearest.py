@@ -1,0 +1,139 @@
+"""The violation nearest to zero: a proved lower and upper bound of its distance, and a theta strictly inside it.
+
+Distances divide each axis by its width. Zero itself need not belong to the domain.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..compound import Compound
+from ..regions.region import RegionSet
+from . import kernels
+from .attention import AttentionLabels
+from .joint import JointPieces, Kept
+
+DEPTHS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1, 0.5, 1.0)
+"""How far from the border towards the centre of a piece a theta is tried; at the centre every piece is violated."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Every theta closer to zero than `low` satisfies the property; `theta` (d,), at distance `high`, violates it.
+
+    `high` is infinite and `theta` None when no violation is proved; `low` is infinite when none is possible.
+    `piece` is the piece that theta lies in.
+    """
+
+    low: float
+    high: float
+    theta: np.ndarray | None
+    piece: int | None
+
+
+def nearest_label_violation(compound: Compound, regions: RegionSet, joint: JointPieces) -> Nearest:
+    """The nearest theta where the label is not kept."""
+    pieces = joint.pieces
+    violates = np.flatnonzero(~pieces.keeps_label)
+    rivals = np.delete(np.arange(regions.logits.shape[2]), pieces.label)
+
+    def is_proved(piece: int, point: np.ndarray) -> bool:
+        values = np.array([*point, 1.0]) @ regions.logits[pieces.region[piece]]
+        return bool(values[rivals].max() - values[pieces.label] > pieces.slack[piece])
+
+    found = _nearest(compound, joint, violates, violates, is_proved)
+    # Strips inside pieces that keep the label may be violations as well; only those nearer than what is known matter.
+    low = found.low
+    strips = np.flatnonzero(pieces.keeps_label & pieces.has_strip)
+    squares = _to_polygons(compound, joint, strips)[:, 0]
+    for place in np.argsort(squares, kind="stable"):
+        if np.sqrt(squares[place]) >= low:
+            break
+        piece = strips[place]
+        forms = regions.logits[pieces.region[piece]]
+        for rival in rivals:
+            a, b, c = forms[:, rival] - forms[:, pieces.label]
+            strip = _clip(joint.polygons[piece], a, b, c + pieces.slack[piece])
+            if len(strip):
+                low = min(low, _distance(_zero(compound), strip))
+    return replace(found, low=low)
+
+
+def nearest_attention_violation(
+    compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels
+) -> Nearest:
+    """The nearest theta where the inconsistency exceeds δ."""
+    violates, possible = np.flatnonzero(joint.attention == Kept.NO), np.flatnonzero(joint.attention != Kept.YES)
+    axis = compound.perturbed.moving_axis
+
+    def is_proved(piece: int, point: np.ndarray) -> bool:
+        region = joint.pieces.region[piece]
+        if axis is None:
+            return True
+        low = compound.cells[regions.cell[region]].low[axis]
+        tau = compound.domain.low[axis] + point[axis] * compound.domain.widths[axis] - low
+        first, last = labels.outer[region]
+        return bool(first > last or not first <= tau <= last)
+
+    found = _nearest(compound, joint, violates, possible, is_proved)
+    return replace(found, low=max(0.0, found.low - joint.gap))
+
+
+def _nearest(
+    compound: Compound,
+    joint: JointPieces,
+    violates: np.ndarray,
+    possible: np.ndarray,
+    is_proved: Callable[[int, np.ndarray], bool],
+) -> Nearest:
+    zero = _zero(compound)
+    low = np.sqrt(_to_polygons(compound, joint, possible)[:, 0].min(initial=np.inf))
+    found = _to_polygons(compound, joint, violates)
+    for place in np.argsort(found[:, 0], kind="stable"):
+        piece, border = int(violates[place]), found[place, 1:]
+        centre = joint.polygons.centres[piece]
+        for depth in DEPTHS:
+            point = border + depth * (centre - border)
+            if is_proved(piece, point):
+                # One part in 10¹² outward covers the rounding of the distances themselves.
+                high = float(np.hypot(*(point - zero)))
+                return Nearest(_down(float(low)), high * (1 + 1e-12), compound.to_theta(point[None])[0], piece)
+    return Nearest(_down(float(low)), np.inf, None, None)
+
+
+def _down(distance: float) -> float:
+    return distance if np.isinf(distance) else max(0.0, distance * (1 - 1e-12) - 1e-12)
+
+
+def _zero(compound: Compound) -> np.ndarray:
+    """Theta = 0 in t; with one parameter the second coordinate does not count."""
+    return compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
+
+
+def _to_polygons(compound: Compound, joint: JointPieces, chosen: np.ndarray) -> np.ndarray:
+    """Squared distance to zero and the nearest point of each of the chosen pieces, (S, 3)."""
+    out = np.zeros((len(chosen), 3))
+    x, y = np.ascontiguousarray(joint.polygons.points.T)
+    kernels.distances_to(*_zero(compound), x, y, joint.polygons.starts, chosen, out)
+    return out
+
+
+def _distance(point: np.ndarray, polygon: np.ndarray) -> float:
+    out = np.zeros((1, 3))
+    x, y = np.ascontiguousarray(polygon.T)
+    kernels.distances_to(point[0], point[1], x, y, np.array([0, len(polygon)]), np.zeros(1, dtype=np.int64), out)
+    return float(np.sqrt(out[0, 0]))
+
+
+def _clip(polygon: np.ndarray, a: float, b: float, c: float) -> np.ndarray:
+    """The part (V, 2) of a polygon where a x + b y + c ≥ 0."""
+    values = polygon @ np.array([a, b]) + c
+    points = []
+    for i, value in enumerate(values):
+        j = (i + 1) % len(values)
+        if value >= 0.0:
+            points.append(polygon[i])
+        if (value >= 0.0) != (values[j] >= 0.0):
+            points.append(polygon[i] + value / (value - values[j]) * (polygon[j] - polygon[i]))
+    return np.array(points)

@@ -1,0 +1,135 @@
+"""Checks a map before it is delivered: the tiling, and pattern and logits against a plain forward pass.
+
+Conserved area alone does not show a missed split, so every region (a fixed sample of many) is compared inside, and
+sampled edges just on either side, with what the graph computes there. A map that fails is not delivered.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..compound import Compound
+from ..errors import InternalError
+from ..tolerances import AREA, BESIDE, LOGITS, NOISE
+from .pattern import unpack
+from .region import Cut, RegionSet
+
+INSIDE = 10_000
+EDGES = 2_000
+BATCH = 512
+
+
+@dataclass(frozen=True)
+class CheckedMap:
+    """What was compared: |sum of the areas − 1|, points inside regions, points beside edges."""
+
+    tiling_error: float
+    inside: int
+    beside: int
+
+
+def check_map(compound: Compound, regions: RegionSet) -> CheckedMap:
+    """Check a map; raises InternalError when something does not fit. A partial map need not cover the domain."""
+    error = _check_tiling(regions)
+    count = len(regions)
+    chosen = np.arange(count) if count <= INSIDE else np.linspace(0, count - 1, INSIDE).astype(np.int64)
+    _check_points(compound, regions, regions.polygons.centres[chosen], chosen, "inside")
+    points, owners = _beside_edges(regions)
+    _check_points(compound, regions, points, owners, "beside an edge of")
+    return CheckedMap(error, len(chosen), len(points))
+
+
+def _check_tiling(regions: RegionSet) -> float:
+    polygons = regions.polygons
+    total = float(polygons.areas.sum())
+    smallest = float(polygons.areas.min(initial=1.0))
+    if smallest <= 0.0:
+        raise InternalError(f"the map has a region of area {smallest:.3g}: please report this model and image")
+    if regions.stopped is not None:
+        return 0.0
+    if abs(total - 1.0) > AREA:
+        raise InternalError(f"the regions add up to {total!r} of the domain: please report this model and image")
+    lengths = np.zeros((2, len(regions.cuts) + 1))
+    side = (polygons.edges < 0).astype(np.int64)
+    np.add.at(lengths, (side, np.abs(polygons.edges)), polygons.lengths)
+    is_border = np.concatenate([[False], regions.cuts[:, 0] == Cut.BORDER])
+    uneven = np.abs(lengths[0] - np.where(is_border, 1.0, lengths[1]))[1:]
+    worst = int(np.argmax(uneven))
+    if uneven[worst] > 1e-7:
+        raise InternalError(f"cut {worst + 1} has an edge with one side only: please report this model and image")
+    return abs(total - 1.0)
+
+
+def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, owners: np.ndarray, where: str) -> None:
+    """Compare pattern and logits of the owning region at points (B, 2) of the unit square with the graph."""
+    for start in range(0, len(points), BATCH):
+        part = slice(start, start + BATCH)
+        owner = owners[part]
+        images = compound.perturbed.images(compound.to_theta(points[part]))
+        values = compound.graph.preactivations(images)
+        bits = unpack(regions.patterns[regions.pattern[owner]], compound.hidden)
+        for layer, (value, bit) in enumerate(zip(values, bits, strict=True)):
+            scale = np.abs(value).max(axis=1, keepdims=True)
+            wrong = (np.abs(value) > 64 * NOISE * scale) & ((value > 0.0) != bit)
+            if wrong.any():
+                _fail(
+                    owner[np.argmax(wrong.any(axis=1))],
+                    where,
+                    f"neuron {np.argmax(wrong.any(axis=0))} of layer {layer}",
+                )
+        logits = compound.graph.logits(images)
+        homogeneous = np.hstack([points[part], np.ones((len(owner), 1))])
+        claimed = np.einsum("bi,bik->bk", homogeneous, regions.logits[owner])
+        off = np.abs(logits - claimed).max(axis=1)
+        bad = ~(off <= LOGITS * (1.0 + np.abs(logits).max(axis=1)))
+        if bad.any():
+            _fail(owner[np.argmax(bad)], where, f"a logit, by {off.max():.3g}")
+
+
+def _fail(region: int, where: str, what: str) -> None:
+    raise InternalError(
+        f"self-check failed {where} region {region}: {what} differs from a plain forward pass; nothing is delivered, "
+        "please report this model and image"
+    )
+
+
+def _beside_edges(regions: RegionSet) -> tuple[np.ndarray, np.ndarray]:
+    """Points just inside and just outside of sampled edges, and the regions that must hold there."""
+    polygons = regions.polygons
+    thickness = polygons.areas[polygons.owner] / np.maximum(polygons.lengths, 1e-300)
+    cut = np.abs(polygons.edges)
+    is_inner = regions.cuts[cut - 1, 0] != Cut.BORDER
+    usable = np.flatnonzero(is_inner & (polygons.lengths > 1e-4) & (thickness > 1e-4))
+    if len(usable) > EDGES:
+        usable = usable[np.linspace(0, len(usable) - 1, EDGES).astype(np.int64)]
+    start, end = polygons.points[usable], polygons.points[polygons.following[usable]]
+    along = (end - start) / polygons.lengths[usable, None]
+    middle, inward = 0.5 * (start + end), np.stack([-along[:, 1], along[:, 0]], axis=1)
+    across, is_thick = _across(regions, usable, middle, thickness)
+    points = np.concatenate([middle + BESIDE * inward, (middle - BESIDE * inward)[is_thick]])
+    return points, np.concatenate([polygons.owner[usable], across[is_thick]])
+
+
+def _across(
+    regions: RegionSet, edges: np.ndarray, middle: np.ndarray, thickness: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The region on the other side of the middle of each edge, and whether it is thick enough to be tested there."""
+    polygons = regions.polygons
+    order = np.argsort(polygons.edges, kind="stable")
+    sorted_edges = polygons.edges[order]
+    across, is_thick = np.zeros(len(edges), dtype=np.int64), np.zeros(len(edges), dtype=bool)
+    for n, edge in enumerate(edges):
+        low, high = np.searchsorted(sorted_edges, [-polygons.edges[edge], -polygons.edges[edge] + 1])
+        others = order[low:high]
+        start, end = polygons.points[others], polygons.points[polygons.following[others]]
+        share = ((middle[n] - start) * (end - start)).sum(axis=1) / np.maximum(polygons.lengths[others] ** 2, 1e-300)
+        hit = np.flatnonzero((share >= -1e-6) & (share <= 1.0 + 1e-6))
+        if not len(hit):
+            if regions.stopped is None:
+                raise InternalError(f"edge {edge} has no region on its other side: please report this model and image")
+            continue
+        best = hit[np.argmin(np.abs(share[hit] - 0.5))]
+        across[n] = polygons.owner[others[best]]
+        inside = 0.01 < share[best] < 0.99
+        is_thick[n] = inside and thickness[others[best]] > 1e-4 and polygons.lengths[others[best]] > 1e-4
+    return across, is_thick

@@ -1,0 +1,243 @@
+"""Compiled loop of the subdivision: a depth-first walk through the layers that splits convex polygons.
+
+The walk keeps, for every layer, the affine forms of its neurons in t (the domain scaled to the unit square) that hold
+on the polygon at hand (see `forms`). No memory is allocated here: when a buffer is too small the walk stops with a code
+and goes on where it was after the caller has made room. Nothing here knows about images, labels or attention.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiling import compiled, compiled_fused
+from ..geometry.polygon import area, bounding_box, half_perimeter, reach, split_polygon
+from ..tolerances import DISTANCE
+from .forms import sync
+
+DONE, PAUSED, NEED_OUTPUT, NEED_STACK = 0, 1, 2, 3
+HEIGHT, CUTS, REGIONS, VERTICES, BASE = 0, 1, 2, 3, 4
+AREA, SLIVERS = 0, 1
+
+MAX_VERTICES = 1024
+"""Vertices of one polygon that the scratch arrays hold; a region of a real network has about ten."""
+
+
+class Output(NamedTuple):
+    """Buffers that receive the regions."""
+
+    vertices: np.ndarray  # (capacity,) number of vertices of each region
+    logits: np.ndarray  # (capacity, 3, K)
+    packed: np.ndarray  # (capacity, bytes)
+    x: np.ndarray
+    y: np.ndarray
+    edge: np.ndarray
+    cuts: np.ndarray  # (capacity,) neuron of each cut
+
+
+@compiled
+def _flip(k, first, byte, active, packed):
+    active[k] ^= np.uint8(1)
+    packed[byte + ((k - first) >> 3)] ^= np.uint8(128 >> ((k - first) & 7))
+
+
+@compiled
+def _decide(a, b, c, noise, unstable, first, byte, active, packed, x, y, count):
+    """Set the pattern of the unstable neurons of a layer for a polygon that none of them splits any more."""
+    for n in range(unstable.shape[0]):
+        k = unstable[n]
+        value = 0.0
+        for i in range(count):
+            v = a[k] * x[i] + b[k] * y[i] + c[k]
+            if abs(v) > abs(value):
+                value = v
+        if np.uint8(value > noise[k]) != active[k]:
+            _flip(k, first, byte, active, packed)
+
+
+@compiled_fused
+def _enclose(a, b, c, cx, cy, rx, ry, centre, radius):
+    """The values of the forms on the box with the given centre and half-widths: centre ± radius."""
+    for k in range(a.shape[0]):
+        centre[k] = a[k] * cx + b[k] * cy + c[k]
+        radius[k] = abs(a[k]) * rx + abs(b[k]) * ry
+
+
+@compiled
+def _enter(a, b, c, noise, first, end, byte, active, packed, unstable, x, y, count, scratch):
+    """Set the pattern of the neurons of a layer that keep their sign on a polygon; list the others."""
+    cx, cy, rx, ry = bounding_box(x, y, count)
+    centre, radius = scratch[0, : end - first], scratch[1, : end - first]
+    _enclose(a[first:end], b[first:end], c[first:end], cx, cy, rx, ry, centre, radius)
+    found = 0
+    for i in range(end - first):
+        if abs(centre[i]) >= radius[i]:
+            is_active = np.uint8(centre[i] > 0.0 and centre[i] + radius[i] > noise[first + i])
+            if is_active != active[first + i]:
+                _flip(first + i, first, byte, active, packed)
+        else:
+            unstable[found] = first + i
+            found += 1
+    return found
+
+
+@compiled
+def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sums):
+    """Copy the candidates (`total` from `source`) that split the polygon to `free`; the most central one goes last."""
+    cx, cy, rx, ry = bounding_box(x, y, count)
+    found = 0
+    best = -1
+    best_ratio = 2.0
+    for n in range(total):
+        k = source[n]
+        centre = abs(a[k] * cx + b[k] * cy + c[k])
+        radius = abs(a[k]) * rx + abs(b[k]) * ry
+        if centre >= radius:
+            continue
+        low, high = reach(a[k], b[k], c[k], x, y, count)
+        if low >= 0.0 or high <= 0.0:
+            continue
+        slope = abs(a[k]) + abs(b[k])
+        limit = max(DISTANCE * slope, noise[k])
+        if low >= -limit or high <= limit:
+            if max(-low, high) > noise[k]:
+                # The cut-off part is at most this deep (the 1-norm of the slope is at most √2 times its 2-norm).
+                sums[SLIVERS] += min(-low, high) / slope * 1.4142135623730951 * half_perimeter(x, y, count)
+            continue
+        candidates[free + found] = k
+        if centre < best_ratio * radius:
+            best_ratio = centre / radius
+            best = found
+        found += 1
+    if found > 0:
+        last = free + found - 1
+        candidates[free + best], candidates[last] = candidates[last], candidates[free + best]
+    return found
+
+
+@compiled
+def _deliver(program, walk, output, x, y, edge, count, has_logits):
+    """Append the polygon at hand, its pattern and (after the last hidden layer) its logits to the output."""
+    last = program.offsets.shape[0] - 2
+    if has_logits:
+        sync(program, walk, last)
+    region, vertex = walk.counters[REGIONS], walk.counters[VERTICES]
+    first = program.offsets[last]
+    for i in range(3):
+        for k in range(output.logits.shape[2]):
+            output.logits[region, i, k] = walk.forms[i, first + k]
+    for i in range(walk.packed.shape[0]):
+        output.packed[region, i] = walk.packed[i]
+    for i in range(count):
+        output.x[vertex + i], output.y[vertex + i], output.edge[vertex + i] = x[i], y[i], edge[i]
+    output.vertices[region] = count
+    walk.counters[REGIONS] += 1
+    walk.counters[VERTICES] += count
+    walk.sums[AREA] += area(x, y, count)
+
+
+@compiled
+def advance(program, walk, output, last_layer, max_nodes):
+    """Walk on until the stack is empty, `max_nodes` polygons were looked at, or a buffer is full.
+
+    Polygons that no neuron of the layers 0 … last_layer splits are delivered. Returns DONE, PAUSED, NEED_OUTPUT or
+    NEED_STACK.
+    """
+    counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
+    forms_a, forms_b, forms_c, noise = walk.forms[0], walk.forms[1], walk.forms[2], program.noise
+    active, packed, scratch, sums = walk.active, walk.packed, walk.scratch, walk.sums
+    x, y, edge = walk.here[0], walk.here[1], walk.here_edge
+    widest = scratch.shape[1]
+    nodes = 0
+    while counters[HEIGHT] > 0:
+        if nodes >= max_nodes:
+            return PAUSED
+        top = counters[HEIGHT] - 1
+        layer, first, count = stack[top, 0], stack[top, 1], stack[top, 2]
+        list_first, list_size = stack[top, 3], stack[top, 4]
+        if (
+            counters[REGIONS] >= output.vertices.shape[0]
+            or counters[VERTICES] + count > output.x.shape[0]
+            or counters[CUTS] >= output.cuts.shape[0]
+        ):
+            return NEED_OUTPUT
+        free = list_first + list_size
+        if (
+            top + 2 > stack.shape[0]
+            or first + 2 * count + 4 > walk.x.shape[0]
+            or free + widest > candidates.shape[0]
+            or count + 1 > MAX_VERTICES
+        ):
+            return NEED_STACK
+        for i in range(count):
+            x[i], y[i], edge[i] = walk.x[first + i], walk.y[first + i], walk.edge[first + i]
+        counters[HEIGHT] = top
+        nodes += 1
+        is_new = list_first < 0
+        if is_new:
+            free = 0
+            found = 0
+        else:
+            found = _splitters(
+                forms_a,
+                forms_b,
+                forms_c,
+                noise,
+                candidates,
+                candidates[list_first:],
+                list_size,
+                free,
+                x,
+                y,
+                count,
+                sums,
+            )
+        while found == 0:
+            if is_new:
+                is_new = False
+            else:
+                unstable = walk.unstable[offsets[layer] : offsets[layer] + walk.unstable_count[layer]]
+                byte = program.byte_start[layer]
+                _decide(forms_a, forms_b, forms_c, noise, unstable, offsets[layer], byte, active, packed, x, y, count)
+                if layer == last_layer:
+                    _deliver(program, walk, output, x, y, edge, count, last_layer == offsets.shape[0] - 3)
+                    break
+                layer += 1
+                sync(program, walk, layer)
+            start, byte = offsets[layer], program.byte_start[layer]
+            unstable = walk.unstable[start : offsets[layer + 1]]
+            end = offsets[layer + 1]
+            total = _enter(
+                forms_a, forms_b, forms_c, noise, start, end, byte, active, packed, unstable, x, y, count, scratch
+            )
+            walk.unstable_count[layer] = total
+            found = _splitters(forms_a, forms_b, forms_c, noise, candidates, unstable, total, free, x, y, count, sums)
+        if found > 0:
+            k = candidates[free + found - 1]
+            a, b, c = forms_a[k], forms_b[k], forms_c[k]
+            limit = max(DISTANCE * (abs(a) + abs(b)), noise[k])
+            output.cuts[counters[CUTS]] = k
+            counters[CUTS] += 1
+            negative, positive = split_polygon(
+                a,
+                b,
+                c,
+                limit,
+                counters[BASE] + counters[CUTS],
+                x,
+                y,
+                edge,
+                count,
+                walk.x,
+                walk.y,
+                walk.edge,
+                first,
+                walk.here[2],
+            )
+            for n in range(2):
+                stack[top + n, 0] = layer
+                stack[top + n, 1] = first + n * negative
+                stack[top + n, 2] = positive if n == 1 else negative
+                stack[top + n, 3] = free
+                stack[top + n, 4] = found - 1
+            counters[HEIGHT] = top + 2
+    return DONE

@@ -1,0 +1,41 @@
+"""Every threshold of the float64 computation, each with its derivation.
+
+Lengths are in units of the domain: each axis of the domain is scaled to [0, 1] before anything is compared.
+"""
+
+UNIT = 2.0**-53
+"""Unit roundoff of float64."""
+
+DISTANCE = 1e-10
+"""A line closer to a vertex than this does not split there.
+
+Vertices are interpolated along edges of length ≤ √2 with a relative error of a few 2⁻⁵³, and a vertex inherits the
+error of at most a few hundred ancestors: below 1e-13. Lines that coincide in exact arithmetic differ by the rounding of
+their forms, of the same order unless they cancel (see NOISE). 1e-10 leaves a factor of a thousand, and a strip of
+that width across the whole domain is 1e-10 of its area; what is left unsplit is added up and reported.
+"""
+
+NOISE = 2.0**-40
+"""Values of a neuron below this times its scale are rounding, not signal.
+
+The scale of a neuron is the largest sum of |weight · input| + |bias| seen on sample thetas. One product with n inputs
+has an error of at most n 2⁻⁵³ scale (n ≤ 10,000: 1e-12 in the worst case, 1e-14 typically); `MAX_SYNCS` updates add at
+most MAX_SYNCS 2⁻⁵². 2⁻⁴⁰ is 9e-13. A neuron that is zero in exact arithmetic (a dead input, w·h − w·h) stays below it.
+"""
+
+MAX_SYNCS = 256
+"""Updates of a layer's forms before they are computed from scratch: at most 256 · 2⁻⁵² = 6e-14 of drift."""
+
+MAX_FLIPS = 64
+"""Updates of the attention maps before they are computed from scratch: the drift stays below 64 · 2⁻⁵² of the size of
+the terms that were added."""
+
+AREA = 1e-9
+"""How far the areas of all regions may be from 1: 10⁵ regions of area 1e-5 with vertices off by 1e-13 give 1e-11."""
+
+BESIDE = 1e-7
+"""How far beside an edge a point is taken to compare both sides: 1,000 DISTANCE, far below the size of regions there."""
+
+LOGITS = 1e-9
+"""How far the logits of a region may be from a plain forward pass, relative to their size: about 1,000 times what is
+seen on sixteen layers; a pattern that is wrong by one neuron shows up well above it away from its kink."""

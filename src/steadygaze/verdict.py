@@ -1,0 +1,48 @@
+"""The outcomes of a verification: what each means, its exit code, and how properties combine."""
+
+from enum import Enum
+
+
+class Property(Enum):
+    """What has to hold everywhere in the domain."""
+
+    CR = "cr"
+    AR = "ar"
+    BOTH = "both"
+
+
+class Verdict(Enum):
+    """What was proved of a property over the whole domain.
+
+    >>> Verdict.ROBUST.exit_code, Verdict.NOT_ROBUST.exit_code, Verdict.UNDECIDED.exit_code
+    (0, 10, 3)
+    """
+
+    ROBUST = "robust"
+    NOT_ROBUST = "not robust"
+    UNDECIDED = "undecided"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command line."""
+        return {Verdict.ROBUST: 0, Verdict.NOT_ROBUST: 10, Verdict.UNDECIDED: 3}[self]
+
+    @property
+    def meaning(self) -> str:
+        """One sentence for people, which says no more than was proved."""
+        return {
+            Verdict.ROBUST: "The property holds everywhere in the domain.",
+            Verdict.NOT_ROBUST: "The property is violated somewhere in the domain.",
+            Verdict.UNDECIDED: "No violation was found, but part of the domain is not decided.",
+        }[self]
+
+    @classmethod
+    def of(cls, *, violated: float, undecided: float) -> "Verdict":
+        """The verdict for shares of the domain where the property is surely violated and where it is not decided.
+
+        >>> Verdict.of(violated=0.0, undecided=1e-9)
+        <Verdict.UNDECIDED: 'undecided'>
+        """
+        if violated > 0.0:
+            return cls.NOT_ROBUST
+        return cls.UNDECIDED if undecided > 0.0 else cls.ROBUST

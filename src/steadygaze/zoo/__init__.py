@@ -1,0 +1,156 @@
+"""Turns the names of bundled networks and images into paths, labels and facts from the manifest.
+
+It reads neither networks nor images, and checks no hashes: `network` and `images` read, the tests compare hashes.
+`benchmarks/zoo/train.py` made everything in this folder.
+"""
+
+import difflib
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from steadygaze.errors import ImageError, ModelError
+
+__all__ = [
+    "ZooImage",
+    "ZooModel",
+    "class_names",
+    "image_path",
+    "images",
+    "is_reference",
+    "model_path",
+    "models",
+    "true_label",
+]
+
+_FOLDER = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class ZooModel:
+    """A bundled network; `accuracy` is the share of its 10,000 test images that the file classifies right."""
+
+    name: str
+    dataset: str
+    path: Path
+    layers: str
+    neurons: int
+    accuracy: float
+    training: str
+    seed: int
+    epochs: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ZooImage:
+    """A bundled image, named `dataset:index`; the index counts all 70,000 images, test images last."""
+
+    reference: str
+    path: Path
+    true_label: int
+    sha256: str
+
+
+@cache
+def _manifest() -> dict:
+    return json.loads((_FOLDER / "manifest.json").read_text(encoding="utf-8"))
+
+
+@cache
+def models() -> tuple[ZooModel, ...]:
+    """Return the bundled networks in the order of the manifest.
+
+    >>> models()[0].name, models()[0].neurons
+    ('M-FNN-100', 100)
+    """
+    return tuple(
+        ZooModel(path=_FOLDER / entry["file"], **{key: value for key, value in entry.items() if key != "file"})
+        for entry in _manifest()["models"]
+    )
+
+
+@cache
+def images() -> tuple[ZooImage, ...]:
+    """Return the twenty bundled images in the order of the manifest.
+
+    >>> images()[0].reference, images()[0].true_label
+    ('mnist:69990', 7)
+    """
+    return tuple(
+        ZooImage(path=_FOLDER / entry["file"], **{key: value for key, value in entry.items() if key != "file"})
+        for entry in _manifest()["images"]
+    )
+
+
+def model_path(name: str) -> Path:
+    """Return the path of a bundled network's ONNX file.
+
+    >>> model_path("M-FNN-100").name
+    'M-FNN-100.onnx'
+    >>> model_path("M-FNN-10")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    steadygaze.errors.ModelError: no bundled network 'M-FNN-10'. Did you mean M-FNN-100? Bundled: M-FNN-100, ...
+    """
+    known = {model.name: model.path for model in models()}
+    if name in known:
+        return known[name]
+    nearest = difflib.get_close_matches(name.upper(), [other.upper() for other in known], n=1)
+    guess = "".join(f" Did you mean {other}?" for other in known if [other.upper()] == nearest)
+    raise ModelError(
+        f"no bundled network {name!r}.{guess} Bundled: {', '.join(known)}. Or give the path of an .onnx file."
+    )
+
+
+def is_reference(text: str) -> bool:
+    """Return whether a text asks for a bundled image (`mnist:…`, `fashion:…`), whether or not that one exists.
+
+    >>> is_reference("mnist:1"), is_reference("digit.png")
+    (True, False)
+    """
+    dataset, colon, _ = text.partition(":")
+    return bool(colon) and dataset in _manifest()["class_names"]
+
+
+def image_path(reference: str) -> Path:
+    """Return the path of a bundled image's PNG file.
+
+    >>> image_path("fashion:69995").name
+    '69995.png'
+    """
+    return _image(reference).path
+
+
+def true_label(reference: str) -> int:
+    """Return the class that the test set gives a bundled image.
+
+    >>> true_label("mnist:69990")
+    7
+    """
+    return _image(reference).true_label
+
+
+def class_names(dataset: str) -> tuple[str, ...]:
+    """Return the ten class names of `mnist` or `fashion`, in the order of the logits.
+
+    >>> class_names("fashion")[9]
+    'Ankle boot'
+    """
+    known = _manifest()["class_names"]
+    if dataset not in known:
+        raise ImageError(f"no bundled data set {dataset!r}. Bundled: {', '.join(known)}. Use one of these names.")
+    return tuple(known[dataset])
+
+
+def _image(reference: str) -> ZooImage:
+    for image in images():
+        if image.reference == reference:
+            return image
+    ranges = []
+    for dataset in _manifest()["class_names"]:
+        own = [image.reference for image in images() if image.reference.startswith(f"{dataset}:")]
+        ranges.append(f"{own[0]} to {own[-1]}")
+    raise ImageError(
+        f"no bundled image {reference!r}. Bundled: {', '.join(ranges)}. Or give the path of an image file."
+    )

@@ -1,0 +1,216 @@
+"""The self-check lets honest models through and stops planted bugs; files that others made are read right."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from steadygaze.errors import InternalError, ModelError
+from steadygaze.network.agree import check_agreement, rounding_effect, sample_images
+from steadygaze.network.lower import AffineMap, Chain, lower
+from steadygaze.network.model import read_model
+from steadygaze.network.operators import MatMul, Transpose
+from steadygaze.network.windows import Conv
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "models"
+DIMS = [1, 1, 6, 6]
+
+
+def tampered(model, change, *, also_chain=True):
+    """Model whose graph has `change(operator)` in place of every operator for which that is not None."""
+    nodes = tuple(replace(n, operator=change(n.operator) or n.operator) for n in model.graph.nodes)
+    graph = replace(model.graph, nodes=nodes)
+    return replace(model, graph=graph, chain=lower(graph) if also_chain else model.chain)
+
+
+@pytest.fixture
+def convolutional(save):
+    """Conv with BatchNormalization, ReLU, Gemm: (1, 6, 6) to three logits."""
+    generator = np.random.default_rng(9)
+    shapes = {"w": (4, 1, 3, 3), "s": (4,), "b": (4,), "m": (4,), "v": (4,), "g": (3, 64), "c": (3,)}
+    weights = {name: generator.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    weights["v"] = np.abs(weights["v"])
+    nodes = [
+        helper.make_node("Conv", ["image", "w"], ["h"]),
+        helper.make_node("BatchNormalization", ["h", "s", "b", "m", "v"], ["n"]),
+        helper.make_node("Relu", ["n"], ["a"]),
+        helper.make_node("Flatten", ["a"], ["f"]),
+        helper.make_node("Gemm", ["f", "g", "c"], ["logits"], transB=1),
+    ]
+    return read_model(save(nodes, weights, DIMS))
+
+
+def test_an_honest_model_agrees(convolutional):
+    agreement = check_agreement(convolutional, np.full((1, 6, 6), 0.5))
+    assert agreement.difference < 0.1 * agreement.tolerance
+    assert agreement.tolerance <= 1e-3 * agreement.scale
+    assert agreement.chain_difference < 1e-13
+    assert agreement.images == 17
+    assert agreement == check_agreement(convolutional, np.full((1, 6, 6), 0.5))
+
+
+def test_the_sample_is_fixed_and_valid():
+    images = sample_images(np.full((1, 3, 3), 0.9))
+    assert images.shape == (17, 1, 3, 3)
+    assert (images[0] == 0.9).all() and images.min() >= 0.0 and images.max() <= 1.0
+    np.testing.assert_array_equal(images, sample_images(np.full((1, 3, 3), 0.9)))
+
+
+def flipped_kernel(operator):
+    return replace(operator, weight=operator.weight[..., ::-1]) if isinstance(operator, Conv) else None
+
+
+def moved_bias(operator):
+    return replace(operator, bias=operator.bias + 1e-3) if isinstance(operator, MatMul) else None
+
+
+def slightly_scaled(operator):
+    return replace(operator, weight=operator.weight * (1 + 3e-4)) if isinstance(operator, MatMul) else None
+
+
+@pytest.mark.parametrize("change", [flipped_kernel, moved_bias, slightly_scaled])
+def test_a_planted_misreading_is_refused(convolutional, change):
+    with pytest.raises(ModelError, match=r"disagree by .* tolerance") as caught:
+        check_agreement(tampered(convolutional, change), np.full((1, 6, 6), 0.5))
+    assert "\n" not in str(caught.value) and "small.onnx" in str(caught.value)
+
+
+@pytest.fixture
+def cancelling(save):
+    """relu(1e6·sum) twice, subtracted again: rounding could move the logits (0, 1, 2) by far more than one."""
+    weights = {"w": np.full((36, 2), 1e6, np.float32), "c": np.array([0, 1, 2], np.float32)}
+    weights["g"] = np.array([[1, 1, 1], [-1, -1, -1]], np.float32)
+    nodes = [
+        helper.make_node("Flatten", ["image"], ["f"]),
+        helper.make_node("MatMul", ["f", "w"], ["h"]),
+        helper.make_node("Relu", ["h"], ["a"]),
+        helper.make_node("Gemm", ["a", "g", "c"], ["logits"]),
+    ]
+    return read_model(save(nodes, weights, DIMS))
+
+
+@pytest.mark.parametrize("offset", [0.1, 5e-4])
+def test_the_tolerance_is_never_so_wide_that_a_misread_bias_fits(cancelling, offset):
+    """Rounding may explain 0.1 to first order; 5e-4 lies within the tolerance, but on every image."""
+    image = np.full((1, 6, 6), 0.5)
+    assert rounding_effect(cancelling.chain, image.ravel(), cancelling.replay.unit_roundoff) > 0.2
+    assert check_agreement(cancelling, image).tolerance == pytest.approx(2e-3, rel=1e-6)
+
+    def change(operator):
+        return replace(operator, bias=operator.bias + offset) if getattr(operator, "bias", np.zeros(1)).any() else None
+
+    with pytest.raises(ModelError, match="disagree"):
+        check_agreement(tampered(cancelling, change), image)
+
+
+def test_rounding_effect_by_hand():
+    """One neuron 3·x0 − 4·x1 + 1 with a ReLU, then the logits (2·a, −a); unit 1, so that only the formula is left."""
+    first = AffineMap(np.array([[3.0, -4.0]]), np.array([1.0]))
+    second = AffineMap(np.array([[2.0], [-1.0]]), np.zeros(2))
+    active, dead = np.array([1.0, 0.5]), np.array([0.0, 1.0])
+    chain = Chain((first, second))
+    # First layer: (√2 + 1)·(3 + 4 + 1), doubled by the second; there 2·|2·a| with a = 2.
+    assert rounding_effect(chain, active, 1.0) == pytest.approx(2 * (np.sqrt(2) + 1) * 8 + 2 * 4)
+    assert rounding_effect(chain, dead, 1.0) == 0.0
+
+
+def test_a_wrong_image_order_is_refused(save):
+    weights = {"w": np.random.default_rng(0).normal(size=(3, 75)).astype(np.float32)}
+    nodes = [helper.make_node("Flatten", ["image"], ["f"]), helper.make_node("Gemm", ["f", "w"], ["l"], transB=1)]
+    model = read_model(save(nodes, weights, [1, 5, 5, 3]))
+
+    def change(operator):
+        return Transpose((2, 1, 0)) if isinstance(operator, Transpose) else None
+
+    with pytest.raises(ModelError, match="disagree"):
+        check_agreement(tampered(model, change), np.zeros((3, 5, 5)))
+
+
+def test_a_chain_that_differs_from_the_graph_is_a_bug_of_ours(convolutional):
+    maps = list(convolutional.chain.maps)
+    maps[0] = AffineMap(maps[0].matrix, maps[0].bias + 1e-7)
+    with pytest.raises(InternalError, match="affine maps differ"):
+        check_agreement(replace(convolutional, chain=Chain(tuple(maps))), np.zeros((1, 6, 6)))
+    identity = AffineMap(np.eye(3), np.zeros(3))
+    with pytest.raises(InternalError, match="differ in their layers"):
+        check_agreement(replace(convolutional, chain=Chain((*maps, identity))), np.zeros((1, 6, 6)))
+
+
+def test_logits_that_overflow_are_refused(save):
+    weights = {"w": np.full((3, 36), 3e38, np.float32)}
+    nodes = [helper.make_node("Flatten", ["image"], ["f"]), helper.make_node("Gemm", ["f", "w"], ["l"], transB=1)]
+    with pytest.raises(ModelError, match="NaN or infinite logits"):
+        check_agreement(read_model(save(nodes, weights, DIMS)), np.ones((1, 6, 6)))
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-30])
+def test_logits_that_are_zero_or_tiny_agree(save, weight):
+    weights = {"w": np.full((3, 36), weight, np.float32)}
+    nodes = [helper.make_node("Flatten", ["image"], ["f"]), helper.make_node("Gemm", ["f", "w"], ["l"], transB=1)]
+    assert check_agreement(read_model(save(nodes, weights, DIMS)), np.ones((1, 6, 6))).scale <= 37 * weight
+
+
+def test_half_precision_agrees_within_its_own_rounding(save, dense):
+    nodes, weights = dense(pixels=36, hidden=30)
+    weights = {name: value.astype(np.float16) for name, value in weights.items()}
+    model = read_model(save(nodes, weights, DIMS, elem=TensorProto.FLOAT16))
+    agreement = check_agreement(model, np.full((1, 6, 6), 0.5))
+    assert 1e-7 < agreement.difference / agreement.scale < 2e-3
+
+    def change(operator):
+        return replace(operator, weight=operator.weight * 1.2) if isinstance(operator, MatMul) else None
+
+    with pytest.raises(ModelError, match="disagree"):
+        check_agreement(tampered(model, change), np.full((1, 6, 6), 0.5))
+
+
+@pytest.mark.parametrize(
+    "name,shape,sizes",
+    [
+        ("mnist-net_256x2.onnx", (1, 28, 28), [256, 256, 10]),
+        ("cifar10_small.onnx", (3, 32, 32), [1800, 576, 128, 64, 10]),
+    ],
+)
+def test_files_that_others_made(name, shape, sizes):
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip(f"{name} is not beside the repository")
+    model = read_model(path)
+    assert model.input_shape == shape and model.classes == 10
+    assert [affine.bias.size for affine in model.chain.maps] == sizes
+    agreement = check_agreement(model, np.random.default_rng(0).random(shape))
+    assert agreement.difference < 1e-5
+
+
+@pytest.mark.parametrize("name", ["resnet_2b.onnx", "Convnet_maxpool.onnx"])
+def test_files_that_come_later(name):
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip(f"{name} is not beside the repository")
+    with pytest.raises(ModelError, match="not supported yet"):
+        read_model(path)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("folding", [True, False])
+def test_a_torch_model_exported_as_the_readme_shows(tmp_path, folding):
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.AvgPool2d(2)]
+    layers += [nn.Conv2d(4, 6, 3, stride=2, bias=False), nn.BatchNorm2d(6), nn.ReLU(), nn.Flatten(), nn.Dropout()]
+    network = nn.Sequential(*layers, nn.Linear(6 * 36, 10))
+    network.train()
+    for _ in range(3):
+        network(torch.rand(16, 1, 28, 28))
+    network.eval()
+    path = tmp_path / "model.onnx"
+    torch.onnx.export(network, (torch.rand(1, 1, 28, 28),), str(path), dynamo=False, do_constant_folding=folding)
+    model = read_model(path)
+    images = np.random.default_rng(0).random((3, 1, 28, 28))
+    check_agreement(model, images[0])
+    exact = network.double()(torch.from_numpy(images)).detach().numpy()
+    np.testing.assert_allclose(model.graph.logits(images), exact, atol=1e-6)
+    assert [affine.bias.size for affine in model.chain.maps] == [4 * 28 * 28, 6 * 6 * 6, 10]

@@ -1,0 +1,123 @@
+"""A budget that ends gives a partial map: no exception, the reason in `stopped`, regions of the full map alone."""
+
+import time
+
+import numpy as np
+import pytest
+
+from regions.reading_maps import clip_bits, owners, pattern_bits
+from steadygaze.budget import Budget, Limits
+from steadygaze.compound import Compound
+from steadygaze.images import read_image
+from steadygaze.network.model import read_model
+from steadygaze.perturbation import compose, parse_spec
+from steadygaze.regions.region import RegionSet
+from steadygaze.regions.subdivide import subdivide
+from steadygaze.zoo import image_path, model_path
+
+
+@pytest.fixture(scope="module")
+def compound() -> Compound:
+    model = read_model(model_path("M-FNN-100"))
+    image = read_image(image_path("mnist:69992")).pixels
+    perturbed = compose([parse_spec("translate:dy=2"), parse_spec("brightness:0..0.5")], image)
+    return Compound(model.graph, model.chain, perturbed)
+
+
+@pytest.fixture(scope="module")
+def full(compound: Compound) -> RegionSet:
+    regions = subdivide(compound)
+    assert regions.stopped is None and len(regions) > 2000
+    return regions
+
+
+def by_pattern(compound: Compound, regions: RegionSet) -> dict[bytes, int]:
+    rows = np.hstack([clip_bits(compound, regions), pattern_bits(regions, compound.hidden)])
+    found = {bytes([cell]) + row.tobytes(): i for i, (cell, row) in enumerate(zip(regions.cell, rows, strict=True))}
+    assert len(found) == len(regions)
+    return found
+
+
+def assert_partial(compound: Compound, part: RegionSet, full: RegionSet) -> None:
+    assert part.stopped is not None
+    assert len(part) < len(full)
+    assert part.polygons.areas.sum() < 1 - 1e-6
+    everyone = by_pattern(compound, full)
+    for pattern, number in by_pattern(compound, part).items():
+        same = everyone[pattern]
+        assert np.array_equal(part.polygons[number], full.polygons[same])
+        assert np.allclose(part.logits[number], full.logits[same], rtol=0, atol=1e-9)
+    assert (np.abs(part.polygons.edges) <= len(part.cuts)).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("most", [1, 500, 1500])
+def test_limit_of_regions(compound: Compound, full: RegionSet, most: int, threads: int) -> None:
+    part = subdivide(compound, budget=Budget(Limits(max_regions=most)), threads=threads)
+    assert str(most) in part.stopped
+    assert len(part) >= most
+    assert_partial(compound, part, full)
+
+
+def test_points_of_a_partial_map_are_known_or_left_out(compound: Compound, full: RegionSet) -> None:
+    part = subdivide(compound, budget=Budget(Limits(max_regions=500)))
+    points = np.random.default_rng(0).random((500, 2))
+    _, depth = owners(part, points)
+    assert abs((depth > 0).mean() - part.polygons.areas.sum()) < 0.1
+    assert (owners(full, points)[1] > -1e-9).all()
+
+
+@pytest.mark.parametrize("calls", [1, 10, 40])
+def test_interrupted_by_the_user(compound: Compound, full: RegionSet, calls: int) -> None:
+    budget = Budget()
+    seen = []
+
+    def progress(share: float, regions: int) -> None:
+        seen.append((share, regions))
+        if len(seen) == calls:
+            budget.cancelled.set()
+
+    part = subdivide(compound, budget=budget, progress=progress)
+    assert part.stopped == "interrupted"
+    assert_partial(compound, part, full)
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (Limits(timeout_seconds=1e-9), "timeout"),
+        (Limits(memory_gib=1e-6), "memory"),
+        (None, "interrupted"),
+    ],
+)
+def test_exhausted_before_the_first_region(
+    compound: Compound, full: RegionSet, limits: Limits | None, reason: str
+) -> None:
+    budget = Budget(limits or Limits(), started=time.monotonic() - 1)
+    if limits is None:
+        budget.cancelled.set()
+    part = subdivide(compound, budget=budget)
+    assert reason in part.stopped
+    assert len(part) == 0
+    assert part.polygons.areas.sum() == 0
+    assert part.logits.shape == (0, 3, 10)
+    assert_partial(compound, part, full)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_progress_ends_at_the_whole_domain(compound: Compound, full: RegionSet, threads: int) -> None:
+    seen: list[tuple[float, int]] = []
+    budget = Budget()
+    subdivide(compound, budget=budget, threads=threads, progress=lambda share, regions: seen.append((share, regions)))
+    shares, regions = (np.array(column) for column in zip(*seen, strict=True))
+    assert (np.diff(shares) >= 0).all() and (np.diff(regions) >= 0).all()
+    assert shares[-1] == pytest.approx(1, abs=1e-9)
+    assert regions[-1] == budget.regions == len(full)
+
+
+def test_generous_limits_change_nothing(compound: Compound, full: RegionSet) -> None:
+    limits = Limits(timeout_seconds=3600, max_regions=10**9)
+    regions = subdivide(compound, budget=Budget(limits))
+    assert regions.stopped is None
+    assert np.array_equal(regions.polygons.points, full.polygons.points)
+    assert np.array_equal(regions.logits, full.logits)

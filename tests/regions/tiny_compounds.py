@@ -1,0 +1,73 @@
+"""From layers of numbers to what the engine runs on: plain programs, graphs and compound networks of tiny images.
+
+Builds inputs for tests; computes no region and no expectation.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from steadygaze.compound import Compound, plain_program
+from steadygaze.network.graph import Graph, Node
+from steadygaze.network.lower import lower
+from steadygaze.network.operators import MatMul, Operator, Relu, Reshape
+from steadygaze.perturbation import Perturbation, compose
+from steadygaze.regions.region import RegionSet
+from steadygaze.regions.subdivide import subdivide_cells
+
+FloatLayer = tuple[np.ndarray, np.ndarray]
+
+WEIGHTS = (-2.0, -1.0, -1.0, -0.5, 0.0, 0.0, 0.5, 1.0, 1.0, 2.0)
+BIASES = (-1.0, -0.5, -0.25, 0.0, 0.0, 0.25, 0.5, 1.0)
+
+
+def dyadic_layers(rng: np.random.Generator, sizes: Sequence[int]) -> list[FloatLayer]:
+    """Layers sizes[0] → sizes[1] → … of few distinct dyadic numbers: coincident lines, ties and dead neurons abound."""
+    return [
+        (rng.choice(WEIGHTS, size=(after, before)), rng.choice(BIASES, size=after)) for before, after in pairwise(sizes)
+    ]
+
+
+def crossing_layers(rng: np.random.Generator, sizes: Sequence[int], points: np.ndarray) -> list[FloatLayer]:
+    """As `dyadic_layers`, with biases that make every neuron vanish at one of the given inputs (P, sizes[0]).
+
+    The inputs are quarters, so nothing is rounded; several neurons of all layers vanish at each of them.
+    """
+    values, layers = points, []
+    for before, after in pairwise(sizes):
+        weight = rng.choice(WEIGHTS, size=(after, before))
+        bias = -(weight * values[rng.integers(len(points), size=after)]).sum(axis=1)
+        layers.append((weight, bias))
+        values = np.maximum(values @ weight.T + bias, 0.0)
+    return layers
+
+
+def on_unit_square(layers: Sequence[FloatLayer], low: np.ndarray, high: np.ndarray) -> list[FloatLayer]:
+    """The same network as a function of t with theta = low + t·(high − low)."""
+    weight, bias = layers[0]
+    return [(weight * (high - low), bias + weight @ low), *layers[1:]]
+
+
+def plain_map(layers: Sequence[FloatLayer], **options: object) -> RegionSet:
+    """The map of a network that takes t itself."""
+    return subdivide_cells([plain_program(list(layers))], **options)
+
+
+def make_graph(layers: Sequence[FloatLayer], shape: tuple[int, int, int]) -> Graph:
+    """Flatten, then the layers with a ReLU after all but the last."""
+    operators: list[Operator] = [Reshape((1, int(np.prod(shape))))]
+    for weight, bias in layers:
+        operators += [MatMul(np.ascontiguousarray(weight.T), bias), Relu()]
+    nodes: list[Node] = []
+    current: tuple[int, ...] = shape
+    for number, operator in enumerate(operators[:-1]):
+        current = operator.output_shape(current)
+        nodes.append(Node(operator, (number,), current, f"node {number}"))
+    return Graph(shape, tuple(nodes))
+
+
+def make_compound(layers: Sequence[FloatLayer], perturbations: Sequence[Perturbation], image: np.ndarray) -> Compound:
+    """The layers after the perturbations of an image (C, H, W)."""
+    graph = make_graph(layers, image.shape)
+    return Compound(graph, lower(graph), compose(perturbations, image))

@@ -1,0 +1,209 @@
+"""The bundled networks and images are those of the manifest, meet its promises, and are found by name."""
+
+import doctest
+import hashlib
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from PIL import Image
+
+from steadygaze import zoo
+from steadygaze.errors import ImageError, ModelError
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks" / "zoo"
+NEURONS = {"FNN-100": 100, "FNN-200": 200, "FNN-400": 400, "FNN-800": 800, "CNN-S": 2028, "CNN-M": 14824}
+NAMES = [f"{letter}-{size}" for letter in "MF" for size in NEURONS] + ["M-FNN-100-plain", "M-CNN-S-plain"]
+LOWEST_ACCURACY = {"mnist": 0.96, "fashion": 0.84}
+
+
+@pytest.fixture
+def load_script(monkeypatch: pytest.MonkeyPatch) -> Iterator:
+    """Import a module of benchmarks/zoo by name, and forget it and its neighbours afterwards."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    before = set(sys.modules)
+
+    def load(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    yield load
+    for name in {path.stem for path in SCRIPTS.glob("*.py")} & (set(sys.modules) - before):
+        del sys.modules[name]
+
+
+def session(path: Path) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def pixels(dataset: str) -> np.ndarray:
+    own = [image.path for image in zoo.images() if image.reference.startswith(f"{dataset}:")]
+    return np.stack([np.asarray(Image.open(path), dtype=np.float32) / 255 for path in own])[:, None]
+
+
+def counted_neurons(path: Path) -> int:
+    """Number of ReLUs by the shapes that ONNX infers for the inputs of Relu nodes."""
+    graph = onnx.shape_inference.infer_shapes(onnx.load(path), strict_mode=True).graph
+    shapes = {value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim] for value in graph.value_info}
+    return sum(int(np.prod(shapes[node.input[0]][1:])) for node in graph.node if node.op_type == "Relu")
+
+
+def test_all_networks_are_bundled() -> None:
+    assert sorted(model.name for model in zoo.models()) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestModel:
+    def test_file_is_the_one_of_the_manifest(self, name: str) -> None:
+        [model] = [model for model in zoo.models() if model.name == name]
+        assert hashlib.sha256(model.path.read_bytes()).hexdigest() == model.sha256
+        assert zoo.model_path(name) == model.path
+
+    def test_has_the_neurons_of_the_paper(self, name: str) -> None:
+        [model] = [model for model in zoo.models() if model.name == name]
+        assert model.neurons == counted_neurons(model.path) == NEURONS[name[2:].removesuffix("-plain")]
+
+    def test_is_accurate_and_says_how_it_was_trained(self, name: str) -> None:
+        [model] = [model for model in zoo.models() if model.name == name]
+        assert LOWEST_ACCURACY[model.dataset] <= model.accuracy < 1
+        assert model.dataset == {"M": "mnist", "F": "fashion"}[name[0]]
+        assert model.training == ("plain" if name.endswith("-plain") else "augmented, L1 0.0001")
+
+    def test_classifies_the_bundled_images(self, name: str) -> None:
+        [model] = [model for model in zoo.models() if model.name == name]
+        images = pixels(model.dataset)
+        truth = [
+            zoo.true_label(image.reference) for image in zoo.images() if image.reference.startswith(f"{model.dataset}:")
+        ]
+        runner = session(model.path)
+        [together] = runner.run(None, {"image": images})
+        [alone] = runner.run(None, {"image": images[:1]})
+        assert together.shape == (10, 10)
+        np.testing.assert_allclose(alone[0], together[0], atol=1e-4)
+        # another network's file, or other preprocessing, would get about one in ten right
+        assert (together.argmax(axis=1) == truth).sum() >= 7
+
+    def test_is_written_with_plain_operators(self, name: str) -> None:
+        model = onnx.load(zoo.model_path(name))
+        onnx.checker.check_model(model)
+        assert model.opset_import[0].version == 13
+        assert {node.op_type for node in model.graph.node} <= {"Flatten", "Gemm", "Relu", "Conv"}
+        assert all(node.name for node in model.graph.node)
+
+
+def test_images_are_those_of_the_manifest() -> None:
+    references = [f"{dataset}:{index}" for dataset in ("mnist", "fashion") for index in range(69990, 70000)]
+    assert [image.reference for image in zoo.images()] == references
+    for image in zoo.images():
+        assert hashlib.sha256(image.path.read_bytes()).hexdigest() == image.sha256
+        assert zoo.image_path(image.reference) == image.path
+        with Image.open(image.path) as picture:
+            assert (picture.mode, picture.size, picture.format) == ("L", (28, 28), "PNG")
+
+
+def test_image_and_its_label_are_known_ones() -> None:
+    """Image 69990 is a seven with 643 black pixels."""
+    assert zoo.true_label("mnist:69990") == 7
+    assert int((np.asarray(Image.open(zoo.image_path("mnist:69990"))) == 0).sum()) == 643
+
+
+def test_class_names() -> None:
+    assert zoo.class_names("mnist") == tuple("0123456789")
+    assert zoo.class_names("fashion")[0] == "T-shirt/top"
+    assert len(set(zoo.class_names("fashion"))) == 10
+    with pytest.raises(ImageError, match=r"'cifar'.*mnist, fashion"):
+        zoo.class_names("cifar")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("M-FNN-10", "M-FNN-100"), ("m-cnn-s", "M-CNN-S"), ("F_FNN_800", "F-FNN-800")]
+)
+def test_unknown_network_gets_the_nearest_name(wrong: str, meant: str) -> None:
+    with pytest.raises(
+        ModelError, match=f"{wrong!r}.*Did you mean {meant}\\?.*Bundled: M-FNN-100, .*\\.onnx file"
+    ) as caught:
+        zoo.model_path(wrong)
+    assert "\n" not in str(caught.value)
+
+
+def test_network_unlike_any_gets_no_guess() -> None:
+    with pytest.raises(ModelError, match=r"no bundled network '\.\./x'\. Bundled: "):
+        zoo.model_path("../x")
+
+
+@pytest.mark.parametrize("wrong", ["mnist:5", "mnist:", "fashion:70000", "cifar:69990", "", "../69990"])
+def test_unknown_image_says_which_exist(wrong: str) -> None:
+    expected = f"no bundled image {wrong!r}. Bundled: mnist:69990 to mnist:69999, fashion:69990 to fashion:69999."
+    for ask in (zoo.image_path, zoo.true_label):
+        with pytest.raises(ImageError, match=re.escape(expected)):
+            ask(wrong)
+
+
+def test_is_reference() -> None:
+    assert zoo.is_reference("fashion:1")
+    assert not any(zoo.is_reference(text) for text in ("mnist", "mnist.png", "C:69990", ""))
+
+
+def test_layouts_have_the_neurons_of_the_paper(load_script) -> None:
+    layouts = load_script("layouts")
+    assert {name: layout.neurons for name, layout in layouts.LAYOUTS.items()} == NEURONS
+    assert sorted(layouts.NAMES) == sorted(NAMES)
+    assert doctest.testmod(layouts).failed == 0
+    for model in zoo.models():
+        recipe = layouts.RECIPES[model.name]
+        assert (recipe.seed, recipe.epochs) == (model.seed, model.epochs)
+        assert (recipe.layout.describe(), recipe.describe_training()) == (model.layers, model.training)
+
+
+def test_idx_files_are_read_and_damaged_ones_refused(load_script, tmp_path: Path) -> None:
+    idx = load_script("idx")
+    file = tmp_path / "images"
+    file.write_bytes(bytes([0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6]))
+    assert idx.read_idx(file).tolist() == [[1, 2, 3], [4, 5, 6]]
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(SystemExit, match="cut short"):
+        idx.read_idx(file)
+    with pytest.raises(SystemExit, match=r"no such file, nor absent\.gz"):
+        idx.read_idx(tmp_path / "absent")
+
+
+def test_export_equals_torch(load_script, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    train, export, layouts = (load_script(name) for name in ("train", "export", "layouts"))
+    torch.manual_seed(0)
+    layout = layouts.Layout(channels=(2, 3), hidden=(5, 4))
+    model = train.network(layout)
+    weights = [(layer.weight.detach().numpy(), layer.bias.detach().numpy()) for layer in train.weighted(model)]
+    onnx.save(export.build("tiny", layout, weights), tmp_path / "tiny.onnx")
+    images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
+    with torch.no_grad():
+        expected = model(torch.from_numpy(images[:, None].astype(np.float32) / 255)).numpy()
+    np.testing.assert_allclose(export.logits(tmp_path / "tiny.onnx", images), expected, atol=1e-5)
+    assert counted_neurons(tmp_path / "tiny.onnx") == layout.neurons
+
+
+def test_augmentation_is_the_perturbation(load_script) -> None:
+    """On a black image it leaves a uniform ground with at most one brighter 4×4 patch."""
+    torch = pytest.importorskip("torch")
+    augment = load_script("augment").augment
+    out = augment(torch.zeros(200, 1, 28, 28), torch.Generator().manual_seed(0)).numpy()
+    ground = out.min(axis=(1, 2, 3), keepdims=True)
+    brighter = (out > ground).sum(axis=(1, 2, 3))
+    assert set(brighter) == {0, 16}
+    assert 0 == ground.min() < ground.max() <= 0.5
+    line = torch.zeros(200, 1, 28, 28)
+    line[:, :, 14] = 1
+    moved = augment(line, torch.Generator().manual_seed(1)).numpy()
+    assert moved.min() >= 0
+    assert moved.max() <= 1
+    is_unlit = moved[:, 0, 0, :].max(axis=1) == 0
+    rows = set(np.nonzero(np.median(moved[is_unlit], axis=3))[2])
+    assert rows == {13, 14, 15}
