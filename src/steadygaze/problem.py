@@ -10,8 +10,7 @@ from .compound import Compound
 from .errors import ImageError, OptionError
 from .network.model import Model
 from .perturbation import Perturbed
-from .regions.error import coarse_logit_error
-from .tolerances import NOISE
+from .tolerances import NOISE, TIE
 from .verdict import Property
 
 
@@ -74,7 +73,7 @@ class Problem:
         if not np.isfinite(logits).all():
             raise ImageError(f"{self.image_name}: the logits are not finite; check the weights and the preprocessing")
         first, second = np.sort(logits)[::-1][:2]
-        slack = min(2.0 * coarse_logit_error(self.model.chain), 1e-9 * float(np.abs(logits).max()))
+        slack = TIE * float(np.abs(logits).max())
         if first - second <= slack:
             tied = [self.names[j] for j in np.flatnonzero(logits >= first - slack)]
             raise ImageError(
@@ -97,7 +96,7 @@ class Problem:
             size = np.maximum(values[0], 0.0)
         if close:
             notes.append(
-                f"{close} neurons of the classifier are on their kink at the unperturbed image (they count as inactive); "
+                f"{close} neurons of the classifier are on their kink at the unperturbed image and count as inactive; "
                 "the expected maps depend on that choice"
             )
         return tuple(notes)

@@ -26,16 +26,20 @@ most MAX_SYNCS 2⁻⁵². 2⁻⁴⁰ is 9e-13. A neuron that is zero in exact ar
 MAX_SYNCS = 256
 """Updates of a layer's forms before they are computed from scratch: at most 256 · 2⁻⁵² = 6e-14 of drift."""
 
-MAX_FLIPS = 64
-"""Updates of the attention maps before they are computed from scratch: the drift stays below 64 · 2⁻⁵² of the size of
+MAX_FLIPS = 512
+"""Updates of the attention maps before they are computed from scratch: the drift stays below 512 · 2⁻⁵² of the size of
 the terms that were added."""
 
 AREA = 1e-9
 """How far the areas of all regions may be from 1: 10⁵ regions of area 1e-5 with vertices off by 1e-13 give 1e-11."""
 
 BESIDE = 1e-7
-"""How far beside an edge a point is taken to compare both sides: 1,000 DISTANCE, far below the size of regions there."""
+"""How far beside an edge a point is taken to compare both sides: 1,000 DISTANCE, far below the regions' size there."""
 
 LOGITS = 1e-9
 """How far the logits of a region may be from a plain forward pass, relative to their size: about 1,000 times what is
 seen on sixteen layers; a pattern that is wrong by one neuron shows up well above it away from its kink."""
+
+TIE = 1e-9
+"""Two largest logits closer than this (relative to their size) at the unperturbed image are a tie: no label to keep.
+A forward pass in float64 is off by about 1e-13; the margin has to be well above the slack of every region around."""

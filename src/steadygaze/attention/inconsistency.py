@@ -264,7 +264,7 @@ def _rows(chain: Chain, classes: np.ndarray) -> Rows:
         logits=np.ascontiguousarray(top),
         flip_cost=_flip_costs(hidden, pull, len(classes)),
         full_cost=float(pull.sum() * len(classes)),
-        byte_start=np.concatenate([[0, 0], np.cumsum([-(-size // 8) for size in sizes[1:-1]])]).astype(np.int64),
+        byte_start=np.concatenate([[0, 0], np.cumsum([-(-size // 8) for size in sizes[1:]])]).astype(np.int64),
     )
 
 
@@ -288,6 +288,7 @@ def _maps(rows: Rows) -> Maps:
     return Maps(
         gradient=np.zeros((len(rows.logits), neurons)),
         active=np.zeros(neurons, dtype=np.uint8),
+        packed=np.zeros(rows.byte_start[-1], dtype=np.uint8),
         vector=np.zeros(neurons),
         support=np.zeros((2, widest), dtype=np.int64),
         mark=np.zeros(neurons, dtype=np.int64),

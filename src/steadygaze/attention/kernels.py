@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiling import compiled, compiled_fused
+from ..compiling import compiled, compiled_fused, compiled_reordered
 from ..tolerances import MAX_FLIPS
 
 
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     logits: np.ndarray  # (K, n_L) gradient of the logits with respect to the last layer
     flip_cost: np.ndarray  # (L+1,) of a flip in layer l, in multiplications
     full_cost: float  # of computing everything from scratch
-    byte_start: np.ndarray  # (L+1,) where the packed bits of layer l ≥ 1 start
+    byte_start: np.ndarray  # (L+2,) where the packed bits of layer l ≥ 1 start
 
 
 class Maps(NamedTuple):
@@ -34,6 +34,7 @@ class Maps(NamedTuple):
 
     gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first
     active: np.ndarray  # (N,)
+    packed: np.ndarray  # the same, packed
     vector: np.ndarray  # (N,) scratch: gradient of one neuron
     support: np.ndarray  # (2, widest) scratch: where it is not zero
     mark: np.ndarray  # (N,) scratch
@@ -107,6 +108,15 @@ def _pull(rows, maps, layer, picks, weights):
         _add_rows(rows.dense[rows.dense_start[layer] :], first - below, picks, weights, vector)
         return -1
     pointers = rows.pointers[rows.row_start[layer] :]
+    if 8 * picks.shape[0] > rows.offsets[layer + 1] - first:
+        # Nearly everything is reached: marking where would cost more than it saves.
+        for i in range(vector.shape[0]):
+            vector[i] = 0.0
+        for n in range(picks.shape[0]):
+            k = picks[n]
+            for i in range(pointers[k], pointers[k + 1]):
+                vector[rows.columns[i]] += weights[k] * rows.values[i]
+        return -1
     support, mark = maps.support[1], maps.mark[below:first]
     maps.state[1] += 1
     stamp = maps.state[1]
@@ -162,22 +172,27 @@ def move_to(rows, maps, packed):
     last = rows.offsets.shape[0] - 2
     cost = 0.0
     for layer in range(1, last + 1):
-        first, end, byte = rows.offsets[layer], rows.offsets[layer + 1], rows.byte_start[layer]
         flips = 0
-        for k in range(end - first):
-            if maps.active[first + k] != ((packed[byte + (k >> 3)] >> (7 - (k & 7))) & 1):
+        for byte in range(rows.byte_start[layer], rows.byte_start[layer + 1]):
+            difference = np.int64(maps.packed[byte] ^ packed[byte])
+            while difference:
+                difference &= difference - 1
                 flips += 1
         cost += flips * rows.flip_cost[layer]
     from_scratch = maps.state[0] < 0 or maps.state[0] >= MAX_FLIPS or cost > rows.full_cost
     for layer in range(last, 0, -1):
-        first, end, byte = rows.offsets[layer], rows.offsets[layer + 1], rows.byte_start[layer]
-        for k in range(end - first):
-            is_active = (packed[byte + (k >> 3)] >> (7 - (k & 7))) & 1
-            if maps.active[first + k] != is_active:
-                if from_scratch:
-                    maps.active[first + k] = is_active
-                else:
-                    _flip(rows, maps, layer, k)
+        first, start = rows.offsets[layer], rows.byte_start[layer]
+        for byte in range(start, rows.byte_start[layer + 1]):
+            difference = np.int64(maps.packed[byte] ^ packed[byte])
+            if difference:
+                for bit in range(8):
+                    if difference & (128 >> bit):
+                        k = 8 * (byte - start) + bit
+                        if from_scratch:
+                            maps.active[first + k] ^= np.uint8(1)
+                        else:
+                            _flip(rows, maps, layer, k)
+                maps.packed[byte] = packed[byte]
     if from_scratch:
         _from_scratch(rows, maps)
 
@@ -205,30 +220,28 @@ def filter_map(source, target, other, shape, steps):
                 target[i] = other[i]
 
 
-@compiled
-def _sums(norm, here, expected, slope):
-    """Σ|u| or Σu² of u = here − expected, and Σ u·slope."""
-    total, mixed = 0.0, 0.0
-    t0 = t1 = t2 = t3 = 0.0
-    n = here.shape[0] - here.shape[0] % 4
-    if norm == 1:
-        for i in range(here.shape[0]):
-            total += abs(here[i] - expected[i])
-        return total, 0.0
-    for i in range(0, n, 4):
-        u0, u1 = here[i] - expected[i], here[i + 1] - expected[i + 1]
-        u2, u3 = here[i + 2] - expected[i + 2], here[i + 3] - expected[i + 3]
-        t0 += u0 * u0
-        t1 += u1 * u1
-        t2 += u2 * u2
-        t3 += u3 * u3
-    for i in range(n, here.shape[0]):
-        u = here[i] - expected[i]
-        total += u * u
-    if slope.shape[0]:
-        for i in range(here.shape[0]):
-            mixed += (here[i] - expected[i]) * slope[i]
-    return total + ((t0 + t1) + (t2 + t3)), mixed
+@compiled_reordered
+def _absolute_sum(here, expected):
+    total = 0.0
+    for i in range(here.shape[0]):
+        total += abs(here[i] - expected[i])
+    return total
+
+
+@compiled_reordered
+def _square_sum(here, expected):
+    total = 0.0
+    for i in range(here.shape[0]):
+        total += (here[i] - expected[i]) * (here[i] - expected[i])
+    return total
+
+
+@compiled_reordered
+def _mixed_sum(here, expected, slope):
+    total = 0.0
+    for i in range(slope.shape[0]):
+        total += (here[i] - expected[i]) * slope[i]
+    return total
 
 
 @compiled
@@ -245,14 +258,15 @@ def distances(rows, maps, packed, first, end, steps, shape, norm, expected, slop
             if steps.shape[0] > 0:
                 filter_map(here, scratch[0], scratch[1], shape, steps)
                 here = scratch[0]
-            out[p, n, 0], out[p, n, 1] = _sums(norm, here, expected[n], slope[n])
+            out[p, n, 0] = _absolute_sum(here, expected[n]) if norm == 1 else _square_sum(here, expected[n])
+            out[p, n, 1] = _mixed_sum(here, expected[n], slope[n])
 
 
 @compiled
 def breakpoints(
     rows, maps, packed, first, end, ranges, steps, shape, expected, slope, scratch, start, places, jumps, counts
 ):
-    """For L1 and moving maps: ai(τ) = Σ|u − τ·slope| on ranges[p] = [τ_low, τ_high], for the patterns packed[first:end].
+    """For L1 and moving maps: ai(τ) = Σ|u − τ·slope| on ranges[p] = [τ_low, τ_high], for packed[first:end].
 
     start (P, 2) gets value and right slope at τ_low; places and jumps the breakpoints inside and by how much the
     slope grows there, counts[p] how many. Returns the next pattern, where the buffers are full.

@@ -54,14 +54,13 @@ def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     margin = np.zeros((len(region), 2))
     x, y = np.ascontiguousarray(polygons.points.T)
     kernels.margins(regions.logits, label, x, y, polygons.starts, region, margin)
-    slack = np.full(len(region), 2.0 * coarse_logit_error(compound.chain))
+    slack = np.full(len(region), 2.0 * coarse_logit_error(compound, regions))
     pieces = Pieces(polygons, region, winner, cuts, label, margin, slack)
     doubtful = np.flatnonzero(pieces.has_strip)
-    chosen, inverse = np.unique(region[doubtful], return_inverse=True)
+    chosen, inverse = np.unique(regions.pattern[region[doubtful]], return_inverse=True)
     errors = logit_errors(compound, regions, chosen)[inverse]
-    slack[doubtful] = np.minimum(
-        slack[doubtful], errors[:, label] + np.delete(errors, label, axis=1).max(axis=1, initial=0.0)
-    )
+    rivals = np.delete(errors, label, axis=1).max(axis=1, initial=0.0)
+    slack[doubtful] = np.minimum(slack[doubtful], errors[:, label] + rivals)
     return pieces
 
 

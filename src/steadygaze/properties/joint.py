@@ -59,7 +59,9 @@ class Shares:
                     low += share
                 if (label in (None, i) or i == Kept.UNKNOWN) and (attention in (None, j) or j == Kept.UNKNOWN):
                     high += share
-        return min(low, 1.0), min(high, 1.0)
+        # Everything or nothing is said exactly, whatever the rounding of the sum.
+        total = sum(sum(row) for row in self.cells)
+        return (1.0 if low == total else min(low, 1.0)), (1.0 if high == total else min(high, 1.0))
 
     @property
     def undecided(self) -> float:

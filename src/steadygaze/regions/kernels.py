@@ -41,7 +41,7 @@ def _flip(k, first, byte, active, packed):
 
 
 @compiled
-def _decide(a, b, c, noise, unstable, first, byte, active, packed, x, y, count):
+def _decide(a, b, c, noise, unstable, first, byte, active, packed, x, y, count, missed):
     """Set the pattern of the unstable neurons of a layer for a polygon that none of them splits any more."""
     for n in range(unstable.shape[0]):
         k = unstable[n]
@@ -50,28 +50,34 @@ def _decide(a, b, c, noise, unstable, first, byte, active, packed, x, y, count):
             v = a[k] * x[i] + b[k] * y[i] + c[k]
             if abs(v) > abs(value):
                 value = v
+        if 0.0 < value <= noise[k]:
+            missed[k] = max(missed[k], value)
         if np.uint8(value > noise[k]) != active[k]:
             _flip(k, first, byte, active, packed)
 
 
 @compiled_fused
-def _enclose(a, b, c, cx, cy, rx, ry, centre, radius):
-    """The values of the forms on the box with the given centre and half-widths: centre ± radius."""
+def _enclose(a, b, c, cx, cy, rx, ry, centre, radius, peak):
+    """The values of the forms on the box with the given centre and half-widths: centre ± radius; raise the peaks."""
     for k in range(a.shape[0]):
         centre[k] = a[k] * cx + b[k] * cy + c[k]
         radius[k] = abs(a[k]) * rx + abs(b[k]) * ry
+        peak[k] = max(peak[k], abs(centre[k]) + radius[k])
 
 
 @compiled
-def _enter(a, b, c, noise, first, end, byte, active, packed, unstable, x, y, count, scratch):
+def _enter(a, b, c, noise, first, end, byte, active, packed, unstable, x, y, count, scratch, peak, missed):
     """Set the pattern of the neurons of a layer that keep their sign on a polygon; list the others."""
     cx, cy, rx, ry = bounding_box(x, y, count)
     centre, radius = scratch[0, : end - first], scratch[1, : end - first]
-    _enclose(a[first:end], b[first:end], c[first:end], cx, cy, rx, ry, centre, radius)
+    _enclose(a[first:end], b[first:end], c[first:end], cx, cy, rx, ry, centre, radius, peak[first:end])
     found = 0
     for i in range(end - first):
         if abs(centre[i]) >= radius[i]:
-            is_active = np.uint8(centre[i] > 0.0 and centre[i] + radius[i] > noise[first + i])
+            is_active = np.uint8(centre[i] > 0.0)
+            if is_active and centre[i] + radius[i] <= noise[first + i]:
+                is_active = np.uint8(0)
+                missed[first + i] = max(missed[first + i], centre[i] + radius[i])
             if is_active != active[first + i]:
                 _flip(first + i, first, byte, active, packed)
         else:
@@ -81,7 +87,7 @@ def _enter(a, b, c, noise, first, end, byte, active, packed, unstable, x, y, cou
 
 
 @compiled
-def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sums):
+def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sums, missed):
     """Copy the candidates (`total` from `source`) that split the polygon to `free`; the most central one goes last."""
     cx, cy, rx, ry = bounding_box(x, y, count)
     found = 0
@@ -99,6 +105,7 @@ def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sum
         slope = abs(a[k]) + abs(b[k])
         limit = max(DISTANCE * slope, noise[k])
         if low >= -limit or high <= limit:
+            missed[k] = max(missed[k], min(-low, high))
             if max(-low, high) > noise[k]:
                 # The cut-off part is at most this deep (the 1-norm of the slope is at most √2 times its 2-norm).
                 sums[SLIVERS] += min(-low, high) / slope * 1.4142135623730951 * half_perimeter(x, y, count)
@@ -143,8 +150,9 @@ def advance(program, walk, output, last_layer, max_nodes):
     NEED_STACK.
     """
     counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
-    forms_a, forms_b, forms_c, noise = walk.forms[0], walk.forms[1], walk.forms[2], program.noise
-    active, packed, scratch, sums = walk.active, walk.packed, walk.scratch, walk.sums
+    a, b, c, noise = walk.forms[0], walk.forms[1], walk.forms[2], program.noise
+    active, packed, scratch = walk.active, walk.packed, walk.scratch
+    sums, peak, missed = walk.sums, walk.peak, walk.missed
     x, y, edge = walk.here[0], walk.here[1], walk.here_edge
     widest = scratch.shape[1]
     nodes = 0
@@ -172,66 +180,41 @@ def advance(program, walk, output, last_layer, max_nodes):
             x[i], y[i], edge[i] = walk.x[first + i], walk.y[first + i], walk.edge[first + i]
         counters[HEIGHT] = top
         nodes += 1
+        # A polygon without a list of candidates has not entered its layer yet.
         is_new = list_first < 0
+        found = 0
         if is_new:
             free = 0
-            found = 0
         else:
-            found = _splitters(
-                forms_a,
-                forms_b,
-                forms_c,
-                noise,
-                candidates,
-                candidates[list_first:],
-                list_size,
-                free,
-                x,
-                y,
-                count,
-                sums,
-            )
+            source = candidates[list_first:]
+            found = _splitters(a, b, c, noise, candidates, source, list_size, free, x, y, count, sums, missed)
         while found == 0:
+            byte, start, end = program.byte_start[layer], offsets[layer], offsets[layer + 1]
             if is_new:
                 is_new = False
             else:
-                unstable = walk.unstable[offsets[layer] : offsets[layer] + walk.unstable_count[layer]]
-                byte = program.byte_start[layer]
-                _decide(forms_a, forms_b, forms_c, noise, unstable, offsets[layer], byte, active, packed, x, y, count)
+                unstable = walk.unstable[start : start + walk.unstable_count[layer]]
+                _decide(a, b, c, noise, unstable, start, byte, active, packed, x, y, count, missed)
                 if layer == last_layer:
                     _deliver(program, walk, output, x, y, edge, count, last_layer == offsets.shape[0] - 3)
                     break
                 layer += 1
+                byte, start, end = program.byte_start[layer], offsets[layer], offsets[layer + 1]
                 sync(program, walk, layer)
-            start, byte = offsets[layer], program.byte_start[layer]
-            unstable = walk.unstable[start : offsets[layer + 1]]
-            end = offsets[layer + 1]
+            unstable = walk.unstable[start:end]
             total = _enter(
-                forms_a, forms_b, forms_c, noise, start, end, byte, active, packed, unstable, x, y, count, scratch
+                a, b, c, noise, start, end, byte, active, packed, unstable, x, y, count, scratch, peak, missed
             )
             walk.unstable_count[layer] = total
-            found = _splitters(forms_a, forms_b, forms_c, noise, candidates, unstable, total, free, x, y, count, sums)
+            found = _splitters(a, b, c, noise, candidates, unstable, total, free, x, y, count, sums, missed)
         if found > 0:
             k = candidates[free + found - 1]
-            a, b, c = forms_a[k], forms_b[k], forms_c[k]
-            limit = max(DISTANCE * (abs(a) + abs(b)), noise[k])
+            limit = max(DISTANCE * (abs(a[k]) + abs(b[k])), noise[k])
             output.cuts[counters[CUTS]] = k
             counters[CUTS] += 1
+            cut = counters[BASE] + counters[CUTS]
             negative, positive = split_polygon(
-                a,
-                b,
-                c,
-                limit,
-                counters[BASE] + counters[CUTS],
-                x,
-                y,
-                edge,
-                count,
-                walk.x,
-                walk.y,
-                walk.edge,
-                first,
-                walk.here[2],
+                a[k], b[k], c[k], limit, cut, x, y, edge, count, walk.x, walk.y, walk.edge, first, walk.here[2]
             )
             for n in range(2):
                 stack[top + n, 0] = layer

@@ -79,6 +79,8 @@ class RegionSet:
     cuts (E, 3): kind, and which (see `Cut`). cell (R,) is the knot cell. pattern (R,) counts into patterns (P, bytes),
     the classifier's packed bits; clip (R,) into clips (Q, bytes), those of the clip. logits (R, 3, K): slope in t and
     constant. `sliver_area` bounds the area that the tolerance left unsplit. `stopped` says why the map is partial.
+    peaks and missed (neurons of the classifier,) are the largest |input| of each neuron anywhere, and on a part that
+    was left unsplit; pixels_missed is the latter for the clip.
     """
 
     polygons: Polygons
@@ -89,6 +91,9 @@ class RegionSet:
     clip: np.ndarray
     clips: np.ndarray
     logits: np.ndarray
+    peaks: np.ndarray
+    missed: np.ndarray
+    pixels_missed: float
     sliver_area: float
     stopped: str | None
 

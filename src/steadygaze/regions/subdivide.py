@@ -20,7 +20,7 @@ from .kernels import Output
 from .pattern import distinct_rows
 from .region import Cut, Polygons, RegionSet
 
-RUNS = 64
+RUNS = 16
 """Independent pieces of work for each knot cell, where it has that many polygons after the clip."""
 
 NODES = 20_000
@@ -43,6 +43,8 @@ class _Block:
     packed: list[np.ndarray] = field(default_factory=list)
     cuts: list[np.ndarray] = field(default_factory=list)
     sliver_area: float = 0.0
+    peak: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    missed: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def polygons(self) -> Polygons:
         starts = np.concatenate([[0], np.cumsum(_joined(self.vertices, (0,), np.int64))])
@@ -86,6 +88,8 @@ def subdivide_cells(
                 blocks = list(pool.map(lambda item: _run(*item), work))
         for block in blocks:
             block.sliver_area += root.sliver_area / len(blocks)
+            if len(block.missed):
+                np.maximum(block.missed, root.missed, out=block.missed)
             table.renumber(block)
             table.add(cell.program, block)
             parts.append((number, block))
@@ -140,6 +144,7 @@ def _walk(cell: CellProgram, polygons: Polygons, last_layer: int, block: _Block,
         if code == kernels.DONE:
             break
     block.sliver_area = float(walk.sums[kernels.SLIVERS])
+    block.peak, block.missed = walk.peak, walk.missed
 
 
 def _start(program: Program, root: np.ndarray, polygons: Polygons) -> Walk:
@@ -153,8 +158,8 @@ def _start(program: Program, root: np.ndarray, polygons: Polygons) -> Walk:
     # The last polygon of the stack is walked first: reverse, so that the regions keep the order of the polygons.
     reverse = polygons.take(np.arange(count)[::-1])
     stack[:count, 1], stack[:count, 2], stack[:count, 3] = reverse.starts[:-1], np.diff(reverse.starts), -1
-    spare = np.zeros(vertices + 4096)
-    x, y, edge = spare.copy(), spare.copy(), spare.astype(np.int64)
+    room = vertices + 4096
+    x, y, edge = np.empty(room), np.empty(room), np.empty(room, dtype=np.int64)
     x[:vertices], y[:vertices], edge[:vertices] = reverse.points[:, 0], reverse.points[:, 1], reverse.edges
     versions = np.zeros((3, layers), dtype=np.int64)
     versions[FED_FROM] = -1
@@ -170,12 +175,14 @@ def _start(program: Program, root: np.ndarray, polygons: Polygons) -> Walk:
         unstable=np.zeros(neurons, dtype=np.int32),
         unstable_count=np.zeros(layers, dtype=np.int64),
         scratch=np.zeros((3, widest)),
+        peak=np.zeros(neurons),
+        missed=np.zeros(neurons),
         columns=np.zeros((2, widest), dtype=np.int64),
         stack=stack,
         x=x,
         y=y,
         edge=edge,
-        candidates=np.zeros(16 * widest + 4096, dtype=np.int32),
+        candidates=np.empty(16 * widest + 4096, dtype=np.int32),
         here=np.zeros((3, kernels.MAX_VERTICES)),
         here_edge=np.zeros(kernels.MAX_VERTICES, dtype=np.int64),
         counters=counters,
@@ -194,13 +201,13 @@ def _room(program: Program) -> Output:
     """Empty output buffers."""
     classes = int(program.offsets[-1] - program.offsets[-2])
     return Output(
-        vertices=np.zeros(CAPACITY, dtype=np.int64),
-        logits=np.zeros((CAPACITY, 3, classes)),
-        packed=np.zeros((CAPACITY, program.byte_start[-1]), dtype=np.uint8),
-        x=np.zeros(16 * CAPACITY),
-        y=np.zeros(16 * CAPACITY),
-        edge=np.zeros(16 * CAPACITY, dtype=np.int64),
-        cuts=np.zeros(4 * CAPACITY, dtype=np.int64),
+        vertices=np.empty(CAPACITY, dtype=np.int64),
+        logits=np.empty((CAPACITY, 3, classes)),
+        packed=np.empty((CAPACITY, program.byte_start[-1]), dtype=np.uint8),
+        x=np.empty(16 * CAPACITY),
+        y=np.empty(16 * CAPACITY),
+        edge=np.empty(16 * CAPACITY, dtype=np.int64),
+        cuts=np.empty(4 * CAPACITY, dtype=np.int64),
     )
 
 
@@ -276,22 +283,31 @@ def _assemble(
     starts = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.starts) for p in polygons]))])
     joined = Polygons(np.concatenate([p.points for p in polygons]), starts, np.concatenate([p.edges for p in polygons]))
     program = cells[0].program
-    classifier = [block.packed for _, block in parts]
+    packed = [block.packed for _, block in parts]
     clip_bytes = [
         int(cells[number].program.byte_start[2]) if cells[number].program.clipped else 0 for number, _ in parts
     ]
     pattern, patterns = _distinct(
-        [rows[:, n:] for blocks, n in zip(classifier, clip_bytes, strict=True) for rows in blocks]
+        [rows[:, n:] for blocks, n in zip(packed, clip_bytes, strict=True) for rows in blocks]
     )
     width = max(clip_bytes)
     clip, clips = _distinct(
         [
             np.pad(rows[:, :n], ((0, 0), (0, width - n)))
-            for blocks, n in zip(classifier, clip_bytes, strict=True)
+            for blocks, n in zip(packed, clip_bytes, strict=True)
             for rows in blocks
         ]
     )
     classes = int(program.offsets[-1] - program.offsets[-2])
+    hidden = int(program.offsets[-2] - program.offsets[2 if program.clipped else 0])
+    walked = [block for _, block in parts if len(block.peak)]
+    peaks, missed = np.zeros(hidden), np.zeros(hidden)
+    pixels_missed = 0.0
+    for block in walked:
+        classifier = slice(len(block.peak) - classes - hidden, len(block.peak) - classes)
+        np.maximum(peaks, block.peak[classifier], out=peaks)
+        np.maximum(missed, block.missed[classifier], out=missed)
+        pixels_missed = max(pixels_missed, float(block.missed[: classifier.start].max(initial=0.0)))
     return RegionSet(
         polygons=joined,
         cuts=cuts,
@@ -301,6 +317,9 @@ def _assemble(
         clip=clip,
         clips=clips,
         logits=_joined([block for _, part in parts for block in part.logits], (0, 3, classes)),
+        peaks=peaks,
+        missed=missed,
+        pixels_missed=pixels_missed,
         sliver_area=sum(block.sliver_area for _, block in parts),
         stopped=stopped,
     )

@@ -1,0 +1,261 @@
+"""Planted bugs: the check that every run makes must let true maps pass and stop maps that were tampered with."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regions.reading_maps import pattern_bits
+from regions.tiny_compounds import crossing_layers, make_compound
+from steadygaze.budget import Budget, Limits
+from steadygaze.compound import Compound
+from steadygaze.errors import InternalError
+from steadygaze.images import read_image
+from steadygaze.network.model import read_model
+from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate, compose, parse_spec
+from steadygaze.regions.check import check_map
+from steadygaze.regions.region import Cut, Polygons, RegionSet
+from steadygaze.regions.subdivide import subdivide
+from steadygaze.zoo import image_path, model_path
+
+IMAGE = np.array([0.0, 0.5, 1.0, 0.25]).reshape(1, 2, 2)
+PERTURBATIONS: list[Perturbation] = [Brightness(range=(-0.5, 0.5)), Patch(x=0, y=0, w=2, h=1)]
+
+
+def bundled(name: str, reference: str, *specs: str) -> Compound:
+    model = read_model(model_path(name))
+    perturbed = compose([parse_spec(spec) for spec in specs], read_image(image_path(reference)).pixels)
+    return Compound(model.graph, model.chain, perturbed)
+
+
+@pytest.fixture(scope="module")
+def compound() -> Compound:
+    return bundled("M-FNN-100", "mnist:69990", "brightness", "patch:x=12,y=12,w=4,h=4")
+
+
+@pytest.fixture(scope="module")
+def regions(compound: Compound) -> RegionSet:
+    return subdivide(compound)
+
+
+# True maps pass
+
+
+def test_a_true_map_passes(compound: Compound, regions: RegionSet) -> None:
+    checked = check_map(compound, regions)
+    assert checked.tiling_error < 1e-9
+    assert checked.inside == len(regions)
+    assert checked.beside > 100
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ("M-CNN-S", "mnist:69991", "translate:dx=-2:0.5..1.5", "darkness:0..0.125"),
+        ("M-FNN-100", "mnist:69990", "translate:dx=3"),
+        ("M-FNN-100", "mnist:69999", "brightness:0.25..0.25001", "translate:dy=1"),
+    ],
+    ids=lambda problem: "+".join(problem[2:]),
+)
+def test_other_true_maps_pass(problem: tuple[str, ...]) -> None:
+    compound = bundled(*problem)
+    check_map(compound, subdivide(compound))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["BP", "TB", "TD", "BD", "T"]))
+def test_degenerate_true_maps_pass(seed: int, chosen: str) -> None:
+    rng = np.random.default_rng(seed)
+    families: dict[str, Perturbation] = {
+        "B": Brightness(),
+        "P": Patch(x=0, y=0, w=1, h=2),
+        "D": Darkness(),
+        "T": Translate(dx=2),
+    }
+    layers = crossing_layers(rng, [4, 4, 3, 2], rng.integers(0, 5, size=(3, 4)) / 4)
+    image = rng.choice([0.0, 0.25, 1.0], size=(1, 2, 2))
+    compound = make_compound(layers, [families[letter] for letter in chosen], image)
+    check_map(compound, subdivide(compound))
+
+
+def test_partial_maps_pass(compound: Compound, regions: RegionSet) -> None:
+    part = subdivide(compound, budget=Budget(Limits(max_regions=100)))
+    assert len(part) < len(regions)
+    check_map(compound, part)
+
+
+def test_a_map_that_ended_before_its_first_region_passes(compound: Compound) -> None:
+    budget = Budget()
+    budget.cancelled.set()
+    check_map(compound, subdivide(compound, budget=budget))
+
+
+# Planted bugs
+
+
+def without(regions: RegionSet, dropped: int) -> RegionSet:
+    return take(regions, np.delete(np.arange(len(regions)), dropped))
+
+
+def take(regions: RegionSet, kept: np.ndarray) -> RegionSet:
+    chosen = {name: getattr(regions, name)[kept] for name in ("cell", "pattern", "clip", "logits")}
+    return replace(regions, polygons=regions.polygons.take(kept), **chosen)
+
+
+def largest(regions: RegionSet) -> int:
+    return int(np.argmax(regions.polygons.areas))
+
+
+def smallest_plain_one(regions: RegionSet) -> int:
+    """A small region whose area still is far above the tolerances."""
+    areas = regions.polygons.areas
+    return int(np.argmin(np.where(areas > 1e-6, areas, np.inf)))
+
+
+def flip_bit(regions: RegionSet, region: int, name: str, bit: int) -> RegionSet:
+    """Flip one bit of the pattern ('pattern') or the clip ('clip') of one region."""
+    table, ids = getattr(regions, f"{name}s"), getattr(regions, name).copy()
+    row = table[ids[region]].copy()
+    row[bit // 8] ^= np.uint8(128 >> (bit % 8))
+    ids[region] = len(table)
+    return replace(regions, **{f"{name}s": np.vstack([table, row]), name: ids})
+
+
+def with_points(regions: RegionSet, points: np.ndarray) -> RegionSet:
+    return replace(regions, polygons=Polygons(points, regions.polygons.starts, regions.polygons.edges))
+
+
+def inner_vertex(regions: RegionSet) -> int:
+    """The place of a vertex of a large region, away from the border."""
+    points = regions.polygons.points
+    inside = ((points > 0.01) & (points < 0.99)).all(axis=1)
+    return int(np.argmax(np.where(inside, regions.polygons.areas[regions.polygons.owner], -1)))
+
+
+def move_one_vertex(regions: RegionSet) -> RegionSet:
+    points = regions.polygons.points.copy()
+    place = inner_vertex(regions)
+    points[place] += 0.01 * (regions.polygons.centres[regions.polygons.owner[place]] - points[place])
+    return with_points(regions, points)
+
+
+def move_a_vertex_of_all_who_share_it(regions: RegionSet) -> RegionSet:
+    """Polygons on all sides follow, so that the areas still add up."""
+    points = regions.polygons.points.copy()
+    place = inner_vertex(regions)
+    shared = np.hypot(*(points - points[place]).T) < 1e-9
+    towards = regions.polygons.centres[regions.polygons.owner[place]] - points[place]
+    points[shared] += 0.02 * towards
+    return with_points(regions, points)
+
+
+def change_logit(size: float, row: int) -> Callable[[RegionSet], RegionSet]:
+    def change(regions: RegionSet) -> RegionSet:
+        logits = regions.logits.copy()
+        logits[smallest_plain_one(regions), row, 3] += size
+        return replace(regions, logits=logits)
+
+    return change
+
+
+def swap(name: str) -> Callable[[RegionSet], RegionSet]:
+    """Exchange the patterns or logits of the two regions beside some neuron's cut."""
+
+    def exchange(regions: RegionSet) -> RegionSet:
+        polygons = regions.polygons
+        inner = np.flatnonzero((regions.cuts[:, 0] == Cut.NEURON) & (regions.cuts[:, 1] >= 2)) + 1
+        place = next(p for p, edge in enumerate(polygons.edges) if edge in inner)
+        other = next(p for p, edge in enumerate(polygons.edges) if edge == -polygons.edges[place])
+        first, second = polygons.owner[place], polygons.owner[other]
+        values = getattr(regions, name).copy()
+        values[[first, second]] = values[[second, first]]
+        return replace(regions, **{name: values})
+
+    return exchange
+
+
+def repeat_instead(regions: RegionSet) -> RegionSet:
+    """One region twice, and left out another that comes nearest to it in area."""
+    areas = regions.polygons.areas
+    order = np.argsort(areas)
+    gaps = np.diff(areas[order])
+    gaps[areas[order[1:]] < 1e-6] = np.inf
+    nearest = int(np.argmin(gaps))
+    kept = np.arange(len(regions))
+    kept[order[nearest]] = order[nearest + 1]
+    return take(regions, kept)
+
+
+MUTATIONS: dict[str, Callable[[RegionSet], RegionSet]] = {
+    "largest region dropped": lambda regions: without(regions, largest(regions)),
+    "small region dropped": lambda regions: without(regions, smallest_plain_one(regions)),
+    "region delivered twice": lambda regions: take(regions, np.append(np.arange(len(regions)), largest(regions))),
+    "region delivered instead of another": repeat_instead,
+    "bit of the first layer flipped": lambda regions: flip_bit(regions, smallest_plain_one(regions), "pattern", 4),
+    "bit of the second layer flipped": lambda regions: flip_bit(regions, largest(regions), "pattern", 56 + 7),
+    "bit of the clip flipped": lambda regions: flip_bit(regions, largest(regions), "clip", 3),
+    "vertex moved": move_one_vertex,
+    "shared vertex moved": move_a_vertex_of_all_who_share_it,
+    "constant of a logit changed": change_logit(1e-4, 2),
+    "slope of a logit changed": change_logit(1e-2, 0),
+    "logit lost": change_logit(np.nan, 2),
+    "patterns of neighbours exchanged": swap("pattern"),
+    "logits of neighbours exchanged": swap("logits"),
+    "turned over": lambda regions: with_points(regions, regions.polygons.points[:, ::-1]),
+    "mirrored in place": lambda regions: with_points(regions, 1 - regions.polygons.points),
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_planted_bug_is_caught(compound: Compound, regions: RegionSet, mutation: str) -> None:
+    broken = MUTATIONS[mutation](regions)
+    with pytest.raises(InternalError):
+        check_map(compound, broken)
+
+
+@pytest.mark.parametrize("neuron", range(4))
+def test_a_missed_split_is_caught(neuron: int) -> None:
+    """The map of a network in which one neuron is never active tiles the domain as well, with fewer regions."""
+    layers = [
+        (np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 1.0], [1.0, 1.0, 1.0, 0], [0, 0, 1.0, -1.0]]), np.full(4, -0.625)),
+        (np.ones((2, 4)), np.zeros(2)),
+    ]
+    compound = make_compound(layers, PERTURBATIONS, IMAGE)
+    check_map(compound, subdivide(compound))
+    bias = layers[0][1].copy()
+    bias[neuron] = -100.0
+    missed = subdivide(make_compound([(layers[0][0], bias), layers[1]], PERTURBATIONS, IMAGE))
+    assert len(missed) < len(subdivide(compound))
+    assert abs(missed.polygons.areas.sum() - 1) < 1e-12
+    with pytest.raises(InternalError):
+        check_map(compound, missed)
+
+
+def test_a_missed_split_without_influence_on_the_logits_is_caught() -> None:
+    """Pattern alone is wrong then, on half of a region: inside or beside an edge it must show."""
+    weights = np.array([[1.0, 0, 0, 0], [0, 0, 0, 1.0]])
+    after = np.array([[1.0, 0.0], [2.0, 0.0]])
+    full = make_compound([(weights, np.array([-0.5, -0.5])), (after, np.zeros(2))], PERTURBATIONS, IMAGE)
+    other = make_compound([(weights, np.array([-0.5, -9.0])), (after, np.zeros(2))], PERTURBATIONS, IMAGE)
+    broken = subdivide(other)
+    assert not pattern_bits(broken, (2,))[:, 1].any()
+    with pytest.raises(InternalError):
+        check_map(full, broken)
+
+
+def test_a_wrong_sign_is_caught() -> None:
+    layers = [(np.array([[1.0, -1.0, 0.5, 0]]), np.array([-0.25])), (np.ones((2, 1)), np.zeros(2))]
+    wrong = [(-layers[0][0], -layers[0][1]), layers[1]]
+    compound = make_compound(layers, PERTURBATIONS, IMAGE)
+    check_map(compound, subdivide(compound))
+    with pytest.raises(InternalError):
+        check_map(compound, subdivide(make_compound(wrong, PERTURBATIONS, IMAGE)))
+
+
+def test_the_map_of_another_image_is_caught(compound: Compound) -> None:
+    other = bundled("M-FNN-100", "mnist:69991", "brightness", "patch:x=12,y=12,w=4,h=4")
+    with pytest.raises(InternalError):
+        check_map(compound, subdivide(other))
