@@ -53,13 +53,19 @@ class Graph:
 
     def preactivations(self, images: Array) -> list[Array]:
         """Input of every Relu node in topological order, flattened to (B, n), for images (B, C, H, W)."""
+        return self.trace(images)[0]
+
+    def trace(self, images: Array) -> tuple[list[Array], Array]:
+        """Preactivations and logits from one pass."""
         sources = [node.inputs[0] for node in self.nodes if isinstance(node.operator, Relu)]
+        sources.append(len(self.nodes))
         parts: list[list[Array]] = [[np.zeros((0, prod(self.shape_of(source))))] for source in sources]
         for chunk in self._chunks(images):
             values = self._run(chunk)
             for part, source in zip(parts, sources, strict=True):
                 part.append(values[source].reshape(len(chunk), -1))
-        return [np.concatenate(part) for part in parts]
+        *preactivations, logits = [np.concatenate(part) for part in parts]
+        return preactivations, logits
 
     def _chunks(self, images: Array) -> Iterator[Array]:
         images = np.asarray(images, dtype=np.float64)

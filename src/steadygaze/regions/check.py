@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compound import Compound
 from ..errors import InternalError
-from ..tolerances import AREA, BESIDE, LOGITS, NOISE
+from ..tolerances import AREA, BESIDE, DISTANCE, LOGITS, NOISE
 from .pattern import unpack
 from .region import Cut, RegionSet
 
@@ -66,7 +66,7 @@ def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, ow
         part = slice(start, start + BATCH)
         owner = owners[part]
         images = compound.perturbed.images(compound.to_theta(points[part]))
-        values = compound.graph.preactivations(images)
+        values, logits = compound.graph.trace(images)
         bits = unpack(regions.patterns[regions.pattern[owner]], compound.hidden)
         for layer, (value, bit) in enumerate(zip(values, bits, strict=True)):
             scale = np.abs(value).max(axis=1, keepdims=True)
@@ -77,7 +77,6 @@ def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, ow
                     where,
                     f"neuron {np.argmax(wrong.any(axis=0))} of layer {layer}",
                 )
-        logits = compound.graph.logits(images)
         homogeneous = np.hstack([points[part], np.ones((len(owner), 1))])
         claimed = np.einsum("bi,bik->bk", homogeneous, regions.logits[owner])
         off = np.abs(logits - claimed).max(axis=1)
@@ -116,20 +115,21 @@ def _across(
     """The region on the other side of the middle of each edge, and whether it is thick enough to be tested there."""
     polygons = regions.polygons
     order = np.argsort(polygons.edges, kind="stable")
-    sorted_edges = polygons.edges[order]
-    across, is_thick = np.zeros(len(edges), dtype=np.int64), np.zeros(len(edges), dtype=bool)
-    for n, edge in enumerate(edges):
-        low, high = np.searchsorted(sorted_edges, [-polygons.edges[edge], -polygons.edges[edge] + 1])
-        others = order[low:high]
-        start, end = polygons.points[others], polygons.points[polygons.following[others]]
-        share = ((middle[n] - start) * (end - start)).sum(axis=1) / np.maximum(polygons.lengths[others] ** 2, 1e-300)
-        hit = np.flatnonzero((share >= -1e-6) & (share <= 1.0 + 1e-6))
-        if not len(hit):
-            if regions.stopped is None:
-                raise InternalError(f"edge {edge} has no region on its other side: please report this model and image")
-            continue
-        best = hit[np.argmin(np.abs(share[hit] - 0.5))]
-        across[n] = polygons.owner[others[best]]
-        inside = 0.01 < share[best] < 0.99
-        is_thick[n] = inside and thickness[others[best]] > 1e-4 and polygons.lengths[others[best]] > 1e-4
-    return across, is_thick
+    ranked = polygons.edges[order]
+    wanted = -polygons.edges[edges]
+    first, last = np.searchsorted(ranked, wanted), np.searchsorted(ranked, wanted, side="right")
+    # All pairs of a sampled edge (number) and an edge on the other side of the same cut.
+    number = np.repeat(np.arange(len(edges)), last - first)
+    other = order[np.arange(len(number)) - np.repeat(np.cumsum(last - first) - last, last - first)]
+    start, end = polygons.points[other], polygons.points[polygons.following[other]]
+    share = ((middle[number] - start) * (end - start)).sum(axis=1) / np.maximum(polygons.lengths[other] ** 2, 1e-300)
+    outside = np.maximum(np.abs(share - 0.5) - 0.5, 0.0) * polygons.lengths[other]
+    touching = np.flatnonzero(outside <= 10 * DISTANCE)
+    best = np.full(len(edges), -1)
+    best[number[touching]] = touching
+    if (best < 0).any() and regions.stopped is None:
+        lost = edges[np.argmax(best < 0)]
+        raise InternalError(f"edge {lost} has no region on its other side: please report this model and image")
+    is_clear = (best >= 0) & (share[best] > 0.01) & (share[best] < 0.99)
+    facing = other[best]
+    return polygons.owner[facing], is_clear & (thickness[facing] > 1e-4) & (polygons.lengths[facing] > 1e-4)

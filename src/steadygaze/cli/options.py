@@ -1,0 +1,161 @@
+"""The options of the commands: spelling, value, one line of help each. What they mean is in the modules that use them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+QUESTION = "What is asked"
+CLASSIFIER = "The classifier"
+LIMITS = "Limits (a run that reaches one gives a partial result)"
+OUTPUT = "Output"
+
+ModelOption = Annotated[
+    str, typer.Argument(metavar="MODEL", help="An .onnx file, or the name of a bundled network such as M-FNN-100.")
+]
+ImageOption = Annotated[
+    str,
+    typer.Option(
+        "--image", metavar="IMAGE", rich_help_panel=QUESTION,
+        help="A PNG, JPEG or NPY file, or a bundled image such as mnist:69990 or fashion:69990.",
+    ),
+]  # fmt: skip
+PerturbOption = Annotated[
+    list[str],
+    typer.Option(
+        "--perturb", metavar="SPEC", rich_help_panel=QUESTION,
+        help="A perturbation: brightness, brightness:-0.2..0.5, darkness:0..0.3, patch:x=12,y=12,w=4,h=4, "
+        "translate:dy=1 or translate:dx=3:0..1.5. Give the option twice for two at once.",
+    ),
+]  # fmt: skip
+PropertyOption = Annotated[
+    str,
+    typer.Option(
+        "--property", metavar="cr|ar|both", rich_help_panel=QUESTION,
+        help="What has to hold everywhere: the label is kept (cr), the attention is kept (ar), or both.",
+    ),
+]  # fmt: skip
+DeltaOption = Annotated[
+    str,
+    typer.Option(
+        "--delta", metavar="NUMBER|PERCENT", rich_help_panel=QUESTION,
+        help="How far the attention maps may be from the expected ones: absolute (3.0), or a percentage of the size of "
+        "the original maps.",
+    ),
+]  # fmt: skip
+FilterOption = Annotated[
+    str,
+    typer.Option(
+        "--filter", metavar="identity|abs|mean|abs+mean", rich_help_panel=QUESTION,
+        help="What is done to the gradient before maps are compared: nothing, absolute values, 3×3 means, or several.",
+    ),
+]  # fmt: skip
+DistOption = Annotated[
+    str, typer.Option("--dist", metavar="l1|l2", rich_help_panel=QUESTION, help="The distance between two maps.")
+]
+ClassesOption = Annotated[
+    str,
+    typer.Option(
+        "--classes", metavar="all|predicted|3,8", rich_help_panel=QUESTION,
+        help="The classes whose maps are compared.",
+    ),
+]  # fmt: skip
+RequireOption = Annotated[
+    str | None,
+    typer.Option(
+        "--require", metavar="TEXT", rich_help_panel=QUESTION,
+        help="Shares of the domain that are demanded, such as 'CR&AR>=0.9' or 'CR>=99% and IR<0.5'. The exit code then "
+        "says whether they are proved, in place of the verdict.",
+    ),
+]  # fmt: skip
+MeanOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mean", metavar="M", rich_help_panel=CLASSIFIER,
+        help="The model expects (pixel·scale − mean)/std: one number, or one for each channel, joined by commas.",
+    ),
+]  # fmt: skip
+StdOption = Annotated[
+    str | None,
+    typer.Option("--std", metavar="S", rich_help_panel=CLASSIFIER, help="See --mean; as many numbers."),
+]
+ScaleOption = Annotated[
+    float,
+    typer.Option(
+        "--scale", metavar="1|255", rich_help_panel=CLASSIFIER,
+        help="See --mean; 255 for a model that takes pixels from 0 to 255.",
+    ),
+]  # fmt: skip
+ClassNamesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--class-names", metavar="FILE", rich_help_panel=CLASSIFIER,
+        help="A text file in UTF-8 with the name of one class on each line.",
+    ),
+]  # fmt: skip
+ExpectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--expect", metavar="LABEL", rich_help_panel=CLASSIFIER,
+        help="The label, as number or name, that the unperturbed image must have; otherwise nothing is done.",
+    ),
+]  # fmt: skip
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", rich_help_panel=LIMITS, help="Stop mapping after so long."),
+]
+MaxRegionsOption = Annotated[
+    int | None,
+    typer.Option("--max-regions", metavar="N", rich_help_panel=LIMITS, help="Stop mapping at so many regions."),
+]
+MemoryOption = Annotated[
+    float | None,
+    typer.Option(
+        "--memory", metavar="GIB", rich_help_panel=LIMITS, show_default="80 % of what the machine has",
+        help="Stop mapping when the process holds so many GiB.",
+    ),
+]  # fmt: skip
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", metavar="N", rich_help_panel=LIMITS, show_default="one for each processor",
+        help="Threads to compute with; the answer does not depend on them.",
+    ),
+]  # fmt: skip
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", rich_help_panel=OUTPUT, show_default="named after model, image and perturbations",
+        help="The directory for the result and the pictures.",
+    ),
+]  # fmt: skip
+DemoOutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="The directory for the results and the pictures.")
+]
+ForceOption = Annotated[
+    bool,
+    typer.Option(
+        "--force", rich_help_panel=OUTPUT,
+        help="Replace results of steadygaze that are in the way; nothing else is ever replaced.",
+    ),
+]  # fmt: skip
+JsonOption = Annotated[
+    bool,
+    typer.Option(
+        "--json", rich_help_panel=OUTPUT, help="Print the answer as one JSON object on stdout, and no summary."
+    ),
+]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", rich_help_panel=OUTPUT, help="Print nothing but errors (and what --json asks for).")
+]
+DebugOption = Annotated[
+    bool, typer.Option("--debug", rich_help_panel=OUTPUT, help="Show the traceback of an error before its line.")
+]
+DirectoryOption = Annotated[Path, typer.Argument(metavar="DIR", help="A directory that verify wrote.")]
+OtherDeltaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--delta", metavar="NUMBER|PERCENT", show_default="as stored",
+        help="Answer for another threshold, from the stored map and without a new run.",
+    ),
+]  # fmt: skip

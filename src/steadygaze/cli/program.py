@@ -1,0 +1,112 @@
+"""The program `steadygaze`: its commands, and what every failure becomes: one line on stderr and an exit code.
+
+Turns arguments into an exit code. What a command does is in the module of its name.
+"""
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from ..errors import InternalError, SteadygazeError
+from ..verdict import Verdict
+from .demo import demo
+from .interrupt import ABORTED
+from .models import models
+from .show import show
+from .verify import verify
+
+BAD_INPUT = SteadygazeError.exit_code
+BUG = InternalError.exit_code
+READER_GONE = 141
+"""What shells give a program whose output nobody reads any more."""
+
+# The base of all usage errors: part of typer in new versions and of click in old ones.
+UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+app.command()(demo)
+app.command()(models)
+app.command()(verify)
+app.command()(show)
+
+
+def _say_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"steadygaze {version('steadygaze')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def steadygaze(
+    context: typer.Context,
+    is_version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version this is.")
+    ] = False,
+) -> int:
+    """Prove where an image classifier keeps its label and its attention under perturbations of an image."""
+    if context.invoked_subcommand is None:
+        # An empty command must not look like a proof, so its exit code is not 0.
+        typer.echo(context.get_help(), err=True)
+        return BAD_INPUT
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; arguments are those of the process unless given."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    is_debug = "--debug" in given
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with warnings.catch_warnings():
+            if not is_debug and not sys.warnoptions:
+                warnings.simplefilter("ignore")  # of libraries: a user can do nothing about them
+            code = get_command(app).main(given, prog_name="steadygaze", standalone_mode=False)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        if is_debug:
+            traceback.print_exc()
+        return _fail(error)
+    return int(code or 0)
+
+
+def _fail(error: BaseException) -> int:
+    """Say what went wrong in one line; returns the exit code."""
+    # typer turns a broken pipe into exit(1), and Ctrl-C into its own kinds of exception.
+    if isinstance(error, BrokenPipeError | SystemExit):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return _say("aborted, nothing is delivered", ABORTED)
+    if isinstance(error, UsageError):
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "steadygaze"
+        return _say(f"{error.format_message()} See {path} --help", BAD_INPUT)
+    if isinstance(error, SteadygazeError) and error.exit_code != BUG:
+        return _say(str(error), error.exit_code)
+    if isinstance(error, MemoryError):
+        return _say(
+            "out of memory, so nothing is decided; set --memory or --max-regions for a partial result, or take smaller "
+            "ranges",
+            Verdict.UNDECIDED.exit_code,
+        )
+    what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
+    return _say(f"this is a bug of ours, nothing is delivered: {what} (--debug shows where)", BUG)
+
+
+def _say(text: str, code: int) -> int:
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    print(f"steadygaze: {line}", file=sys.stderr)
+    return code
