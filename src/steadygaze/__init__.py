@@ -1,1 +1,48 @@
-"""steadygaze: exact maps of where a classifier keeps its label and its attention."""
+"""steadygaze: exact maps of where a classifier keeps its label and its attention. These names are the public ones."""
+
+from importlib.metadata import version
+
+from .api import verify
+from .budget import Budget, Limits
+from .errors import (
+    ImageError,
+    InternalError,
+    ModelError,
+    OptionError,
+    PerturbationError,
+    SteadygazeError,
+    StoreError,
+)
+from .network.model import Model, read_model
+from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
+from .results.result import Point, Result
+from .results.store import load
+from .verdict import Property, Verdict
+
+__all__ = [
+    "Brightness",
+    "Budget",
+    "Darkness",
+    "ImageError",
+    "InternalError",
+    "Limits",
+    "Model",
+    "ModelError",
+    "OptionError",
+    "Patch",
+    "Perturbation",
+    "PerturbationError",
+    "Point",
+    "Property",
+    "Result",
+    "SteadygazeError",
+    "StoreError",
+    "Translate",
+    "Verdict",
+    "load",
+    "parse_spec",
+    "read_model",
+    "verify",
+]
+
+__version__ = version("steadygaze")

@@ -43,3 +43,7 @@ seen on sixteen layers; a pattern that is wrong by one neuron shows up well abov
 TIE = 1e-9
 """Two largest logits closer than this (relative to their size) at the unperturbed image are a tie: no label to keep.
 A forward pass in float64 is off by about 1e-13; the margin has to be well above the slack of every region around."""
+
+CLIPPED = 1e-9
+"""A pixel farther than this from 0 and 1 is not clipped: a point BESIDE an edge moves a pixel by more, unless the
+pixel hardly depends on theta; then either state is right to within this."""

@@ -8,7 +8,7 @@ from .. import zoo
 
 
 def models() -> int:
-    """List the bundled networks: size, accuracy on test images, how they were trained."""
+    """List the bundled networks: neurons, accuracy, training."""
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("name", "dataset", "layers"):
         table.add_column(title, no_wrap=title == "name")
@@ -19,6 +19,8 @@ def models() -> int:
         accuracy = f"{100.0 * model.accuracy:.2f} %"
         table.add_row(model.name, model.dataset, model.layers, f"{model.neurons:,}", accuracy, model.training)
     console = Console()
+    if not console.is_terminal:
+        console.width = 140  # whole rows for whatever reads them
     console.print(table)
     references = [image.reference for image in zoo.images()]
     datasets = dict.fromkeys(reference.partition(":")[0] for reference in references)

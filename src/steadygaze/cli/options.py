@@ -1,4 +1,7 @@
-"""The options of the commands: spelling, value, one line of help each. What they mean is in the modules that use them."""
+"""The options of the commands: spelling, value, one line of help each. What they mean is in the modules that use them.
+
+Values are texts: the commands read them, so that every error has the same form whatever the version of typer.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -46,8 +49,9 @@ DeltaOption = Annotated[
 FilterOption = Annotated[
     str,
     typer.Option(
-        "--filter", metavar="identity|abs|mean|abs+mean", rich_help_panel=QUESTION,
-        help="What is done to the gradient before maps are compared: nothing, absolute values, 3×3 means, or several.",
+        "--filter", metavar="FILTER", rich_help_panel=QUESTION,
+        help="What is done to a gradient before maps are compared: identity (nothing), abs (absolute values), mean (of "
+        "3×3 pixels), or several in a row, such as abs+mean.",
     ),
 ]  # fmt: skip
 DistOption = Annotated[
@@ -80,7 +84,7 @@ StdOption = Annotated[
     typer.Option("--std", metavar="S", rich_help_panel=CLASSIFIER, help="See --mean; as many numbers."),
 ]
 ScaleOption = Annotated[
-    float,
+    str,
     typer.Option(
         "--scale", metavar="1|255", rich_help_panel=CLASSIFIER,
         help="See --mean; 255 for a model that takes pixels from 0 to 255.",
@@ -101,22 +105,22 @@ ExpectOption = Annotated[
     ),
 ]  # fmt: skip
 TimeoutOption = Annotated[
-    float | None,
+    str | None,
     typer.Option("--timeout", metavar="SECONDS", rich_help_panel=LIMITS, help="Stop mapping after so long."),
 ]
 MaxRegionsOption = Annotated[
-    int | None,
+    str | None,
     typer.Option("--max-regions", metavar="N", rich_help_panel=LIMITS, help="Stop mapping at so many regions."),
 ]
 MemoryOption = Annotated[
-    float | None,
+    str | None,
     typer.Option(
         "--memory", metavar="GIB", rich_help_panel=LIMITS, show_default="80 % of what the machine has",
         help="Stop mapping when the process holds so many GiB.",
     ),
 ]  # fmt: skip
 ThreadsOption = Annotated[
-    int | None,
+    str | None,
     typer.Option(
         "--threads", metavar="N", rich_help_panel=LIMITS, show_default="one for each processor",
         help="Threads to compute with; the answer does not depend on them.",
@@ -129,6 +133,7 @@ OutOption = Annotated[
         help="The directory for the result and the pictures.",
     ),
 ]  # fmt: skip
+DEMO_DIRECTORY = Path("demo")
 DemoOutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="The directory for the results and the pictures.")
 ]

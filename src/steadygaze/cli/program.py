@@ -33,6 +33,7 @@ UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ =
 app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.command()(demo)
@@ -93,7 +94,7 @@ def _fail(error: BaseException) -> int:
     if isinstance(error, UsageError):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "steadygaze"
-        return _say(f"{error.format_message()} See {path} --help", BAD_INPUT)
+        return _say(f"{error.format_message().rstrip('.')}; see {path} --help", BAD_INPUT)
     if isinstance(error, SteadygazeError) and error.exit_code != BUG:
         return _say(str(error), error.exit_code)
     if isinstance(error, MemoryError):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compound import Compound
 from ..errors import InternalError
-from ..tolerances import AREA, BESIDE, DISTANCE, LOGITS, NOISE
+from ..tolerances import AREA, BESIDE, CLIPPED, DISTANCE, LOGITS, NOISE
 from .pattern import unpack
 from .region import Cut, RegionSet
 
@@ -66,6 +66,7 @@ def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, ow
         part = slice(start, start + BATCH)
         owner = owners[part]
         images = compound.perturbed.images(compound.to_theta(points[part]))
+        _check_clip(compound, regions, images.reshape(len(owner), -1), owner, where)
         values, logits = compound.graph.trace(images)
         bits = unpack(regions.patterns[regions.pattern[owner]], compound.hidden)
         for layer, (value, bit) in enumerate(zip(values, bits, strict=True)):
@@ -83,6 +84,23 @@ def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, ow
         bad = ~(off <= LOGITS * (1.0 + np.abs(logits).max(axis=1)))
         if bad.any():
             _fail(owner[np.argmax(bad)], where, f"a logit, by {off.max():.3g}")
+
+
+def _check_clip(compound: Compound, regions: RegionSet, pixels: np.ndarray, owners: np.ndarray, where: str) -> None:
+    """Compare the clip's pattern of the owning regions with the pixels (B, pixels) of the images there."""
+    for number in np.unique(regions.cell[owners]):
+        cell = compound.programs[number]
+        chosen = np.flatnonzero(regions.cell[owners] == number)
+        lines = cell.root.shape[1]
+        above_zero, below_one = unpack(regions.clips[regions.clip[owners[chosen]]], (lines, lines))
+        moving = np.flatnonzero(cell.line_of >= 0)
+        line, here = cell.line_of[moving], pixels[np.ix_(chosen, moving)]
+        # At a point inside a region a pixel is 0, 1, or clearly between.
+        wrong = (above_zero[:, line] & (here == 0.0)) | (below_one[:, line] & (here == 1.0))
+        wrong |= (~above_zero[:, line] & (here > CLIPPED)) | (~below_one[:, line] & (here < 1.0 - CLIPPED))
+        if wrong.any():
+            pixel = moving[np.argmax(wrong.any(axis=0))]
+            _fail(owners[chosen[np.argmax(wrong.any(axis=1))]], where, f"the clip of pixel {pixel}")
 
 
 def _fail(region: int, where: str, what: str) -> None:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiling import compiled, compiled_fused
+from ..compiling import compiled, compiled_fused, compiled_inline
 from ..tolerances import MAX_SYNCS
 
-FORMS, FED_FROM, UPDATES = 0, 1, 2
+ENTERED, FED_FROM, UPDATES = 0, 1, 2
 
 
 class Program(NamedTuple):
@@ -36,7 +36,7 @@ class Walk(NamedTuple):
     forms: np.ndarray  # (3, N) of each neuron before its ReLU
     fed: np.ndarray  # (3, N) the output forms that the next layer's `forms` reflect
     fed_active: np.ndarray  # (N,) the pattern that the next layer's `forms` reflect
-    versions: np.ndarray  # (3, L+1) of each layer: version of its forms; version it was fed from; updates since scratch
+    versions: np.ndarray  # (3, L+1) of each layer: polygons that entered it, the one that it was fed from, updates
     active: np.ndarray  # (N,) uint8
     packed: np.ndarray  # the same, packed
     unstable: np.ndarray  # (N,) the neurons of each layer that may change sign on the polygon that entered it
@@ -151,7 +151,7 @@ def _flips(forms, active, fed_active, unstable, first, fresh, changed):
     return count
 
 
-@compiled
+@compiled_inline
 def sync(program, walk, layer):
     """Bring the forms of a layer up to date with the outputs of the layer before it."""
     source, first, end = program.offsets[layer - 1], program.offsets[layer], program.offsets[layer + 1]
@@ -162,7 +162,6 @@ def sync(program, walk, layer):
         _feed(forms, walk.active, source, size, False, fresh)
         for k in range(size):
             a[k], b[k], c[k] = -fresh[0, k], -fresh[1, k], 1.0 - fresh[2, k]
-        versions[FORMS, layer] += 1
         return
     after_clip = program.clipped == 1 and layer == 2
     is_dense = program.dense_start[layer] >= 0
@@ -170,8 +169,9 @@ def sync(program, walk, layer):
     changed, used = walk.columns[0], walk.columns[1]
     fed_active, active = walk.fed_active[source:first], walk.active[source:first]
     scratch_is_due = versions[FED_FROM, layer] < 0 or versions[UPDATES, layer] >= MAX_SYNCS
-    same_forms = versions[FED_FROM, layer] == versions[FORMS, layer - 1] and not after_clip
-    if same_forms and not scratch_is_due:
+    same_polygon = versions[FED_FROM, layer] == versions[ENTERED, layer - 1] and not after_clip
+    if same_polygon and not scratch_is_due:
+        # The polygon at hand is a part of the one that entered: only neurons that were unstable there can have flipped.
         unstable = walk.unstable[source : source + walk.unstable_count[layer - 1]]
         count = _flips(forms, walk.active, walk.fed_active, unstable, source, fresh, changed)
         columns = changed[:count]
@@ -202,9 +202,8 @@ def sync(program, walk, layer):
                     fed[i, k] = new
         for k in range(size):
             fed_active[k] = active[k]
-    versions[FED_FROM, layer] = versions[FORMS, layer - 1]
+    versions[FED_FROM, layer] = versions[ENTERED, layer - 1]
     versions[UPDATES, layer] += 1
-    versions[FORMS, layer] += 1
     if is_dense:
         _add_dense(program.dense[program.dense_start[layer] :], columns, fresh, a, b, c)
     else:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiling import compiled, compiled_fused
+from ..compiling import compiled, compiled_fused, compiled_inline
 from ..geometry.polygon import area, bounding_box, half_perimeter, reach, split_polygon
 from ..tolerances import DISTANCE
-from .forms import sync
+from .forms import ENTERED, sync
 
 DONE, PAUSED, NEED_OUTPUT, NEED_STACK = 0, 1, 2, 3
 HEIGHT, CUTS, REGIONS, VERTICES, BASE = 0, 1, 2, 3, 4
@@ -121,7 +121,7 @@ def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sum
     return found
 
 
-@compiled
+@compiled_inline
 def _deliver(program, walk, output, x, y, edge, count, has_logits):
     """Append the polygon at hand, its pattern and (after the last hidden layer) its logits to the output."""
     last = program.offsets.shape[0] - 2
@@ -201,6 +201,7 @@ def advance(program, walk, output, last_layer, max_nodes):
                 layer += 1
                 byte, start, end = program.byte_start[layer], offsets[layer], offsets[layer + 1]
                 sync(program, walk, layer)
+            walk.versions[ENTERED, layer] += 1
             unstable = walk.unstable[start:end]
             total = _enter(
                 a, b, c, noise, start, end, byte, active, packed, unstable, x, y, count, scratch, peak, missed

@@ -21,7 +21,10 @@ from .pattern import distinct_rows
 from .region import Cut, Polygons, RegionSet
 
 RUNS = 16
-"""Independent pieces of work for each knot cell, where it has that many polygons after the clip."""
+"""Independent pieces of work for each knot cell, where there is enough to do (see SMALL)."""
+
+SMALL = 1 << 21
+"""Polygons after the clip times neurons below which a knot cell is walked in one run: it takes milliseconds."""
 
 NODES = 20_000
 """Polygons looked at between two questions to the budget: some ten milliseconds."""
@@ -75,21 +78,24 @@ def subdivide_cells(
     table = _CutTable(cells)
     parts: list[tuple[int, _Block]] = []
     for number, cell in enumerate(cells):
-        root = _Block(len(table))
-        clip_layer = 1 if cell.program.clipped else 0
-        _walk(cell, table.rectangle(number), clip_layer, root, None)
-        table.add(cell.program, root)
-        runs = np.array_split(np.arange(len(root.polygons())), RUNS)
-        work = [(cell, root.polygons().take(run), len(table), watch) for run in runs if len(run)]
+        polygons, clipped = table.rectangle(number), _Block(0)
+        if cell.program.clipped:
+            clipped = _Block(len(table))
+            _walk(cell, polygons, 1, clipped, None)
+            table.add(cell.program, clipped)
+            polygons = clipped.polygons()
+        is_small = len(polygons) * int(cell.program.offsets[-1]) < SMALL
+        runs = np.array_split(np.arange(len(polygons)), 1 if is_small else RUNS)
+        work = [(cell, polygons.take(run), len(table), watch) for run in runs if len(run)]
         if threads == 1:
             blocks = [_run(*item) for item in work]
         else:
             with ThreadPoolExecutor(threads) as pool:
                 blocks = list(pool.map(lambda item: _run(*item), work))
         for block in blocks:
-            block.sliver_area += root.sliver_area / len(blocks)
-            if len(block.missed):
-                np.maximum(block.missed, root.missed, out=block.missed)
+            block.sliver_area += clipped.sliver_area / len(blocks)
+            if len(block.missed) and len(clipped.missed):
+                np.maximum(block.missed, clipped.missed, out=block.missed)
             table.renumber(block)
             table.add(cell.program, block)
             parts.append((number, block))

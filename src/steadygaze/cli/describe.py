@@ -1,0 +1,69 @@
+"""Prints an answer for people on stdout: verdict, table of shares, nearest violations, where everything is."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .requirement import Outcome, Requirement
+from .wording import (
+    Summary, bounds_text, enough_text, kept_text, nearest_text, question_text, share_text, verdict_text,
+)  # fmt: skip
+
+_STYLES = {"robust": "bold green", "not robust": "bold red", "undecided": "bold yellow"}
+_OUTCOME_STYLES = {Outcome.MET: "bold green", Outcome.NOT_MET: "bold red", Outcome.UNDECIDED: "bold yellow"}
+
+
+def describe(
+    summary: Summary,
+    *,
+    seconds: Mapping[str, float] | None = None,
+    requirement: Requirement | None = None,
+    directory: Path | None = None,
+    pictures: Sequence[Path] = (),
+) -> None:
+    """Print one answer; the guarantee that it rests on is part of it."""
+    console = Console(highlight=False)
+    console.print(Text(question_text(summary)))
+    verdict = summary["verdict"]
+    console.print(Text.assemble((verdict.upper(), _STYLES[verdict]), ": ", verdict_text(summary)))
+    if requirement is not None:
+        outcome = requirement.judge(summary["area"])
+        console.print(Text.assemble(f"Required {requirement.text}: ", (outcome.value, _OUTCOME_STYLES[outcome])))
+    console.print(_share_table(summary))
+    console.print(_fact_table(summary, seconds))
+    console.print(Text(summary["guarantee"], style="dim"))
+    for name, path in (("result", directory), *(("picture", picture) for picture in pictures)):
+        if path is not None:
+            console.print(Text(f"{name:8}{path}"), soft_wrap=True)
+
+
+def _share_table(summary: Summary) -> Table:
+    area = summary["area"]
+    table = Table("share of the domain", "CR: label kept", "MR: label changed", "all", box=box.SIMPLE_HEAD)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, title in (("AR", "AR: attention kept"), ("IR", "IR: other attention")):
+        cells = (area[f"CR&{name}"], area[f"MR&{name}"], area[name])
+        table.add_row(title, *(bounds_text(bounds) for bounds in cells))
+    table.add_row("all", bounds_text(area["CR"]), bounds_text(area["MR"]), "100 %")
+    if area["undecided"][1] > 0.0:
+        table.add_row("undecided", "", "", share_text(area["undecided"][1]), style="dim")
+    return table
+
+
+def _fact_table(summary: Summary, seconds: Mapping[str, float] | None) -> Table:
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_row("nearest lost label", Text(nearest_text(summary, "CR")))
+    facts.add_row("nearest lost attention", Text(nearest_text(summary, "AR")))
+    facts.add_row("attention kept at", Text(kept_text(summary)))
+    facts.add_row("kept everywhere at", Text(f"δ = {enough_text(summary)}"))
+    time = "" if seconds is None else f", {seconds['total']:.1f} s (engine {seconds['engine']:.1f} s)"
+    facts.add_row("regions", Text(f"{summary['regions']:,}{time}"))
+    if summary["stopped"]:
+        facts.add_row("stopped", Text(str(summary["stopped"]), style="yellow"))
+    return facts

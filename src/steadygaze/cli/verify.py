@@ -1,0 +1,66 @@
+"""`steadygaze verify`: from the options to a stored result, pictures, a summary and an exit code."""
+
+from pathlib import Path
+
+from .. import api
+from ..budget import Budget, Limits
+from ..results import store
+from . import options as o
+from .deliver import Target, deliver, print_notes
+from .interrupt import stopping_on_signals
+from .labels import check_expected, read_class_names, with_bundled_names
+from .numbers import number, numbers, whole_number
+from .progress import showing_progress
+from .requirement import Requirement
+
+
+def verify(
+    model: o.ModelOption,
+    image: o.ImageOption,
+    perturb: o.PerturbOption,
+    property: o.PropertyOption = "both",
+    delta: o.DeltaOption = "25%",
+    filter: o.FilterOption = "identity",
+    dist: o.DistOption = "l2",
+    classes: o.ClassesOption = "all",
+    require: o.RequireOption = None,
+    mean: o.MeanOption = None,
+    std: o.StdOption = None,
+    scale: o.ScaleOption = "1",
+    class_names: o.ClassNamesOption = None,
+    expect: o.ExpectOption = None,
+    timeout: o.TimeoutOption = None,
+    max_regions: o.MaxRegionsOption = None,
+    memory: o.MemoryOption = None,
+    threads: o.ThreadsOption = None,
+    out: o.OutOption = None,
+    force: o.ForceOption = False,
+    json: o.JsonOption = False,
+    quiet: o.QuietOption = False,
+    debug: o.DebugOption = False,
+) -> int:
+    """Map where an image keeps its label and its attention.
+
+    Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 a bug of ours.
+    """
+    requirement = None if require is None else Requirement.parse(require)
+    budget = Budget(Limits(number("timeout", timeout), whole_number("max-regions", max_regions), number("memory", memory)))
+    workers = whole_number("threads", threads)
+    with stopping_on_signals(budget):
+        with showing_progress(budget, is_wanted=not quiet and not json) as report:
+            problem = api.make_problem(
+                model, image, perturb,
+                property=property, delta=delta, filter=filter, dist=dist, classes=classes,
+                mean=numbers("mean", mean), std=numbers("std", std), scale=number("scale", scale) or 0.0,
+                names=None if class_names is None else read_class_names(class_names),
+            )  # fmt: skip
+            if class_names is None:
+                problem = with_bundled_names(problem, image)
+            if expect is not None:
+                check_expected(problem, expect)
+            target = Target.check(out or Path(store.default_directory(problem)), force=force)
+            result = api.solve(problem, budget=budget, threads=workers, progress=report)
+        if not quiet:
+            print_notes(problem.notes)
+        return deliver(result, target, requirement, is_json=json, is_quiet=quiet)
+

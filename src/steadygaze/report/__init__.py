@@ -1,0 +1,1 @@
+"""Pictures of results: turns a result into figures. Nothing is verified here."""

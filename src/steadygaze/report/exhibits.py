@@ -1,0 +1,79 @@
+"""Which thetas a figure shows with image and maps: zero, nearest violations, telling pieces, corners. Draws nothing."""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ..properties.joint import Kept
+from ..results.result import Point, Result
+from .values import inconsistency_at
+
+MOST = 6
+CLOSEST = 0.005
+"""Thetas nearer to each other than this share of the domain's widths show the same picture: one of them is enough."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exhibit:
+    """A theta to be shown: why, and everything about it."""
+
+    title: str
+    point: Point
+
+
+def choose_exhibits(result: Result) -> tuple[Exhibit, ...]:
+    """At most six thetas in a fixed order, the unperturbed image first (also where zero is outside of the domain)."""
+    widths = result.answers.compound.domain.widths
+    chosen = [Exhibit("unperturbed", _unperturbed(result))]
+    for title, theta in (*_nearest(result), *_telling(result), *_corners(result)):
+        steps = [np.abs(theta - other.point.theta) / widths for other in chosen]
+        if len(chosen) < MOST and min(step.max() for step in steps) > CLOSEST:
+            chosen.append(Exhibit(title, result.at(theta)))
+    return tuple(chosen)
+
+
+def _unperturbed(result: Result) -> Point:
+    problem = result.problem
+    theta = np.zeros(problem.perturbed.domain.dimension)
+    if problem.perturbed.domain.contains_zero:
+        return result.at(theta)
+    logits = problem.model.graph.logits(problem.perturbed.x0[None])[0]
+    margin = float(logits[result.label] - np.delete(logits, result.label).max())
+    return Point(
+        theta, None, problem.perturbed.x0, logits, result.label, margin, result.original, result.original, 0.0
+    )
+
+
+def _nearest(result: Result) -> list[tuple[str, np.ndarray]]:
+    word = "nearest" if result.is_complete else "nearest found"
+    nearest = result.answer.nearest
+    found = [(f"{word} IR", nearest["AR"]), (f"{word} MR", nearest["CR"])]
+    return [(title, violation.theta) for title, violation in found if violation.theta is not None]
+
+
+def _telling(result: Result) -> list[tuple[str, np.ndarray]]:
+    """Inside the pieces that only both labels together show: the label kept for another reason, and the reverse."""
+    joint, compound = result.answer.joint, result.answers.compound
+    keeps = joint.pieces.keeps_label
+    centres = joint.polygons.centres
+    found = []
+    other_reason = np.flatnonzero(keeps & (joint.attention == Kept.NO))
+    if len(other_reason):
+        ai = inconsistency_at(result.answers, joint.pieces.region[other_reason], centres[other_reason])
+        found.append(("worst CR&IR", centres[other_reason[np.argmax(ai)]]))
+    same_reason = np.flatnonzero(~keeps & (joint.attention == Kept.YES))
+    if len(same_reason):
+        largest = same_reason[np.argmax(joint.polygons.areas[same_reason])]
+        found.append(("MR&AR", centres[largest]))
+    return [(title, compound.to_theta(centre[None])[0]) for title, centre in found]
+
+
+def _corners(result: Result) -> list[tuple[str, np.ndarray]]:
+    """The corners of the domain, the one farthest from zero first."""
+    domain = result.answers.compound.domain
+    word = "end" if domain.dimension == 1 else "corner"
+    corners = [np.array(corner) for corner in product(*zip(domain.low, domain.high, strict=True))]
+    corners.sort(key=lambda corner: -float(np.abs(corner / domain.widths).sum()))
+    middle = [("middle", 0.5 * (domain.low + domain.high))]
+    return [(word, corner) for corner in corners] + middle

@@ -1,0 +1,129 @@
+"""From a result to the figure of its map, as PNG and SVG: classification, attention, joint, and exhibits below.
+
+Every statement in the figure is one that the result holds; nothing is verified here. The same result gives the same
+bytes. matplotlib keeps its settings in one place for all threads, so figures are drawn one at a time, with its
+defaults (whatever style the caller has set), and the caller's settings are put back.
+"""
+
+import threading
+from pathlib import Path
+
+from matplotlib import style
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from ..errors import StoreError
+from ..results.result import Result
+from ..verdict import Property, Verdict
+from .colours import FAINT_INK
+from .exhibits import Exhibit, choose_exhibits
+from .marks import mark_thetas
+from .panels import View, draw_view, make_views
+from .profile import draw_profile, profile_height
+from .sheet import ROW, Sheet, name_axis
+from .strip import HEIGHT as STRIP_HEIGHT
+from .strip import draw_strip
+from .wording import MAIN_FONT, number, percent
+
+WIDTH = 13.0
+LEFT, RIGHT = 0.85, 0.3
+HEADER = 0.95
+PANEL_GAP = 0.42
+PNG_DPI, SVG_DPI = 130, 200
+
+_ONE_AT_A_TIME = threading.Lock()
+_SETTINGS = {"font.family": MAIN_FONT, "svg.hashsalt": "steadygaze", "hatch.linewidth": 0.6, "image.composite_image": False}
+
+
+def draw_map(result: Result, path: str | Path) -> list[Path]:
+    """Write the figure of a map to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both."""
+    target = Path(path)
+    if target.suffix.lower() in (".png", ".svg"):
+        target = target.with_suffix("")
+    files = [target.with_name(target.name + suffix) for suffix in (".png", ".svg")]
+    with _ONE_AT_A_TIME, style.context(["default", _SETTINGS]):
+        figure = _figure(result)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(files[0], dpi=PNG_DPI, metadata={"Software": None})
+            figure.savefig(files[1], dpi=SVG_DPI, metadata={"Date": None, "Creator": "steadygaze"})
+        except OSError as error:
+            raise StoreError(f"{target}: the figure cannot be written ({error.strerror}); choose another place") from None
+    return files
+
+
+def map_figure(result: Result) -> Figure:
+    """The figure that `draw_map` writes, for notebooks and for changes of one's own."""
+    with _ONE_AT_A_TIME, style.context(["default", _SETTINGS]):
+        return _figure(result)
+
+
+def _figure(result: Result) -> Figure:
+    views, exhibits = make_views(result), choose_exhibits(result)
+    inner = WIDTH - LEFT - RIGHT
+    if result.answers.compound.domain.dimension == 1:
+        upper = profile_height(views)
+    else:
+        panel = (inner - 2 * PANEL_GAP) / 3
+        upper = 0.3 + panel + 0.6 + max(len(view.rows) for view in views) * ROW
+    top = HEADER + upper + 0.3
+    sheet = Sheet(WIDTH, top + STRIP_HEIGHT + 0.3)
+    _write_header(sheet, result)
+    if result.answers.compound.domain.dimension == 1:
+        draw_profile(sheet, result, views, exhibits, LEFT - 0.45, HEADER, inner + 0.45)
+    else:
+        _draw_panels(sheet, result, views, exhibits, panel)
+    draw_strip(sheet, result, exhibits, LEFT - 0.45, top, inner + 0.45)
+    for text in sheet.figure.findobj(Text):
+        text.set_parse_math(False)
+    return sheet.figure
+
+
+def _draw_panels(
+    sheet: Sheet, result: Result, views: tuple[View, ...], exhibits: tuple[Exhibit, ...], panel: float
+) -> None:
+    domain = result.answers.compound.domain
+    thetas = [e.point.theta if domain.contains(e.point.theta) else None for e in exhibits]
+    for place, view in enumerate(views):
+        left = LEFT + place * (panel + PANEL_GAP)
+        sheet.write(left, HEADER + 0.05, view.title, size=11, weight="bold", width=panel)
+        axes = sheet.axes(left, HEADER + 0.3, panel, panel)
+        draw_view(axes, result, view)
+        mark_thetas(axes, thetas, (panel, panel))
+        name_axis(axes, domain.names[0], is_below=True)
+        if place == 0:
+            name_axis(axes, domain.names[1], is_below=False)
+        else:
+            axes.set_yticklabels([])
+        sheet.table(left, HEADER + 0.3 + panel + 0.6, panel, view.rows)
+
+
+def _write_header(sheet: Sheet, result: Result) -> None:
+    problem, width = result.problem, WIDTH - 0.8
+    what = {Property.CR: "label", Property.AR: "attention", Property.BOTH: "label and attention"}[problem.property]
+    outcome = {
+        Verdict.ROBUST: f"{what} proved robust",
+        Verdict.NOT_ROBUST: f"{what} not robust",
+        Verdict.UNDECIDED: f"{what} undecided",
+    }[result.verdict]
+    label = problem.names[result.label]
+    sheet.write(
+        0.4, 0.25, f"{problem.model_name} on {problem.image_name}, label {label}: {outcome}",
+        size=15, weight="bold", width=width,
+    )  # fmt: skip
+    sheet.write(0.4, 0.6, " · ".join(_facts(result)), size=9.5, colour=FAINT_INK, width=width)
+
+
+def _facts(result: Result) -> list[str]:
+    problem, options = result.problem, result.problem.attention
+    delta = f"δ = {number(result.answer.delta)}"
+    if result.delta.is_relative:
+        delta += f" ({result.delta} of the original map's size {number(result.answers.size)})"
+    if result.is_complete:
+        extent = f"exact map of {len(result.regions):,} regions"
+    else:
+        share = float(result.answer.joint.polygons.areas.sum())
+        extent = f"partial map ({result.regions.stopped}): {len(result.regions):,} regions on {percent(share)} of the domain"
+    chosen = options.classes
+    classes = "all classes" if chosen is None else f"classes {', '.join(problem.names[j] for j in chosen)}"
+    return [extent, delta, f"filter {options.filter.name}, distance {options.distance.name}, {classes}"]

@@ -1,0 +1,54 @@
+"""Puts the numbers of exhibits onto maps: a dot at theta, its number beside it where nothing else stands."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from .colours import INK
+from .sheet import BADGE, BADGE_SIZE
+
+_RADII = (0.22, 0.32, 0.44, 0.58, 0.75)
+_TURNS = np.deg2rad([0, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150, 180])
+
+
+def place_badges(dots: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Offsets (N, 2) of the numbers from their dots (N, 2), all in inches from the lower left corner of the panel.
+
+    Numbers stay inside the panel of the given size and keep off each other and off all dots as far as there is room;
+    a number prefers the side of the panel's centre.
+
+    >>> place_badges(np.array([[0.0, 0.0]]), np.array([2.0, 2.0])).round(2).tolist()
+    [[0.16, 0.16]]
+    """
+    centres: list[np.ndarray] = []
+    for dot in dots:
+        towards = np.arctan2(*(0.5 * size - dot)[::-1])
+        tries = [dot + radius * np.array([np.cos(towards + turn), np.sin(towards + turn)])
+                 for radius in _RADII for turn in _TURNS]  # fmt: skip
+        centres.append(max(tries, key=lambda at: _room(at, dots, centres, size)))
+    return np.array(centres) - dots
+
+
+def _room(at: np.ndarray, dots: np.ndarray, centres: list[np.ndarray], size: np.ndarray) -> float:
+    """How well a place suits, at most 0: the worst of the distances that it lacks."""
+    lacks = [0.12 - np.minimum(at, size - at).min(), *(0.16 - np.hypot(*(dots - at).T))]
+    lacks += [0.24 - float(np.hypot(*(other - at))) for other in centres]
+    return min(0.0, -round(float(max(lacks)), 6))
+
+
+def mark_thetas(axes: Axes, thetas: Sequence[np.ndarray | None], size: tuple[float, float]) -> None:
+    """Mark thetas (2,) with their place in the sequence on a panel of the given size in inches; None has no mark."""
+    shown = [(place, theta) for place, theta in enumerate(thetas) if theta is not None]
+    if not shown:
+        return
+    low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
+    dots = (np.array([theta for _, theta in shown]) - low) / (high - low) * size
+    for (place, theta), offset in zip(shown, place_badges(dots, np.array(size)), strict=True):
+        axes.plot(*theta, "o", markersize=4.5, color="white", markeredgecolor=INK, markeredgewidth=1,
+                  clip_on=False, zorder=5)  # fmt: skip
+        axes.annotate(
+            str(place), xy=tuple(theta), xytext=tuple(72 * offset), textcoords="offset points", ha="center",
+            va="center", fontsize=BADGE_SIZE, weight="bold", color=INK, zorder=6, annotation_clip=False, bbox=BADGE,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.8, "color": INK, "shrinkA": 0, "shrinkB": 2},
+        )  # fmt: skip

@@ -1,0 +1,175 @@
+"""The three views of a map (classification, attention, joint) as coloured polygons with their boundaries.
+
+Turns an answer into colours, lines and table rows, and draws them into axes, for domains of one and of two parameters
+alike: the polygons of a single parameter are bands.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba, to_rgba_array
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path as MplPath
+
+from ..compound import Compound
+from ..properties.joint import Kept
+from ..regions.region import Cut
+from ..results.result import Result
+from .borders import borders_between
+from .colours import (
+    AR_SHADES, DELTA_LINE, INK, IR_SHADES, JOINT, KEPT, OTHER_WINNER, PAPER, UNKNOWN, WINNERS,
+    attention_colours, winner_colours,
+)  # fmt: skip
+from .sheet import HATCHED, Row
+from .values import inconsistency_at
+from .wording import number, percent, percent_between
+
+MOST_VECTOR_PIECES = 1500
+"""Maps with more pieces are embedded in the SVG as a picture: each polygon costs about 200 bytes three times over."""
+MOST_OUTLINED_REGIONS = 2500
+SMALLEST_SHARE_SHOWN = 1e-6
+"""Undecided strips along boundaries are smaller than this unless something is worth saying about them."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One way to look at a map: a colour (P, 4) for every piece, lines (segments in t, colour, width), a table."""
+
+    title: str
+    colours: np.ndarray
+    lines: tuple[tuple[np.ndarray, str, float], ...]
+    rows: tuple[Row, ...]
+
+
+def positions(compound: Compound, points: np.ndarray) -> np.ndarray:
+    """Points (…, 2) of the unit square as they are drawn: thetas; with one parameter the second stays as it is."""
+    flat = points.reshape(-1, 2)
+    thetas = compound.to_theta(flat)
+    return np.hstack([thetas, flat[:, thetas.shape[1] :]]).reshape(points.shape)
+
+
+def make_views(result: Result) -> tuple[View, View, View]:
+    """Classification, attention and joint."""
+    joint = result.answer.joint
+    keeps = joint.pieces.keeps_label
+    decision = (borders_between(joint.polygons, keeps.astype(np.int64)), INK, 1.3)
+    threshold = (borders_between(joint.polygons, (joint.attention == Kept.NO).astype(np.int64)), DELTA_LINE, 1.1)
+    between = (borders_between(joint.polygons, np.where(keeps, 0, joint.pieces.winner + 1)), PAPER, 0.7)
+    return (
+        _classification(result, (between, decision)),
+        _attention(result, (threshold,)),
+        _joint(result, (threshold, decision)),
+    )
+
+
+def draw_view(axes: Axes, result: Result, view: View) -> None:
+    """Draw one view and set the limits of the axes; what no piece covers stays hatched."""
+    compound, joint = result.answers.compound, result.answer.joint
+    is_large = len(joint.pieces) > MOST_VECTOR_PIECES
+    corners = positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
+    if not result.is_complete:
+        size = corners[1] - corners[0]
+        axes.add_patch(Rectangle(tuple(corners[0]), *size, linewidth=0, zorder=-5, **HATCHED))
+    points = positions(compound, joint.polygons.points)
+    pieces = np.split(points, joint.polygons.starts[1:-1])
+    # A thin line of its own colour around each polygon closes the seams that antialiasing leaves between neighbours.
+    axes.add_collection(
+        PolyCollection(pieces, facecolors=view.colours, edgecolors=view.colours, linewidths=0.4, zorder=-4),
+        autolim=False,
+    )
+    if len(result.regions) <= MOST_OUTLINED_REGIONS and compound.domain.dimension > 1:
+        _add_lines(axes, compound, _outlines(result), to_rgba(INK, 0.16), 0.35, zorder=-3)
+    for segments, colour, width in view.lines:
+        zorder = -2 if len(segments) > MOST_VECTOR_PIECES else 2
+        _add_lines(axes, compound, segments, colour, width, zorder=zorder)
+    if is_large:
+        axes.set_rasterization_zorder(0)
+    axes.set_xlim(*corners[:, 0])
+    axes.set_ylim(*corners[:, 1])
+
+
+def _add_lines(
+    axes: Axes, compound: Compound, segments: np.ndarray, colour: str | Sequence[float], width: float, *, zorder: float
+) -> None:
+    if not len(segments):
+        return
+    # One path for all segments: an SVG would otherwise hold an element with its own style for each.
+    codes = np.tile(np.array([MplPath.MOVETO, MplPath.LINETO], dtype=np.uint8), len(segments))
+    path = MplPath(positions(compound, segments).reshape(-1, 2), codes)
+    axes.add_artist(PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle="round", zorder=zorder))
+
+
+def _outlines(result: Result) -> np.ndarray:
+    """The edges of the regions, each once, without the border of the domain."""
+    polygons = result.regions.polygons
+    kind = result.regions.cuts[np.abs(polygons.edges) - 1, 0]
+    chosen = (polygons.edges > 0) & (kind != Cut.BORDER)
+    return np.stack([polygons.points[chosen], polygons.points[polygons.following[chosen]]], axis=1)
+
+
+def _classification(result: Result, lines: tuple) -> View:
+    pieces, names, areas = result.answer.joint.pieces, result.problem.names, result.areas
+    share = np.bincount(pieces.winner, weights=pieces.polygons.areas, minlength=len(names))
+    share[result.label] = 0.0
+    ranked = [int(winner) for winner in np.argsort(-share, kind="stable") if share[winner] > 0.0]
+    colours = winner_colours(ranked, result.label)
+    rows = [Row(f"CR  label kept: {names[result.label]}", percent_between(*areas["CR"]), KEPT)]
+    # A last colour for a single class would be wasted on "1 other class".
+    shown = len(WINNERS) if len(ranked) > len(WINNERS) else len(ranked)
+    rows += [Row(f"MR  changed to {names[j]}", percent(min(share[j], 1.0)), colours[j]) for j in ranked[:shown]]
+    if ranked[shown:]:
+        rest = float(share[ranked[shown:]].sum())
+        rows.append(Row(f"MR  changed to {len(ranked) - shown} other classes", percent(rest), OTHER_WINNER))
+    if len(lines[-1][0]):
+        rows.append(Row("decision boundary", colour=INK, is_line=True))
+    rgba = to_rgba_array([colours.get(int(winner), KEPT) for winner in range(len(names))])[pieces.winner]
+    return View("Classification: is the label kept?", rgba, lines, (*rows, *_open_rows(result, "label")))
+
+
+def _attention(result: Result, lines: tuple) -> View:
+    answer, areas = result.answer, result.areas
+    joint, delta = answer.joint, answer.delta
+    ai = inconsistency_at(result.answers, joint.pieces.region, joint.polygons.centres)
+    is_lost = joint.attention == Kept.NO
+    top = float(ai[is_lost].max(initial=delta))
+    rgba = attention_colours(ai, joint.attention == Kept.YES, joint.attention == Kept.UNKNOWN, delta, top)
+    rows = [Row(f"AR  inconsistency ≤ δ = {number(delta)}", percent_between(*areas["AR"]), shades=AR_SHADES)]
+    above = f", up to {number(top)}" if is_lost.any() else ""
+    rows.append(Row(f"IR  inconsistency > δ{above}", percent_between(*areas["IR"]), shades=IR_SHADES))
+    if len(lines[-1][0]):
+        rows.append(Row("inconsistency = δ", colour=DELTA_LINE, is_line=True))
+    return View("Attention: is the map as expected?", rgba, lines, (*rows, *_open_rows(result, "attention")))
+
+
+def _joint(result: Result, lines: tuple) -> View:
+    joint, areas = result.answer.joint, result.areas
+    keeps, is_kept = joint.pieces.keeps_label, joint.attention == Kept.YES
+    palette = to_rgba_array([*JOINT.values(), UNKNOWN])
+    code = np.where(joint.attention == Kept.UNKNOWN, 4, 2 * ~keeps + ~is_kept)
+    words = ("label and attention kept", "label kept, attention not", "attention kept, label not", "neither kept")
+    rows = [
+        Row(f"{name}  {meaning}", percent_between(*areas[name]), colour)
+        for (name, colour), meaning in zip(JOINT.items(), words, strict=True)
+    ]
+    return View("Both together", palette[code], lines, (*rows, *_open_rows(result, "both")))
+
+
+def _open_rows(result: Result, which: str) -> list[Row]:
+    """Rows for what was not reached and for what was reached but is not decided."""
+    cells = np.array(result.answer.shares.cells)
+    not_reached = max(0.0, 1.0 - float(result.answer.joint.polygons.areas.sum())) if not result.is_complete else 0.0
+    is_open = np.zeros((3, 3), dtype=bool)
+    if which in ("label", "both"):
+        is_open[Kept.UNKNOWN] = True
+    if which in ("attention", "both"):
+        is_open[:, Kept.UNKNOWN] = True
+    undecided = float(cells[is_open].sum()) - not_reached
+    rows = []
+    if undecided > SMALLEST_SHARE_SHOWN:
+        rows.append(Row("undecided", percent(undecided), UNKNOWN))
+    if not result.is_complete:
+        rows.append(Row("not reached", percent(not_reached), is_hatched=True))
+    return rows

@@ -1,0 +1,68 @@
+"""Margin and inconsistency at given points of given regions, from what a map stores. No pass through the network."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..attention.curve_kernels import curve_value
+from ..results.answer import Answer, Answers
+
+SAMPLES_PER_DOMAIN = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """A map of one parameter along theta (N,), with NaN between pieces that a partial map leaves a gap between."""
+
+    theta: np.ndarray
+    margin: np.ndarray
+    inconsistency: np.ndarray
+
+
+def inconsistency_at(answers: Answers, region: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """ai (N,) at points (N, 2) of the unit square, which lie in the given regions (N,). Exact up to rounding."""
+    curves, compound = answers.curves, answers.compound
+    curve = curves.curve[region]
+    axis = compound.perturbed.moving_axis
+    if axis is None:
+        return curves.constant[curve]
+    lows = np.array([cell.low[axis] for cell in compound.cells])[answers.regions.cell[region]]
+    tau = compound.domain.low[axis] + points[:, axis] * compound.domain.widths[axis] - lows
+    if len(curves.quadratic):
+        alpha, beta, gamma = np.moveaxis(curves.quadratic[curve], 2, 0)
+        squares = alpha - 2.0 * beta * tau[:, None] + gamma * tau[:, None] ** 2
+        return np.sqrt(np.maximum(squares, 0.0)).sum(axis=1)
+    none = np.zeros((0, 3))
+    values = np.empty(len(tau))
+    for place, (number, at) in enumerate(zip(curve, tau, strict=True)):
+        part = slice(curves.breaks[number], curves.breaks[number + 1])
+        values[place] = curve_value(none, curves.start[number], curves.places[part], curves.jumps[part], at)[0]
+    return values
+
+
+def margin_at(answers: Answers, region: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """f_label − max of the other logits (N,) at points (N, 2) of the unit square in the given regions (N,)."""
+    forms = answers.regions.logits[region]
+    logits = np.einsum("nd,ndk->nk", np.hstack([points, np.ones((len(points), 1))]), forms)
+    label = answers.pieces.label
+    return logits[:, label] - np.delete(logits, label, axis=1).max(axis=1)
+
+
+def profile(answer: Answer) -> Profile:
+    """Margin and inconsistency along the one parameter of a map; both ends of every piece are among the thetas."""
+    answers, polygons = answer.answers, answer.joint.polygons
+    along, starts = polygons.points[:, 0], polygons.starts[:-1]
+    low, high = np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
+    order = np.argsort(low, kind="stable")
+    low, high, region = low[order], high[order], answer.joint.pieces.region[order]
+    counts = np.ceil((high - low) * SAMPLES_PER_DOMAIN).astype(np.int64) + 2
+    ends = np.cumsum(counts)
+    step = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+    share = step / np.repeat(counts - 1, counts)
+    t = np.repeat(low, counts) + share * np.repeat(high - low, counts)
+    points = np.stack([t, np.full(len(t), 0.5)], axis=1)
+    which = np.repeat(region, counts)
+    theta = answers.compound.to_theta(points)[:, 0]
+    columns = [theta, margin_at(answers, which, points), inconsistency_at(answers, which, points)]
+    gaps = ends[:-1][low[1:] - high[:-1] > 1e-9]
+    return Profile(*(np.insert(column, gaps, np.nan) for column in columns))

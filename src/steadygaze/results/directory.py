@@ -1,0 +1,120 @@
+"""Writes a directory all at once: beside its place first, then into it, so that a crash leaves the old one or the new.
+
+Knows nothing of what is written. Leftovers of runs that were killed are removed by the next one for the same place.
+"""
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system: leftovers then stay, and nothing else changes
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def written_at_once(target: Path, *, replaces: bool) -> Iterator[Path]:
+    """Give an empty sibling directory, which becomes `target` when the block ends without an error.
+
+    With `replaces` an existing target is exchanged only then; without it that is an OSError. After an error everything
+    is as before.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(target.parent):
+        _sweep(target)
+    new = target.parent / f"{_prefix(target)}new-{uuid.uuid4().hex}"
+    new.mkdir()
+    try:
+        with _locked(new):
+            yield new
+            _flush(new)
+            with _locked(target.parent):
+                _put(new, target, replaces=replaces)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    _flush_folder(target.parent)
+
+
+def _put(new: Path, target: Path, *, replaces: bool) -> None:
+    if not (replaces and target.exists()):
+        new.rename(target)
+        return
+    old = target.parent / f"{_prefix(target)}old-{uuid.uuid4().hex}"
+    target.rename(old)
+    try:
+        new.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what killed runs left beside the target; put an old one back that lost its place."""
+    for old in target.parent.glob(f"{_prefix(target)}old-*"):
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.rename(target)
+    for new in target.parent.glob(f"{_prefix(target)}new-*"):
+        if _is_abandoned(new):
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def _prefix(target: Path) -> str:
+    # A digest, since the name itself may already be as long as names can be, and may hold wildcards.
+    return f".steadygaze-{sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a lock on a directory; the system releases it even when the process is killed."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    if fcntl is None:
+        return False
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def _flush(folder: Path) -> None:
+    for path in folder.iterdir():
+        with path.open("rb+") as stream:
+            os.fsync(stream.fileno())
+    _flush_folder(folder)
+
+
+def _flush_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # not every file system can; the renaming itself is safe without it
+            os.fsync(handle)
+    finally:
+        os.close(handle)

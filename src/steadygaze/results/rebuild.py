@@ -1,0 +1,125 @@
+"""From what a directory holds to the result again: the question from `result.json`, the map from its arrays.
+
+Reads the model from where it was and compares its hash. Integrity of the files is checked before (see `store`); here,
+whether they fit each other and the model.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import zoo
+from ..attention.distances import Distance
+from ..attention.error import MapErrors
+from ..attention.filters import Filter
+from ..attention.inconsistency import AttentionOptions, original_maps
+from ..errors import SteadygazeError, StoreError
+from ..images import MAX_PIXELS, fit_image
+from ..network.agree import Agreement
+from ..network.model import Model, read_model
+from ..perturbation import compose, parse_spec
+from ..problem import Delta, Problem
+from ..regions.check import CheckedMap
+from ..verdict import Property
+from .answer import Answers
+from .archive import read_arrays
+from .arrays import SHAPES, unpack_map
+from .result import Result
+
+
+def rebuild(
+    content: dict[str, Any],
+    map_path: Path,
+    pixels_path: Path,
+    *,
+    seconds: dict[str, float],
+    model: str | Path | None = None,
+) -> Result:
+    """The result that was stored; raises StoreError where its parts do not fit each other."""
+    pixels = _read_pixels(pixels_path)
+    folder = map_path.parent
+    try:
+        network = _read_model(content, pixels, folder, model)
+        problem = _problem(content, network, pixels)
+        if problem.label != content["label"]:
+            raise StoreError(f"{folder}: the label is {problem.label} now and was {content['label']}; run again")
+        stored = content["stored"]
+        delta = Delta(float(stored["delta"]["number"]), bool(stored["delta"]["is_relative"]))
+        size = float(content["delta"]["map_size"])
+        agreement, checked = Agreement(**stored["agreement"]), CheckedMap(**stored["checked"])
+        arrays = read_arrays(map_path, list(SHAPES))
+        regions, pieces, curves = unpack_map(arrays, stored["map"], problem)
+    except StoreError:
+        raise
+    except SteadygazeError as error:
+        raise StoreError(f"{folder}: the question cannot be put again: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+        raise StoreError(
+            f"{folder}: result.json is not complete ({reason}); the result is damaged: run the verification again"
+        ) from None
+    compound = problem.compound
+    errors = MapErrors(compound, regions.patterns, curves, problem.attention)
+    answers = Answers(compound, regions, pieces, curves, errors, size)
+    original = original_maps(compound, problem.attention)
+    return Result(problem, answers, delta, original, agreement, checked, seconds)
+
+
+def _problem(content: dict[str, Any], model: Model, pixels: np.ndarray) -> Problem:
+    stored, attention = content["stored"], content["attention"]
+    perturbed = compose([parse_spec(str(spec)) for spec in content["domain"]["specs"]], pixels)
+    classes = None if attention["classes"] == "all" else tuple(int(number) for number in attention["classes"])
+    names = tuple(str(name) for name in stored["class_names"])
+    if len(names) != model.classes or not all(0 <= number < model.classes for number in classes or ()):
+        raise ValueError(f"{len(names)} class names and classes {classes} for {model.classes} logits")
+    return Problem(
+        model=model,
+        perturbed=perturbed,
+        attention=AttentionOptions(
+            Filter.parse(attention["filter"]), Distance.parse(str(attention["distance"])), classes
+        ),
+        property=Property(content["property"]),
+        delta=Delta(float(stored["delta"]["number"]), bool(stored["delta"]["is_relative"])),
+        names=names,
+        image_name=str(content["image"]["name"]),
+        model_name=str(content["model"]["name"]),
+        image_notes=tuple(str(note) for note in stored["image_notes"]),
+    )
+
+
+def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given: str | Path | None) -> Model:
+    """The model, from where it is said to be, if its hash is the same."""
+    stored, digest = content["stored"]["model"], content["model"]["sha256"]
+    mend = f"put the file with SHA-256 {digest[:12]}… there, or run the verification again"
+    if given is not None:
+        path = Path(given)
+    elif stored["bundled"] is not None:
+        path = zoo.model_path(str(stored["bundled"]))
+    else:
+        path = Path(str(stored["path"]))
+    if not path.is_file():
+        raise StoreError(f"{folder}: its model is no longer at {os.fspath(path)}; {mend}")
+    try:
+        model = read_model(
+            path, image_shape=pixels.shape, mean=stored["mean"], std=stored["std"], scale=float(stored["scale"])
+        )
+    except SteadygazeError as error:
+        raise StoreError(f"{folder}: its model at {os.fspath(path)} has changed: {error}; {mend}") from None
+    if model.sha256 != digest:
+        raise StoreError(f"{folder}: its model at {os.fspath(path)} has changed since; {mend}")
+    fit_image(pixels, model.input_shape, "image.npy")
+    return model
+
+
+def _read_pixels(path: Path) -> np.ndarray:
+    try:
+        # Mapped, so that a header with absurd dimensions fails on the size of the file before anything is allocated.
+        pixels = np.load(path, mmap_mode="r", allow_pickle=False)
+        if pixels.dtype != np.float64 or pixels.ndim != 3 or not 0 < pixels.size <= 4 * MAX_PIXELS:
+            raise ValueError(f"{pixels.shape} of {pixels.dtype}")
+        return np.array(pixels)
+    except (OSError, ValueError, EOFError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise StoreError(f"{path}: is not an image of a result ({reason}); run the verification again") from None

@@ -1,0 +1,266 @@
+"""Results on disk: a result into a directory, and a directory into the same result, ready for another δ.
+
+`result.json` holds the answer and what is needed to rebuild the question, `regions.npz` the map, `image.npy` the pixels
+(`image.png` for people), `timings.json` what differs from run to run. The model is not copied: its place and hash are
+kept. Files are never trusted: what is damaged, foreign or of another version is refused.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import re
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from .. import zoo
+from ..budget import machine_gib
+from ..errors import StoreError
+from ..problem import Problem
+from .archive import write_arrays
+from .arrays import pack
+from .directory import written_at_once
+from .rebuild import rebuild
+from .result import Result
+from .summary import SCHEMA_VERSION, summarise
+
+ANSWER, MAP, PIXELS, PICTURE, TIMINGS = "result.json", "regions.npz", "image.npy", "image.png", "timings.json"
+FIGURES = (".png", ".svg", ".html")
+"""What may lie beside a result without being in the way of --force."""
+
+PACKAGES = ("steadygaze", "numpy", "scipy", "numba", "onnx", "onnxruntime")
+LONGEST_ANSWER = 1 << 28
+LONGEST_NAME = 120
+
+
+def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
+    """Store a result in a new directory, all or nothing; returns its path.
+
+    The bytes of `result.json` and `regions.npz` depend on the question and the versions alone. An existing directory is
+    refused; with `force` it is replaced if it is a result, once the new one is complete.
+    """
+    target = check_directory(directory, force=force)
+    answers = result.answers
+    arrays = pack(answers.regions, answers.pieces, answers.curves)
+    content = summarise(result)
+    try:
+        with written_at_once(target, replaces=force) as folder:
+            write_arrays(folder / MAP, arrays)
+            np.save(folder / PIXELS, result.problem.perturbed.x0, allow_pickle=False)
+            _picture(result.problem.perturbed.x0).save(folder / PICTURE)
+            files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
+            content["stored"] = _stored(result) | {"files": files}
+            content["checksum"] = _checksum(content)
+            _write_json(folder / ANSWER, content)
+            _write_json(folder / TIMINGS, {"seconds": result.seconds, "machine": _machine()})
+    except OSError as error:
+        raise StoreError(f"{directory}: cannot be written ({error.strerror or error}); choose another --out") from None
+    return Path(directory)
+
+
+def load(directory: str | Path, *, model: str | Path | None = None) -> Result:
+    """The stored result: answers for any δ, `.at(theta)` and figures work as after the run.
+
+    The model is read again from where it was, or from `model`; its hash must be the same. Raises StoreError.
+    """
+    folder = Path(directory)
+    content = _read_answer(folder)
+    for name in (MAP, PIXELS):
+        path = folder / name
+        if not path.is_file():
+            raise StoreError(f"{path}: is missing; the result is damaged: run the verification again")
+        try:
+            is_same = _sha256(path) == content["stored"]["files"].get(name)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read ({error.strerror or error}); check its permissions") from None
+        if not is_same:
+            raise StoreError(
+                f"{path}: differs from what was written; the result is damaged: run the verification again"
+            )
+    return rebuild(content, folder / MAP, folder / PIXELS, seconds=read_seconds(folder), model=model)
+
+
+def read_summary(directory: str | Path) -> dict[str, Any]:
+    """The stored answer at its δ, from `result.json` alone: neither the model nor the map is needed."""
+    content = _read_answer(Path(directory))
+    return {key: value for key, value in content.items() if key not in ("stored", "checksum")}
+
+
+def read_seconds(directory: str | Path) -> dict[str, float]:
+    """How long the run took, by part; empty when `timings.json` is gone or unreadable, which changes no answer."""
+    try:
+        content = json.loads((Path(directory) / TIMINGS).read_text(encoding="utf-8"))
+        return {str(name): float(seconds) for name, seconds in content["seconds"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def check_directory(directory: str | Path, *, force: bool = False) -> Path:
+    """Refuse now what `save` would refuse after the run; returns the place that will be written, links followed."""
+    target = Path(os.path.realpath(directory))
+    try:
+        if not target.exists():
+            return target
+        inside = sorted(target.iterdir()) if target.is_dir() else None
+    except OSError as error:
+        raise StoreError(f"{directory}: cannot be read ({error.strerror or error}); choose another --out") from None
+    if inside is None:
+        raise StoreError(f"{directory}: is a file; choose another --out")
+    if not force:
+        raise StoreError(f"{directory}: exists already; choose another --out, or replace it with --force")
+    if inside and not _is_ours(target):
+        raise StoreError(
+            f"{directory}: is not a steadygaze result, so --force does not replace it; choose another --out"
+        )
+    for path in inside:
+        is_ours = path.name in (ANSWER, MAP, PIXELS, PICTURE, TIMINGS) or path.suffix in FIGURES
+        if not is_ours or path.is_symlink() or not path.is_file():
+            raise StoreError(
+                f"{directory}: holds {path.name!r}, which --force would delete; move it, or choose another --out"
+            )
+    return target
+
+
+def default_directory(problem: Problem) -> Path:
+    """A name made of model, image and perturbations: ASCII letters, digits and . _ - alone, at most 120 characters."""
+    image = re.sub(r"\.(png|jpe?g|npy)$", "", problem.image_name, flags=re.IGNORECASE)
+    specs = [perturbation.spec for perturbation in problem.perturbed.perturbations]
+    texts = (problem.model_name, image, *(_name_of(spec) for spec in specs))
+    parts = [re.sub(r"-+", "-", re.sub(r"[^A-Za-z0-9._-]", "-", text)).strip("-.") or "unnamed" for text in texts]
+    name = "--".join(parts)
+    if len(name) > LONGEST_NAME:
+        name = f"{name[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return Path(name)
+
+
+def _name_of(spec: str) -> str:
+    """A spec as part of a name; a minus sign becomes m, so that ranges stay different.
+
+    >>> _name_of("patch:x=12,y=12,w=4,h=4"), _name_of("brightness:-0.2..0.5")
+    ('patch-x12-y12-w4-h4', 'brightness-m0.2-to-0.5')
+    """
+    return re.sub(r"-(?=\d)", "m", spec).replace("..", "-to-").replace("=", "").replace(":", "-").replace(",", "-")
+
+
+def _stored(result: Result) -> dict[str, Any]:
+    """What `rebuild` needs beside the summary and the arrays."""
+    problem, regions = result.problem, result.answers.regions
+    # What the file expects of its pixels is known to its replay.
+    preprocessing = problem.model.replay._preprocessing
+    place = os.path.realpath(problem.model.path)
+    bundled = next((model.name for model in zoo.models() if os.path.realpath(model.path) == place), None)
+    return {
+        "model": {
+            "bundled": bundled,
+            "path": None if bundled else place,
+            "mean": preprocessing.mean.tolist(),
+            "std": preprocessing.std.tolist(),
+            "scale": float(preprocessing.scale),
+        },
+        "class_names": list(problem.names),
+        "image_notes": list(problem.image_notes),
+        "delta": asdict(result.delta),
+        "agreement": asdict(result.agreement),
+        "checked": asdict(result.checked),
+        "map": {
+            "pixels_missed": float(regions.pixels_missed),
+            "sliver_area": float(regions.sliver_area),
+            "stopped": regions.stopped,
+        },
+        "versions": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def _read_answer(folder: Path) -> dict[str, Any]:
+    """The content of `result.json`, if it is whole and of this schema version."""
+    path = folder / ANSWER
+    try:
+        if not folder.is_dir():
+            raise StoreError(f"{folder}: no such directory; give the directory of a result")
+        if not path.is_file():
+            raise StoreError(f"{folder}: is not a steadygaze result (it has no {ANSWER}); give the directory of one")
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read ({error.strerror or error}); check the path") from None
+    content = _parse(path)
+    if not _looks_ours(content):
+        raise StoreError(f"{path}: is not a steadygaze answer, or damaged; run the verification again")
+    if content["schema_version"] != SCHEMA_VERSION:
+        raise StoreError(
+            f"{path}: has schema version {str(content['schema_version'])[:20]}, but this steadygaze reads "
+            f"{SCHEMA_VERSION}; read it with the version that wrote it, or run the verification again"
+        )
+    if content.get("checksum") != _checksum(content):
+        raise StoreError(f"{path}: differs from what was written; the result is damaged: run the verification again")
+    return content
+
+
+def _parse(path: Path) -> Any:
+    try:
+        if path.stat().st_size > LONGEST_ANSWER:
+            return None
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror or error}); check its permissions") from None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _looks_ours(content: Any) -> bool:
+    return (
+        isinstance(content, dict)
+        and "schema_version" in content
+        and isinstance(content.get("stored"), dict)
+        and isinstance(content["stored"].get("files"), dict)
+    )
+
+
+def _is_ours(folder: Path) -> bool:
+    path = folder / ANSWER
+    return path.is_file() and _looks_ours(_parse(path))
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    """Hash of everything else in the answer, so that a changed character shows."""
+    rest = {key: value for key, value in content.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    # ASCII alone: a file name that is not text would otherwise not be writable as UTF-8.
+    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="ascii")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _picture(pixels: np.ndarray) -> Image.Image:
+    """The image for people: grey or RGB; other numbers of channels side by side."""
+    values = np.rint(255.0 * pixels).astype(np.uint8)
+    if len(values) == 3:
+        return Image.fromarray(np.ascontiguousarray(np.moveaxis(values, 0, 2)))
+    return Image.fromarray(np.hstack(list(values)))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _machine() -> dict[str, Any]:
+    memory = machine_gib()
+    return {
+        "system": platform.platform(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_gib": memory if np.isfinite(memory) else None,
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,138 @@
+"""From a result to plain data: what `--json` prints and `result.json` stores.
+
+Holds no timing and no path, so that the same question gives the same bytes. Nothing is decided here.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..attention.inconsistency import AttentionOptions
+from ..perturbation import Perturbed
+from ..properties.nearest import Nearest
+from .answer import round_up
+from .result import Result
+from .witness import Witness
+
+SCHEMA_VERSION = 1
+"""Grows whenever a reader of the older form would misread the newer one."""
+
+
+def summarise(result: Result) -> dict[str, Any]:
+    """The answer as numbers, texts, lists and dictionaries with texts as keys; infinite numbers are None.
+
+    `area`, `ar_at_delta` and `nearest` hold proved bounds (low, high); `guarantee` says what they rest on.
+    """
+    problem, answer = result.problem, result.answer
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "verdict": result.verdict.value,
+        "property": problem.property.value,
+        "label": result.label,
+        "label_name": problem.names[result.label],
+        "regions": len(result.answers.regions),
+        "area": {name: list(bounds) for name, bounds in result.areas.items()},
+        "nearest": {name: _nearest(found, result.is_complete) for name, found in answer.nearest.items()},
+        "delta": {"text": str(result.delta), "value": answer.delta, "map_size": result.answers.size},
+        "ar_at_delta": _kept_shares(result),
+        "sets": dict(answer.sets),
+        "tiling_error": result.checked.tiling_error,
+        "sliver_share": float(result.answers.regions.sliver_area),
+        "guarantee": _guarantee(result),
+        "complete": result.is_complete,
+        "stopped": result.answers.regions.stopped,
+        "domain": _domain(problem.perturbed),
+        "model": {"name": problem.model_name, "sha256": problem.model.sha256, "classes": problem.model.classes},
+        "image": {"name": problem.image_name, "shape": list(problem.perturbed.x0.shape)},
+        "attention": _attention(problem.attention),
+        "notes": list(problem.notes),
+        "witnesses": [_witness(witness, problem.names) for witness in result.witnesses],
+    }
+
+
+def _kept_shares(result: Result) -> dict[str, Any]:
+    shares: dict[str, Any] = {name: list(bounds) for name, bounds in result.answers.kept_shares.items()}
+    return shares | {"all": result.answers.enough_delta}
+
+
+def _nearest(found: Nearest, is_complete: bool) -> dict[str, Any]:
+    # The part of the domain that a partial map did not reach may hold a violation at any distance.
+    low = found.low if is_complete else 0.0
+    return {
+        "low": _finite(low),
+        "high": _finite(found.high),
+        "theta": None if found.theta is None else found.theta.tolist(),
+    }
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if math.isfinite(number) else None
+
+
+def _guarantee(result: Result) -> str:
+    sliver, undecided = result.answers.regions.sliver_area, result.answer.shares.undecided
+    reached = float(result.answers.regions.polygons.areas.sum())
+    sentences = []
+    if not result.is_complete:
+        # Rounded down: never more than was mapped.
+        share = math.floor(1e4 * min(reached, 1.0)) / 1e2
+        sentences.append(
+            f"Partial: {share:g}% of the domain was mapped, then the run ended ({result.answers.regions.stopped}); "
+            "the rest counts as undecided."
+        )
+        undecided = max(0.0, undecided - (1.0 - reached))
+    within = (
+        f"a share of {round_up(undecided, 2):g} lies within the error bounds of a threshold and counts as undecided"
+        if undecided > 0.0
+        else "nothing lies within the error bounds of a threshold"
+    )
+    sentences.append(
+        "Proved for the real-valued network, by float64 arithmetic with error bounds, except on slivers of total share "
+        f"at most {round_up(sliver, 2):g}; {within}."
+    )
+    agreement = result.agreement
+    sentences.append(
+        f"The model file, run by onnxruntime, gave the same logits within {round_up(agreement.difference, 2):g} "
+        f"on {agreement.images} images."
+    )
+    return " ".join(sentences)
+
+
+def _domain(perturbed: Perturbed) -> dict[str, Any]:
+    domain = perturbed.domain
+    return {
+        "names": list(domain.names),
+        "low": domain.low.tolist(),
+        "high": domain.high.tolist(),
+        "specs": [perturbation.spec for perturbation in perturbed.perturbations],
+    }
+
+
+def _attention(options: AttentionOptions) -> dict[str, Any]:
+    classes = "all" if options.classes is None else [int(number) for number in options.classes]
+    return {"filter": options.filter.name, "distance": options.distance.name.lower(), "classes": classes}
+
+
+def _witness(witness: Witness, names: tuple[str, ...]) -> dict[str, Any]:
+    point, replay, check = witness.point, witness.replay, witness.map_check
+    return {
+        "kind": witness.kind.value,
+        "theta": point.theta.tolist(),
+        "label": point.label,
+        "label_name": names[point.label],
+        "margin": point.margin,
+        "inconsistency": point.inconsistency,
+        "is_deep": witness.is_deep,
+        "logits": np.asarray(point.logits).tolist(),
+        "replay": {"difference": replay.difference, "tolerance": replay.tolerance, "agrees": replay.agrees},
+        "map_check": {
+            "is_checkable": check.is_checkable,
+            "classes": list(check.classes),
+            "checked": check.checked,
+            "skipped": check.skipped,
+            "difference": check.difference,
+            "tolerance": check.tolerance,
+            "agrees": check.agrees,
+        },
+    }

@@ -1,0 +1,110 @@
+"""Regions one by one, in theta: what a reader of a map holds in hand. The arrays behind them stay in t."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from ..problem import Problem
+from ..regions.pattern import unpack
+from .answer import Answer
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """One activation region.
+
+    polygon (V, d): vertices in theta, counter-clockwise (two ends with one parameter). area: its share of the domain.
+    pattern: which neurons are active, one boolean array per ReLU layer of the classifier; clip: −1, 0, 1 for each pixel
+    (C, H, W) held at 0, free, or held at 1. slope (K, d) and constant (K,): logits = slope @ theta + constant.
+    classification is CR, MR or CB, attention AR, IR, AB or undecided; inconsistency encloses [ai_min, ai_max].
+    """
+
+    index: int
+    polygon: np.ndarray
+    area: float
+    pattern: tuple[np.ndarray, ...]
+    clip: np.ndarray
+    slope: np.ndarray
+    constant: np.ndarray
+    classification: str
+    attention: str
+    inconsistency: tuple[float, float]
+
+    def logits(self, theta: np.ndarray) -> np.ndarray:
+        """The logits (K,) at a theta (d,) of this region."""
+        return self.slope @ np.asarray(theta, dtype=np.float64) + self.constant
+
+
+class Regions(Sequence[Region]):
+    """All activation regions of a map, with the labels of one answer."""
+
+    def __init__(self, problem: Problem, answer: Answer) -> None:
+        self._problem, self._answer = problem, answer
+        self._map = answer.answers.regions
+
+    def __len__(self) -> int:
+        return len(self._map)
+
+    def __iter__(self) -> Iterator[Region]:
+        return (self._region(index) for index in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Region: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Region]: ...
+
+    def __getitem__(self, index: int | slice) -> Region | list[Region]:
+        if isinstance(index, slice):
+            return [self._region(i) for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"region {index} of {len(self)}")
+        return self._region(index % len(self))
+
+    def _region(self, index: int) -> Region:
+        answers, labels = self._answer.answers, self._answer.labels
+        compound, found = answers.compound, self._map
+        domain = compound.domain
+        points = found.polygons[index]
+        if domain.dimension == 1:
+            points = np.array([[points[:, 0].min(), 0.0], [points[:, 0].max(), 0.0]])
+        form = found.logits[index]
+        slope = form[: domain.dimension].T / domain.widths
+        pattern = unpack(found.patterns[found.pattern[index]][None], compound.hidden)
+        low, high = labels.reach[index]
+        return Region(
+            index=index,
+            polygon=compound.to_theta(points),
+            area=float(found.polygons.areas[index]),
+            pattern=tuple(layer[0] for layer in pattern),
+            clip=self._clip(index),
+            slope=slope,
+            constant=form[2] - slope @ domain.low,
+            classification=self._classification(index),
+            attention=self._attention(index),
+            inconsistency=(max(0.0, float(low)), float(high)),
+        )
+
+    def _clip(self, index: int) -> np.ndarray:
+        found = self._map
+        cell = self._answer.answers.compound.programs[found.cell[index]]
+        lines = cell.root.shape[1]
+        above_zero, below_one = (bits[0] for bits in unpack(found.clips[found.clip[index]][None], (lines, lines)))
+        state = np.where(above_zero, np.where(below_one, 0, 1), -1)
+        constant = np.where(cell.constant <= 0.0, -1, np.where(cell.constant >= 1.0, 1, 0))
+        pixels = np.where(cell.line_of >= 0, state[cell.line_of] if lines else 0, constant)
+        return pixels.reshape(self._problem.perturbed.x0.shape)
+
+    def _classification(self, index: int) -> str:
+        pieces = self._answer.answers.pieces
+        kept = pieces.keeps_label[pieces.region == index]
+        return "CR" if kept.all() else "CB" if kept.any() else "MR"
+
+    def _attention(self, index: int) -> str:
+        labels = self._answer.labels
+        for name, chosen in (("AR", labels.is_kept), ("IR", labels.is_lost), ("AB", labels.is_mixed)):
+            if chosen[index]:
+                return name
+        return "undecided"

@@ -1,0 +1,109 @@
+"""Curves ai(τ) = Σ_j ‖u_j − τ·v_j‖ in exact numbers, and the same curves as the package stores them. Tests only.
+
+u and v hold dyadic rationals, so that the stored sums are exact and every error is one of evaluation. Square roots have
+60 decimal digits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+from steadygaze.attention.inconsistency import Inconsistency
+
+Vector = tuple[Fraction, ...]
+
+
+class NoErrors:
+    """Stands in for `MapErrors` where the maps are exact, or off by `size`."""
+
+    def __init__(self, size: float = 0.0, own: float | None = None) -> None:
+        self.coarse, self.own = size, size if own is None else own
+
+    def of(self, curves: np.ndarray) -> np.ndarray:
+        return np.full(len(curves), self.own)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One pair (u, v) per class; `dist` is l1 or l2."""
+
+    pairs: tuple[tuple[Vector, Vector], ...]
+    dist: str
+
+    def value(self, tau: Fraction | float) -> Decimal:
+        """ai(τ), to 60 digits."""
+        tau = Fraction(tau)
+        with localcontext() as context:
+            context.prec = 60
+            total = Decimal(0)
+            for u, v in self.pairs:
+                difference = [a - tau * b for a, b in zip(u, v, strict=True)]
+                if self.dist == "l1":
+                    total += to_decimal(sum((abs(d) for d in difference), Fraction(0)))
+                else:
+                    total += to_decimal(sum((d * d for d in difference), Fraction(0))).sqrt()
+            return total
+
+    def lowest(self, low: float, high: float) -> tuple[Fraction, Decimal]:
+        """Where the curve is lowest on [low, high] (to 2⁻¹⁰⁰ of it, exactly for l1), and its value."""
+        left, right = Fraction(low), Fraction(high)
+        if self.dist == "l1":
+            kinks = [a / b for u, v in self.pairs for a, b in zip(u, v, strict=True) if b]
+            places = [left, right, *(kink for kink in kinks if left < kink < right)]
+            best = min(places, key=self.value)
+            return best, self.value(best)
+        for _ in range(170):
+            third = (right - left) / 3
+            if self.value(left + third) <= self.value(right - third):
+                right -= third
+            else:
+                left += third
+            left, right = (Fraction(int(end * 2**200), 2**200) for end in (left, right))
+        ends = (left, right, Fraction(low), Fraction(high))
+        best = min(ends, key=self.value)
+        return best, self.value(best)
+
+
+def to_decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / Decimal(number.denominator)
+
+
+def stored(curves: Sequence[Curve], ranges: Sequence[tuple[float, float]]) -> tuple[Inconsistency, np.ndarray]:
+    """The curves of one kind as the package stores them, a region each, and their ranges of τ (R, 2)."""
+    count, taus = len(curves), np.array(ranges, dtype=float)
+    numbers = np.arange(count)
+    none = np.zeros(0)
+    empty = (none, np.zeros((0, len(curves[0].pairs), 3)), np.zeros((0, 3)), np.zeros(1, dtype=np.int64), none, none)
+    constant, quadratic, start, breaks, places, jumps = empty
+    if curves[0].dist == "l2":
+        quadratic = np.array([[_coefficients(u, v) for u, v in curve.pairs] for curve in curves])
+    else:
+        broken = [_broken(curve, low) for curve, (low, _) in zip(curves, ranges, strict=True)]
+        start = np.array([begin for begin, _, _ in broken])
+        breaks = np.concatenate([[0], np.cumsum([len(at) for _, at, _ in broken])])
+        places, jumps = (np.concatenate([part[i] for part in broken]).astype(float) for i in (1, 2))
+    return Inconsistency(numbers, np.zeros(count, dtype=np.int64), numbers, constant, quadratic, start, breaks, places, jumps), taus  # fmt: skip
+
+
+def _coefficients(u: Vector, v: Vector) -> tuple[float, float, float]:
+    products = ((u, u), (u, v), (v, v))
+    exact = [sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0)) for x, y in products]
+    assert all(Fraction(float(number)) == number for number in exact), "not exact as floats"
+    return tuple(map(float, exact))  # type: ignore[return-value]
+
+
+def _broken(curve: Curve, low: float) -> tuple[tuple[float, float, float], list[float], list[float]]:
+    begin, value, slope = Fraction(low), Fraction(0), Fraction(0)
+    found = []
+    for u, v in curve.pairs:
+        for a, b in zip(u, v, strict=True):
+            here = a - begin * b
+            value += abs(here)
+            slope += abs(b) if here == 0 else (-b if here > 0 else b)
+            if b and a / b > begin:
+                found.append((float(a / b), 2 * float(abs(b))))
+    found.sort()
+    return (float(value), float(slope), low), [at for at, _ in found], [jump for _, jump in found]

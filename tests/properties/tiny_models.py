@@ -1,0 +1,43 @@
+"""Models made of layers of numbers, and answers about them: the way from layers to what `verify` returns.
+
+The replay of such a model is its own graph in float32, as there is no file. Builds inputs for tests, no expectations.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from regions.tiny_compounds import FloatLayer, make_graph
+from steadygaze.api import verify
+from steadygaze.network.graph import Graph
+from steadygaze.network.lower import lower
+from steadygaze.network.model import Model
+from steadygaze.perturbation import Perturbation
+from steadygaze.results.result import Result
+
+
+class GraphReplay:
+    """Stands in for onnxruntime."""
+
+    unit_roundoff = 2.0**-24
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def logits(self, images: np.ndarray) -> np.ndarray:
+        return self.graph.logits(images).astype(np.float32).astype(np.float64)
+
+
+def make_model(layers: Sequence[tuple], shape: tuple[int, int, int]) -> Model:
+    """A model of images (C, H, W) from layers (W, b), a ReLU after all but the last."""
+    arrays: list[FloatLayer] = [(np.array(weight, dtype=float), np.array(bias, dtype=float)) for weight, bias in layers]
+    graph = make_graph(arrays, shape)
+    return Model(graph, lower(graph), Path("tiny.onnx"), "tiny", "0" * 64, (), GraphReplay(graph))  # type: ignore[arg-type]
+
+
+def ask(
+    layers: Sequence[tuple], image: np.ndarray, perturbations: Sequence[Perturbation | str], **options: object
+) -> Result:
+    """`verify` for layers and an image (C, H, W), in one thread."""
+    return verify(make_model(layers, image.shape), image, perturbations, **{"threads": 1, **options})
