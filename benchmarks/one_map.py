@@ -2,8 +2,8 @@
 
     python benchmarks/one_map.py M-FNN-100 BP mnist:69990 --repetitions 3 --seconds 20
 
-Measured: the map with all labels, the pass of the affine form, the printed search, the peak of memory. Checked: the same
-number of regions in every repetition, and the labels at sampled thetas against plain forward and backward passes.
+Measured: the map with all labels, the pass of the affine form, the printed search, the peak of memory. Checked: every
+repetition has as many regions, and the labels at sampled thetas agree with plain forward and backward passes.
 """
 
 import argparse

@@ -3,18 +3,48 @@
 `compiled` functions allocate no memory and only use views of their arguments. They are compiled without numba's
 reference counting, which otherwise costs more than the arithmetic: an atomic increment and decrement for every array
 passed to a function. `compiled_inline` functions become part of their callers, which saves passing dozens of arrays.
-`compiled_fused` also lets the compiler fuse a product and a sum (one rounding instead of two),
-and
+`compiled_fused` also lets the compiler fuse a product and a sum (one rounding instead of two), and
 `compiled_reordered` lets it add in any order, which it needs for adding several numbers at once.
+
+Compiled code is kept on disk. numba compares it with the file of the function alone, not with the files whose functions
+and constants went into it; so all of it is discarded here when any of these files has changed.
 """
 
+import hashlib
+from pathlib import Path
 from typing import Any
 
 from numba import njit
 
+SOURCES = ("compiling.py", "tolerances.py", "program.py", "geometry/*.py", "*/*kernels.py", "regions/forms.py")
+"""Files whose functions or constants are compiled into others."""
+
+
+def discard_stale_code(package: Path) -> bool:
+    """Delete the compiled code of a package folder unless it was made from the sources as they are; tell whether."""
+    digest = hashlib.sha256()
+    for path in sorted(path for pattern in SOURCES for path in package.glob(pattern)):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    marker = package / "__pycache__" / "compiled.sha256"
+    try:
+        if marker.exists() and marker.read_text(encoding="ascii") == digest.hexdigest():
+            return False
+        for pattern in ("*.nbi", "*.nbc"):
+            for stale in package.rglob(pattern):
+                stale.unlink(missing_ok=True)
+        marker.parent.mkdir(exist_ok=True)
+        marker.write_text(digest.hexdigest(), encoding="ascii")
+    except OSError:
+        # A folder that cannot be written holds no compiled code either; elsewhere numba keeps it by time stamp.
+        return False
+    return True
+
+
+discard_stale_code(Path(__file__).parent)
+
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 
 compiled = njit(**_OPTIONS)
-compiled_fused = njit(fastmath={"contract"}, **_OPTIONS)
 compiled_inline = njit(forceinline=True, **_OPTIONS)
+compiled_fused = njit(fastmath={"contract"}, **_OPTIONS)
 compiled_reordered = njit(fastmath={"contract", "reassoc"}, **_OPTIONS)

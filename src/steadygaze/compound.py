@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array, issparse
 from .network.graph import Graph
 from .network.lower import AffineMap, Chain
 from .perturbation import Domain, KnotCell, Perturbed
-from .regions.forms import Program
+from .program import Program
 from .tolerances import NOISE
 
 CLIP_LAYERS = 2

@@ -67,7 +67,17 @@ def test_points_of_a_partial_map_are_known_or_left_out(compound: Compound, full:
     assert (owners(full, points)[1] > -1e-9).all()
 
 
-@pytest.mark.parametrize("calls", [1, 10, 40])
+@pytest.mark.parametrize("most", [1, 100, 1000])
+def test_a_map_is_called_partial_exactly_when_something_is_missing(most: int) -> None:
+    """The budget is asked now and then: what was finished before the question is whole, whatever the limit said."""
+    model = read_model(model_path("M-FNN-100"))
+    image = read_image(image_path("mnist:69990")).pixels
+    compound = Compound(model.graph, model.chain, compose([parse_spec("translate:dy=1")], image))
+    regions = subdivide(compound, budget=Budget(Limits(max_regions=most)))
+    assert (regions.stopped is None) == (abs(regions.polygons.areas.sum() - 1) < 1e-9)
+
+
+@pytest.mark.parametrize("calls", [1, 2])
 def test_interrupted_by_the_user(compound: Compound, full: RegionSet, calls: int) -> None:
     budget = Budget()
     seen = []

@@ -81,9 +81,10 @@ def test_degenerate_true_maps_pass(seed: int, chosen: str) -> None:
     check_map(compound, subdivide(compound))
 
 
-def test_partial_maps_pass(compound: Compound, regions: RegionSet) -> None:
+def test_partial_maps_pass() -> None:
+    compound = bundled("M-FNN-100", "mnist:69992", "translate:dy=2", "brightness:0..0.5")
     part = subdivide(compound, budget=Budget(Limits(max_regions=100)))
-    assert len(part) < len(regions)
+    assert part.stopped is not None and part.polygons.areas.sum() < 1 - 1e-6
     check_map(compound, part)
 
 

@@ -52,9 +52,7 @@ def save_and_draw(result: Result, target: Target) -> list[Path]:
         ) from None
 
 
-def deliver(
-    result: Result, target: Target, requirement: Requirement | None, *, is_json: bool, is_quiet: bool
-) -> int:
+def deliver(result: Result, target: Target, requirement: Requirement | None, *, is_json: bool, is_quiet: bool) -> int:
     """Store, draw and tell a result; returns the exit code of the verdict, or of the requirement if there is one."""
     pictures = save_and_draw(result, target)
     summary = result.summary()

@@ -62,7 +62,9 @@ def _find_label(text: str, names: Sequence[str]) -> int:
             raise OptionError(f"--expect {text!r}: several classes have that name; give one of the numbers {numbers}")
     near = get_close_matches(text.casefold(), {name.casefold(): name for name in names}, n=1)
     guess = "".join(f" Did you mean {name}?" for name in names if [name.casefold()] == near)
-    raise OptionError(f"--expect {text!r}: no such class.{guess} Expected a number from 0 to {len(names) - 1} or a name")
+    raise OptionError(
+        f"--expect {text!r}: no such class.{guess} Expected a number from 0 to {len(names) - 1} or a name"
+    )
 
 
 def _shown(label: int, names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Numbers in options: from text to numbers, or an error that names the option."""
 
 import math
-from collections.abc import Callable
+from typing import NoReturn
 
 from ..errors import OptionError
 
@@ -12,7 +12,15 @@ def whole_number(name: str, text: str | None) -> int | None:
     >>> whole_number("threads", "2")
     2
     """
-    return _read(int, f"--{name}", text, "a whole number above 0")
+    if text is None:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        _refuse(name, text, "a whole number above 0")
+    return value
 
 
 def number(name: str, text: str | None) -> float | None:
@@ -21,7 +29,15 @@ def number(name: str, text: str | None) -> float | None:
     >>> number("timeout", "1e3")
     1000.0
     """
-    return _read(float, f"--{name}", text, "a number above 0")
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        _refuse(name, text, "a number above 0")
+    return value
 
 
 def numbers(name: str, text: str | None) -> list[float] | None:
@@ -37,21 +53,9 @@ def numbers(name: str, text: str | None) -> list[float] | None:
     except ValueError:
         found = [math.nan]
     if not all(math.isfinite(value) for value in found):
-        raise OptionError(
-            f"--{name} is {text!r}; expected a number such as 0.5, or one for each channel such as 0.49,0.48,0.45"
-        )
+        _refuse(name, text, "a number such as 0.5, or one for each channel such as 0.49,0.48,0.45")
     return found
 
 
-def _read[Number: (int, float)](
-    kind: Callable[[str], Number], name: str, text: str | None, expected: str
-) -> Number | None:
-    if text is None:
-        return None
-    try:
-        value = kind(text)
-    except (ValueError, OverflowError):
-        value = kind("0")
-    if not 0 < value < math.inf:
-        raise OptionError(f"{name} is {text!r}; expected {expected}")
-    return value
+def _refuse(name: str, text: str, expected: str) -> NoReturn:
+    raise OptionError(f"--{name} is {text!r}; expected {expected}") from None

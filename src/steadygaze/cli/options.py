@@ -84,9 +84,9 @@ StdOption = Annotated[
     typer.Option("--std", metavar="S", rich_help_panel=CLASSIFIER, help="See --mean; as many numbers."),
 ]
 ScaleOption = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--scale", metavar="1|255", rich_help_panel=CLASSIFIER,
+        "--scale", metavar="1|255", rich_help_panel=CLASSIFIER, show_default="1",
         help="See --mean; 255 for a model that takes pixels from 0 to 255.",
     ),
 ]  # fmt: skip

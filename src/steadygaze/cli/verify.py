@@ -26,7 +26,7 @@ def verify(
     require: o.RequireOption = None,
     mean: o.MeanOption = None,
     std: o.StdOption = None,
-    scale: o.ScaleOption = "1",
+    scale: o.ScaleOption = None,
     class_names: o.ClassNamesOption = None,
     expect: o.ExpectOption = None,
     timeout: o.TimeoutOption = None,
@@ -44,14 +44,16 @@ def verify(
     Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 a bug of ours.
     """
     requirement = None if require is None else Requirement.parse(require)
-    budget = Budget(Limits(number("timeout", timeout), whole_number("max-regions", max_regions), number("memory", memory)))
+    budget = Budget(
+        Limits(number("timeout", timeout), whole_number("max-regions", max_regions), number("memory", memory))
+    )
     workers = whole_number("threads", threads)
     with stopping_on_signals(budget):
         with showing_progress(budget, is_wanted=not quiet and not json) as report:
             problem = api.make_problem(
                 model, image, perturb,
                 property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-                mean=numbers("mean", mean), std=numbers("std", std), scale=number("scale", scale) or 0.0,
+                mean=numbers("mean", mean), std=numbers("std", std), scale=number("scale", scale) or 1.0,
                 names=None if class_names is None else read_class_names(class_names),
             )  # fmt: skip
             if class_names is None:
@@ -63,4 +65,3 @@ def verify(
         if not quiet:
             print_notes(problem.notes)
         return deliver(result, target, requirement, is_json=json, is_quiet=quiet)
-

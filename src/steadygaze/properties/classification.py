@@ -10,9 +10,9 @@ import numpy as np
 
 from ..compound import Compound
 from ..errors import InternalError
-from ..regions.error import coarse_logit_error, logit_errors
 from ..regions.region import Cut, Polygons, RegionSet
 from . import kernels
+from .logit_error import coarse_logit_error, logit_errors
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,9 @@ import numpy as np
 from ..budget import Budget
 from ..compound import CellProgram, Compound
 from ..errors import InternalError
+from ..program import Program
 from . import kernels
-from .forms import FED_FROM, Program, Walk
+from .forms import FED_FROM, Walk
 from .kernels import Output
 from .pattern import distinct_rows
 from .region import Cut, Polygons, RegionSet

@@ -18,7 +18,7 @@ from ..verdict import Property, Verdict
 from .colours import FAINT_INK
 from .exhibits import Exhibit, choose_exhibits
 from .marks import mark_thetas
-from .panels import View, draw_view, make_views
+from .panels import View, draw_view, make_views, pixel_owners
 from .profile import draw_profile, profile_height
 from .sheet import ROW, Sheet, name_axis
 from .strip import HEIGHT as STRIP_HEIGHT
@@ -83,18 +83,19 @@ def _draw_panels(
     sheet: Sheet, result: Result, views: tuple[View, ...], exhibits: tuple[Exhibit, ...], panel: float
 ) -> None:
     domain = result.answers.compound.domain
+    owners = pixel_owners(result)
     thetas = [e.point.theta if domain.contains(e.point.theta) else None for e in exhibits]
     for place, view in enumerate(views):
         left = LEFT + place * (panel + PANEL_GAP)
         sheet.write(left, HEADER + 0.05, view.title, size=11, weight="bold", width=panel)
         axes = sheet.axes(left, HEADER + 0.3, panel, panel)
-        draw_view(axes, result, view)
+        draw_view(axes, result, view, owners)
         mark_thetas(axes, thetas, (panel, panel))
         name_axis(axes, domain.names[0], is_below=True)
         if place == 0:
             name_axis(axes, domain.names[1], is_below=False)
         else:
-            axes.set_yticklabels([])
+            axes.tick_params(labelleft=False)
         sheet.table(left, HEADER + 0.3 + panel + 0.6, panel, view.rows)
 
 
@@ -108,10 +109,10 @@ def _write_header(sheet: Sheet, result: Result) -> None:
     }[result.verdict]
     label = problem.names[result.label]
     sheet.write(
-        0.4, 0.25, f"{problem.model_name} on {problem.image_name}, label {label}: {outcome}",
+        0.4, 0.32, f"{problem.model_name} on {problem.image_name}, label {label}: {outcome}",
         size=15, weight="bold", width=width,
     )  # fmt: skip
-    sheet.write(0.4, 0.6, " · ".join(_facts(result)), size=9.5, colour=FAINT_INK, width=width)
+    sheet.write(0.4, 0.66, " · ".join(_facts(result)), size=9.5, colour=FAINT_INK, width=width)
 
 
 def _facts(result: Result) -> list[str]:

@@ -15,8 +15,8 @@ _TURNS = np.deg2rad([0, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150, 180])
 def place_badges(dots: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Offsets (N, 2) of the numbers from their dots (N, 2), all in inches from the lower left corner of the panel.
 
-    Numbers stay inside the panel of the given size and keep off each other and off all dots as far as there is room;
-    a number prefers the side of the panel's centre.
+    Numbers stay inside the panel of the given size and keep off each other, off all dots and off each other's leaders
+    as far as there is room; a number prefers the side of the panel's centre.
 
     >>> place_badges(np.array([[0.0, 0.0]]), np.array([2.0, 2.0])).round(2).tolist()
     [[0.16, 0.16]]
@@ -24,17 +24,27 @@ def place_badges(dots: np.ndarray, size: np.ndarray) -> np.ndarray:
     centres: list[np.ndarray] = []
     for dot in dots:
         towards = np.arctan2(*(0.5 * size - dot)[::-1])
-        tries = [dot + radius * np.array([np.cos(towards + turn), np.sin(towards + turn)])
-                 for radius in _RADII for turn in _TURNS]  # fmt: skip
-        centres.append(max(tries, key=lambda at: _room(at, dots, centres, size)))
+        tries = [
+            dot + radius * np.array([np.cos(towards + turn), np.sin(towards + turn)])
+            for radius in _RADII
+            for turn in _TURNS
+        ]
+        centres.append(min(tries, key=lambda at: _lack(dot, at, dots, centres, size)))
     return np.array(centres) - dots
 
 
-def _room(at: np.ndarray, dots: np.ndarray, centres: list[np.ndarray], size: np.ndarray) -> float:
-    """How well a place suits, at most 0: the worst of the distances that it lacks."""
-    lacks = [0.12 - np.minimum(at, size - at).min(), *(0.16 - np.hypot(*(dots - at).T))]
-    lacks += [0.24 - float(np.hypot(*(other - at))) for other in centres]
-    return min(0.0, -round(float(max(lacks)), 6))
+def _lack(dot: np.ndarray, at: np.ndarray, dots: np.ndarray, centres: list[np.ndarray], size: np.ndarray) -> float:
+    """How much distance a number at a place lacks to what is nearest to it in its way; 0 where it suits."""
+    lacks = [0.0, 0.12 - float(np.minimum(at, size - at).min()), *(0.16 - np.hypot(*(dots - at).T))]
+    for other, centre in zip(dots, centres, strict=False):
+        lacks += [0.24 - float(np.hypot(*(centre - at))), 0.13 - _to_segment(centre, dot, at)]
+        lacks.append(0.13 - _to_segment(at, other, centre))
+    return round(max(lacks), 6)
+
+
+def _to_segment(point: np.ndarray, start: np.ndarray, end: np.ndarray) -> float:
+    along = np.clip((point - start) @ (end - start) / max(float((end - start) @ (end - start)), 1e-12), 0.0, 1.0)
+    return float(np.hypot(*(start + along * (end - start) - point)))
 
 
 def mark_thetas(axes: Axes, thetas: Sequence[np.ndarray | None], size: tuple[float, float]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba, to_rgba_array
+from matplotlib.image import AxesImage
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path as MplPath
 
@@ -23,12 +24,14 @@ from .colours import (
     AR_SHADES, DELTA_LINE, INK, IR_SHADES, JOINT, KEPT, OTHER_WINNER, PAPER, UNKNOWN, WINNERS,
     attention_colours, winner_colours,
 )  # fmt: skip
+from .raster import BLOCK, colour_grid, owners_on_grid
 from .sheet import HATCHED, Row
 from .values import inconsistency_at
 from .wording import number, percent, percent_between
 
 MOST_VECTOR_PIECES = 1500
-"""Maps with more pieces are embedded in the SVG as a picture: each polygon costs about 200 bytes three times over."""
+"""Maps with more pieces are drawn as a picture, in the SVG too, where each polygon costs 200 bytes three times over."""
+PIXELS = 900
 MOST_OUTLINED_REGIONS = 2500
 SMALLEST_SHARE_SHOWN = 1e-6
 """Undecided strips along boundaries are smaller than this unless something is worth saying about them."""
@@ -65,30 +68,41 @@ def make_views(result: Result) -> tuple[View, View, View]:
     )
 
 
-def draw_view(axes: Axes, result: Result, view: View) -> None:
+def pixel_owners(result: Result) -> np.ndarray | None:
+    """The piece of every pixel for maps that are too large to be drawn polygon by polygon, otherwise None."""
+    polygons = result.answer.joint.polygons
+    return owners_on_grid(polygons, BLOCK * PIXELS) if len(polygons) > MOST_VECTOR_PIECES else None
+
+
+def draw_view(axes: Axes, result: Result, view: View, owners: np.ndarray | None) -> None:
     """Draw one view and set the limits of the axes; what no piece covers stays hatched."""
-    compound, joint = result.answers.compound, result.answer.joint
-    is_large = len(joint.pieces) > MOST_VECTOR_PIECES
+    compound = result.answers.compound
     corners = positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
     if not result.is_complete:
         size = corners[1] - corners[0]
         axes.add_patch(Rectangle(tuple(corners[0]), *size, linewidth=0, zorder=-5, **HATCHED))
-    points = positions(compound, joint.polygons.points)
-    pieces = np.split(points, joint.polygons.starts[1:-1])
-    # A thin line of its own colour around each polygon closes the seams that antialiasing leaves between neighbours.
-    axes.add_collection(
-        PolyCollection(pieces, facecolors=view.colours, edgecolors=view.colours, linewidths=0.4, zorder=-4),
-        autolim=False,
-    )
+    _add_pieces(axes, result, view.colours, owners)
     if len(result.regions) <= MOST_OUTLINED_REGIONS and compound.domain.dimension > 1:
         _add_lines(axes, compound, _outlines(result), to_rgba(INK, 0.16), 0.35, zorder=-3)
     for segments, colour, width in view.lines:
-        zorder = -2 if len(segments) > MOST_VECTOR_PIECES else 2
-        _add_lines(axes, compound, segments, colour, width, zorder=zorder)
-    if is_large:
-        axes.set_rasterization_zorder(0)
+        _add_lines(axes, compound, segments, colour, width, zorder=2)
     axes.set_xlim(*corners[:, 0])
     axes.set_ylim(*corners[:, 1])
+
+
+def _add_pieces(axes: Axes, result: Result, colours: np.ndarray, owners: np.ndarray | None) -> None:
+    """The polygons themselves, or a picture of them where `owners` tells whose each pixel is."""
+    compound, polygons = result.answers.compound, result.answer.joint.polygons
+    if owners is not None:
+        (left, bottom), (right, top) = positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
+        image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
+        image.set_data(colour_grid(owners, colours))
+        axes.add_artist(image)
+        return
+    pieces = np.split(positions(compound, polygons.points), polygons.starts[1:-1])
+    # A thin line of its own colour around each polygon closes the seams that antialiasing leaves between neighbours.
+    look = {"facecolors": colours, "edgecolors": colours, "linewidths": 0.4, "zorder": -4}
+    axes.add_collection(PolyCollection(pieces, **look), autolim=False)
 
 
 def _add_lines(

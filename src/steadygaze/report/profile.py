@@ -9,15 +9,15 @@ from matplotlib.patches import Rectangle
 from ..results.result import Result
 from .colours import DELTA_LINE, FAINT_INK, INK, JOINT, KEPT
 from .exhibits import Exhibit
-from .panels import View, draw_view
+from .panels import View, draw_view, pixel_owners
 from .sheet import BADGE, BADGE_SIZE, HATCHED, ROW, Sheet, name_axis
 from .values import Profile, profile
 from .wording import number
 
 BAND = 0.3
 CURVE = 1.55
-TABLE = 3.5
-NAMES = 1.25
+TABLE = 3.7
+NAMES = 1.5
 
 
 def profile_height(views: Sequence[View]) -> float:
@@ -31,11 +31,12 @@ def draw_profile(
     width: float,
 ) -> None:  # fmt: skip
     """Bands and curves on the left, the tables of the views on the right."""
+    owners = pixel_owners(result)
     plot = width - TABLE - 0.4 - NAMES
     x, y = left + NAMES, top + 0.35
     for view in views:
         axes = sheet.axes(x, y, plot, BAND)
-        draw_view(axes, result, view)
+        draw_view(axes, result, view, owners)
         axes.set_xticks([])
         axes.set_yticks([])
         sheet.write(left, y + BAND / 2, view.title.partition(":")[0], weight="bold", width=NAMES - 0.1)

@@ -15,12 +15,14 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
+from matplotlib.ticker import MaxNLocator
 
 from .colours import HATCH_INK, INK, NOT_REACHED
 from .wording import font_families, printable
 
 ROW = 0.205
 """Height of a row of a table."""
+MOST_TICKS = 5
 HATCHED = {"facecolor": NOT_REACHED, "edgecolor": HATCH_INK, "hatch": "//////"}
 """How what was not reached looks."""
 BADGE = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": INK, "linewidth": 0.8}
@@ -60,6 +62,8 @@ class Sheet:
         for spine in axes.spines.values():
             spine.set_linewidth(0.6)
             spine.set_color(INK)
+        axes.xaxis.set_major_locator(MaxNLocator(MOST_TICKS))
+        axes.yaxis.set_major_locator(MaxNLocator(MOST_TICKS))
         return axes
 
     def write(

@@ -16,7 +16,7 @@ SIDE = 1.38
 CAPTION = 0.66
 GAP = 0.07
 GAUGE = 0.42
-NAMES = 1.2
+NAMES = 1.3
 COLOUR_BAR = 0.7
 WIDEST_PITCH = 1.85
 HEIGHT = CAPTION + 3 * (SIDE + GAP) + GAUGE
@@ -27,6 +27,8 @@ def draw_strip(
 ) -> None:
     """Draw the exhibits side by side; all maps share one scale around 0."""
     place, words = _shown_class(result)
+    if len(result.problem.perturbed.x0) > 1:
+        words = (*words, "summed over channels")
     # Colour images have one map for each channel; what is shown is their sum.
     maps = [(e.point.actual[place].sum(axis=0), e.point.expected[place].sum(axis=0)) for e in exhibits]
     norm = _common_scale(np.array(maps))
@@ -49,12 +51,12 @@ def draw_strip(
     bar.tick_params(labelsize=8, width=0.6, length=2, colors=INK)
 
 
-def _shown_class(result: Result) -> tuple[int, str]:
+def _shown_class(result: Result) -> tuple[int, tuple[str, ...]]:
     """The place of the map that is shown among those compared, and words for the class that it belongs to."""
     problem = result.problem
     chosen = problem.attention.chosen(problem.model.classes).tolist()
     place = chosen.index(result.label) if result.label in chosen else 0
-    return place, f"of class {problem.names[chosen[place]]}"
+    return place, (f"of class {problem.names[chosen[place]]}",)
 
 
 def _common_scale(maps: np.ndarray) -> Normalize:
@@ -64,12 +66,13 @@ def _common_scale(maps: np.ndarray) -> Normalize:
     return Normalize(-top, top)
 
 
-def _write_names(sheet: Sheet, left: float, tops: Sequence[float], words: str) -> None:
+def _write_names(sheet: Sheet, left: float, tops: Sequence[float], words: Sequence[str]) -> None:
     room = NAMES - 0.1
     sheet.write(left, tops[0] + SIDE / 2, "image", weight="bold", width=room)
     for name, y in zip(("actual map", "expected map"), tops[1:], strict=False):
         sheet.write(left, y + SIDE / 2, name, weight="bold", width=room)
-        sheet.write(left, y + SIDE / 2 + 0.17, words, size=8, colour=FAINT_INK, width=room)
+        for line, text in enumerate(words, start=1):
+            sheet.write(left, y + SIDE / 2 + 0.16 * line, text, size=8, colour=FAINT_INK, width=room)
     sheet.write(left, tops[3] + 0.1, "inconsistency", weight="bold", width=room)
 
 

@@ -50,7 +50,10 @@ def rebuild(
         size = float(content["delta"]["map_size"])
         agreement, checked = Agreement(**stored["agreement"]), CheckedMap(**stored["checked"])
         arrays = read_arrays(map_path, list(SHAPES))
-        regions, pieces, curves = unpack_map(arrays, stored["map"], problem)
+        try:
+            regions, pieces, curves = unpack_map(arrays, stored["map"], problem)
+        except StoreError as error:
+            raise StoreError(f"{map_path}: {error}") from None
     except StoreError:
         raise
     except SteadygazeError as error:

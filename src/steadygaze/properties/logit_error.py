@@ -10,9 +10,9 @@ import numpy as np
 from ..attention.maps import sensitivities
 from ..compound import Compound
 from ..network.lower import AffineMap
+from ..regions.pattern import unpack
+from ..regions.region import RegionSet
 from ..tolerances import MAX_SYNCS, UNIT
-from .pattern import unpack
-from .region import RegionSet
 
 BATCH = 256
 

@@ -1,0 +1,41 @@
+"""The known numbers of regions of the common tasks, degenerate ones included, walked in one run and in several."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steadygaze.compound import plain_program
+from steadygaze.regions import subdivide as engine
+
+TASKS = Path(__file__).parents[2] / "benchmarks" / "tasks"
+COUNTS = json.loads((TASKS / "tasks.json").read_text(encoding="utf-8"))
+NAMES = ["w50d2", "w50d8", "w50d2-he", "w50d8-he", "w50d2-dup", "w50d8-dup-he", "w50d2-zb", "w50d8-zb-he"]
+
+
+def read_layers(name: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    with np.load(TASKS / f"{name}.npz") as data:
+        return [(data[f"W{i}"].astype(float), data[f"b{i}"].astype(float)) for i in range(len(data.files) // 2)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_number_of_regions(name):
+    found = engine.subdivide_cells([plain_program(read_layers(name))])
+    assert len(found) == COUNTS[name]["regions"]
+    assert found.polygons.areas.sum() == pytest.approx(1.0, abs=1e-12)
+    assert len(found.patterns) == len(found)
+
+
+def test_several_polygons_on_the_stack_give_the_same_regions():
+    """Polygons that enter a layer one after another share its forms, but not its pattern."""
+    cell = plain_program(read_layers("w50d2"))
+    whole = engine.subdivide_cells([cell])
+    table = engine._CutTable([cell])
+    first = engine._Block(len(table))
+    engine._walk(cell, table.rectangle(0), 0, first, None)
+    assert len(first.polygons()) > 50
+    second = engine._Block(1000)
+    engine._walk(cell, first.polygons(), 1, second, None)
+    assert len(second.polygons()) == len(whole)
+    np.testing.assert_allclose(np.sort(second.polygons().areas), np.sort(whole.polygons.areas), rtol=1e-9)

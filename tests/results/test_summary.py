@@ -1,0 +1,97 @@
+"""The answer as plain data: complete, honest about partial maps, free of times and paths."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from results.questions import ALL
+from steadygaze.results.summary import SCHEMA_VERSION
+
+AREAS = ["CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided"]
+
+
+def texts(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [text for part in value.items() for text in texts(part)]
+    if isinstance(value, list | tuple):
+        return [text for part in value for text in texts(part)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_summary_is_plain_data_without_paths_or_times(results, name):
+    summary = results[name].summary()
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert summary["schema_version"] == SCHEMA_VERSION == 1
+    assert list(summary["area"]) == AREAS
+    assert not any(text.startswith(("/", "~")) or "zoo" in text for text in texts(summary))
+    assert not any("second" in text for text in texts(summary))
+    for low, high in summary["area"].values():
+        assert 0.0 <= low <= high <= 1.0
+
+
+def test_summary_repeats_the_answer(results):
+    result = results["keep"]
+    summary = result.summary()
+    assert summary["verdict"] == "not robust"
+    assert (summary["label"], summary["label_name"], summary["regions"]) == (7, "7", len(result.regions))
+    assert summary["area"]["MR"] == list(result.areas["MR"])
+    assert summary["delta"] == {"text": "3", "value": 3.0, "map_size": result.answers.size}
+    assert list(summary["ar_at_delta"]) == ["10%", "25%", "50%", "100%", "all"]
+    assert result.with_delta(summary["ar_at_delta"]["all"]).areas["AR"] == (1.0, 1.0)
+    nearest = summary["nearest"]["CR"]
+    assert nearest["low"] <= nearest["high"]
+    assert result.at(nearest["theta"]).label != 7
+    assert summary["sets"]["CR"] + summary["sets"]["MR"] + summary["sets"]["CB"] == summary["regions"]
+    assert summary["domain"]["specs"] == ["brightness:0.9..1", "patch:x=12,y=12,w=4,h=4"]
+    assert [found["kind"] for found in summary["witnesses"]] == ["label", "attention", "right label, other evidence"]
+    assert "slivers of total share at most" in summary["guarantee"]
+    assert "17 images" in summary["guarantee"]
+
+
+def test_no_violation_is_null(results):
+    summary = results["robust"].summary()
+    assert summary["verdict"] == "robust"
+    assert summary["nearest"]["AR"] == {"low": None, "high": None, "theta": None}
+    assert summary["witnesses"] == []
+    assert "nothing lies within the error bounds" in summary["guarantee"]
+
+
+def test_partial_map_promises_only_what_was_reached(results):
+    result = results["partial"]
+    summary = result.summary()
+    assert summary["complete"] is False
+    assert summary["stopped"] == "limit of 10 regions"
+    assert summary["ar_at_delta"]["all"] is None
+    # A violation may lie where nothing was mapped, also beside zero.
+    assert [summary["nearest"][name]["low"] for name in ("CR", "AR")] == [0.0, 0.0]
+    reached = float(result.answers.regions.polygons.areas.sum())
+    claimed = float(summary["guarantee"].split("%")[0].removeprefix("Partial: ")) / 100
+    assert 0.0 < claimed <= reached < claimed + 1e-4
+    assert summary["area"]["undecided"][0] >= 1.0 - reached - 1e-9
+
+
+def test_chosen_options_are_told(results):
+    assert results["moving l1"].summary()["attention"] == {
+        "filter": "abs+mean", "distance": "l1", "classes": [3, 7],
+    }  # fmt: skip
+    assert results["line"].summary()["attention"]["classes"] == "all"
+    assert results["line"].summary()["property"] == "ar"
+
+
+def test_another_delta_changes_only_what_depends_on_it(results):
+    summary, other = results["keep"].summary(), results["keep"].with_delta("100%").summary()
+    assert other["delta"]["value"] == pytest.approx(summary["delta"]["map_size"])
+    same = ("label", "regions", "ar_at_delta", "sliver_share", "tiling_error", "domain", "model", "image")
+    assert all(summary[key] == other[key] for key in same)
+    assert other["area"]["AR"] != summary["area"]["AR"]
+    assert other["area"]["CR"] == pytest.approx(summary["area"]["CR"], abs=1e-12)
+
+
+def test_shares_in_the_guarantee_are_rounded_up(results):
+    guarantee = results["keep"].summary()["guarantee"]
+    sliver = float(guarantee.split("share at most ")[1].split(";")[0])
+    assert sliver >= results["keep"].answers.regions.sliver_area
+    assert math.isfinite(sliver) and np.isclose(sliver, results["keep"].answers.regions.sliver_area, rtol=0.1)

@@ -1,0 +1,183 @@
+"""Every kind of violation has a witness that holds outside of the map, and a wrong one is caught."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steadygaze.attention.maps import gradient_maps, pattern_at
+from steadygaze.errors import InternalError
+from steadygaze.properties.joint import Kept
+from steadygaze.results import map_check, witness
+from steadygaze.results.map_check import check_maps, longest_steps
+from steadygaze.results.witness import Violation, find_witnesses
+
+
+def with_joint(result, **changes):
+    """The same result with something planted in its labelled pieces."""
+    planted = replace(result)
+    planted.__dict__["answer"] = replace(result.answer, joint=replace(result.answer.joint, **changes))
+    return planted
+
+
+def test_every_kind_that_exists_has_one_and_no_other(results):
+    kinds = {name: [found.kind for found in result.witnesses] for name, result in results.items()}
+    assert kinds["keep"] == ["label", "attention", "right label, other evidence"]
+    assert kinds["moving l1"] == ["attention", "right label, other evidence"]
+    assert kinds["robust"] == []
+    everywhere = results["keep"].with_delta(1e3)
+    assert [found.kind for found in everywhere.witnesses] == ["label"]
+    assert everywhere.areas["IR"] == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["keep", "moving l1", "moving l2", "line", "partial"])
+def test_witness_violates_by_the_plain_definitions(results, name):
+    result = results[name]
+    delta, joint = result.answer.delta, result.answer.joint
+    for found in result.witnesses:
+        point = result.at(found.point.theta)
+        if found.kind is Violation.LABEL:
+            assert point.label != result.label
+            assert point.margin < 0.0
+        else:
+            assert point.inconsistency > delta
+        if found.kind is Violation.EVIDENCE:
+            assert point.label == result.label
+        place = result.answers.compound.to_unit(point.theta[None])[0]
+        inside = [piece for piece in range(len(joint.pieces)) if is_inside(place, joint.polygons[piece])]
+        assert len(inside) == 1
+        if found.kind is not Violation.LABEL:
+            assert joint.attention[inside[0]] == Kept.NO
+        if found.kind is not Violation.ATTENTION:
+            assert joint.pieces.keeps_label[inside[0]] == (found.kind is Violation.EVIDENCE)
+
+
+def is_inside(point: np.ndarray, polygon: np.ndarray) -> bool:
+    """Strictly inside of a polygon whose vertices run counter-clockwise; with one parameter any t_1 will do."""
+    point = np.array([point[0], 0.5]) if point[1] == 0.0 else point
+    edges = np.roll(polygon, -1, axis=0) - polygon
+    away = point - polygon
+    return bool((edges[:, 0] * away[:, 1] - edges[:, 1] * away[:, 0] > 0.0).all())
+
+
+@pytest.mark.parametrize("name", ["keep", "moving l2"])
+def test_replay_and_maps_agree(results, name):
+    result = results[name]
+    for found in result.witnesses:
+        again = result.problem.model.replay.logits(found.point.image[None])[0]
+        np.testing.assert_array_equal(found.replay.logits, again)
+        assert found.replay.difference == np.abs(again - found.point.logits).max()
+        assert 0.0 < found.replay.difference <= found.replay.tolerance < 0.01
+        assert found.replay.agrees
+        assert found.is_deep
+        check = found.map_check
+        assert check.is_checkable
+        assert check.agrees is True
+        assert check.checked >= 24
+        assert check.classes[0] == result.label
+
+
+def test_maps_of_chosen_classes_alone_are_checked(results):
+    assert set(results["moving l1"].witnesses[0].map_check.classes) == {3, 7}
+
+
+def test_shallow_witness_is_flagged(results, monkeypatch):
+    monkeypatch.setattr(witness, "_tolerance", lambda result, point: 1e3)
+    flags = {found.kind: found.is_deep for found in find_witnesses(results["keep"])}
+    assert flags == {Violation.LABEL: False, Violation.ATTENTION: True, Violation.EVIDENCE: False}
+
+
+def test_deep_piece_is_preferred_to_a_nearer_shallow_one(results, monkeypatch):
+    result = results["keep"]
+    nearest = result.witnesses[2].point.theta
+    monkeypatch.setattr(
+        witness, "_tolerance", lambda result, point: 1e3 if np.array_equal(point.theta, nearest) else 1e-3
+    )
+    found = find_witnesses(result)[2]
+    assert found.is_deep
+    assert not np.array_equal(found.point.theta, nearest)
+
+
+def test_piece_with_a_wrong_winner_is_caught(results):
+    result = results["robust"]
+    pieces = result.answer.joint.pieces
+    planted = with_joint(result, pieces=replace(pieces, winner=np.full_like(pieces.winner, 3)))
+    with pytest.raises(InternalError, match="claims a violation \\(label\\)"):
+        find_witnesses(planted)
+
+
+@pytest.mark.parametrize("name", ["robust", "keep"])
+def test_piece_with_a_wrong_attention_label_is_caught(results, name):
+    result = results[name].with_delta(1e3)
+    attention = np.full_like(result.answer.joint.attention, Kept.NO)
+    with pytest.raises(InternalError, match="claims a violation \\(attention\\)"):
+        find_witnesses(with_joint(result, attention=attention))
+
+
+def test_replay_that_predicts_another_label_is_caught(results):
+    result = results["keep"]
+
+    class OtherReplay:
+        unit_roundoff = 2.0**-24
+
+        def logits(self, images: np.ndarray) -> np.ndarray:
+            logits = np.zeros((len(images), 10))
+            logits[:, result.label] = 1.0
+            return logits
+
+    problem = replace(result.problem, model=replace(result.problem.model, replay=OtherReplay()))
+    with pytest.raises(InternalError, match="onnxruntime predicts 7"):
+        find_witnesses(replace(result, problem=problem))
+
+
+@pytest.mark.parametrize("bug", ["sign", "one neuron", "one pixel"])
+def test_wrong_gradient_is_caught(results, monkeypatch, bug):
+    def wrong(chain, bits):
+        maps = gradient_maps(chain, bits)
+        if bug == "sign":
+            return -maps
+        if bug == "one neuron":
+            # The active neuron of the first layer that matters most to the label is forgotten.
+            loss = [np.abs(maps - gradient_maps(chain, flipped(bits, k)))[0, 7].max() for k in range(50)]
+            return gradient_maps(chain, flipped(bits, int(np.argmax(loss))))
+        place = np.argmax(np.abs(maps[0, 7]))
+        maps[0, 7, place] *= 0.7
+        return maps
+
+    monkeypatch.setattr(map_check, "gradient_maps", wrong)
+    with pytest.raises(InternalError, match="finite differences"):
+        find_witnesses(results["keep"])
+
+
+def flipped(bits: list[np.ndarray], neuron: int) -> list[np.ndarray]:
+    first = bits[0].copy()
+    first[0, neuron] = False
+    return [first, *bits[1:]]
+
+
+def pieces_of_check(result):
+    model, point = result.problem.model, result.witnesses[0].point
+    return model, point.image, pattern_at(model.chain, point.image.reshape(1, -1))
+
+
+def test_noise_that_hides_everything_is_not_called_agreement(results):
+    model, image, bits = pieces_of_check(results["keep"])
+    check = check_maps(model, image, bits, np.array([7, 5]), 1e6)
+    assert (check.checked, check.is_checkable, check.agrees, check.difference) == (0, False, None, None)
+    assert check.skipped >= 24
+
+
+def test_steps_reach_exactly_to_the_nearest_kink(results):
+    model, image, bits = pieces_of_check(results["keep"])
+    pixels = np.arange(300, 500, 7)
+    steps = longest_steps(model.chain, image.ravel(), bits, pixels)
+    assert (steps > 0.0).all()
+    for pixel, step in zip(pixels, steps, strict=True):
+        changes = []
+        for share in (-1.001, -0.999, 0.999, 1.001):
+            moved = image.ravel().copy()
+            moved[pixel] += share * step
+            here = pattern_at(model.chain, moved[None])
+            changes.append(any((a != b).any() for a, b in zip(here, bits, strict=True)))
+        assert not changes[1] and not changes[2]
+        assert changes[0] or changes[3]

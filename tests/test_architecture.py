@@ -1,0 +1,74 @@
+"""ARCHITECTURE.md says which part may import which: the table is read from there and compared with the source."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "steadygaze"
+
+
+def parts() -> dict[str, int]:
+    """Rank of every part named in the table, from top to bottom."""
+    rows = re.findall(r"^\| (`.*?`) \|", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {name: rank for rank, row in enumerate(rows) for name in re.findall(r"`(\w+)`", row)}
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[str]:
+    """Parts imported when the module is loaded (not inside functions or under TYPE_CHECKING)."""
+    package = ["steadygaze", *path.relative_to(SOURCE).parent.parts]
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = [*base, *(node.module.split(".") if node.module else [])]
+            names = [module] if len(module) > 1 else [[*module, alias.name] for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+        else:
+            continue
+        found |= {name[1] for name in names if name[0] == "steadygaze" and len(name) > 1}
+    return found
+
+
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.name != "__init__.py")
+
+
+def test_every_part_is_in_the_table():
+    assert {part_of(path) for path in MODULES} == set(parts())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_one_way(path):
+    ranks = parts()
+    own = ranks[part_of(path)]
+    upward = {name for name in imported_parts(path) if ranks[name] > own}
+    assert not upward
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_files_fit_on_a_few_screens(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_files_named_in_the_text_exist():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8") + (ROOT / "docs" / "paper.md").read_text(
+        encoding="utf-8"
+    )
+    for name in re.findall(r"`((?:tests|benchmarks|docs)/[\w/.]+)`", text):
+        assert (ROOT / name).exists(), name
+    for name in re.findall(r"`((?:regions|attention|properties|geometry)/\w+\.py)`", text):
+        assert (SOURCE / name).exists(), name
+
+
+def test_modules_named_in_paper_md_exist():
+    text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    for part, module in re.findall(r"`(network|perturbation|regions|attention|properties|results)\.(\w+)", text):
+        folder = SOURCE / part / module
+        assert folder.with_suffix(".py").exists() or folder.is_dir(), f"{part}.{module}"
