@@ -48,23 +48,42 @@ class Curve:
             return total
 
     def lowest(self, low: float, high: float) -> tuple[Fraction, Decimal]:
-        """Where the curve is lowest on [low, high] (to 2⁻¹⁰⁰ of it, exactly for l1), and its value."""
+        """Where the curve is lowest on [low, high] (to 36 digits, exactly for l1), and its value."""
         left, right = Fraction(low), Fraction(high)
         if self.dist == "l1":
             kinks = [a / b for u, v in self.pairs for a, b in zip(u, v, strict=True) if b]
             places = [left, right, *(kink for kink in kinks if left < kink < right)]
             best = min(places, key=self.value)
             return best, self.value(best)
-        for _ in range(170):
-            third = (right - left) / 3
-            if self.value(left + third) <= self.value(right - third):
-                right -= third
-            else:
-                left += third
-            left, right = (Fraction(int(end * 2**200), 2**200) for end in (left, right))
-        ends = (left, right, Fraction(low), Fraction(high))
-        best = min(ends, key=self.value)
+        kinks = [Fraction(low), Fraction(high)]
+        for u, v in self.pairs:
+            meets = {a / b for a, b in zip(u, v, strict=True) if b}
+            if len(meets) == 1 and left < min(meets) < right:
+                kinks.append(min(meets))
+        with localcontext() as context:
+            context.prec = 60
+            forms = [tuple(map(to_decimal, products(u, v))) for u, v in self.pairs]
+            below, above = to_decimal(left), to_decimal(right)
+            for _ in range(130):
+                middle = (below + above) / 2
+                if _rise(forms, middle) < 0:
+                    below = middle
+                else:
+                    above = middle
+            kinks.append(min(max(Fraction(middle), left), right))
+        best = min(kinks, key=self.value)
         return best, self.value(best)
+
+
+def _rise(forms: list[tuple[Decimal, ...]], tau: Decimal) -> Decimal:
+    """The derivative of Σ √(α − 2 β τ + γ τ²)."""
+    squares = [(alpha - 2 * beta * tau + gamma * tau * tau, gamma * tau - beta) for alpha, beta, gamma in forms]
+    return sum((rise / square.sqrt() for square, rise in squares if square > 0), Decimal(0))
+
+
+def products(u: Vector, v: Vector) -> list[Fraction]:
+    """u·u, u·v and v·v."""
+    return [sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0)) for x, y in ((u, u), (u, v), (v, v))]
 
 
 def to_decimal(number: Fraction) -> Decimal:
@@ -85,12 +104,12 @@ def stored(curves: Sequence[Curve], ranges: Sequence[tuple[float, float]]) -> tu
         start = np.array([begin for begin, _, _ in broken])
         breaks = np.concatenate([[0], np.cumsum([len(at) for _, at, _ in broken])])
         places, jumps = (np.concatenate([part[i] for part in broken]).astype(float) for i in (1, 2))
-    return Inconsistency(numbers, np.zeros(count, dtype=np.int64), numbers, constant, quadratic, start, breaks, places, jumps), taus  # fmt: skip
+    cells = np.zeros(count, dtype=np.int64)
+    return Inconsistency(numbers, cells, numbers, constant, quadratic, start, breaks, places, jumps), taus
 
 
 def _coefficients(u: Vector, v: Vector) -> tuple[float, float, float]:
-    products = ((u, u), (u, v), (v, v))
-    exact = [sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0)) for x, y in products]
+    exact = products(u, v)
     assert all(Fraction(float(number)) == number for number in exact), "not exact as floats"
     return tuple(map(float, exact))  # type: ignore[return-value]
 

@@ -119,11 +119,14 @@ def test_thresholds_at_special_values(one: Curve, where: str, step: int) -> None
 def test_reach_against_scipy(one: Curve) -> None:
     stored_curves, taus = stored([one], [(0.0, 1.0)])
     low, high = reaches(stored_curves, taus)[0]
-    best = minimize_scalar(lambda tau: float(one.value(tau)), bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
-    found = min(best.fun, float(one.value(0.0)), float(one.value(1.0)))
-    assert low <= found and found - low < 1e-7 * (1 + found)
-    grid = [float(one.value(tau)) for tau in np.linspace(0, 1, 21)]
-    assert low <= min(grid) and max(grid) <= high
+    pairs = [(np.array(u, dtype=float), np.array(v, dtype=float)) for u, v in one.pairs]
+    order = 1 if one.dist == "l1" else 2
+    ai = lambda tau: sum(np.linalg.norm(u - tau * v, ord=order) for u, v in pairs)  # noqa: E731
+    best = minimize_scalar(ai, bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
+    found = min(best.fun, ai(0.0), ai(1.0))
+    assert low <= found * (1 + 1e-14) and found - low < 1e-7 * (1 + found)
+    grid = [ai(tau) for tau in np.linspace(0, 1, 21)]
+    assert low <= min(grid) * (1 + 1e-14) and max(grid) * (1 - 1e-14) <= high
 
 
 def test_a_parabola_under_a_root() -> None:

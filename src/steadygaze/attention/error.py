@@ -65,13 +65,14 @@ class MapErrors:
         if not bits:
             return 0.0
         gradients = [part[0][self.classes] for part in sensitivities(chain, bits)]
-        prefixes = _prefixes(chain, bits)
-        total = np.zeros_like(gradients[0])
-        for layer in range(len(bits), 0, -1):
-            matrix = chain.maps[layer - 1].matrix
-            local = _factor(matrix) * (abs(matrix).T @ np.abs(gradients[layer]).T).T
-            total += local if layer == 1 else local @ np.abs(prefixes[layer - 1])
-        return self._norm(total)
+        errors = [
+            _factor(affine.matrix) * (abs(affine.matrix).T @ np.abs(gradient).T).T
+            for affine, gradient in zip(chain.maps, gradients[1:], strict=False)
+        ]
+        if len(errors) == 1:
+            return self._norm(errors[0])
+        carried = sum(error @ np.abs(prefix) for error, prefix in zip(errors[1:], _prefixes(chain, bits), strict=True))
+        return self._norm(errors[0] + (abs(chain.maps[0].matrix).T @ carried.T).T)
 
     def _norm(self, error: np.ndarray) -> float:
         """The sum over the classes of the norm of an error (K', pixels), rounded up."""
@@ -84,14 +85,10 @@ def _factor(matrix: np.ndarray) -> float:
 
 
 def _prefixes(chain: Chain, bits: list[np.ndarray]) -> list[np.ndarray]:
-    """Gradients of every layer's masked output with respect to the pixels, (n_l, pixels); the first is unused."""
-    prefixes = [np.zeros((0, 0))]
-    current: np.ndarray | csr_array | None = None
-    for affine, layer in zip(chain.maps[:-2], bits, strict=False):
-        product = affine.matrix if current is None else affine.matrix @ current
-        dense = _dense(product) * layer[0][:, None]
-        prefixes.append(dense)
-        current = dense
+    """Gradients of the outputs of all ReLU layers but the last with respect to the first one's input, (n_l, n_1)."""
+    prefixes = [np.diag(bits[0][0].astype(np.float64))]
+    for affine, layer in zip(chain.maps[1:-2], bits[1:], strict=False):
+        prefixes.append(np.asarray(affine.matrix @ prefixes[-1]) * layer[0][:, None])
     return prefixes
 
 

@@ -92,13 +92,27 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
     split, inside = _split(pieces, middle[pieces.region], axis)
     region = split.region
     attention = np.where(inside, np.where(is_open[region], Kept.UNKNOWN, Kept.YES), Kept.NO)
-    gaps = np.where(is_empty | is_open[:, None], 0.0, np.abs(outer - inner))
-    gap_sum = gaps.sum(axis=1)[region]
-    across = split.polygons.points[:, 1 - axis]
-    starts = split.polygons.starts[:-1]
-    extent = np.maximum.reduceat(across, starts) - np.minimum.reduceat(across, starts)
-    strip = np.minimum(gap_sum * extent, split.polygons.areas)
-    return JointPieces(split, attention, strip_areas(split, regions), strip, float(gaps.max(initial=0.0)))
+    width = _strip_widths(split.polygons, region, attention, inner, outer, axis)
+    # A region that is decided as a whole has no strip, whatever the rounding of its slab.
+    width[(labels.is_kept | labels.is_lost)[region]] = 0.0
+    low, high = _extent(split.polygons, 1 - axis)
+    strip = np.minimum(width * (high - low), split.polygons.areas)
+    return JointPieces(split, attention, strip_areas(split, regions), strip, float(width.max(initial=0.0)))
+
+
+def _strip_widths(
+    polygons: Polygons, region: np.ndarray, attention: np.ndarray, inner: np.ndarray, outer: np.ndarray, axis: int
+) -> np.ndarray:
+    """How wide (P,) the part of each piece is, along the moving axis, that is not surely what its label says."""
+    low, high = _extent(polygons, axis)
+    kept = np.maximum(inner[region, 0] - low, 0.0) + np.maximum(high - inner[region, 1], 0.0)
+    lost = np.maximum(np.minimum(high, outer[region, 1]) - np.maximum(low, outer[region, 0]), 0.0)
+    return np.where(attention == Kept.YES, kept, np.where(attention == Kept.NO, lost, 0.0))
+
+
+def _extent(polygons: Polygons, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    along, starts = polygons.points[:, axis], polygons.starts[:-1]
+    return np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
 
 
 def shares(joint: JointPieces) -> Shares:
