@@ -1,7 +1,7 @@
 """One pass of the affine form through the compound network in plain numpy: the unit of what a region costs.
 
-Turns a question and a theta into the affine form (K, d + 1) of the logits under the pattern there: the clip elementwise,
-dense layers as numpy products, convolutions as CSR products. The pattern is given: finding it is not part of the pass.
+Turns a question and a theta into the affine form (K, d + 1) of the logits under the pattern there: the clip
+elementwise, dense layers as numpy products, convolutions as CSR products. Finding the pattern is not part of the pass.
 """
 
 from dataclasses import dataclass

@@ -103,8 +103,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 rows.append(run_one(model, domain, image, **limits))
                 print(f"{model} {domain} {image}", file=sys.stderr)
     print_table([shown(row) for row in rows])
-    print("\nmilliseconds of each stage (median):")
-    print_table([shown_stages(row) for row in rows if "seconds" in row])
+    measured = [row for row in rows if "seconds" in row]
+    if measured:
+        print("\nmilliseconds of each stage (median):")
+        print_table([shown_stages(row) for row in measured])
     question = (__doc__ or "").splitlines()[0]
     write_json(options.out, question, **limits | {"targets": TARGETS, "rows": rows})
     for row in rows:

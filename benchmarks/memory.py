@@ -3,8 +3,8 @@
     python benchmarks/memory.py
     python benchmarks/memory.py --models M-FNN-100 M-CNN-S --limits 1000 20000
 
-Maps translation with brightness of one image up to two limits of regions, each in a process of its own, and compares the
-peaks of memory: what a region costs, and what the network, the compiled kernels and the libraries cost before any.
+Maps translation with brightness of one image up to two limits of regions, each in a process of its own, and compares
+the peaks of memory: what a region costs, and what network, compiled kernels and libraries cost before any.
 """
 
 import argparse

@@ -147,7 +147,7 @@ def measure_map(
         times.append(stages)
         pass_seconds.append(time_pass(passes))
     row: dict[str, Any] = {"model": model, "domain": domain, "image": image, "regions": count}
-    row["patterns"] = len(result.regions.patterns)
+    row["patterns"] = len(result.answers.regions.patterns)
     row["seconds"] = {name: vars(Spread.of([stages[name] for stages in times])) for name in times[0]}
     row["pass_seconds"] = vars(Spread.of(pass_seconds))
     ratios = [stages["engine"] / count / one for stages, one in zip(times, pass_seconds, strict=True)]

@@ -133,8 +133,8 @@ def write_json(path: Path, question: str, *, repetitions: int, **content: Any) -
 
 
 def print_table(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print rows (one dictionary each, the keys are the headings) in aligned columns."""
-    heads = list(rows[0]) if rows else []
+    """Print rows (at least one; one dictionary each, the keys are the headings) in aligned columns."""
+    heads = list(rows[0])
     widths = [max(len(head), *(len(row[head]) for row in rows)) for head in heads]
     for line in [dict(zip(heads, heads, strict=True)), *rows]:
         cells = [line[head].rjust(width) for head, width in zip(heads, widths, strict=True)]

@@ -1,12 +1,14 @@
 """Attention by its definition: ai(θ) = Σ_j dist(filter(∇f_j(g(θ))), transport(θ, filter(∇f_j(x0)))), plainly.
 
-Filters, shifts and distances are written again here with loops over numpy slices, and gradients come from masks and
-matrix products or from torch, so that nothing is shared with the compiled code. Slow, and sure of nothing but small
-inputs; the perturbed image itself is taken from `Perturbed.images`.
+Filters, shifts and distances are written again here with loops over pixels, and gradients come from masks and matrix
+products or from torch, so that nothing is shared with the compiled code. Filters and shifts also take arrays of
+rationals, and are then exact. The perturbed image itself is taken from `Perturbed.images`.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
 
 import numpy as np
 
@@ -61,11 +63,11 @@ def plain_filter(maps: np.ndarray, words: str) -> np.ndarray:
         if word == "abs":
             maps = np.where(maps < 0, -maps, maps)
         elif word == "mean":
-            total = np.zeros(maps.shape)
+            total = np.zeros(maps.shape, dtype=maps.dtype)
             for dy in (-1, 0, 1):
                 for dx in (-1, 0, 1):
                     total += shifted(maps, dx, dy)
-            maps = total / 9
+            maps = total / (Fraction(9) if maps.dtype == object else 9)
         else:
             assert word == "identity"
     return maps
@@ -74,7 +76,7 @@ def plain_filter(maps: np.ndarray, words: str) -> np.ndarray:
 def shifted(maps: np.ndarray, dx: int, dy: int) -> np.ndarray:
     """Maps (…, H, W) moved right by dx and down by dy whole pixels, zero where vacated."""
     height, width = maps.shape[-2:]
-    result = np.zeros(maps.shape)
+    result = np.zeros(maps.shape, dtype=maps.dtype)
     for y in range(height):
         for x in range(width):
             if 0 <= y - dy < height and 0 <= x - dx < width:
@@ -82,12 +84,12 @@ def shifted(maps: np.ndarray, dx: int, dy: int) -> np.ndarray:
     return result
 
 
-def transported(maps: np.ndarray, perturbed: Perturbed, theta: np.ndarray) -> np.ndarray:
+def transported(maps: np.ndarray, perturbed: Perturbed, theta: Sequence[float | Fraction]) -> np.ndarray:
     """The expected maps at theta (d,): moved with the image by a translation, kept by everything else."""
     for perturbation, value in zip(perturbed.perturbations, theta, strict=True):
         if isinstance(perturbation, Translate):
-            whole = int(np.floor(value))
-            sign_x, sign_y = np.sign(perturbation.dx), np.sign(perturbation.dy)
+            whole = floor(value)
+            sign_x, sign_y = int(np.sign(perturbation.dx)), int(np.sign(perturbation.dy))
             before, after = (shifted(maps, step * sign_x, step * sign_y) for step in (whole, whole + 1))
             maps = before + (value - whole) * (after - before)
     return maps

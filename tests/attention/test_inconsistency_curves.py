@@ -182,3 +182,28 @@ def test_a_map_that_stays_while_it_should_move(dist: str) -> None:
         size = 4.0 if dist == "l1" else np.sqrt(6.0)
         owner = next(r for r in range(len(regions)) if np.ptp(regions.polygons[r][:, 0]) > 0.99)
         assert stored_inconsistency(compound, curves, regions.cell, owner, [tau]) == pytest.approx(1.5 * size * tau)
+
+
+@pytest.mark.parametrize(
+    ("where", "size", "change"), [(0.75, 0.3, 0.225), (0.2, 2.3, 0.46), (1 / 7, 0.1, 0.1 / 7), (0.5, 1.0, 0.5)]
+)
+def test_a_breakpoint_where_a_region_begins(where: float, size: float, change: float) -> None:
+    """x = (1−τ, τ); A = ReLU(x1 + 1), B = ReLU(1 − where − x1); logits (size·A + change·B, −10), change = where·size.
+
+    B becomes active at τ = where and changes the first pixel's gradient from `size` to (1 − where)·size, which is what
+    the moved map has there, so |actual − expected| breaks just where the region begins: (τ − where)·size from there on.
+    The second pixel adds τ·size.
+    """
+    layers = [
+        (np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, 1.0 - where])),
+        (np.array([[size, change], [0.0, 0.0]]), np.array([0.0, -10.0])),
+    ]
+    compound = make_compound(layers, [parse_spec("translate:dx=1")], np.array([[[1.0, 0.0]]]))
+    regions = subdivide(compound)
+    question = Question(dist="l1", classes=(0,))
+    curves = curves_for(compound, regions, question)
+    later = int(np.argmax(regions.polygons.centres[:, 0]))
+    assert regions.polygons[later][:, 0].min() == pytest.approx(where)
+    for tau in np.linspace(where, 1.0, 9):
+        found = stored_inconsistency(compound, curves, regions.cell, later, [tau])
+        assert found == pytest.approx((tau - where) * size + tau * size, abs=1e-9)

@@ -74,6 +74,24 @@ class Curve:
         best = min(kinks, key=self.value)
         return best, self.value(best)
 
+    def slab(self, low: Fraction, high: Fraction, delta: Fraction) -> tuple[Fraction, Fraction] | None:
+        """Where ai ≤ δ on [low, high], its ends to 30 digits; None where nowhere."""
+        limit = to_decimal(delta)
+        bottom, least = self.lowest(low, high)
+        if least > limit:
+            return None
+        ends = []
+        for end in (Fraction(low), Fraction(high)):
+            inside, outside = bottom, end
+            if self.value(end) <= limit:
+                inside = end
+            else:
+                for _ in range(100):
+                    middle = (inside + outside) / 2
+                    inside, outside = (middle, outside) if self.value(middle) <= limit else (inside, middle)
+            ends.append(inside)
+        return ends[0], ends[1]
+
 
 def _rise(forms: list[tuple[Decimal, ...]], tau: Decimal) -> Decimal:
     """The derivative of Σ √(α − 2 β τ + γ τ²)."""

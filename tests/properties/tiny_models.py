@@ -8,12 +8,21 @@ from pathlib import Path
 
 import numpy as np
 
+from attention.by_definition import Question
 from regions.tiny_compounds import FloatLayer, make_graph
 from steadygaze.api import verify
+from steadygaze.attention.distances import Distance
+from steadygaze.attention.error import MapErrors
+from steadygaze.attention.filters import Filter
+from steadygaze.attention.inconsistency import AttentionOptions, measure, original_maps
+from steadygaze.compound import Compound
 from steadygaze.network.graph import Graph
 from steadygaze.network.lower import lower
 from steadygaze.network.model import Model
 from steadygaze.perturbation import Perturbation
+from steadygaze.properties.classification import classify
+from steadygaze.regions.subdivide import subdivide
+from steadygaze.results.answer import Answers
 from steadygaze.results.result import Result
 
 
@@ -41,3 +50,14 @@ def ask(
 ) -> Result:
     """`verify` for layers and an image (C, H, W), in one thread."""
     return verify(make_model(layers, image.shape), image, perturbations, **{"threads": 1, **options})
+
+
+def make_answers(compound: Compound, label: int, question: Question) -> Answers:
+    """Everything that a map knows, for a label that need not be the predicted one."""
+    options = AttentionOptions(Filter.parse(question.filter), Distance.parse(question.dist), question.classes)
+    original = original_maps(compound, options)
+    regions = subdivide(compound)
+    curves = measure(compound, regions, options, original)
+    errors = MapErrors(compound, regions.patterns, curves, options)
+    size = sum(options.distance.size(part) for part in original)
+    return Answers(compound, regions, classify(compound, regions, label), curves, errors, float(size))

@@ -1,4 +1,4 @@
-"""What happens to a result: it is stored, drawn and told, and becomes an exit code. Also what is checked before a run."""
+"""What happens to a result: it is stored, drawn and told, and becomes an exit code. Checks a directory before a run."""
 
 import json
 import sys
@@ -11,7 +11,6 @@ from typing import Any
 from ..errors import StoreError
 from ..results import store
 from ..results.result import Result
-from ..verdict import Verdict
 from .describe import describe
 from .requirement import Requirement
 from .wording import Summary
@@ -52,25 +51,21 @@ def save_and_draw(result: Result, target: Target) -> list[Path]:
         ) from None
 
 
-def deliver(result: Result, target: Target, requirement: Requirement | None, *, is_json: bool, is_quiet: bool) -> int:
-    """Store, draw and tell a result; returns the exit code of the verdict, or of the requirement if there is one."""
-    pictures = save_and_draw(result, target)
+def tell(
+    result: Result,
+    target: Target,
+    pictures: Sequence[Path],
+    *,
+    requirement: Requirement | None = None,
+    is_json: bool = False,
+) -> None:
+    """Print a stored result on stdout, for people or as JSON."""
     summary = result.summary()
     if is_json:
         output = {"directory": str(target.directory), "pictures": [str(path) for path in pictures]}
         print_json(summary, seconds=result.seconds, requirement=requirement, output=output)
-    elif not is_quiet:
-        describe(
-            summary, seconds=result.seconds, requirement=requirement, directory=target.directory, pictures=pictures
-        )
-    return exit_code(summary, requirement)
-
-
-def exit_code(summary: Summary, requirement: Requirement | None = None) -> int:
-    """What the process ends with."""
-    if requirement is not None:
-        return requirement.judge(summary["area"]).exit_code
-    return Verdict(summary["verdict"]).exit_code
+        return
+    describe(summary, seconds=result.seconds, requirement=requirement, directory=target.directory, pictures=pictures)
 
 
 def print_json(

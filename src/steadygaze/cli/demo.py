@@ -1,4 +1,4 @@
-"""`steadygaze demo`: the main job on bundled data, twice: a patch with brightness, and a translation with brightness."""
+"""`steadygaze demo`: the main job on bundled data, twice: brightness with a patch, and with a translation."""
 
 import sys
 import time
@@ -8,8 +8,7 @@ from ..budget import Budget
 from ..errors import StoreError
 from ..verdict import Verdict
 from . import options as o
-from .deliver import Target, save_and_draw
-from .describe import describe
+from .deliver import Target, save_and_draw, tell
 from .interrupt import stopping_on_signals
 from .labels import with_bundled_names
 from .progress import showing_progress
@@ -42,11 +41,12 @@ def demo(
     budget = Budget()
     with stopping_on_signals(budget):
         for name, specs in MAPS.items():
-            with showing_progress(budget, is_wanted=True) as report:
+            with showing_progress(budget, is_wanted=True) as display:
                 problem = with_bundled_names(api.make_problem(MODEL, IMAGE, specs, delta=DELTA), IMAGE)
-                result = api.solve(problem, budget=budget, progress=report)
-            drawn = save_and_draw(result, targets[name])
-            describe(result.summary(), seconds=result.seconds, directory=targets[name].directory, pictures=drawn)
+                result = api.solve(problem, budget=budget, progress=display.report)
+                display.say_writing()
+                drawn = save_and_draw(result, targets[name])
+            tell(result, targets[name], drawn)
             print()
             pictures += drawn
             if budget.cancelled.is_set():

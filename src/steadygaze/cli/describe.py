@@ -10,8 +10,15 @@ from rich.text import Text
 
 from .requirement import Outcome, Requirement
 from .wording import (
-    Summary, bounds_text, enough_text, kept_text, nearest_text, question_text, share_text, verdict_text,
-)  # fmt: skip
+    Summary,
+    bounds_text,
+    enough_text,
+    kept_text,
+    nearest_text,
+    question_text,
+    share_text,
+    verdict_text,
+)
 
 _STYLES = {"robust": "bold green", "not robust": "bold red", "undecided": "bold yellow"}
 _OUTCOME_STYLES = {Outcome.MET: "bold green", Outcome.NOT_MET: "bold red", Outcome.UNDECIDED: "bold yellow"}
@@ -20,7 +27,7 @@ _OUTCOME_STYLES = {Outcome.MET: "bold green", Outcome.NOT_MET: "bold red", Outco
 def describe(
     summary: Summary,
     *,
-    seconds: Mapping[str, float] | None = None,
+    seconds: Mapping[str, float],
     requirement: Requirement | None = None,
     directory: Path | None = None,
     pictures: Sequence[Path] = (),
@@ -43,10 +50,11 @@ def describe(
 
 def _share_table(summary: Summary) -> Table:
     area = summary["area"]
-    table = Table("share of the domain", "CR: label kept", "MR: label changed", "all", box=box.SIMPLE_HEAD)
+    table = Table("share of domain", "CR: label kept", "MR: label changed", "all", box=box.SIMPLE_HEAD, padding=(0, 1))
+    table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify = "right"
-    for name, title in (("AR", "AR: attention kept"), ("IR", "IR: other attention")):
+    for name, title in (("AR", "AR: attention kept"), ("IR", "IR: not kept")):
         cells = (area[f"CR&{name}"], area[f"MR&{name}"], area[name])
         table.add_row(title, *(bounds_text(bounds) for bounds in cells))
     table.add_row("all", bounds_text(area["CR"]), bounds_text(area["MR"]), "100 %")
@@ -55,15 +63,17 @@ def _share_table(summary: Summary) -> Table:
     return table
 
 
-def _fact_table(summary: Summary, seconds: Mapping[str, float] | None) -> Table:
+def _fact_table(summary: Summary, seconds: Mapping[str, float]) -> Table:
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim", no_wrap=True)
-    facts.add_row("nearest lost label", Text(nearest_text(summary, "CR")))
-    facts.add_row("nearest lost attention", Text(nearest_text(summary, "AR")))
-    facts.add_row("attention kept at", Text(kept_text(summary)))
-    facts.add_row("kept everywhere at", Text(f"δ = {enough_text(summary)}"))
-    time = "" if seconds is None else f", {seconds['total']:.1f} s (engine {seconds['engine']:.1f} s)"
-    facts.add_row("regions", Text(f"{summary['regions']:,}{time}"))
+    facts.add_row("nearest MR", Text(nearest_text(summary, "CR")))
+    facts.add_row("nearest IR", Text(nearest_text(summary, "AR")))
+    facts.add_row("AR at other δ", Text(kept_text(summary)))
+    facts.add_row("all of it AR", Text(enough_text(summary)))
+    regions = f"{summary['regions']:,}"
+    if {"total", "engine"} <= seconds.keys():  # the file of timings may be gone; no answer depends on it
+        regions += f" in {seconds['total']:.1f} s (engine {seconds['engine']:.1f} s)"
+    facts.add_row("regions", Text(regions))
     if summary["stopped"]:
         facts.add_row("stopped", Text(str(summary["stopped"]), style="yellow"))
     return facts

@@ -44,8 +44,8 @@ def check_expected(problem: Problem, expected: str) -> None:
     if problem.label != wanted:
         found, missed = (_shown(label, problem.names) for label in (problem.label, wanted))
         raise OptionError(
-            f"{problem.image_name}: {problem.model_name} says {found}, but --expect asks for {missed}; check the image, "
-            "the order of the classes, and --mean, --std and --scale"
+            f"{problem.image_name}: {problem.model_name} says {found}, but --expect asks for {missed}; check the "
+            "image, the order of the classes, and --mean, --std and --scale"
         )
 
 

@@ -10,7 +10,7 @@ import typer
 
 QUESTION = "What is asked"
 CLASSIFIER = "The classifier"
-LIMITS = "Limits (a run that reaches one gives a partial result)"
+LIMITS = "Limits"
 OUTPUT = "Output"
 
 ModelOption = Annotated[
@@ -106,7 +106,12 @@ ExpectOption = Annotated[
 ]  # fmt: skip
 TimeoutOption = Annotated[
     str | None,
-    typer.Option("--timeout", metavar="SECONDS", rich_help_panel=LIMITS, help="Stop mapping after so long."),
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        rich_help_panel=LIMITS,
+        help="Stop mapping after so long; the result is then partial, as for the other limits.",
+    ),
 ]
 MaxRegionsOption = Annotated[
     str | None,
@@ -135,7 +140,10 @@ OutOption = Annotated[
 ]  # fmt: skip
 DEMO_DIRECTORY = Path("demo")
 DemoOutOption = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="The directory for the results and the pictures.")
+    Path,
+    typer.Option(
+        "--out", metavar="DIR", rich_help_panel=OUTPUT, help="The directory for the results and the pictures."
+    ),
 ]
 ForceOption = Annotated[
     bool,
@@ -160,7 +168,7 @@ DirectoryOption = Annotated[Path, typer.Argument(metavar="DIR", help="A director
 OtherDeltaOption = Annotated[
     str | None,
     typer.Option(
-        "--delta", metavar="NUMBER|PERCENT", show_default="as stored",
+        "--delta", metavar="NUMBER|PERCENT", rich_help_panel=QUESTION, show_default="as stored",
         help="Answer for another threshold, from the stored map and without a new run.",
     ),
 ]  # fmt: skip

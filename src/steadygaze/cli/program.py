@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
@@ -28,7 +28,7 @@ READER_GONE = 141
 """What shells give a program whose output nobody reads any more."""
 
 # The base of all usage errors: part of typer in new versions and of click in old ones.
-UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(
     add_completion=False,

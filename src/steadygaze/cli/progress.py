@@ -1,4 +1,4 @@
-"""The progress of a run on stderr: share of the domain done, regions, rate, time left.
+"""The progress of a run on stderr: share of the domain done, regions, rate, time left, and what follows the mapping.
 
 Turns the engine's reports into one line that is redrawn and wiped at the end. Silent where stderr is not a terminal.
 """
@@ -7,39 +7,56 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task
 from rich.text import Text
 
 from ..budget import Budget
-from ..regions.subdivide import Progress as Report
+
+READING = "reading (the first run compiles)"
+MAPPING = "mapping"
+CHECKING = "attention and self-checks"
+WRITING = "storing and drawing"
+
+
+class Display:
+    """What a run tells while it goes on; every method may be called from any thread."""
+
+    def report(self, area: float, regions: int) -> None:
+        """The engine has mapped this share of the domain, into so many regions."""
+
+    def say_writing(self) -> None:
+        """The result is there and is being written."""
 
 
 @contextmanager
-def showing_progress(budget: Budget, *, is_wanted: bool) -> Iterator[Report | None]:
-    """Give the callback that the engine reports to, or None where nothing is shown."""
+def showing_progress(budget: Budget, *, is_wanted: bool) -> Iterator[Display]:
+    """Show the progress of a run; where nobody looks, nothing happens."""
     if not is_wanted or not sys.stderr.isatty():
-        yield None
+        yield Display()
         return
-    columns = (
-        SpinnerColumn(),
-        _State(budget),
-        BarColumn(bar_width=24),
-        TextColumn("{task.percentage:.1f} %"),
-        _Regions(),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left"),
-    )
+    columns = (SpinnerColumn(), _State(budget), _Bar(bar_width=24), _Numbers())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=1.0, regions=0, first=None)
+        yield _LiveDisplay(progress)
 
-        def report(area: float, regions: int) -> None:
-            # The rate is that of the engine: it does not count the time before the first report.
-            first = progress.tasks[task].fields["first"] or (time.monotonic(), regions)
-            progress.update(task, completed=min(area, 1.0), regions=regions, first=first)
 
-        yield report
+class _LiveDisplay(Display):
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.started = 0.0
+        self.task = progress.add_task(READING, total=1.0, regions=0, seconds=0.0)
+
+    def report(self, area: float, regions: int) -> None:
+        # The time before the first report went into reading and compiling, and says nothing about the rate.
+        now = time.monotonic()
+        self.started = self.started or now
+        state = MAPPING if area < 1.0 - 1e-9 else CHECKING
+        self.progress.update(self.task, description=state, completed=area, regions=regions, seconds=now - self.started)
+
+    def say_writing(self) -> None:
+        self.progress.update(self.task, description=WRITING)
 
 
 class _State(ProgressColumn):
@@ -52,18 +69,27 @@ class _State(ProgressColumn):
     def render(self, task: Task) -> Text:
         if self.budget.cancelled.is_set():
             return Text("stopping (Ctrl-C again aborts)", style="yellow")
-        if task.fields["first"] is None:
-            return Text("reading (the first run compiles)")
-        return Text("attention and self-checks" if task.percentage >= 100.0 - 1e-7 else "mapping")
+        return Text(task.description)
 
 
-class _Regions(ProgressColumn):
-    """Regions so far and regions a second."""
+class _Bar(BarColumn):
+    """The share of the domain as a bar; only while mapping."""
+
+    def render(self, task: Task) -> Text:  # type: ignore[override]
+        return super().render(task) if task.description == MAPPING else Text("")  # type: ignore[return-value]
+
+
+class _Numbers(ProgressColumn):
+    """Share, regions, rate and time left; only what is known."""
 
     def render(self, task: Task) -> Text:
-        regions, first = task.fields["regions"], task.fields["first"]
-        if first is None:
+        regions, seconds = task.fields["regions"], task.fields["seconds"]
+        if task.description == READING:
             return Text("")
-        seconds = time.monotonic() - first[0]
-        rate = f", {(regions - first[1]) / seconds:,.0f}/s" if seconds > 0.2 and task.percentage < 100.0 - 1e-7 else ""
-        return Text(f"{regions:,} regions{rate}")
+        if task.description != MAPPING:
+            return Text(f"{regions:,} regions")
+        parts = [f"{task.percentage:.1f} %", f"{regions:,} regions"]
+        if seconds > 0.2 and task.completed > 0.0:
+            left = timedelta(seconds=round(seconds * (1.0 - task.completed) / task.completed))
+            parts += [f"{regions / seconds:,.0f}/s", f"{left} left"]
+        return Text(", ".join(parts))

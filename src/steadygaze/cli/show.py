@@ -2,8 +2,9 @@
 
 from ..problem import Delta
 from ..results import store
+from ..verdict import Verdict
 from . import options as o
-from .deliver import PICTURES, exit_code, print_json, print_notes
+from .deliver import PICTURES, print_json, print_notes
 from .describe import describe
 
 
@@ -25,9 +26,9 @@ def show(
         summary, seconds = result.summary(), result.seconds
     if json:
         print_json(summary, seconds=seconds)
-        return exit_code(summary)
-    print_notes(summary["notes"])
-    # The pictures show the threshold of the run, not another one.
-    pictures = sorted(directory.glob(f"{PICTURES}.*")) if delta is None else []
-    describe(summary, seconds=seconds or None, directory=directory, pictures=pictures)
-    return exit_code(summary)
+    else:
+        print_notes(summary["notes"])
+        # The pictures show the threshold of the run, not another one.
+        pictures = sorted(directory.glob(f"{PICTURES}.*")) if delta is None else []
+        describe(summary, seconds=seconds, directory=directory, pictures=pictures)
+    return Verdict(summary["verdict"]).exit_code

@@ -1,12 +1,10 @@
 """`steadygaze verify`: from the options to a stored result, pictures, a summary and an exit code."""
 
-from pathlib import Path
-
 from .. import api
 from ..budget import Budget, Limits
 from ..results import store
 from . import options as o
-from .deliver import Target, deliver, print_notes
+from .deliver import Target, print_notes, save_and_draw, tell
 from .interrupt import stopping_on_signals
 from .labels import check_expected, read_class_names, with_bundled_names
 from .numbers import number, numbers, whole_number
@@ -49,7 +47,7 @@ def verify(
     )
     workers = whole_number("threads", threads)
     with stopping_on_signals(budget):
-        with showing_progress(budget, is_wanted=not quiet and not json) as report:
+        with showing_progress(budget, is_wanted=not quiet and not json) as display:
             problem = api.make_problem(
                 model, image, perturb,
                 property=property, delta=delta, filter=filter, dist=dist, classes=classes,
@@ -60,8 +58,12 @@ def verify(
                 problem = with_bundled_names(problem, image)
             if expect is not None:
                 check_expected(problem, expect)
-            target = Target.check(out or Path(store.default_directory(problem)), force=force)
-            result = api.solve(problem, budget=budget, threads=workers, progress=report)
+            target = Target.check(out or store.default_directory(problem), force=force)
+            result = api.solve(problem, budget=budget, threads=workers, progress=display.report)
+            display.say_writing()
+            pictures = save_and_draw(result, target)
         if not quiet:
             print_notes(problem.notes)
-        return deliver(result, target, requirement, is_json=json, is_quiet=quiet)
+        if json or not quiet:
+            tell(result, target, pictures, requirement=requirement, is_json=json)
+    return result.verdict.exit_code if requirement is None else requirement.judge(result.areas).exit_code

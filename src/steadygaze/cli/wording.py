@@ -107,20 +107,20 @@ def nearest_text(summary: Summary, name: str) -> str:
     """Where the nearest violation of CR or AR is, or that there is none."""
     found = summary["nearest"][name]
     low, high = found["low"], found["high"]
+    if high is None and low is None:
+        return "none in the domain"
+    below = f"none below distance {number_text(low)}" if low else "a nearer one is not excluded"
     if high is None:
-        return "none" if low is None else f"none is proved, none is possible below distance {number_text(low)}"
-    where = theta_text(found["theta"], summary["domain"]["names"])
-    exact = f"distance {number_text(high)} with every axis scaled to 1"
-    if number_text(low) == number_text(high):
-        return f"{where} ({exact})"
-    return f"{where} ({exact}; none is possible below {number_text(low)})"
+        return f"none is proved; {below}" if low else "none is proved so far"
+    where = f"{theta_text(found['theta'], summary['domain']['names'])} (distance {number_text(high)}"
+    return f"{where})" if number_text(low) == number_text(high) else f"{where}; {below})"
 
 
 def kept_text(summary: Summary) -> str:
     """The share of AR at other thresholds, which are relative to the size of the original maps."""
     kept = {name: bounds for name, bounds in summary["ar_at_delta"].items() if name != "all"}
-    shares = "; ".join(f"δ = {name.removesuffix('%')} %: {bounds_text(bounds)}" for name, bounds in kept.items())
-    return f"{shares} (of the maps' size {number_text(summary['delta']['map_size'])})"
+    shares = "; ".join(f"at {name.removesuffix('%')} % {bounds_text(bounds)}" for name, bounds in kept.items())
+    return f"{shares} (of the original maps' size, {number_text(summary['delta']['map_size'])})"
 
 
 def enough_text(summary: Summary) -> str:
@@ -130,7 +130,7 @@ def enough_text(summary: Summary) -> str:
         return "not known, as the map is partial"
     size = summary["delta"]["map_size"]
     share = f" ({round_up(100.0 * enough / size, 4):g} % of the original maps)" if size > 0.0 else ""
-    return f"{enough:.8g}{share}"
+    return f"from δ = {enough:.8g}{share}"
 
 
 def _except_slivers(summary: Summary) -> str:

@@ -10,8 +10,8 @@ from ..results.result import Point, Result
 from .values import inconsistency_at
 
 MOST = 6
-CLOSEST = 0.005
-"""Thetas nearer to each other than this share of the domain's widths show the same picture: one of them is enough."""
+CLOSEST_VIOLATION, CLOSEST_OTHER = 0.003, 0.05
+"""Thetas nearer to each other than these shares of the domain's widths show the same picture: one of them is enough."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +26,11 @@ def choose_exhibits(result: Result) -> tuple[Exhibit, ...]:
     """At most six thetas in a fixed order, the unperturbed image first (also where zero is outside of the domain)."""
     widths = result.answers.compound.domain.widths
     chosen = [Exhibit("unperturbed", _unperturbed(result))]
-    for title, theta in (*_nearest(result), *_telling(result), *_corners(result)):
+    wishes = [(CLOSEST_VIOLATION, *wish) for wish in _nearest(result)]
+    wishes += [(CLOSEST_OTHER, *wish) for wish in (*_telling(result), *_corners(result))]
+    for closest, title, theta in wishes:
         steps = [np.abs(theta - other.point.theta) / widths for other in chosen]
-        if len(chosen) < MOST and min(step.max() for step in steps) > CLOSEST:
+        if len(chosen) < MOST and min(step.max() for step in steps) > closest:
             chosen.append(Exhibit(title, result.at(theta)))
     return tuple(chosen)
 
@@ -40,9 +42,7 @@ def _unperturbed(result: Result) -> Point:
         return result.at(theta)
     logits = problem.model.graph.logits(problem.perturbed.x0[None])[0]
     margin = float(logits[result.label] - np.delete(logits, result.label).max())
-    return Point(
-        theta, None, problem.perturbed.x0, logits, result.label, margin, result.original, result.original, 0.0
-    )
+    return Point(theta, None, problem.perturbed.x0, logits, result.label, margin, result.original, result.original, 0.0)
 
 
 def _nearest(result: Result) -> list[tuple[str, np.ndarray]]:
@@ -61,11 +61,11 @@ def _telling(result: Result) -> list[tuple[str, np.ndarray]]:
     other_reason = np.flatnonzero(keeps & (joint.attention == Kept.NO))
     if len(other_reason):
         ai = inconsistency_at(result.answers, joint.pieces.region[other_reason], centres[other_reason])
-        found.append(("worst CR&IR", centres[other_reason[np.argmax(ai)]]))
+        found.append(("other evidence", centres[other_reason[np.argmax(ai)]]))
     same_reason = np.flatnonzero(~keeps & (joint.attention == Kept.YES))
     if len(same_reason):
         largest = same_reason[np.argmax(joint.polygons.areas[same_reason])]
-        found.append(("MR&AR", centres[largest]))
+        found.append(("MR, same evidence", centres[largest]))
     return [(title, compound.to_theta(centre[None])[0]) for title, centre in found]
 
 

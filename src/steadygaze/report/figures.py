@@ -18,7 +18,7 @@ from ..verdict import Property, Verdict
 from .colours import FAINT_INK
 from .exhibits import Exhibit, choose_exhibits
 from .marks import mark_thetas
-from .panels import View, draw_view, make_views, pixel_owners
+from .panels import View, draw_view, make_views, pixel_owners, share_not_reached
 from .profile import draw_profile, profile_height
 from .sheet import ROW, Sheet, name_axis
 from .strip import HEIGHT as STRIP_HEIGHT
@@ -28,11 +28,16 @@ from .wording import MAIN_FONT, number, percent
 WIDTH = 13.0
 LEFT, RIGHT = 0.85, 0.3
 HEADER = 0.95
-PANEL_GAP = 0.42
+PANEL_GAP = 0.5
 PNG_DPI, SVG_DPI = 130, 200
 
 _ONE_AT_A_TIME = threading.Lock()
-_SETTINGS = {"font.family": MAIN_FONT, "svg.hashsalt": "steadygaze", "hatch.linewidth": 0.6, "image.composite_image": False}
+_SETTINGS = {
+    "font.family": MAIN_FONT,
+    "svg.hashsalt": "steadygaze",
+    "hatch.linewidth": 0.6,
+    "image.composite_image": False,
+}
 
 
 def draw_map(result: Result, path: str | Path) -> list[Path]:
@@ -48,7 +53,9 @@ def draw_map(result: Result, path: str | Path) -> list[Path]:
             figure.savefig(files[0], dpi=PNG_DPI, metadata={"Software": None})
             figure.savefig(files[1], dpi=SVG_DPI, metadata={"Date": None, "Creator": "steadygaze"})
         except OSError as error:
-            raise StoreError(f"{target}: the figure cannot be written ({error.strerror}); choose another place") from None
+            raise StoreError(
+                f"{target}: the figure cannot be written ({error.strerror}); choose another place"
+            ) from None
     return files
 
 
@@ -67,7 +74,7 @@ def _figure(result: Result) -> Figure:
         panel = (inner - 2 * PANEL_GAP) / 3
         upper = 0.3 + panel + 0.6 + max(len(view.rows) for view in views) * ROW
     top = HEADER + upper + 0.3
-    sheet = Sheet(WIDTH, top + STRIP_HEIGHT + 0.3)
+    sheet = Sheet(WIDTH, top + STRIP_HEIGHT + 0.2)
     _write_header(sheet, result)
     if result.answers.compound.domain.dimension == 1:
         draw_profile(sheet, result, views, exhibits, LEFT - 0.45, HEADER, inner + 0.45)
@@ -120,11 +127,16 @@ def _facts(result: Result) -> list[str]:
     delta = f"δ = {number(result.answer.delta)}"
     if result.delta.is_relative:
         delta += f" ({result.delta} of the original map's size {number(result.answers.size)})"
+    regions = result.answers.regions
+    count = f"{len(regions):,} region{'' if len(regions) == 1 else 's'}"
     if result.is_complete:
-        extent = f"exact map of {len(result.regions):,} regions"
+        extent = f"exact map of {count}"
     else:
-        share = float(result.answer.joint.polygons.areas.sum())
-        extent = f"partial map ({result.regions.stopped}): {len(result.regions):,} regions on {percent(share)} of the domain"
+        share = percent(1.0 - share_not_reached(result))
+        extent = f"partial map ({regions.stopped}): {count} on {share} of the domain"
     chosen = options.classes
-    classes = "all classes" if chosen is None else f"classes {', '.join(problem.names[j] for j in chosen)}"
+    if chosen is None:
+        classes = "all classes"
+    else:
+        classes = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(problem.names[j] for j in chosen)}"
     return [extent, delta, f"filter {options.filter.name}, distance {options.distance.name}, {classes}"]

@@ -18,12 +18,11 @@ from matplotlib.path import Path as MplPath
 from ..compound import Compound
 from ..properties.joint import Kept
 from ..regions.region import Cut
+from ..results.answer import round_up
 from ..results.result import Result
+from . import colours as palette
 from .borders import borders_between
-from .colours import (
-    AR_SHADES, DELTA_LINE, INK, IR_SHADES, JOINT, KEPT, OTHER_WINNER, PAPER, UNKNOWN, WINNERS,
-    attention_colours, winner_colours,
-)  # fmt: skip
+from .colours import DELTA_LINE, INK, JOINT, KEPT, UNKNOWN
 from .raster import BLOCK, colour_grid, owners_on_grid
 from .sheet import HATCHED, Row
 from .values import inconsistency_at
@@ -32,7 +31,6 @@ from .wording import number, percent, percent_between
 MOST_VECTOR_PIECES = 1500
 """Maps with more pieces are drawn as a picture, in the SVG too, where each polygon costs 200 bytes three times over."""
 PIXELS = 900
-MOST_OUTLINED_REGIONS = 2500
 SMALLEST_SHARE_SHOWN = 1e-6
 """Undecided strips along boundaries are smaller than this unless something is worth saying about them."""
 
@@ -60,12 +58,18 @@ def make_views(result: Result) -> tuple[View, View, View]:
     keeps = joint.pieces.keeps_label
     decision = (borders_between(joint.polygons, keeps.astype(np.int64)), INK, 1.3)
     threshold = (borders_between(joint.polygons, (joint.attention == Kept.NO).astype(np.int64)), DELTA_LINE, 1.1)
-    between = (borders_between(joint.polygons, np.where(keeps, 0, joint.pieces.winner + 1)), PAPER, 0.7)
+    between = (borders_between(joint.polygons, np.where(keeps, 0, joint.pieces.winner + 1)), palette.PAPER, 0.7)
     return (
         _classification(result, (between, decision)),
         _attention(result, (threshold,)),
         _joint(result, (threshold, decision)),
     )
+
+
+def share_not_reached(result: Result) -> float:
+    """The share of the domain that a partial map does not cover."""
+    missing = 1.0 - float(result.answer.joint.polygons.areas.sum())
+    return missing if missing > 1e-9 and not result.is_complete else 0.0
 
 
 def pixel_owners(result: Result) -> np.ndarray | None:
@@ -78,11 +82,11 @@ def draw_view(axes: Axes, result: Result, view: View, owners: np.ndarray | None)
     """Draw one view and set the limits of the axes; what no piece covers stays hatched."""
     compound = result.answers.compound
     corners = positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
-    if not result.is_complete:
-        size = corners[1] - corners[0]
-        axes.add_patch(Rectangle(tuple(corners[0]), *size, linewidth=0, zorder=-5, **HATCHED))
+    if share_not_reached(result) > 0.0:
+        width, height = corners[1] - corners[0]
+        axes.add_patch(Rectangle(tuple(corners[0]), width, height, linewidth=0, zorder=-5, **HATCHED))
     _add_pieces(axes, result, view.colours, owners)
-    if len(result.regions) <= MOST_OUTLINED_REGIONS and compound.domain.dimension > 1:
+    if owners is None and compound.domain.dimension > 1:
         _add_lines(axes, compound, _outlines(result), to_rgba(INK, 0.16), 0.35, zorder=-3)
     for segments, colour, width in view.lines:
         _add_lines(axes, compound, segments, colour, width, zorder=2)
@@ -101,8 +105,8 @@ def _add_pieces(axes: Axes, result: Result, colours: np.ndarray, owners: np.ndar
         return
     pieces = np.split(positions(compound, polygons.points), polygons.starts[1:-1])
     # A thin line of its own colour around each polygon closes the seams that antialiasing leaves between neighbours.
-    look = {"facecolors": colours, "edgecolors": colours, "linewidths": 0.4, "zorder": -4}
-    axes.add_collection(PolyCollection(pieces, **look), autolim=False)
+    collection = PolyCollection(pieces, facecolors=colours, edgecolors=colours, linewidths=0.4, zorder=-4)
+    axes.add_collection(collection, autolim=False)
 
 
 def _add_lines(
@@ -118,8 +122,9 @@ def _add_lines(
 
 def _outlines(result: Result) -> np.ndarray:
     """The edges of the regions, each once, without the border of the domain."""
-    polygons = result.regions.polygons
-    kind = result.regions.cuts[np.abs(polygons.edges) - 1, 0]
+    regions = result.answers.regions
+    polygons = regions.polygons
+    kind = regions.cuts[np.abs(polygons.edges) - 1, 0]
     chosen = (polygons.edges > 0) & (kind != Cut.BORDER)
     return np.stack([polygons.points[chosen], polygons.points[polygons.following[chosen]]], axis=1)
 
@@ -129,14 +134,17 @@ def _classification(result: Result, lines: tuple) -> View:
     share = np.bincount(pieces.winner, weights=pieces.polygons.areas, minlength=len(names))
     share[result.label] = 0.0
     ranked = [int(winner) for winner in np.argsort(-share, kind="stable") if share[winner] > 0.0]
-    colours = winner_colours(ranked, result.label)
+    colours = palette.winner_colours(ranked, result.label)
     rows = [Row(f"CR  label kept: {names[result.label]}", percent_between(*areas["CR"]), KEPT)]
-    # A last colour for a single class would be wasted on "1 other class".
-    shown = len(WINNERS) if len(ranked) > len(WINNERS) else len(ranked)
-    rows += [Row(f"MR  changed to {names[j]}", percent(min(share[j], 1.0)), colours[j]) for j in ranked[:shown]]
-    if ranked[shown:]:
-        rest = float(share[ranked[shown:]].sum())
-        rows.append(Row(f"MR  changed to {len(ranked) - shown} other classes", percent(rest), OTHER_WINNER))
+    at_least = "" if result.is_complete else "≥ "
+    most = len(palette.WINNERS)
+    groups = [(names[j], [j]) for j in ranked[:most]]
+    if ranked[most:]:
+        others = f"{len(ranked) - most} other classes" if len(ranked) > most + 1 else names[ranked[most]]
+        groups.append((others, ranked[most:]))
+    for name, group in groups:
+        part = min(float(share[group].sum()), 1.0)
+        rows.append(Row(f"MR  changed to {name}", at_least + percent(part), colours[group[0]]))
     if len(lines[-1][0]):
         rows.append(Row("decision boundary", colour=INK, is_line=True))
     rgba = to_rgba_array([colours.get(int(winner), KEPT) for winner in range(len(names))])[pieces.winner]
@@ -148,11 +156,12 @@ def _attention(result: Result, lines: tuple) -> View:
     joint, delta = answer.joint, answer.delta
     ai = inconsistency_at(result.answers, joint.pieces.region, joint.polygons.centres)
     is_lost = joint.attention == Kept.NO
-    top = float(ai[is_lost].max(initial=delta))
-    rgba = attention_colours(ai, joint.attention == Kept.YES, joint.attention == Kept.UNKNOWN, delta, top)
-    rows = [Row(f"AR  inconsistency ≤ δ = {number(delta)}", percent_between(*areas["AR"]), shades=AR_SHADES)]
-    above = f", up to {number(top)}" if is_lost.any() else ""
-    rows.append(Row(f"IR  inconsistency > δ{above}", percent_between(*areas["IR"]), shades=IR_SHADES))
+    top = float(answer.labels.reach[joint.pieces.region[is_lost], 1].max(initial=delta))
+    rgba = palette.attention_colours(ai, joint.attention == Kept.YES, joint.attention == Kept.UNKNOWN, delta, top)
+    rows = [Row(f"AR  differs by ≤ δ = {number(delta)}", percent_between(*areas["AR"]), shades=palette.AR_SHADES)]
+    is_known = is_lost.any() and result.is_complete
+    above = f"by more, up to {number(round_up(top, 4))}" if is_known else "differs by more"
+    rows.append(Row(f"IR  {above}", percent_between(*areas["IR"]), shades=palette.IR_SHADES))
     if len(lines[-1][0]):
         rows.append(Row("inconsistency = δ", colour=DELTA_LINE, is_line=True))
     return View("Attention: is the map as expected?", rgba, lines, (*rows, *_open_rows(result, "attention")))
@@ -161,20 +170,20 @@ def _attention(result: Result, lines: tuple) -> View:
 def _joint(result: Result, lines: tuple) -> View:
     joint, areas = result.answer.joint, result.areas
     keeps, is_kept = joint.pieces.keeps_label, joint.attention == Kept.YES
-    palette = to_rgba_array([*JOINT.values(), UNKNOWN])
+    rgba = to_rgba_array([*JOINT.values(), UNKNOWN])
     code = np.where(joint.attention == Kept.UNKNOWN, 4, 2 * ~keeps + ~is_kept)
     words = ("label and attention kept", "label kept, attention not", "attention kept, label not", "neither kept")
     rows = [
         Row(f"{name}  {meaning}", percent_between(*areas[name]), colour)
         for (name, colour), meaning in zip(JOINT.items(), words, strict=True)
     ]
-    return View("Both together", palette[code], lines, (*rows, *_open_rows(result, "both")))
+    return View("Both together", rgba[code], lines, (*rows, *_open_rows(result, "both")))
 
 
 def _open_rows(result: Result, which: str) -> list[Row]:
     """Rows for what was not reached and for what was reached but is not decided."""
     cells = np.array(result.answer.shares.cells)
-    not_reached = max(0.0, 1.0 - float(result.answer.joint.polygons.areas.sum())) if not result.is_complete else 0.0
+    not_reached = share_not_reached(result)
     is_open = np.zeros((3, 3), dtype=bool)
     if which in ("label", "both"):
         is_open[Kept.UNKNOWN] = True
@@ -184,6 +193,6 @@ def _open_rows(result: Result, which: str) -> list[Row]:
     rows = []
     if undecided > SMALLEST_SHARE_SHOWN:
         rows.append(Row("undecided", percent(undecided), UNKNOWN))
-    if not result.is_complete:
+    if not_reached > 0.0:
         rows.append(Row("not reached", percent(not_reached), is_hatched=True))
     return rows

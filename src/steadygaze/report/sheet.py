@@ -6,6 +6,7 @@ no font has are replaced, and it does not run over the width that it is given.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,8 +23,8 @@ from .wording import font_families, printable
 
 ROW = 0.205
 """Height of a row of a table."""
-MOST_TICKS = 5
-HATCHED = {"facecolor": NOT_REACHED, "edgecolor": HATCH_INK, "hatch": "//////"}
+MOST_TICKS = 9
+HATCHED: dict[str, Any] = {"facecolor": NOT_REACHED, "edgecolor": HATCH_INK, "hatch": "//////"}
 """How what was not reached looks."""
 BADGE = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": INK, "linewidth": 0.8}
 BADGE_SIZE = 7.5
@@ -62,8 +63,9 @@ class Sheet:
         for spine in axes.spines.values():
             spine.set_linewidth(0.6)
             spine.set_color(INK)
-        axes.xaxis.set_major_locator(MaxNLocator(MOST_TICKS))
-        axes.yaxis.set_major_locator(MaxNLocator(MOST_TICKS))
+        for axis, length, per_inch in ((axes.xaxis, width, 1.4), (axes.yaxis, height, 2.0)):
+            ticks = min(max(3, int(length * per_inch)), MOST_TICKS)
+            axis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
         return axes
 
     def write(
@@ -83,9 +85,14 @@ class Sheet:
         """The number of an exhibit in a circle around the given point, as it stands on the maps."""
         self.write(left, top, str(place), size=BADGE_SIZE, across="center", weight="bold").set_bbox(BADGE)
 
-    def box(self, left: float, top: float, width: float, height: float, **look: object) -> None:
-        """A rectangle; `look` are properties of the patch."""
-        self.page.add_patch(Rectangle((left, top), width, height, **{"linewidth": 0.5, "edgecolor": INK} | look))
+    def box(
+        self, left: float, top: float, width: float, height: float, *, facecolor: str, edgecolor: str = INK,
+        linewidth: float = 0.5, hatch: str = "",
+    ) -> None:  # fmt: skip
+        """A rectangle."""
+        box = Rectangle((left, top), width, height, facecolor=facecolor, edgecolor=edgecolor, linewidth=linewidth)
+        box.set_hatch(hatch)
+        self.page.add_patch(box)
 
     def image(
         self, left: float, top: float, width: float, height: float, pixels: np.ndarray, *,
@@ -100,7 +107,7 @@ class Sheet:
 
     def table(self, left: float, top: float, width: float, rows: Sequence[Row]) -> None:
         """Swatch, meaning and share (aligned right) of every row, one below the other."""
-        swatch = 0.62 if any(row.shades is not None for row in rows) else 0.26
+        swatch = 0.5 if any(row.shades is not None for row in rows) else 0.26
         for place, row in enumerate(rows):
             y = top + place * ROW
             self._swatch(left, y + 0.035, swatch, ROW - 0.07, row)

@@ -1,4 +1,4 @@
-"""The strip of exhibits: for each theta the image, the actual map, the expected map, and the inconsistency against δ."""
+"""The strip of exhibits: for each theta its image, actual map, expected map, and inconsistency against δ."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def draw_strip(
     """Draw the exhibits side by side; all maps share one scale around 0."""
     place, words = _shown_class(result)
     if len(result.problem.perturbed.x0) > 1:
-        words = (*words, "summed over channels")
+        words = (*words, "channels summed")
     # Colour images have one map for each channel; what is shown is their sum.
     maps = [(e.point.actual[place].sum(axis=0), e.point.expected[place].sum(axis=0)) for e in exhibits]
     norm = _common_scale(np.array(maps))
@@ -79,8 +79,9 @@ def _write_names(sheet: Sheet, left: float, tops: Sequence[float], words: Sequen
 def _write_caption(sheet: Sheet, result: Result, exhibit: Exhibit, x: float, top: float, width: float) -> None:
     point, names = exhibit.point, result.problem.names
     sheet.write(x + 0.27, top + 0.08, exhibit.title, weight="bold", width=width - 0.27)
-    theta = theta_text(point.theta, result.answers.compound.domain.widths)
-    sheet.write(x, top + 0.3, theta, size=8.5, width=width, colour=FAINT_INK)
+    domain = result.answers.compound.domain
+    outside = "" if domain.contains(point.theta) else ", not in the domain"
+    sheet.write(x, top + 0.3, theta_text(point.theta, domain.widths) + outside, size=8.5, width=width, colour=FAINT_INK)
     is_kept = point.label == result.label
     words = f"predicts {names[point.label]}"
     look = {} if is_kept else {"colour": JOINT["MR&IR"], "weight": "bold"}
@@ -94,9 +95,7 @@ def _show_image(sheet: Sheet, x: float, y: float, image: np.ndarray) -> None:
         sheet.image(x, y, SIDE, SIDE, image.mean(axis=0), cmap="gray", norm=Normalize(0.0, 1.0))
 
 
-def _draw_gauge(
-    sheet: Sheet, point: Point, delta: float, longest: float, x: float, top: float, width: float
-) -> None:
+def _draw_gauge(sheet: Sheet, point: Point, delta: float, longest: float, x: float, top: float, width: float) -> None:
     """A bar as long as the inconsistency, with a tick at δ."""
     colour = KEPT if point.inconsistency <= delta else JOINT["CR&IR"]
     sheet.box(x, top + 0.05, SIDE, 0.11, facecolor="white")

@@ -8,15 +8,18 @@ from ..attention.curve_kernels import curve_value
 from ..results.answer import Answer, Answers
 
 SAMPLES_PER_DOMAIN = 1000
+GAP = 1e-9
+"""Pieces that are less apart than this touch."""
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A map of one parameter along theta (N,), with NaN between pieces that a partial map leaves a gap between."""
+    """A map of one parameter along theta (N,), with NaN in the gaps (G, 2) of theta that a partial map leaves."""
 
     theta: np.ndarray
     margin: np.ndarray
     inconsistency: np.ndarray
+    gaps: np.ndarray
 
 
 def inconsistency_at(answers: Answers, region: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -64,5 +67,9 @@ def profile(answer: Answer) -> Profile:
     which = np.repeat(region, counts)
     theta = answers.compound.to_theta(points)[:, 0]
     columns = [theta, margin_at(answers, which, points), inconsistency_at(answers, which, points)]
-    gaps = ends[:-1][low[1:] - high[:-1] > 1e-9]
-    return Profile(*(np.insert(column, gaps, np.nan) for column in columns))
+    starts_gap = ends[:-1][low[1:] - high[:-1] > GAP]
+    gaps = np.stack([np.append(0.0, high), np.append(low, 1.0)], axis=1)
+    gaps = gaps[gaps[:, 1] - gaps[:, 0] > GAP]
+    in_theta = answers.compound.domain.low[0] + gaps * answers.compound.domain.widths[0]
+    theta, margin, inconsistency = (np.insert(column, starts_gap, np.nan) for column in columns)
+    return Profile(theta, margin, inconsistency, in_theta)

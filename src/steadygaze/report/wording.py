@@ -48,17 +48,17 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def comparison(value: float, delta: float) -> str:
-    """An inconsistency against δ, with as many digits as it takes to see which is larger.
+    """An inconsistency against δ; where their digits would look the same, only which is larger.
 
-    >>> comparison(3.0, 3.0), comparison(3.00000012, 3.0)
-    ('3 ≤ δ = 3', '3.0000001 > δ = 3')
+    >>> comparison(3.0, 3.0), comparison(3.00012, 3.0), comparison(3.00000012, 3.0)
+    ('3 ≤ δ = 3', '3.0001 > δ = 3', 'just > δ = 3')
     """
     sign = "≤" if value <= delta else ">"
-    for digits in range(4, 18):
+    for digits in (4, 5, 6):
         left, right = number(value, digits), number(delta, digits)
         if value == delta or left != right:
-            break
-    return f"{left} {sign} δ = {right}"
+            return f"{left} {sign} δ = {right}"
+    return f"just {sign} δ = {number(delta)}"
 
 
 def theta_text(theta: np.ndarray, widths: np.ndarray) -> str:
@@ -68,7 +68,7 @@ def theta_text(theta: np.ndarray, widths: np.ndarray) -> str:
     ('θ = 0.3', 'θ ≈ (0, 1)')
     """
     rounded = [round(float(v), 4 - math.floor(math.log10(w))) for v, w in zip(theta, widths, strict=True)]
-    numbers = ", ".join(f"{value + 0.0:.10g}" for value in rounded)
+    numbers = ", ".join(f"{value + 0.0:.10g}".replace("-", "−") for value in rounded)
     return f"θ {'=' if rounded == theta.tolist() else '≈'} {numbers if len(theta) == 1 else f'({numbers})'}"
 
 

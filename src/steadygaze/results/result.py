@@ -14,9 +14,9 @@ from ..errors import PerturbationError
 from ..network.agree import Agreement
 from ..problem import Delta, Problem
 from ..regions.check import CheckedMap
-from ..regions.region import RegionSet
 from ..verdict import Verdict
 from .answer import Answer, Answers
+from .view import Regions
 
 if TYPE_CHECKING:
     from .witness import Witness
@@ -72,15 +72,15 @@ class Result:
         """Shares of the domain: CR, MR, AR, IR, their combinations and undecided, each as (low, high)."""
         return self.answer.shares.named()
 
-    @property
-    def regions(self) -> RegionSet:
-        """The activation regions."""
-        return self.answers.regions
+    @cached_property
+    def regions(self) -> Regions:
+        """The activation regions, one by one, with polygon, pattern, affine logits and labels."""
+        return Regions(self.problem, self.answer)
 
     @property
     def is_complete(self) -> bool:
         """Whether the whole domain was mapped."""
-        return self.regions.stopped is None
+        return self.answers.regions.stopped is None
 
     @cached_property
     def witnesses(self) -> tuple["Witness", ...]:
@@ -96,7 +96,7 @@ class Result:
     def region_at(self, theta: ArrayLike) -> int | None:
         """The region whose polygon contains theta (d,), or None where a partial map has none."""
         point = self.answers.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
-        polygons = self.regions.polygons
+        polygons = self.answers.regions.polygons
         start, following = polygons.points, polygons.points[polygons.following]
         edge = following - start
         side = edge[:, 0] * (point[1] - start[:, 1]) - edge[:, 1] * (point[0] - start[:, 0])

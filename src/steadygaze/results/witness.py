@@ -112,13 +112,13 @@ def _worth_trying(result: Result, kind: Violation, pieces: np.ndarray) -> np.nda
         return pieces
     order = pieces[np.argsort(_distances(result, pieces), kind="stable")]
     answer = result.answer
-    if kind is Violation.ATTENTION:
-        depth = answer.labels.reach[answer.joint.pieces.region[order], 0]
-        least = -np.inf
-    else:
-        depth = np.abs(_margins(result, order))
-        least = 2.0 * LEAST_SHARE * result.agreement.scale
-    return np.append(order[depth > least][: TRIES - 1], order[np.argmax(depth)])
+    margins = np.abs(_margins(result, order)) if kind is not Violation.ATTENTION else np.full(len(order), np.inf)
+    depth = margins if kind is Violation.LABEL else answer.labels.reach[answer.joint.pieces.region[order], 0]
+    # Below this no tolerance of the replay lies; where all margins do, all are tried.
+    is_wide = margins > 2.0 * LEAST_SHARE * result.agreement.scale
+    if is_wide.any():
+        order, depth = order[is_wide], depth[is_wide]
+    return np.append(order[: TRIES - 1], order[np.argmax(depth)])
 
 
 def _distances(result: Result, pieces: np.ndarray) -> np.ndarray:

@@ -1,0 +1,121 @@
+"""Writes docs/cli.md, the reference of the command line, from the commands themselves: `python docs/make_cli.py`.
+
+It takes the texts that `--help` shows, not its layout, which depends on the version of typer. A test compares the file
+with what this script would write now.
+"""
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from steadygaze.cli.interrupt import ABORTED
+from steadygaze.cli.program import BAD_INPUT, BUG, app
+from steadygaze.cli.requirement import NAMES, Outcome
+from steadygaze.perturbation import find_families
+from steadygaze.verdict import Verdict
+
+TARGET = Path(__file__).with_name("cli.md")
+
+JSON_KEYS = {
+    "schema_version": "grows when a reader of the older form would misread the newer one",
+    "verdict": "`robust`, `not robust` or `undecided`, for the property asked",
+    "property": "`cr`, `ar` or `both`",
+    "label, label_name": "the predicted class of the unperturbed image",
+    "regions": "number of activation regions",
+    "area": "proved `[low, high]` of each share of the domain: " + ", ".join(f"`{name}`" for name in NAMES),
+    "nearest": "for `CR` and `AR`: the violation nearest to zero, each axis divided by its width. No violation is "
+    "nearer than `low`; `theta`, at distance `high`, is one. `null` stands for infinity, or for no violation",
+    "delta": "the threshold as given (`text`) and absolute (`value`), and the size of the original maps (`map_size`)",
+    "ar_at_delta": "`[low, high]` of AR at 10, 25, 50 and 100 % of that size; `all` is a threshold at which the whole "
+    "domain is AR, rounded up",
+    "sets": "number of regions in CR, MR, CB (both occur) and AR, IR, AB",
+    "tiling_error": "how far the areas of all regions are from the whole domain",
+    "sliver_share": "bound of the share that tolerances leave unsplit",
+    "guarantee": "what the answer rests on, in words",
+    "complete, stopped": "whether the whole domain was mapped, and if not, why the run ended",
+    "domain": "names, ends and specs of the axes",
+    "model, image, attention": "what was asked of what",
+    "notes": "sentences that a reader should know",
+    "witnesses": "for each kind of violation a theta inside it, replayed through the model file",
+    "seconds": "`total` and `engine` (mapping, attention, labels), and `check`; not part of the stored answer",
+    "require": "with `--require`: its `text` and `outcome` (" + ", ".join(f"`{o.value}`" for o in Outcome) + ")",
+    "output": "verify only: the `directory` of the result and its `pictures`",
+}
+
+
+def reference() -> str:
+    """The whole text of docs/cli.md."""
+    program: Any = get_command(app)
+    lines = [
+        "# The command line",
+        "",
+        "<!-- Written by docs/make_cli.py from the commands themselves; change their texts, not this file. -->",
+        "",
+        inspect.cleandoc(program.help),
+        "",
+        *_table(("option", "meaning"), ((f"`{option.opts[0]}`", option.help) for option in program.params)),
+    ]
+    for name, command in program.commands.items():
+        lines += _command(name, command)
+    lines += ["## Perturbations", "", "A SPEC is `keyword[:key=value,...][:low..high]`:", ""]
+    lines += _table(("family", "example", "what it does"), _families())
+    lines += ["## Exit codes", "", *_table(("code", "meaning"), _exit_codes())]
+    lines += ["The code 1 is never used: it is what a crash of Python gives.", ""]
+    lines += ["## What --json prints", "", "One object on stdout; everything else goes to stderr.", ""]
+    keys = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in JSON_KEYS.items()]
+    lines += _table(("key", "meaning"), iter(keys))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _command(name: str, command: Any) -> list[str]:
+    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    usage = ["steadygaze", name, *(argument.metavar for argument in arguments)]
+    usage += [f"{option.opts[0]} {option.metavar}" for option in options if option.required]
+    usage += ["[OPTIONS]"] if any(not option.required for option in options) else []
+    lines = [f"## steadygaze {name}", "", "```", " ".join(usage), "```", "", inspect.cleandoc(command.help), ""]
+    if arguments:
+        lines += _table(("argument", "meaning"), ((f"`{each.metavar}`", _meaning(each)) for each in arguments))
+    for panel in dict.fromkeys(option.rich_help_panel for option in options):
+        chosen = [option for option in options if option.rich_help_panel == panel]
+        rows = ((f"`{' '.join([each.opts[0], each.metavar or '']).strip()}`", _meaning(each)) for each in chosen)
+        lines += _table((panel or "option", "meaning"), rows)
+    return lines
+
+
+def _meaning(parameter: Any) -> str:
+    """The help of a parameter, with its default."""
+    shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
+    if parameter.required:
+        return f"{parameter.help} Required."
+    return parameter.help if shown in (None, False) else f"{parameter.help} Default: {shown}."
+
+
+def _families() -> Iterator[tuple[str, str, str]]:
+    for keyword, family in find_families().items():
+        yield keyword, f"`{family.example}`", (inspect.getdoc(family) or "").splitlines()[0]
+
+
+def _exit_codes() -> Iterator[tuple[str, str]]:
+    yield str(Verdict.ROBUST.exit_code), "robust: the property holds everywhere in the domain; or `--require` is met"
+    yield str(Verdict.NOT_ROBUST.exit_code), "not robust: a violation is proved; or `--require` is not met"
+    yield (
+        str(Verdict.UNDECIDED.exit_code),
+        "undecided: a limit ended the run, or something is too close to call",
+    )
+    yield str(BAD_INPUT), "bad input: one line on stderr says what, where and how to mend it; nothing is written"
+    yield str(BUG), "a bug of ours: a self-check failed, and nothing is delivered"
+    yield str(ABORTED), "aborted by a second Ctrl-C (the first one ends the run with a partial result)"
+
+
+def _table(titles: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> list[str]:
+    lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+    lines += [f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return [*lines, ""]
+
+
+if __name__ == "__main__":
+    TARGET.write_text(reference(), encoding="utf-8")

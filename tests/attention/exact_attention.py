@@ -1,0 +1,100 @@
+"""Attention maps and their distances in exact rationals, for tiny networks; norms of L2 to 60 digits.
+
+Gradients come from `dyadic`; filters and transport are those of `by_definition` on arrays of rationals.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property
+from math import floor
+
+import numpy as np
+
+from attention.by_definition import Question, shifted, transported
+from attention.dyadic import Dyadic, ExactChain
+from steadygaze.compound import Compound
+from steadygaze.perturbation import Brightness, Patch, Perturbed, Translate
+
+
+@dataclass(frozen=True, eq=False)
+class ExactAttention:
+    """Maps and their distances of a compound network, in exact numbers."""
+
+    compound: Compound
+    question: Question
+
+    @cached_property
+    def chain(self) -> ExactChain:
+        """The classifier."""
+        return ExactChain.of(self.compound.chain)
+
+    def maps(self, bits: Sequence[np.ndarray]) -> np.ndarray:
+        """The filtered maps (K', C, H, W) under a pattern of the classifier, one boolean array per layer."""
+        return self.question.of(self.chain.gradients(bits).reshape(-1, *self.compound.perturbed.x0.shape))
+
+    @cached_property
+    def original(self) -> np.ndarray:
+        """The filtered maps of the unperturbed image."""
+        return self.maps(self.chain.forward(Dyadic.of(self.compound.perturbed.x0.ravel()))[0])
+
+    def difference(self, bits: Sequence[np.ndarray], theta: Sequence[Fraction]) -> np.ndarray:
+        """Actual minus expected maps under a pattern at theta."""
+        return self.maps(bits) - transported(self.original, self.compound.perturbed, theta)
+
+    def inconsistency(self, bits: Sequence[np.ndarray], theta: Sequence[Fraction]) -> Decimal:
+        """ai under a pattern at theta, to 60 digits."""
+        return norm(self.difference(bits, theta), self.question.dist)
+
+
+def exact_image(perturbed: Perturbed, theta: Sequence[Fraction]) -> np.ndarray:
+    """The image (C, H, W) at theta in rationals: clip(x0 + the sum of the changes, 0, 1)."""
+    original = as_fractions(perturbed.x0)
+    image = original.copy()
+    for perturbation, value in zip(perturbed.perturbations, theta, strict=True):
+        if isinstance(perturbation, Translate):
+            whole, share = floor(value), value - floor(value)
+            moved = [
+                shifted(
+                    original,
+                    step * (perturbation.dx > 0) - step * (perturbation.dx < 0),
+                    step * (perturbation.dy > 0) - step * (perturbation.dy < 0),
+                )
+                for step in (whole, whole + 1)
+            ]
+            image = image + moved[0] + share * (moved[1] - moved[0]) - original
+        elif isinstance(perturbation, Patch):
+            rows, columns = (
+                slice(perturbation.y, perturbation.y + perturbation.h),
+                slice(perturbation.x, perturbation.x + perturbation.w),
+            )
+            image[:, rows, columns] += perturbation.tone * value
+        else:
+            image = image + (value if isinstance(perturbation, Brightness) else -value)
+    return np.minimum(np.maximum(image, Fraction(0)), Fraction(1))
+
+
+def as_fractions(floats: np.ndarray) -> np.ndarray:
+    """The exact values of floats as an object array of rationals."""
+    values = np.empty(floats.size, dtype=object)
+    values[:] = [Fraction(number) for number in np.asarray(floats, dtype=float).ravel().tolist()]
+    return values.reshape(floats.shape)
+
+
+def norm(difference: np.ndarray, dist: str) -> Decimal:
+    """The sum over the classes of the norm of a difference (K', …) of rationals."""
+    with localcontext() as context:
+        context.prec = 60
+        total = Decimal(0)
+        for row in difference.reshape(len(difference), -1).tolist():
+            if dist == "l1":
+                total += to_decimal(sum(map(abs, row), Fraction(0)))
+            else:
+                total += to_decimal(sum((d * d for d in row), Fraction(0))).sqrt()
+        return total
+
+
+def to_decimal(number: Fraction) -> Decimal:
+    """A rational to the digits of the context."""
+    return Decimal(number.numerator) / Decimal(number.denominator)

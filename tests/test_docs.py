@@ -1,0 +1,59 @@
+"""The documentation does what it says: snippets run, commands parse, links lead somewhere."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from steadygaze.cli.program import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_guide_is_a_doctest():
+    outcome = doctest.testfile(str(ROOT / "docs" / "guide.md"), module_relative=False)
+    assert outcome.attempted > 5
+    assert outcome.failed == 0
+
+
+def test_the_first_python_snippet_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks(ROOT / "README.md", "python")[0], "README.md", "exec"), {})
+    assert "Verdict" in capsys.readouterr().out
+    assert (tmp_path / "map.png").exists()
+    assert (tmp_path / "my-result" / "result.json").exists()
+
+
+def test_the_torch_snippet_of_the_readme_exports_a_model_that_is_read(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from steadygaze import read_model
+
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks(ROOT / "README.md", "python")[1], "README.md", "exec"), {})
+    assert read_model("mine.onnx").classes == 10
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "guide.md"], ids=lambda page: page.name)
+def test_commands_and_options_exist(page):
+    commands = get_command(app).commands
+    lines = "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        if not words or not words[0].endswith("steadygaze"):
+            continue
+        known = {option for parameter in commands[words[1]].params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, line
