@@ -134,7 +134,7 @@ def measure_map(
     result, _ = time_map(first)  # compiles or loads the kernels
     peak = peak_mib()
     problems, compared = contradictions(result, samples)
-    count = len(result.regions)
+    count = len(result.answers.regions)
     widths, low = first.perturbed.domain.widths, first.perturbed.domain.low
     passes = [pass_at(first, low + place * widths) for place in np.random.default_rng(1).random((20, len(low)))]
     time_pass(passes)
@@ -142,8 +142,8 @@ def measure_map(
     pass_seconds: list[float] = []
     for _ in range(repetitions):
         result, stages = time_map(make_problem(first.model, domain, image))
-        if len(result.regions) != count:
-            problems.append(f"{len(result.regions)} regions after {count}")
+        if len(result.answers.regions) != count:
+            problems.append(f"{len(result.answers.regions)} regions after {count}")
         times.append(stages)
         pass_seconds.append(time_pass(passes))
     row: dict[str, Any] = {"model": model, "domain": domain, "image": image, "regions": count}

@@ -222,7 +222,7 @@ def test_one_map_measures_every_stage(one_map):
     problem = api.make_problem("M-FNN-100", "mnist:69990", ("brightness:0..0.05", PATCH), delta=3.0)
     result, seconds = one_map.time_map(problem)
     parts = [seconds[name] for name in load("map").STAGES]
-    assert len(result.regions) > 1
+    assert len(result.answers.regions) > 1
     assert min(parts) > 0.0
     assert sum(parts) == pytest.approx(seconds["engine"])
     assert seconds["with_check"] > seconds["engine"]

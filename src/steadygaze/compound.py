@@ -106,6 +106,8 @@ def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
     >>> plain_program([(np.eye(2), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))]).widths
     array([2, 1])
     """
+    if len(layers) < 2:
+        raise ValueError("a plain program needs a hidden layer and the layer of the logits")
     weight, bias = layers[0]
     root = np.zeros((3, len(bias)))
     root[: weight.shape[1]] = weight.T

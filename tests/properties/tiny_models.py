@@ -15,6 +15,7 @@ from steadygaze.attention.distances import Distance
 from steadygaze.attention.error import MapErrors
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.inconsistency import AttentionOptions, measure, original_maps
+from steadygaze.budget import Budget
 from steadygaze.compound import Compound
 from steadygaze.network.graph import Graph
 from steadygaze.network.lower import lower
@@ -50,6 +51,18 @@ def ask(
 ) -> Result:
     """`verify` for layers and an image (C, H, W), in one thread."""
     return verify(make_model(layers, image.shape), image, perturbations, **{"threads": 1, **options})
+
+
+def interrupted(model: str, image: str, specs: Sequence[str], *, calls: int, **options: object) -> Result:
+    """`verify` of a bundled network, ended by the user at the given call of its progress."""
+    budget, seen = Budget(), []
+
+    def progress(share: float, regions: int) -> None:
+        seen.append(share)
+        if len(seen) == calls:
+            budget.cancelled.set()
+
+    return verify(model, image, specs, budget=budget, threads=1, progress=progress, **options)
 
 
 def make_answers(compound: Compound, label: int, question: Question) -> Answers:

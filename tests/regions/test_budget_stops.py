@@ -78,7 +78,10 @@ def test_a_map_is_called_partial_exactly_when_something_is_missing(most: int) ->
 
 
 @pytest.mark.parametrize("calls", [1, 2])
-def test_interrupted_by_the_user(compound: Compound, full: RegionSet, calls: int) -> None:
+def test_interrupted_by_the_user(
+    compound: Compound, full: RegionSet, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steadygaze.regions.subdivide.NODES", 500)
     budget = Budget()
     seen = []
 

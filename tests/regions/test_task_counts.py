@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from steadygaze.budget import Budget
 from steadygaze.compound import plain_program
 from steadygaze.regions import subdivide as engine
+from steadygaze.regions.assemble import Block, CutTable
 
 TASKS = Path(__file__).parents[2] / "benchmarks" / "tasks"
 COUNTS = json.loads((TASKS / "tasks.json").read_text(encoding="utf-8"))
@@ -31,11 +33,12 @@ def test_several_polygons_on_the_stack_give_the_same_regions():
     """Polygons that enter a layer one after another share its forms, but not its pattern."""
     cell = plain_program(read_layers("w50d2"))
     whole = engine.subdivide_cells([cell])
-    table = engine._CutTable([cell])
-    first = engine._Block(len(table))
-    engine._walk(cell, table.rectangle(0), 0, first, None)
+    table = CutTable([cell])
+    watch = engine._Watch(Budget(), None)
+    first = Block(len(table))
+    engine._walk(cell, table.rectangle(0), 0, first, watch)
     assert len(first.polygons()) > 50
-    second = engine._Block(1000)
-    engine._walk(cell, first.polygons(), 1, second, None)
+    second = Block(1000)
+    engine._walk(cell, first.polygons(), 1, second, watch)
     assert len(second.polygons()) == len(whole)
     np.testing.assert_allclose(np.sort(second.polygons().areas), np.sort(whole.polygons.areas), rtol=1e-9)

@@ -63,7 +63,7 @@ def test_partial_map_promises_only_what_was_reached(results):
     result = results["partial"]
     summary = result.summary()
     assert summary["complete"] is False
-    assert summary["stopped"] == "limit of 10 regions"
+    assert summary["stopped"] == "limit of 1 regions"
     assert summary["ar_at_delta"]["all"] is None
     # A violation may lie where nothing was mapped, also beside zero.
     assert [summary["nearest"][name]["low"] for name in ("CR", "AR")] == [0.0, 0.0]
@@ -71,6 +71,14 @@ def test_partial_map_promises_only_what_was_reached(results):
     claimed = float(summary["guarantee"].split("%")[0].removeprefix("Partial: ")) / 100
     assert 0.0 < claimed <= reached < claimed + 1e-4
     assert summary["area"]["undecided"][0] >= 1.0 - reached - 1e-9
+
+
+def test_map_that_was_stopped_at_once_promises_nothing(results):
+    summary = results["empty"].summary()
+    assert (summary["verdict"], summary["regions"], summary["stopped"]) == ("undecided", 0, "interrupted")
+    assert summary["area"]["CR"] == [0.0, 1.0]
+    assert summary["area"]["undecided"] == [1.0, 1.0]
+    assert summary["guarantee"].startswith("Partial: 0% of the domain was mapped")
 
 
 def test_chosen_options_are_told(results):

@@ -60,23 +60,23 @@ def _lowest(quadratic, start, places, jumps, low, high):
 
 @compiled
 def _crossing(quadratic, start, places, jumps, inside, outside, level, margin):
-    """Between a τ with value ≤ level and one with value > level: the last τ found that is surely at most, and the first
-    found that is surely above (`margin` is the error of the values)."""
-    sure_in, sure_out = inside, outside
-    low, high = inside, outside
+    """Between a τ inside {ai ≤ level} and one outside: the last τ found that is surely inside, and the first that is
+    surely outside, each by halving (`margin` is the error of the maps behind the values)."""
+    sure_in, open_in = inside, outside
+    sure_out, open_out = outside, inside
     for _ in range(60):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
+        middle = 0.5 * (sure_in + open_in)
         value, _, error = curve_value(quadratic, start, places, jumps, middle)
-        if value <= level:
-            low = middle
-        else:
-            high = middle
         if value + error + margin <= level:
             sure_in = middle
-        elif value - error - margin > level:
+        else:
+            open_in = middle
+        middle = 0.5 * (sure_out + open_out)
+        value, _, error = curve_value(quadratic, start, places, jumps, middle)
+        if value - error - margin > level:
             sure_out = middle
+        else:
+            open_out = middle
     return sure_in, sure_out
 
 

@@ -64,7 +64,7 @@ class Inconsistency:
     @property
     def moves(self) -> bool:
         """Whether ai depends on θ_T within a region."""
-        return not len(self.constant)
+        return bool(len(self.quadratic) or len(self.start))
 
 
 def measure(
@@ -132,9 +132,7 @@ def region_taus(compound: Compound, regions: RegionSet) -> np.ndarray:
     axis = compound.perturbed.moving_axis
     if axis is None:
         return np.zeros((len(regions), 2))
-    starts = regions.polygons.starts[:-1]
-    along = regions.polygons.points[:, axis]
-    ends = np.stack([np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)], axis=1)
+    ends = np.stack(regions.polygons.extent(axis), axis=1)
     domain = compound.domain
     lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]
     return domain.low[axis] + ends * domain.widths[axis] - lows[:, None]
@@ -224,7 +222,7 @@ class _Tables:
         else:
             start = self.start
             breaks = np.concatenate([[0], np.cumsum([len(part) for part in self.places])])
-            places, jumps = np.concatenate(self.places), np.concatenate(self.jumps)
+            places, jumps = np.concatenate([none, *self.places]), np.concatenate([none, *self.jumps])
         return Inconsistency(curve, cells, patterns, constant, quadratic, start, breaks, places, jumps)
 
 

@@ -75,22 +75,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not is_debug and not sys.warnoptions:
                 warnings.simplefilter("ignore")  # of libraries: a user can do nothing about them
             code = get_command(app).main(given, prog_name="steadygaze", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         if is_debug:
             traceback.print_exc()
         return _fail(error)
-    return int(code or 0)
+    return _fail(KeyboardInterrupt()) if code == ABORTED else int(code or 0)
 
 
 def _fail(error: BaseException) -> int:
     """Say what went wrong in one line; returns the exit code."""
-    # typer turns a broken pipe into exit(1), and Ctrl-C into its own kinds of exception.
+    # typer turns a broken pipe into exit(1), and Ctrl-C into the exit code 130 or, in old versions, into Abort.
     if isinstance(error, BrokenPipeError | SystemExit):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return _say("aborted, nothing is delivered", ABORTED)
+        return _say("aborted", ABORTED)
     if isinstance(error, UsageError):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "steadygaze"
@@ -104,7 +105,7 @@ def _fail(error: BaseException) -> int:
             Verdict.UNDECIDED.exit_code,
         )
     what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
-    return _say(f"this is a bug of ours, nothing is delivered: {what} (--debug shows where)", BUG)
+    return _say(f"this is a bug of ours: {what} (--debug shows where)", BUG)
 
 
 def _say(text: str, code: int) -> int:

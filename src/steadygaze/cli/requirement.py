@@ -101,8 +101,8 @@ def _read_term(text: str, part: str) -> Term:
 
 def _read_name(text: str, word: str) -> str:
     known = {name.lower(): name for name in NAMES}
-    first, _, second = "".join(word.lower().split()).partition("&")
-    for spelling in (f"{first}&{second}" if second else first, f"{second}&{first}"):
+    parts = "".join(word.lower().split()).split("&")
+    for spelling in ("&".join(parts), "&".join(reversed(parts))):
         if spelling in known:
             return known[spelling]
     near = get_close_matches(word.lower(), known, n=1)

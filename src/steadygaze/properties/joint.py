@@ -95,24 +95,34 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
     width = _strip_widths(split.polygons, region, attention, inner, outer, axis)
     # A region that is decided as a whole has no strip, whatever the rounding of its slab.
     width[(labels.is_kept | labels.is_lost)[region]] = 0.0
-    low, high = _extent(split.polygons, 1 - axis)
-    strip = np.minimum(width * (high - low), split.polygons.areas)
+    strip = np.zeros(len(split))
+    for code, slab in ((Kept.YES, inner), (Kept.NO, outer)):
+        chosen = np.flatnonzero((attention == code) & (width > 0.0))
+        inside_slab = _slab_areas(split.polygons, chosen, slab[region[chosen]], axis)
+        strip[chosen] = split.polygons.areas[chosen] - inside_slab if code == Kept.YES else inside_slab
+    strip = np.clip(strip, 0.0, split.polygons.areas)
     return JointPieces(split, attention, strip_areas(split, regions), strip, float(width.max(initial=0.0)))
+
+
+def _slab_areas(polygons: Polygons, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
+    areas = np.zeros(len(chosen))
+    x, y = np.ascontiguousarray(polygons.points.T)
+    room = 4 * (int(np.diff(polygons.starts).max(initial=0)) + 8)
+    kernels.slab_areas(
+        x, y, polygons.starts, chosen, slab, axis,
+        np.zeros((3, room)), np.zeros(room, dtype=np.int64), np.zeros((3, room)), areas,
+    )  # fmt: skip
+    return areas
 
 
 def _strip_widths(
     polygons: Polygons, region: np.ndarray, attention: np.ndarray, inner: np.ndarray, outer: np.ndarray, axis: int
 ) -> np.ndarray:
     """How wide (P,) the part of each piece is, along the moving axis, that is not surely what its label says."""
-    low, high = _extent(polygons, axis)
+    low, high = polygons.extent(axis)
     kept = np.maximum(inner[region, 0] - low, 0.0) + np.maximum(high - inner[region, 1], 0.0)
     lost = np.maximum(np.minimum(high, outer[region, 1]) - np.maximum(low, outer[region, 0]), 0.0)
     return np.where(attention == Kept.YES, kept, np.where(attention == Kept.NO, lost, 0.0))
-
-
-def _extent(polygons: Polygons, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    along, starts = polygons.points[:, axis], polygons.starts[:-1]
-    return np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
 
 
 def shares(joint: JointPieces) -> Shares:

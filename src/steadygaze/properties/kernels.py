@@ -166,6 +166,19 @@ def decided_areas(logits, label, x, y, starts, region, winner, slack, chosen, ro
 
 
 @compiled
+def slab_areas(x, y, starts, chosen, slab, axis, room, room_edge, forms, out):
+    """Write the areas of the chosen polygons where slab0 ≤ t[axis] ≤ slab1, one slab (S, 2) for each."""
+    a, b, c = forms[0, :2], forms[1, :2], forms[2, :2]
+    for n in range(chosen.shape[0]):
+        for side in range(2):
+            sign = 1.0 if side == 0 else -1.0
+            a[side], b[side] = (sign, 0.0) if axis == 0 else (0.0, sign)
+            c[side] = -sign * slab[n, side]
+        first, size = starts[chosen[n]], starts[chosen[n] + 1] - starts[chosen[n]]
+        out[n] = clipped_area(x[first:], y[first:], size, a, b, c, room[0], room[1], room_edge, room[2])
+
+
+@compiled
 def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_edge, out_starts, origin, inside, made):
     """Cut every polygon at t[axis] = slab0 and slab1 where these lie inside it.
 

@@ -22,7 +22,8 @@ DEPTHS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 class Nearest:
     """Every theta closer to zero than `low` satisfies the property; `theta` (d,), at distance `high`, violates it.
 
-    `high` is infinite and `theta` None when no violation is proved; `low` is infinite when none is possible.
+    `high` is infinite and `theta` None when no violation is proved; `low` is infinite when none is possible, and 0 for
+    a partial map: what was not reached may violate anywhere.
     `piece` is the piece that theta lies in.
     """
 
@@ -57,7 +58,7 @@ def nearest_label_violation(compound: Compound, regions: RegionSet, joint: Joint
             strip = _clip(joint.polygons[piece], a, b, c + pieces.slack[piece])
             if len(strip):
                 low = min(low, _distance(_zero(compound), strip))
-    return replace(found, low=low)
+    return replace(found, low=low if regions.stopped is None else 0.0)
 
 
 def nearest_attention_violation(
@@ -77,7 +78,7 @@ def nearest_attention_violation(
         return bool(first > last or not first <= tau <= last)
 
     found = _nearest(compound, joint, violates, possible, is_proved)
-    return replace(found, low=max(0.0, found.low - joint.gap))
+    return replace(found, low=max(0.0, found.low - joint.gap) if regions.stopped is None else 0.0)
 
 
 def _nearest(

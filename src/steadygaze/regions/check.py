@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compound import Compound
 from ..errors import InternalError
-from ..tolerances import AREA, BESIDE, CLIPPED, DISTANCE, LOGITS, NOISE
+from ..tolerances import AREA, BESIDE, CLIPPED, DISTANCE, LOGITS
 from .pattern import unpack
 from .region import Cut, RegionSet
 
@@ -62,6 +62,7 @@ def _check_tiling(regions: RegionSet) -> float:
 
 def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, owners: np.ndarray, where: str) -> None:
     """Compare pattern and logits of the owning region at points (B, 2) of the unit square with the graph."""
+    noise = _noise(compound)
     for start in range(0, len(points), BATCH):
         part = slice(start, start + BATCH)
         owner = owners[part]
@@ -70,20 +71,22 @@ def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, ow
         values, logits = compound.graph.trace(images)
         bits = unpack(regions.patterns[regions.pattern[owner]], compound.hidden)
         for layer, (value, bit) in enumerate(zip(values, bits, strict=True)):
-            scale = np.abs(value).max(axis=1, keepdims=True)
-            wrong = (np.abs(value) > 64 * NOISE * scale) & ((value > 0.0) != bit)
+            wrong = (np.abs(value) > 64 * noise[layer]) & ((value > 0.0) != bit)
             if wrong.any():
-                _fail(
-                    owner[np.argmax(wrong.any(axis=1))],
-                    where,
-                    f"neuron {np.argmax(wrong.any(axis=0))} of layer {layer}",
-                )
+                region, neuron = owner[np.argmax(wrong.any(axis=1))], np.argmax(wrong.any(axis=0))
+                _fail(region, where, f"neuron {neuron} of ReLU layer {layer}")
         homogeneous = np.hstack([points[part], np.ones((len(owner), 1))])
         claimed = np.einsum("bi,bik->bk", homogeneous, regions.logits[owner])
         off = np.abs(logits - claimed).max(axis=1)
-        bad = ~(off <= LOGITS * (1.0 + np.abs(logits).max(axis=1)))
+        bad = ~(off <= LOGITS * (1.0 + np.abs(logits).max(axis=1)) + 64 * noise[-1].max())
         if bad.any():
             _fail(owner[np.argmax(bad)], where, f"a logit, by {off.max():.3g}")
+
+
+def _noise(compound: Compound) -> list[np.ndarray]:
+    """What counts as rounding for every neuron of the classifier, layer by layer, and for the logits."""
+    largest = np.max([cell.program.noise[cell.program.offsets[2] :] for cell in compound.programs], axis=0)
+    return np.split(largest, np.cumsum(compound.hidden))
 
 
 def _check_clip(compound: Compound, regions: RegionSet, pixels: np.ndarray, owners: np.ndarray, where: str) -> None:

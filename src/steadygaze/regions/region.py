@@ -57,7 +57,16 @@ class Polygons:
     @cached_property
     def centres(self) -> np.ndarray:
         """The mean of the vertices of every polygon (R, 2): a point strictly inside."""
+        if not len(self):
+            return np.zeros((0, 2))
         return np.add.reduceat(self.points, self.starts[:-1], axis=0) / np.diff(self.starts)[:, None]
+
+    def extent(self, axis: int) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest coordinate of every polygon along an axis, (R,) each."""
+        if not len(self):
+            return np.zeros(0), np.zeros(0)
+        along, starts = self.points[:, axis], self.starts[:-1]
+        return np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
 
     @cached_property
     def lengths(self) -> np.ndarray:

@@ -7,7 +7,6 @@ independently. The runs do not depend on the number of threads, so neither does 
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,10 +15,10 @@ from ..compound import CellProgram, Compound
 from ..errors import InternalError
 from ..program import Program
 from . import kernels
+from .assemble import Block, CutTable, assemble
 from .forms import FED_FROM, Walk
 from .kernels import Output
-from .pattern import distinct_rows
-from .region import Cut, Polygons, RegionSet
+from .region import Polygons, RegionSet
 
 RUNS = 16
 """Independent pieces of work for each knot cell, where there is enough to do (see SMALL)."""
@@ -33,30 +32,6 @@ NODES = 20_000
 CAPACITY = 4096
 
 Progress = Callable[[float, int], None]
-
-
-@dataclass
-class _Block:
-    """Regions of one walk; cuts numbered from `base` + 1 in the order of `cuts`."""
-
-    base: int
-    vertices: list[np.ndarray] = field(default_factory=list)
-    points: list[np.ndarray] = field(default_factory=list)
-    edges: list[np.ndarray] = field(default_factory=list)
-    logits: list[np.ndarray] = field(default_factory=list)
-    packed: list[np.ndarray] = field(default_factory=list)
-    cuts: list[np.ndarray] = field(default_factory=list)
-    sliver_area: float = 0.0
-    peak: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    missed: np.ndarray = field(default_factory=lambda: np.zeros(0))
-
-    def polygons(self) -> Polygons:
-        starts = np.concatenate([[0], np.cumsum(_joined(self.vertices, (0,), np.int64))])
-        return Polygons(_joined(self.points, (0, 2)), starts, _joined(self.edges, (0,), np.int64))
-
-
-def _joined(parts: list[np.ndarray], shape: tuple[int, ...], kind: type = np.float64) -> np.ndarray:
-    return np.concatenate(parts) if parts else np.zeros(shape, dtype=kind)
 
 
 def subdivide(
@@ -76,13 +51,13 @@ def subdivide_cells(
     """As `subdivide`, for programs whose cells tile the unit square."""
     budget = budget or Budget()
     watch = _Watch(budget, progress)
-    table = _CutTable(cells)
-    parts: list[tuple[int, _Block]] = []
+    table = CutTable(cells)
+    parts: list[tuple[int, Block]] = []
     for number, cell in enumerate(cells):
-        polygons, clipped = table.rectangle(number), _Block(0)
+        polygons, clipped = table.rectangle(number), Block(0)
         if cell.program.clipped:
-            clipped = _Block(len(table))
-            _walk(cell, polygons, 1, clipped, None)
+            clipped = Block(len(table))
+            _walk(cell, polygons, 1, clipped, watch, are_regions=False)
             table.add(cell.program, clipped)
             polygons = clipped.polygons()
         is_small = len(polygons) * int(cell.program.offsets[-1]) < SMALL
@@ -100,7 +75,7 @@ def subdivide_cells(
             table.renumber(block)
             table.add(cell.program, block)
             parts.append((number, block))
-    return _assemble(cells, parts, table.cuts(), watch.stopped)
+    return assemble(cells, parts, table.cuts(), watch.stopped)
 
 
 class _Watch:
@@ -112,26 +87,32 @@ class _Watch:
         self.area = 0.0
         self.lock = threading.Lock()
 
-    def goes_on(self, area: float, regions: int) -> bool:
+    def add(self, area: float, regions: int) -> None:
         with self.lock:
             self.area += area
             self.budget.regions += regions
-            if self.stopped is None:
-                self.stopped = self.budget.exhausted()
             if self.progress is not None:
                 self.progress(self.area, self.budget.regions)
+
+    def goes_on(self) -> bool:
+        """Whether the work that is left may be done; if not, the map is partial."""
+        with self.lock:
+            if self.stopped is None:
+                self.stopped = self.budget.exhausted()
             return self.stopped is None
 
 
-def _run(cell: CellProgram, polygons: Polygons, base: int, watch: _Watch) -> _Block:
-    block = _Block(base)
-    if watch.goes_on(0.0, 0):
+def _run(cell: CellProgram, polygons: Polygons, base: int, watch: _Watch) -> Block:
+    block = Block(base)
+    if watch.goes_on():
         _walk(cell, polygons, len(cell.program.offsets) - 3, block, watch)
     return block
 
 
-def _walk(cell: CellProgram, polygons: Polygons, last_layer: int, block: _Block, watch: _Watch | None) -> None:
-    """Walk polygons through the layers up to `last_layer`, appending to the block."""
+def _walk(
+    cell: CellProgram, polygons: Polygons, last_layer: int, block: Block, watch: _Watch, *, are_regions: bool = True
+) -> None:
+    """Walk polygons through the layers up to `last_layer`, appending to the block until the budget ends."""
     program = cell.program
     walk = _start(program, cell.root, polygons)
     walk.counters[kernels.BASE] = block.base
@@ -145,10 +126,10 @@ def _walk(cell: CellProgram, polygons: Polygons, last_layer: int, block: _Block,
             if walk.stack[walk.counters[kernels.HEIGHT] - 1, 2] + 1 > kernels.MAX_VERTICES:
                 raise InternalError(f"a region with more than {kernels.MAX_VERTICES} vertices: please report the model")
             walk = _enlarged(walk)
-        if watch is not None and not watch.goes_on(walk.sums[kernels.AREA] - done, regions):
-            break
+        if are_regions:
+            watch.add(walk.sums[kernels.AREA] - done, regions)
         done = walk.sums[kernels.AREA]
-        if code == kernels.DONE:
+        if code == kernels.DONE or not watch.goes_on():
             break
     block.sliver_area = float(walk.sums[kernels.SLIVERS])
     block.peak, block.missed = walk.peak, walk.missed
@@ -218,7 +199,7 @@ def _room(program: Program) -> Output:
     )
 
 
-def _flush(walk: Walk, output: Output, block: _Block, regions: int) -> None:
+def _flush(walk: Walk, output: Output, block: Block, regions: int) -> None:
     """Move what the output buffers hold into the block; cuts go on counting."""
     cuts, vertices = int(walk.counters[kernels.CUTS]), int(walk.counters[kernels.VERTICES])
     block.vertices.append(output.vertices[:regions].copy())
@@ -229,117 +210,3 @@ def _flush(walk: Walk, output: Output, block: _Block, regions: int) -> None:
     block.cuts.append(output.cuts[:cuts].copy())
     walk.counters[kernels.BASE] += cuts
     walk.counters[[kernels.CUTS, kernels.REGIONS, kernels.VERTICES]] = 0
-
-
-class _CutTable:
-    """The cuts of a map, numbered from 1: borders and knots first, then those of the neurons."""
-
-    def __init__(self, cells: list[CellProgram]) -> None:
-        self.cells = cells
-        self.rows = [np.array([[Cut.BORDER, axis, side] for axis in (0, 1) for side in (0, 1)])]
-        knots = {
-            (axis, cell.low[axis]): number
-            for number, cell in reversed(list(enumerate(cells)))
-            for axis in (0, 1)
-            if cell.low[axis] > 0.0
-        }
-        self.knots = {key: 5 + place for place, key in enumerate(sorted(knots))}
-        self.rows += [np.array([[Cut.KNOT, key[0], knots[key]]]) for key in self.knots]
-        self.size = 4 + len(self.knots)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def cuts(self) -> np.ndarray:
-        return np.concatenate(self.rows).astype(np.int32)
-
-    def rectangle(self, number: int) -> Polygons:
-        """A knot cell as a polygon, its edges marked as borders or knots."""
-        low, high = self.cells[number].low, self.cells[number].high
-        x, y = (0, 1)
-        bottom, right = self._edge(y, 0, low), self._edge(x, 1, high)
-        top, left = self._edge(y, 1, high), self._edge(x, 0, low)
-        corners = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
-        return Polygons(corners, np.array([0, 4]), np.array([bottom, right, top, left]))
-
-    def _edge(self, axis: int, side: int, corner: np.ndarray) -> int:
-        if corner[axis] == float(side):
-            return 1 + 2 * axis + side
-        # The cell above a knot lies on its positive side.
-        return self.knots[(axis, corner[axis])] * (-1 if side else 1)
-
-    def add(self, program: Program, block: _Block) -> None:
-        neurons = _joined(block.cuts, (0,), np.int64)
-        layers = np.searchsorted(program.offsets, neurons, side="right") - 1
-        rows = np.stack([np.full_like(neurons, Cut.NEURON), layers, neurons - program.offsets[layers]], axis=1)
-        self.rows.append(rows)
-        self.size += len(rows)
-
-    def renumber(self, block: _Block) -> None:
-        """Shift the block's own cuts to the end of the table; all blocks of a cell start from the same base."""
-        shift = self.size - block.base
-        for edges in block.edges:
-            own = np.abs(edges) > block.base
-            edges[own] += shift * np.sign(edges[own])
-
-
-def _assemble(
-    cells: list[CellProgram], parts: list[tuple[int, _Block]], cuts: np.ndarray, stopped: str | None
-) -> RegionSet:
-    polygons = [block.polygons() for _, block in parts]
-    starts = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.starts) for p in polygons]))])
-    joined = Polygons(np.concatenate([p.points for p in polygons]), starts, np.concatenate([p.edges for p in polygons]))
-    program = cells[0].program
-    packed = [block.packed for _, block in parts]
-    clip_bytes = [
-        int(cells[number].program.byte_start[2]) if cells[number].program.clipped else 0 for number, _ in parts
-    ]
-    pattern, patterns = _distinct(
-        [rows[:, n:] for blocks, n in zip(packed, clip_bytes, strict=True) for rows in blocks]
-    )
-    width = max(clip_bytes)
-    clip, clips = _distinct(
-        [
-            np.pad(rows[:, :n], ((0, 0), (0, width - n)))
-            for blocks, n in zip(packed, clip_bytes, strict=True)
-            for rows in blocks
-        ]
-    )
-    classes = int(program.offsets[-1] - program.offsets[-2])
-    hidden = int(program.offsets[-2] - program.offsets[2 if program.clipped else 0])
-    walked = [block for _, block in parts if len(block.peak)]
-    peaks, missed = np.zeros(hidden), np.zeros(hidden)
-    pixels_missed = 0.0
-    for block in walked:
-        classifier = slice(len(block.peak) - classes - hidden, len(block.peak) - classes)
-        np.maximum(peaks, block.peak[classifier], out=peaks)
-        np.maximum(missed, block.missed[classifier], out=missed)
-        pixels_missed = max(pixels_missed, float(block.missed[: classifier.start].max(initial=0.0)))
-    return RegionSet(
-        polygons=joined,
-        cuts=cuts,
-        cell=np.repeat([number for number, _ in parts], [len(p) for p in polygons]),
-        pattern=pattern,
-        patterns=patterns,
-        clip=clip,
-        clips=clips,
-        logits=_joined([block for _, part in parts for block in part.logits], (0, 3, classes)),
-        peaks=peaks,
-        missed=missed,
-        pixels_missed=pixels_missed,
-        sliver_area=sum(block.sliver_area for _, block in parts),
-        stopped=stopped,
-    )
-
-
-def _distinct(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Ids of all rows and the table of distinct rows, block by block so that repeated rows are dropped early."""
-    ids, tables, size = [], [], 0
-    for rows in blocks:
-        numbers, first = distinct_rows(rows)
-        ids.append(numbers + size)
-        tables.append(rows[first])
-        size += len(first)
-    table = np.concatenate(tables)
-    numbers, first = distinct_rows(table)
-    return numbers[np.concatenate(ids)], table[first]

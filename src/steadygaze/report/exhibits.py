@@ -70,10 +70,10 @@ def _telling(result: Result) -> list[tuple[str, np.ndarray]]:
 
 
 def _corners(result: Result) -> list[tuple[str, np.ndarray]]:
-    """The corners of the domain, the one farthest from zero first."""
+    """The corners of the domain, the one farthest from zero first, then thetas between them."""
     domain = result.answers.compound.domain
-    word = "end" if domain.dimension == 1 else "corner"
+    word, shares = ("end", (0.5, 0.25, 0.75)) if domain.dimension == 1 else ("corner", (0.5,))
     corners = [np.array(corner) for corner in product(*zip(domain.low, domain.high, strict=True))]
     corners.sort(key=lambda corner: -float(np.abs(corner / domain.widths).sum()))
-    middle = [("middle", 0.5 * (domain.low + domain.high))]
-    return [(word, corner) for corner in corners] + middle
+    between = [("in between", domain.low + share * domain.widths) for share in shares]
+    return [(word, corner) for corner in corners] + between

@@ -6,6 +6,7 @@ alike: the polygons of a single parameter are bands.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -103,7 +104,8 @@ def _add_pieces(axes: Axes, result: Result, colours: np.ndarray, owners: np.ndar
         image.set_data(colour_grid(owners, colours))
         axes.add_artist(image)
         return
-    pieces = np.split(positions(compound, polygons.points), polygons.starts[1:-1])
+    points = positions(compound, polygons.points)
+    pieces = [points[start:end] for start, end in pairwise(polygons.starts)]
     # A thin line of its own colour around each polygon closes the seams that antialiasing leaves between neighbours.
     collection = PolyCollection(pieces, facecolors=colours, edgecolors=colours, linewidths=0.4, zorder=-4)
     axes.add_collection(collection, autolim=False)

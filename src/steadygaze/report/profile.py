@@ -66,7 +66,8 @@ def _draw_margin(axes: Axes, curves: Profile) -> None:
     axes.fill_between(theta, 0.0, np.minimum(margin, 0.0), color=JOINT["MR&AR"], linewidth=0)
     axes.plot(theta, margin, color=INK, linewidth=1.1)
     axes.axhline(0.0, color=INK, linewidth=0.7)
-    low, high = min(0.0, float(np.nanmin(margin))), max(0.0, float(np.nanmax(margin)))
+    with_zero = np.append(margin, 0.0)
+    low, high = float(np.nanmin(with_zero)), float(np.nanmax(with_zero))
     room = 0.06 * (high - low) or 1.0
     axes.set_ylim(low - room, high + room)
     axes.tick_params(labelbottom=False)
@@ -77,7 +78,7 @@ def _draw_inconsistency(axes: Axes, curves: Profile, delta: float) -> None:
     axes.fill_between(theta, 0.0, ai, where=ai <= delta, color=KEPT, linewidth=0)
     axes.fill_between(theta, 0.0, ai, where=ai > delta, color=JOINT["CR&IR"], linewidth=0)
     axes.plot(theta, ai, color=INK, linewidth=1.1)
-    top = 1.1 * float(np.nanmax(ai)) or 1.0
+    top = 1.1 * float(np.nanmax(np.append(ai, 0.0))) or 1.0
     # A threshold far above would press the curve flat: then it is only named.
     is_in_sight = delta <= 3.0 * top
     if is_in_sight:

@@ -12,16 +12,20 @@ from ..regions.region import Polygons
 BLOCK = 2
 """Pixels along each side of a block that is averaged into one pixel of the picture."""
 
+ASIDE = np.array([2.0**-0.5, 3.0**-0.5])
+"""Where a pixel is looked at, in pixels: beside the centre, because pixel values make lines with simple slopes run
+exactly through centres, and rounding then leaves some of them to neither neighbour."""
+
 
 def owners_on_grid(polygons: Polygons, side: int) -> np.ndarray:
-    """The polygon (side, side) at every pixel centre of the unit square, −1 where there is none; rows count upwards.
+    """The polygon (side, side) near every pixel centre of the unit square, −1 where there is none; rows count upwards.
 
     >>> triangle = Polygons(np.array([[0.0, 0], [1, 0], [0, 1]]), np.array([0, 3]), np.array([1, 2, 3]))
     >>> owners_on_grid(triangle, 3).tolist()
     [[0, 0, -1], [0, -1, -1], [-1, -1, -1]]
     """
-    # In units of pixels, with the centres on whole numbers.
-    start = polygons.points * side - 0.5
+    # In units of pixels, with the points that are looked at on whole numbers.
+    start = polygons.points * side - ASIDE
     end = start[polygons.following]
     first, last = (
         np.clip(np.ceil(rows), 0, side).astype(np.int64)

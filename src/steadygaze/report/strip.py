@@ -80,7 +80,7 @@ def _write_caption(sheet: Sheet, result: Result, exhibit: Exhibit, x: float, top
     point, names = exhibit.point, result.problem.names
     sheet.write(x + 0.27, top + 0.08, exhibit.title, weight="bold", width=width - 0.27)
     domain = result.answers.compound.domain
-    outside = "" if domain.contains(point.theta) else ", not in the domain"
+    outside = "" if domain.contains(point.theta) else ", outside"
     sheet.write(x, top + 0.3, theta_text(point.theta, domain.widths) + outside, size=8.5, width=width, colour=FAINT_INK)
     is_kept = point.label == result.label
     words = f"predicts {names[point.label]}"

@@ -58,6 +58,9 @@ def profile(answer: Answer) -> Profile:
     low, high = np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
     order = np.argsort(low, kind="stable")
     low, high, region = low[order], high[order], answer.joint.pieces.region[order]
+    domain = answers.compound.domain
+    if not len(low):
+        return Profile(np.zeros(0), np.zeros(0), np.zeros(0), np.array([[domain.low[0], domain.high[0]]]))
     counts = np.ceil((high - low) * SAMPLES_PER_DOMAIN).astype(np.int64) + 2
     ends = np.cumsum(counts)
     step = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
@@ -70,6 +73,6 @@ def profile(answer: Answer) -> Profile:
     starts_gap = ends[:-1][low[1:] - high[:-1] > GAP]
     gaps = np.stack([np.append(0.0, high), np.append(low, 1.0)], axis=1)
     gaps = gaps[gaps[:, 1] - gaps[:, 0] > GAP]
-    in_theta = answers.compound.domain.low[0] + gaps * answers.compound.domain.widths[0]
+    in_theta = domain.low[0] + gaps * domain.widths[0]
     theta, margin, inconsistency = (np.insert(column, starts_gap, np.nan) for column in columns)
     return Profile(theta, margin, inconsistency, in_theta)

@@ -101,12 +101,17 @@ class Answer:
     def sets(self) -> dict[str, int]:
         """Number of regions in CR, MR, CB and AR, IR, AB; regions that are not decided are in none of them."""
         pieces, count = self.answers.pieces, len(self.answers.regions)
-        kept = np.bincount(pieces.region[pieces.keeps_label], minlength=count) > 0
-        lost = np.bincount(pieces.region[~pieces.keeps_label], minlength=count) > 0
+        keeps, open_ = pieces.keeps_label, pieces.has_strip
+        surely_kept = keeps & (pieces.margin[:, 1] > pieces.slack)
+        surely_lost = ~keeps & (pieces.margin[:, 0] < -pieces.slack)
+        kept, lost, some_open, some_kept, some_lost = (
+            np.bincount(pieces.region[chosen], minlength=count) > 0
+            for chosen in (keeps, ~keeps, open_, surely_kept, surely_lost)
+        )
         return {
-            "CR": int((kept & ~lost).sum()),
-            "MR": int((~kept & lost).sum()),
-            "CB": int((kept & lost).sum()),
+            "CR": int((kept & ~lost & ~some_open).sum()),
+            "MR": int((lost & ~kept & ~some_open).sum()),
+            "CB": int((some_kept & some_lost).sum()),
             "AR": int(self.labels.is_kept.sum()),
             "IR": int(self.labels.is_lost.sum()),
             "AB": int(self.labels.is_mixed.sum()),

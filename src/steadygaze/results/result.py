@@ -97,6 +97,8 @@ class Result:
         """The region whose polygon contains theta (d,), or None where a partial map has none."""
         point = self.answers.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
         polygons = self.answers.regions.polygons
+        if not len(polygons):
+            return None
         start, following = polygons.points, polygons.points[polygons.following]
         edge = following - start
         side = edge[:, 0] * (point[1] - start[:, 1]) - edge[:, 1] * (point[0] - start[:, 0])

@@ -33,7 +33,7 @@ def summarise(result: Result) -> dict[str, Any]:
         "label_name": problem.names[result.label],
         "regions": len(result.answers.regions),
         "area": {name: list(bounds) for name, bounds in result.areas.items()},
-        "nearest": {name: _nearest(found, result.is_complete) for name, found in answer.nearest.items()},
+        "nearest": {name: _nearest(found) for name, found in answer.nearest.items()},
         "delta": {"text": str(result.delta), "value": answer.delta, "map_size": result.answers.size},
         "ar_at_delta": _kept_shares(result),
         "sets": dict(answer.sets),
@@ -56,14 +56,9 @@ def _kept_shares(result: Result) -> dict[str, Any]:
     return shares | {"all": result.answers.enough_delta}
 
 
-def _nearest(found: Nearest, is_complete: bool) -> dict[str, Any]:
-    # The part of the domain that a partial map did not reach may hold a violation at any distance.
-    low = found.low if is_complete else 0.0
-    return {
-        "low": _finite(low),
-        "high": _finite(found.high),
-        "theta": None if found.theta is None else found.theta.tolist(),
-    }
+def _nearest(found: Nearest) -> dict[str, Any]:
+    theta = None if found.theta is None else found.theta.tolist()
+    return {"low": _finite(found.low), "high": _finite(found.high), "theta": theta}
 
 
 def _finite(number: float) -> float | None:

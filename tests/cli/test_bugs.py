@@ -1,0 +1,54 @@
+"""Our own mistakes: exit code 70 and one line; the code 1 of a crash never comes out."""
+
+import pytest
+from cli.running import SMALL, Runner
+from steadygaze.errors import InternalError
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (InternalError("the map has a hole"), "steadygaze: this is a bug of ours: the map has a hole"),
+        (
+            ZeroDivisionError("division\nby zero"),
+            "steadygaze: this is a bug of ours: ZeroDivisionError: division by zero",
+        ),
+        (AssertionError(), "steadygaze: this is a bug of ours: AssertionError"),
+    ],
+)
+def test_a_bug_is_one_line_and_70(run: Runner, monkeypatch: pytest.MonkeyPatch, error: Exception, line: str):
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("steadygaze.api.solve", fail)
+    result = run(*SMALL, "--out", "out")
+    assert (result.code, result.out) == (70, "")
+    assert result.err.startswith(line) and result.err.count("\n") == 1 and "--debug" in result.err
+    result = run(*SMALL, "--out", "out", "--debug")
+    assert result.code == 70 and "Traceback" in result.err and result.err.splitlines()[-1].startswith(line)
+
+
+def test_no_memory_is_undecided(run: Runner, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("steadygaze.api.solve", fail)
+    result = run(*SMALL, "--out", "out")
+    assert result.code == 3 and "out of memory" in result.err and result.err.count("\n") == 1
+
+
+def test_warnings_of_libraries_are_not_shown(run: Runner, monkeypatch: pytest.MonkeyPatch):
+    import warnings
+
+    from steadygaze import api
+
+    solve = api.solve
+
+    def warn(*arguments: object, **options: object) -> object:
+        warnings.warn("a library is old", DeprecationWarning, stacklevel=1)
+        return solve(*arguments, **options)
+
+    monkeypatch.setattr("steadygaze.api.solve", warn)
+    monkeypatch.setattr("sys.warnoptions", [])
+    result = run(*SMALL, "--out", "out", "--quiet")
+    assert result.code == 0 and result.err == ""

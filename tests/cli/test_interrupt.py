@@ -1,0 +1,71 @@
+"""Ctrl-C: the first one gives a partial result, the second one aborts."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.running import Runner
+from steadygaze import api
+from steadygaze.budget import Budget
+from steadygaze.cli.interrupt import stopping_on_signals
+
+QUESTION = ("verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "translate:dx=9", "--threads", "1")
+QUESTION += ("--out", "out", "--property")
+"""Nine knot cells, in the first of which the label is kept everywhere."""
+
+
+def after_some_regions(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Let something happen during the mapping, once."""
+    solve = api.solve
+
+    def watched(*arguments: object, progress: object, **options: object) -> object:
+        done = False
+
+        def report(area: float, regions: int) -> None:
+            nonlocal done
+            if regions and not done:
+                done = True
+                act()
+
+        return solve(*arguments, progress=report, **options)
+
+    monkeypatch.setattr(api, "solve", watched)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_gives_a_partial_result(run: Runner, monkeypatch: pytest.MonkeyPatch, number: int):
+    after_some_regions(monkeypatch, lambda: os.kill(os.getpid(), number))
+    result = run(*QUESTION, "cr", "--json")
+    assert result.code == 3
+    assert result.json["complete"] is False and result.json["stopped"] == "interrupted"
+    assert 0.0 < result.json["area"]["CR"][0] < 1.0
+    assert run("show", "out").code == 3
+
+
+def test_the_second_signal_aborts(run: Runner, monkeypatch: pytest.MonkeyPatch, place: Path):
+    def twice() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    after_some_regions(monkeypatch, twice)
+    result = run(*QUESTION, "cr")
+    assert (result.code, result.out) == (130, "")
+    assert result.err == "steadygaze: aborted\n"
+    assert not list(place.iterdir())
+
+
+def test_a_violation_that_is_proved_stays_proved(run: Runner, monkeypatch: pytest.MonkeyPatch):
+    after_some_regions(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT))
+    result = run(*QUESTION, "ar", "--delta", "0", "--json")
+    assert result.code == 10 and result.json["complete"] is False
+
+
+def test_handlers_are_put_back():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    budget = Budget()
+    with stopping_on_signals(budget):
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert not budget.cancelled.is_set()

@@ -1,0 +1,57 @@
+"""docs/cli.md is what the commands say now, and every command and option says something."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from cli.running import SMALL, Runner
+from steadygaze.cli import app
+from typer.main import get_command
+
+FOLDER = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def maker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_cli", FOLDER / "make_cli.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_is_fresh(maker: ModuleType):
+    written = (FOLDER / "cli.md").read_text(encoding="utf-8")
+    assert written == maker.reference(), "docs/cli.md is stale: run python docs/make_cli.py"
+
+
+def test_every_command_and_option_is_documented():
+    written = (FOLDER / "cli.md").read_text(encoding="utf-8")
+    program = get_command(app)
+    assert {"demo", "models", "verify", "show"} <= set(program.commands)
+    for name, command in program.commands.items():
+        assert f"## steadygaze {name}\n" in written and command.help
+        for parameter in command.params:
+            assert parameter.help, f"{name} {parameter.name} has no help"
+            if parameter.param_type_name == "option":
+                assert f"`{parameter.opts[0]}" in written
+
+
+def test_the_options_of_the_issue_are_there():
+    options = {
+        "verify": "image perturb property delta filter dist classes mean std scale class-names expect require timeout "
+        "max-regions memory threads out force json quiet debug",
+        "show": "delta json",
+        "demo": "out force",
+    }
+    commands = get_command(app).commands
+    for name, words in options.items():
+        spelt = {spelling for parameter in commands[name].params for spelling in parameter.opts}
+        assert {f"--{word}" for word in words.split()} <= spelt
+
+
+def test_every_key_of_the_json_is_documented(maker: ModuleType, run: Runner):
+    documented = {key for name in maker.JSON_KEYS for key in name.split(", ")}
+    printed = run(*SMALL, "--require", "CR>=0.5", "--json").json
+    assert documented == set(printed)

@@ -1,0 +1,61 @@
+"""`show`: the stored answer again, also for another delta."""
+
+from pathlib import Path
+
+import pytest
+from cli.running import SMALL, Runner
+
+
+@pytest.fixture
+def stored(run: Runner) -> Path:
+    assert run(*SMALL, "--delta", "3.0", "--out", "out").code == 10
+    return Path("out")
+
+
+def test_the_same_words_as_after_the_run(run: Runner):
+    told = run(*SMALL, "--delta", "3.0", "--out", "out")
+    again = run("show", "out")
+    assert (again.code, again.out) == (told.code, told.out)
+
+
+def test_the_same_json_as_after_the_run(run: Runner):
+    told = run(*SMALL, "--delta", "3.0", "--out", "out", "--json").json
+    del told["output"]
+    again = run("show", "out", "--json")
+    assert again.code == 10 and again.json == told
+
+
+def test_another_delta_is_what_a_run_for_it_would_say(run: Runner, stored: Path):
+    other = run("show", stored, "--delta", "25%", "--json").json
+    fresh = run(*SMALL, "--delta", "25%", "--out", "fresh", "--json").json
+    for answer in (other, fresh):
+        del answer["seconds"]
+    del fresh["output"]
+    assert other == fresh
+
+
+def test_another_delta_has_its_own_verdict_and_no_pictures(run: Runner, stored: Path):
+    result = run("show", stored, "--delta", "25%")
+    assert result.code == 0 and "ROBUST" in result.out and "map.png" not in result.out
+    assert run("show", stored).code == 10
+
+
+def test_the_threshold_that_is_enough_is_enough(run: Runner, stored: Path):
+    enough = run("show", stored, "--json").json["ar_at_delta"]["all"]
+    assert run("show", stored, "--delta", repr(enough)).code == 0
+
+
+def test_timings_that_are_gone_change_no_answer(run: Runner, stored: Path):
+    (stored / "timings.json").unlink()
+    result = run("show", stored)
+    assert result.code == 10 and "regions" in result.out
+
+
+@pytest.mark.parametrize("name", ["result.json", "regions.npz", "image.npy"])
+def test_damage_is_refused(run: Runner, stored: Path, name: str):
+    path = stored / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    result = run("show", stored, "--delta", "2.0")
+    assert (result.code, result.out) == (2, "") and result.err.count("\n") == 1

@@ -1,0 +1,119 @@
+"""The words of an answer say no more than the bounds do."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from steadygaze.cli.wording import (
+    bounds_text,
+    enough_text,
+    kept_text,
+    nearest_text,
+    share_text,
+    verdict_text,
+)
+
+SHARES = st.floats(0.0, 1.0, allow_nan=False)
+
+
+@given(SHARES)
+def test_only_nothing_and_everything_look_like_it(share):
+    text = share_text(share)
+    assert (text == "0 %") == (share == 0.0)
+    assert (text == "100 %") == (share == 1.0)
+    if text != "just below 100 %":
+        assert abs(float(text.removesuffix(" %")) - 100.0 * share) <= 0.005
+        assert (float(text.removesuffix(" %")) == 0.0) == (share == 0.0)
+
+
+@given(SHARES, SHARES)
+def test_bounds_that_read_differently_are_both_shown(first, second):
+    low, high = sorted((first, second))
+    text = bounds_text([low, high])
+    assert (" to " in text) == (share_text(low) != share_text(high))
+
+
+def summary(**changes):
+    """The parts of a summary that words are made of: an image that is robust for both properties."""
+    area = {"CR": [1.0, 1.0], "MR": [0.0, 0.0], "AR": [1.0, 1.0], "IR": [0.0, 0.0], "undecided": [0.0, 0.0]}
+    found = {"low": None, "high": None, "theta": None}
+    return {
+        "verdict": "robust",
+        "property": "both",
+        "area": area | changes.pop("area", {}),
+        "delta": {"text": "3", "value": 3.0, "map_size": 12.0},
+        "sliver_share": 0.0,
+        "nearest": {"CR": found, "AR": found},
+        "ar_at_delta": {"10%": [0.5, 0.5], "25%": [1.0, 1.0], "all": 2.5},
+        "domain": {"names": ["brightness", "translation right [px]"]},
+    } | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {},
+            "The label is kept and the attention maps stay within δ = 3 of the expected ones everywhere in the domain.",
+        ),
+        ({"property": "cr"}, "The label is kept everywhere in the domain."),
+        (
+            {"property": "cr", "sliver_share": 1.23e-14},
+            "The label is kept everywhere in the domain, except on slivers of total share at most 1.3e-14.",
+        ),
+        (
+            {"property": "ar", "delta": {"text": "25%", "value": 3.0, "map_size": 12.0}},
+            "The attention maps stay within δ = 3 (25 % of the original maps) of the expected ones everywhere in the "
+            "domain.",
+        ),
+        (
+            {"verdict": "not robust", "area": {"MR": [0.25, 0.25], "IR": [0.0, 0.1]}},
+            "The label changes on 25.00 % of the domain.",
+        ),
+        (
+            {"verdict": "not robust", "area": {"MR": [0.0, 0.0], "IR": [0.1, 0.2]}},
+            "The attention maps are not within δ = 3 of the expected ones on at least 10.00 % of the domain.",
+        ),
+        (
+            {"verdict": "not robust", "area": {"MR": [1e-9, 1.0], "IR": [0.5, 0.5]}},
+            "The label changes on at least 1e-07 % of the domain and the attention maps are not within δ = 3 of the "
+            "expected ones on 50.00 % of it.",
+        ),
+        (
+            {"verdict": "not robust", "property": "cr", "area": {"MR": [0.5, 0.5], "IR": [0.5, 0.5]}},
+            "The label changes on 50.00 % of the domain.",
+        ),
+        (
+            {"verdict": "undecided", "area": {"undecided": [0.5, 0.5]}},
+            "No violation is proved, but 50.00 % of the domain is not decided.",
+        ),
+        (
+            {"verdict": "undecided", "property": "cr", "area": {"CR": [0.75, 1.0], "undecided": [0.5, 0.5]}},
+            "No violation is proved, but 25.00 % of the domain is not decided.",
+        ),
+    ],
+)
+def test_verdict(changes, sentence):
+    assert verdict_text(summary(**changes)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (None, None, "none in the domain"),
+        (0.25, None, "none is proved; none below distance 0.25"),
+        (0.0, None, "none is proved so far"),
+        (0.5, 0.5 + 1e-9, "brightness = 0.1, translation right [px] = 2 (distance 0.5)"),
+        (0.25, 0.5, "brightness = 0.1, translation right [px] = 2 (distance 0.5; none below distance 0.25)"),
+        (0.0, 0.5, "brightness = 0.1, translation right [px] = 2 (distance 0.5; a nearer one is not excluded)"),
+    ],
+)
+def test_nearest_violation(low, high, text):
+    found = {"low": low, "high": high, "theta": None if high is None else [0.1, 2.0]}
+    assert nearest_text(summary(nearest={"CR": found}), "CR") == text
+
+
+def test_other_thresholds():
+    assert kept_text(summary()) == "at 10 % 50.00 %; at 25 % 100 % (of the original maps' size, 12)"
+    assert enough_text(summary()) == "from δ = 2.5 (20.84 % of the original maps)"
+    assert enough_text(summary(ar_at_delta={"all": None})) == "not known, as the map is partial"
+    assert enough_text(summary(delta={"text": "3", "value": 3.0, "map_size": 0.0})) == "from δ = 2.5"

@@ -1,0 +1,18 @@
+"""The pictures of the README are those of the script, and small."""
+
+import runpy
+from pathlib import Path
+
+from PIL import Image
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_pictures_are_there_and_small() -> None:
+    script = runpy.run_path(str(DOCS / "make_images.py"))
+    assert "map" in script["PICTURES"]
+    for name in script["PICTURES"]:
+        path = DOCS / "images" / f"{name}.png"
+        assert path.stat().st_size <= 300_000
+        with Image.open(path) as picture:
+            assert picture.size[0] == script["WIDTH"]
