@@ -13,7 +13,8 @@ from . import zoo
 from .attention.distances import Distance
 from .attention.error import MapErrors
 from .attention.filters import Filter
-from .attention.inconsistency import AttentionOptions, measure, original_maps
+from .attention.inconsistency import measure, original_maps
+from .attention.options import AttentionOptions
 from .budget import Budget
 from .errors import OptionError
 from .images import fit_image, image_from_array, read_image

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .attention.inconsistency import AttentionOptions
+from .attention.options import AttentionOptions
 from .compound import Compound
 from .errors import ImageError, OptionError
 from .network.model import Model

@@ -27,8 +27,14 @@ MAX_SYNCS = 256
 """Updates of a layer's forms before they are computed from scratch: at most 256 · 2⁻⁵² = 6e-14 of drift."""
 
 MAX_FLIPS = 512
-"""Updates of the attention maps before they are computed from scratch: the drift stays below 512 · 2⁻⁵² of the size of
-the terms that were added."""
+"""Updates of the attention maps before they are computed from scratch."""
+
+MAX_FLIPS_EACH = 8
+"""Updates for one and the same neuron before that: a wrong gradient at a neuron enters the maps once for each of its
+flips, so errors grow by at most this factor from a layer to the one below (see `attention.error`)."""
+
+FLIP_ERROR = 1e-6
+"""Maps are updated by flips only where that bounds their error by this share of the original map's size."""
 
 AREA = 1e-9
 """How far the areas of all regions may be from 1: 10⁵ regions of area 1e-5 with vertices off by 1e-13 give 1e-11."""

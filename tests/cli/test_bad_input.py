@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.running import SMALL, Runner
 from PIL import Image
+
+from cli.running import SMALL, Runner
 from steadygaze import zoo
 from steadygaze.report import figures
 
@@ -134,9 +135,7 @@ def test_one_line_and_nothing_written(run: Runner, files: Path, arguments: tuple
 def test_a_directory_that_cannot_be_written_is_refused_before_the_run(
     run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(
-        "steadygaze.api.solve", lambda *_, **__: pytest.fail("computed before the directory was looked at")
-    )
+    monkeypatch.setattr("steadygaze.api.solve", lambda *_, **__: pytest.fail("computed too early"))
     assert run(*SMALL, "--out", "/dev/null/result").code == 2
     (place / "taken").mkdir()
     assert run(*SMALL, "--out", "taken").code == 2

@@ -1,6 +1,7 @@
 """Our own mistakes: exit code 70 and one line; the code 1 of a crash never comes out."""
 
 import pytest
+
 from cli.running import SMALL, Runner
 from steadygaze.errors import InternalError
 
@@ -9,10 +10,7 @@ from steadygaze.errors import InternalError
     ("error", "line"),
     [
         (InternalError("the map has a hole"), "steadygaze: this is a bug of ours: the map has a hole"),
-        (
-            ZeroDivisionError("division\nby zero"),
-            "steadygaze: this is a bug of ours: ZeroDivisionError: division by zero",
-        ),
+        (ValueError("two\nlines"), "steadygaze: this is a bug of ours: ValueError: two lines"),
         (AssertionError(), "steadygaze: this is a bug of ours: AssertionError"),
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from cli.running import Runner
 from steadygaze import api
 from steadygaze.budget import Budget
@@ -52,7 +53,7 @@ def test_the_second_signal_aborts(run: Runner, monkeypatch: pytest.MonkeyPatch, 
     after_some_regions(monkeypatch, twice)
     result = run(*QUESTION, "cr")
     assert (result.code, result.out) == (130, "")
-    assert result.err == "steadygaze: aborted\n"
+    assert result.err.strip() == "steadygaze: aborted"
     assert not list(place.iterdir())
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from cli.running import SMALL, Runner
 from steadygaze.verdict import Verdict
 
@@ -35,9 +36,10 @@ def _run_here(run: Runner) -> Runner:
 
 
 def run(place: Path, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [*PROGRAM, *arguments]
     return subprocess.run(
-        [*PROGRAM, *arguments], cwd=place, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False, **options
-    )  # fmt: skip
+        command, cwd=place, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False, **options
+    )
 
 
 def test_the_entry_point_is_this_program():

@@ -5,9 +5,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from typer.main import get_command
+
 from cli.running import SMALL, Runner
 from steadygaze.cli import app
-from typer.main import get_command
 
 FOLDER = Path(__file__).parents[2] / "docs"
 

@@ -1,6 +1,7 @@
 """--require: reading comparisons, and judging them by proved bounds."""
 
 import pytest
+
 from steadygaze.cli.requirement import NAMES, Outcome, Requirement, Term
 from steadygaze.errors import OptionError
 

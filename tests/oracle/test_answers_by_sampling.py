@@ -33,7 +33,7 @@ PROBLEMS = (
     (
         "M-CNN-S",
         "mnist:69994",
-        ("translate:dx=1:0..0.5", "brightness:0..0.01"),
+        ("translate:dx=1:0..0.5", "brightness:0..0.004"),
         Question("abs+mean", "l2"),
         "25%",
         3_000,

@@ -84,6 +84,16 @@ def test_attention_that_moves_by_hand() -> None:
         assert_consistent(result, found, is_label=False)
 
 
+@pytest.mark.parametrize("part", [1e-6, 1e-8, 1e-9])
+def test_with_one_parameter_nothing_else_counts(part: float) -> None:
+    """A violation in the last millionth (or less) of [0, 1] is not farther than 1."""
+    layers = [(np.array([[1.0, 0.0]]), np.ones(1)), (np.array([[1.0], [0.0]]), np.zeros(2))]
+    result = ask(layers, np.array([[[0.5, 0.25]]]), ["translate:dx=1"], dist="l1", delta=2.0 * (1 - part))
+    found = result.answer.nearest["AR"]
+    assert 1 - 2 * part <= found.low <= found.high <= 1.0 + 1e-11
+    assert_consistent(result, found, is_label=False)
+
+
 def test_attention_that_jumps_at_zero() -> None:
     """h = ReLU(x1) is on its kink at x0 = 0 and active for every b > 0: the map changes at once."""
     layers = [(np.array([[1.0, 0.0]]), np.zeros(1)), (np.array([[1.0], [0.0]]), np.array([0.0, 0.5]))]

@@ -6,10 +6,10 @@ from steadygaze.results.result import Result
 
 QUESTIONS = {
     "keep": (["brightness:0.9..1", "patch:x=12,y=12,w=4,h=4"], {"delta": 3.0}),
-    "moving l2": (["translate:dx=2:-0.2..0.3", "brightness:0..0.02"], {"delta": "50%"}),
+    "moving l2": (["translate:dx=2:-0.2..0.3", "brightness:0..0.02"], {"delta": "10%"}),
     "moving l1": (
         ["translate:dx=2:-0.2..0.3", "brightness:0..0.02"],
-        {"delta": "25%", "dist": "l1", "filter": "abs+mean", "classes": "3,7"},
+        {"delta": 0.7, "dist": "l1", "filter": "abs+mean", "classes": "3,7"},
     ),
     "line": (["translate:dy=-2"], {"delta": "25%", "property": "ar"}),
     "robust": (["brightness:0..0.001"], {"delta": "25%"}),

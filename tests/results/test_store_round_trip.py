@@ -60,6 +60,13 @@ def test_every_delta_has_the_same_answer_after_loading(results, stored, name):
     assert again.answers.enough_delta == result.answers.enough_delta
 
 
+def test_questions_have_what_is_hard_to_store(results):
+    assert results["keep"].answer.sets["CB"] > 0
+    assert results["moving l1"].answer.sets["AB"] > 0
+    assert results["moving l2"].answer.sets["AB"] > 0
+    assert 0 == len(results["empty"].answers.regions) < len(results["partial"].answers.regions)
+
+
 @pytest.mark.parametrize("name", ["keep", "moving l1", "line"])
 def test_a_theta_looks_the_same_after_loading(results, stored, name):
     result, again = results[name], load(stored[name])

@@ -1,26 +1,25 @@
 """How far computed attention maps, and the inconsistency, can be from those of the real-valued network.
 
-A backward pass multiplies matrices; each product has an error of at most (number of terms) · 2⁻⁵³ · Σ|terms|, which the
-remaining matrices carry on. Products of absolute weights bound all patterns at once (good for shallow networks);
-for one pattern its own signed gradients give a bound that is smaller by orders of magnitude on deep ones.
+The bound for all patterns (`bounds.coarse_error`) is good for shallow networks. For one pattern, computed from scratch,
+its own signed gradients give a bound that is smaller by orders of magnitude on deep ones.
 """
 
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ..compound import Compound
 from ..network.lower import Chain
 from ..regions.pattern import unpack
-from ..tolerances import MAX_FLIPS, UNIT
-from .distances import Distance
-from .inconsistency import AttentionOptions, Inconsistency
+from ..tolerances import UNIT
+from .bounds import allowed_flips, coarse_error, relative_error, total_size
+from .inconsistency import Inconsistency, measure_again, original_maps
 from .maps import pattern_at, sensitivities
+from .options import AttentionOptions
 
 
 class MapErrors:
-    """Bounds of the error of ai: one for all curves (`coarse`), and one for each curve asked for (`of`).
+    """Bounds of the error of ai: one for all curves (`coarse`), and one for each curve computed from scratch.
 
     Filters do not increase them: the absolute value changes no difference for the worse, and the rows and columns of
     the 3×3 mean sum to at most 1. Moving a map does not either. The map of the unperturbed image counts as well.
@@ -33,18 +32,26 @@ class MapErrors:
         self.classes = options.chosen(compound.graph.classes)
 
     @cached_property
-    def coarse(self) -> float:
-        """A bound for every pattern."""
-        product = abs(_dense(self.compound.chain.maps[-1].matrix)[self.classes])
-        terms = 0.0
-        for affine in reversed(self.compound.chain.maps[:-1]):
-            product = (abs(affine.matrix).T @ product.T).T
-            terms += _factor(affine.matrix)
-        return 2.0 * self._norm(terms * product) + self._summing
+    def original(self) -> np.ndarray:
+        """The filtered maps of the unperturbed image."""
+        return original_maps(self.compound, self.options)
 
-    def of(self, curves: np.ndarray) -> np.ndarray:
-        """A bound for each of the given curves (S,)."""
-        numbers, inverse = np.unique(self.curves.curve_pattern[curves], return_inverse=True)
+    @cached_property
+    def coarse(self) -> float:
+        """A bound for every curve, however its maps were computed."""
+        flips = allowed_flips(self.compound.chain, self.options, self.original)
+        return 2.0 * coarse_error(self.compound.chain, self.options, flips) + self._summing
+
+    def settle(self, chosen: np.ndarray, taus: np.ndarray) -> tuple[Inconsistency, np.ndarray]:
+        """The curves with the chosen ones (S,) computed from scratch, and the bounds (Q,) of their errors then."""
+        arguments = (self.patterns, self.curves, taus, self.options, self.original, chosen)
+        slack = np.full(len(self.curves.curve_cell), self.coarse)
+        slack[chosen] = np.minimum(self.coarse, self.of(chosen))
+        return measure_again(self.compound, *arguments), slack
+
+    def of(self, chosen: np.ndarray) -> np.ndarray:
+        """A bound for each of the chosen curves (S,), if computed from scratch."""
+        numbers, inverse = np.unique(self.curves.curve_pattern[chosen], return_inverse=True)
         bits = unpack(self.patterns[numbers], self.compound.hidden)
         each = [self._own([layer[i : i + 1] for layer in bits]) for i in range(len(numbers))]
         return np.array(each)[inverse] + self._original + self._summing
@@ -55,9 +62,10 @@ class MapErrors:
 
     @cached_property
     def _summing(self) -> float:
-        """Rounding of the sums in the norms, relative to the largest constant ai; quadratic ones carry their own."""
+        """Rounding of the differences and of the sums in the norms: relative to the largest ai and map that occur."""
         largest = float(self.curves.constant.max(initial=0.0))
-        return (self.compound.perturbed.x0.size + len(self.classes)) * UNIT * largest
+        size = sum(self.options.distance.size(part) for part in self.original)
+        return 4.0 * (self.compound.perturbed.x0.size + len(self.classes) + 8) * UNIT * (largest + size)
 
     def _own(self, bits: list[np.ndarray]) -> float:
         """The bound for one pattern: errors of each product, carried on by the signed gradients below it."""
@@ -66,22 +74,13 @@ class MapErrors:
             return 0.0
         gradients = [part[0][self.classes] for part in sensitivities(chain, bits)]
         errors = [
-            _factor(affine.matrix) * (abs(affine.matrix).T @ np.abs(gradient).T).T
+            relative_error(affine.matrix, 0) * (abs(affine.matrix).T @ np.abs(gradient).T).T
             for affine, gradient in zip(chain.maps, gradients[1:], strict=False)
         ]
         if len(errors) == 1:
-            return self._norm(errors[0])
+            return total_size(errors[0], self.options)
         carried = sum(error @ np.abs(prefix) for error, prefix in zip(errors[1:], _prefixes(chain, bits), strict=True))
-        return self._norm(errors[0] + (abs(chain.maps[0].matrix).T @ carried.T).T)
-
-    def _norm(self, error: np.ndarray) -> float:
-        """The sum over the classes of the norm of an error (K', pixels), rounded up."""
-        order = 1 if self.options.distance is Distance.L1 else 2
-        return float(np.linalg.norm(error, ord=order, axis=1).sum() * (1.0 + 1e-9))
-
-
-def _factor(matrix: np.ndarray) -> float:
-    return 2.0 * (matrix.shape[0] + MAX_FLIPS + 8) * UNIT
+        return total_size(errors[0] + (abs(chain.maps[0].matrix).T @ carried.T).T, self.options)
 
 
 def _prefixes(chain: Chain, bits: list[np.ndarray]) -> list[np.ndarray]:
@@ -90,7 +89,3 @@ def _prefixes(chain: Chain, bits: list[np.ndarray]) -> list[np.ndarray]:
     for affine, layer in zip(chain.maps[1:-2], bits[1:], strict=False):
         prefixes.append(np.asarray(affine.matrix @ prefixes[-1]) * layer[0][:, None])
     return prefixes
-
-
-def _dense(matrix: np.ndarray | csr_array) -> np.ndarray:
-    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())

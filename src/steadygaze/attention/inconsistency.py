@@ -6,39 +6,27 @@ for L1.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
 
 from ..compound import Compound
-from ..network.lower import Chain
 from ..perturbation import KnotCell
 from ..regions.pattern import distinct_rows
 from ..regions.region import RegionSet
 from . import kernels
+from .bounds import allowed_flips
 from .distances import Distance
-from .filters import IDENTITY, Filter
-from .kernels import Maps, Rows
+from .filters import IDENTITY
+from .kernels import Maps
 from .maps import gradient_maps, pattern_at
+from .options import AttentionOptions
+from .rows import blank_maps, compress, lay_out
 
 BLOCK = 512
 """Patterns that one thread computes in a row; the first of a block is computed from scratch."""
 
 BREAKPOINT_ROOM = 1 << 20
-
-
-@dataclass(frozen=True)
-class AttentionOptions:
-    """Which maps are compared and how: filter, distance, and the classes summed over (None: all)."""
-
-    filter: Filter = IDENTITY
-    distance: Distance = Distance.L2
-    classes: tuple[int, ...] | None = None
-
-    def chosen(self, count: int) -> np.ndarray:
-        """The classes as an index array, for a network with `count` logits."""
-        return np.arange(count) if self.classes is None else np.array(self.classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +56,12 @@ class Inconsistency:
 
 
 def measure(
-    compound: Compound, regions: RegionSet, options: AttentionOptions, original: np.ndarray, *, threads: int = 1
+    compound: Compound,
+    regions: RegionSet,
+    options: AttentionOptions,
+    original: np.ndarray,
+    *,
+    threads: int = 1,
 ) -> Inconsistency:
     """Compute the curves of all regions; `original` (K', C, H, W) are the filtered maps of the unperturbed image."""
     keys = np.stack([regions.cell, regions.pattern], axis=1).astype(np.int64)
@@ -76,25 +69,39 @@ def measure(
         keys[:, 0] = 0
     curve, first = distinct_rows(np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), 16))
     cells, patterns = keys[first, 0], keys[first, 1]
-    ranges = _ranges(compound, regions, curve, cells)
-    chosen = options.chosen(regions.logits.shape[2])
-    rows = _rows(compound.chain, chosen)
-    parts = []
-    for number in np.unique(cells):
-        places = np.flatnonzero(cells == number)
-        parts.append((places, _CellCurves(compound, int(number), options, original, rows)))
-    result = _Tables(len(cells), len(chosen))
-    for places, curves in parts:
-        packed = np.ascontiguousarray(regions.patterns[patterns[places]])
-        blocks = [slice(i, i + BLOCK) for i in range(0, len(places), BLOCK)]
-        if threads == 1:
-            done = [curves.compute(packed[block], ranges[places[block]]) for block in blocks]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                done = list(pool.map(lambda b, c=curves, p=packed, i=places: c.compute(p[b], ranges[i[b]]), blocks))
-        for block, outcome in zip(blocks, done, strict=True):
-            result.put(places[block], outcome)
-    return result.finish(curve, cells, patterns, compound.perturbed.moving_axis is not None, options.distance)
+    ranges = curve_ranges(curve, region_taus(compound, regions), len(cells))
+    flips = allowed_flips(compound.chain, options, original)
+    run = _Run(compound, regions.patterns, options, original, flips, threads)
+    tables = run.compute(cells, patterns, ranges)
+    return tables.finish(curve, cells, patterns, compound.perturbed.moving_axis is not None, options.distance)
+
+
+def measure_again(
+    compound: Compound,
+    patterns: np.ndarray,
+    curves: Inconsistency,
+    taus: np.ndarray,
+    options: AttentionOptions,
+    original: np.ndarray,
+    chosen: np.ndarray,
+) -> Inconsistency:
+    """The same curves, with the chosen ones (S,) computed from scratch; taus (R, 2) are the regions' ranges of τ."""
+    cells, numbers = curves.curve_cell[chosen], curves.curve_pattern[chosen]
+    ranges = curve_ranges(curves.curve, taus, len(curves.curve_cell))[chosen]
+    tables = _Run(compound, patterns, options, original, 0, 1).compute(cells, numbers, ranges)
+    fresh = tables.finish(curves.curve, cells, numbers, curves.moves, options.distance)
+    constant, quadratic, start = curves.constant.copy(), curves.quadratic.copy(), curves.start.copy()
+    for target, source in ((constant, fresh.constant), (quadratic, fresh.quadratic), (start, fresh.start)):
+        if len(target):
+            target[chosen] = source
+    if not len(start):
+        return replace(curves, constant=constant, quadratic=quadratic)
+    places, jumps = np.split(curves.places, curves.breaks[1:-1]), np.split(curves.jumps, curves.breaks[1:-1])
+    for number, place in enumerate(chosen):
+        part = slice(fresh.breaks[number], fresh.breaks[number + 1])
+        places[place], jumps[place] = fresh.places[part], fresh.jumps[part]
+    breaks = np.concatenate([[0], np.cumsum([len(part) for part in places])])
+    return replace(curves, start=start, breaks=breaks, places=np.concatenate(places), jumps=np.concatenate(jumps))
 
 
 def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
@@ -114,16 +121,11 @@ def expected_maps(compound: Compound, cell: KnotCell, original: np.ndarray) -> t
     return original + offset + cell.low[compound.perturbed.moving_axis] * slope, slope
 
 
-def _ranges(compound: Compound, regions: RegionSet, curve: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """The range of τ (Q, 2) over all regions of every curve."""
-    axis = compound.perturbed.moving_axis
-    count = len(cells)
-    if axis is None:
-        return np.zeros((count, 2))
-    tau = region_taus(compound, regions)
+def curve_ranges(curve: np.ndarray, taus: np.ndarray, count: int) -> np.ndarray:
+    """The range of τ (Q, 2) over all regions of each of `count` curves."""
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(low, curve, tau[:, 0])
-    np.maximum.at(high, curve, tau[:, 1])
+    np.minimum.at(low, curve, taus[:, 0])
+    np.maximum.at(high, curve, taus[:, 1])
     return np.stack([low, high], axis=1)
 
 
@@ -138,34 +140,75 @@ def region_taus(compound: Compound, regions: RegionSet) -> np.ndarray:
     return domain.low[axis] + ends * domain.widths[axis] - lows[:, None]
 
 
+class _Run:
+    """Computes curves, cell by cell, in blocks that threads can share."""
+
+    def __init__(
+        self,
+        compound: Compound,
+        patterns: np.ndarray,
+        options: AttentionOptions,
+        original: np.ndarray,
+        max_flips: int,
+        threads: int,
+    ) -> None:
+        self.compound, self.patterns, self.options, self.original = compound, patterns, options, original
+        self.max_flips, self.threads = max_flips, threads
+
+    def compute(self, cells: np.ndarray, patterns: np.ndarray, ranges: np.ndarray) -> "_Tables":
+        result = _Tables(len(cells), len(self.original))
+        for number in np.unique(cells):
+            curves = _CellCurves(self.compound, int(number), self.options, self.original, self.max_flips)
+            places = np.flatnonzero(cells == number)
+            blocks = [places[i : i + BLOCK] for i in range(0, len(places), BLOCK)]
+            work = [(np.ascontiguousarray(self.patterns[patterns[block]]), ranges[block]) for block in blocks]
+            if self.threads == 1:
+                done = [curves.compute(*item) for item in work]
+            else:
+                with ThreadPoolExecutor(self.threads) as pool:
+                    done = list(pool.map(curves.compute, *zip(*work, strict=True)))
+            for block, outcome in zip(blocks, done, strict=True):
+                result.put(block, outcome)
+        return result
+
+
 class _CellCurves:
     """The curves of one knot cell."""
 
     def __init__(
-        self, compound: Compound, number: int, options: AttentionOptions, original: np.ndarray, rows: Rows
+        self, compound: Compound, number: int, options: AttentionOptions, original: np.ndarray, max_flips: int
     ) -> None:
+        maps, steps = compound.chain.maps, options.filter
         expected, slope = expected_maps(compound, compound.cells[number], original)
-        count = len(original)
-        self.rows, self.options, self.shape = rows, options, original.shape[1:]
-        self.expected = np.ascontiguousarray(expected.reshape(count, -1))
-        self.slope = np.zeros((count, 0)) if slope is None else np.ascontiguousarray(slope.reshape(count, -1))
-        self.is_broken = slope is not None and options.distance is Distance.L1
+        self.norm, self.shape = options.distance, original.shape[1:]
+        flat = expected.reshape(len(original), -1)
+        moved = None if slope is None else slope.reshape(len(original), -1)
+        self.is_broken = moved is not None and self.norm is Distance.L1
+        smaller = None
+        if self.norm is Distance.L2 and len(maps) > 1:
+            smaller = compress(maps[0], self.shape, steps, flat, moved)
+        if smaller is not None:
+            first, flat, moved = smaller
+            maps, steps = (first, *maps[1:]), IDENTITY
+        self.steps = steps.codes
+        self.rows = lay_out(maps, options.chosen(compound.graph.classes), max_flips)
+        self.expected = np.ascontiguousarray(flat)
+        self.slope = np.zeros((len(flat), 0)) if moved is None else np.ascontiguousarray(moved)
 
     def compute(self, packed: np.ndarray, ranges: np.ndarray) -> tuple:
-        maps = _maps(self.rows)
+        maps = blank_maps(self.rows)
         scratch = np.zeros((2, self.expected.shape[1]))
-        steps = self.options.filter.codes
         if self.is_broken:
-            return self._breakpoints(packed, ranges, maps, scratch, steps)
+            return self._breakpoints(packed, ranges, maps, scratch)
         sums = np.zeros((len(packed), len(self.expected), 2))
         kernels.distances(
-            self.rows, maps, packed, 0, len(packed), steps, self.shape, self.options.distance.value,
+            self.rows, maps, packed, 0, len(packed), self.steps, self.shape, self.norm.value,
             self.expected, self.slope, scratch, sums,
         )  # fmt: skip
         return sums, (self.slope**2).sum(axis=1)
 
     def _breakpoints(
-        self, packed: np.ndarray, ranges: np.ndarray, maps: Maps, scratch: np.ndarray, steps: np.ndarray
+        self, packed: np.ndarray, ranges: np.ndarray, maps: Maps, scratch: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
         count = len(packed)
         start, counts = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
@@ -175,7 +218,7 @@ class _CellCurves:
         done = 0
         while done < count:
             end = kernels.breakpoints(
-                self.rows, maps, packed, done, count, ranges, steps, self.shape,
+                self.rows, maps, packed, done, count, ranges, self.steps, self.shape,
                 self.expected, self.slope, scratch, start, places, jumps, counts,
             )  # fmt: skip
             used = 0
@@ -224,71 +267,3 @@ class _Tables:
             breaks = np.concatenate([[0], np.cumsum([len(part) for part in self.places])])
             places, jumps = np.concatenate([none, *self.places]), np.concatenate([none, *self.jumps])
         return Inconsistency(curve, cells, patterns, constant, quadratic, start, breaks, places, jumps)
-
-
-def _rows(chain: Chain, classes: np.ndarray) -> Rows:
-    """Lay the classifier out by rows, for the chosen classes."""
-    hidden = chain.maps[:-1]
-    sizes = [chain.maps[0].matrix.shape[1], *(len(affine.bias) for affine in hidden)]
-    layers = len(sizes)
-    dense_start, row_start = np.full(layers, -1), np.zeros(layers, dtype=np.int64)
-    dense, pointers, columns, values = [np.zeros(0)], [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
-    stored, entries, lines = 0, 0, 1
-    pull = np.zeros(layers)  # cost of pulling one vector through the matrix into layer l, half of the neurons active
-    for layer, affine in enumerate(hidden, start=1):
-        if issparse(affine.matrix):
-            matrix = csr_array(affine.matrix)
-            row_start[layer] = lines
-            pointers.append(matrix.indptr + entries)
-            columns.append(matrix.indices)
-            values.append(matrix.data)
-            entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
-            pull[layer] = 0.5 * matrix.nnz
-        else:
-            dense_start[layer] = stored
-            dense.append(affine.matrix.ravel())
-            stored += affine.matrix.size
-            pull[layer] = 0.5 * affine.matrix.size / 8
-    last = chain.maps[-1].matrix
-    top = (last if isinstance(last, np.ndarray) else last.toarray())[classes]
-    return Rows(
-        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        dense_start=dense_start.astype(np.int64),
-        dense=np.concatenate(dense),
-        row_start=row_start,
-        pointers=np.concatenate(pointers).astype(np.int64),
-        columns=np.concatenate(columns).astype(np.int64),
-        values=np.concatenate(values),
-        logits=np.ascontiguousarray(top),
-        flip_cost=_flip_costs(hidden, pull, len(classes)),
-        full_cost=float(pull.sum() * len(classes)),
-        byte_start=np.concatenate([[0, 0], np.cumsum([-(-size // 8) for size in sizes[1:]])]).astype(np.int64),
-    )
-
-
-def _flip_costs(hidden: tuple, pull: np.ndarray, classes: int) -> np.ndarray:
-    """Multiplications for one flip in every layer, the update of the gradients below included."""
-    costs = np.zeros(len(hidden) + 1)
-    for layer in range(1, len(hidden) + 1):
-        reach = 1.0
-        for below in range(layer, 0, -1):
-            matrix = hidden[below - 1].matrix
-            share = min(1.0, reach * 2.0 / matrix.shape[0])
-            width = matrix.shape[1]
-            reach = width if not issparse(matrix) else min(width, reach * matrix.nnz / matrix.shape[0])
-            costs[layer] += share * pull[below] + classes * reach / (8 if reach == width else 1)
-    return costs
-
-
-def _maps(rows: Rows) -> Maps:
-    neurons = int(rows.offsets[-1])
-    widest = int(np.diff(rows.offsets).max())
-    return Maps(
-        gradient=np.zeros((len(rows.logits), neurons)),
-        active=np.zeros(neurons, dtype=np.uint8),
-        packed=np.zeros(rows.byte_start[-1], dtype=np.uint8),
-        vector=np.zeros(neurons),
-        support=np.zeros((2, widest), dtype=np.int64),
-        mark=np.zeros(neurons, dtype=np.int64),
-        state=np.array([-1, 0]),
-    )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiling import compiled, compiled_fused, compiled_reordered
-from ..tolerances import MAX_FLIPS
+from ..tolerances import MAX_FLIPS_EACH
 
 
 class Rows(NamedTuple):
@@ -26,6 +26,7 @@ class Rows(NamedTuple):
     logits: np.ndarray  # (K, n_L) gradient of the logits with respect to the last layer
     flip_cost: np.ndarray  # (L+1,) of a flip in layer l, in multiplications
     full_cost: float  # of computing everything from scratch
+    max_flips: int  # updates before everything is computed from scratch; 0: always
     byte_start: np.ndarray  # (L+2,) where the packed bits of layer l ≥ 1 start
 
 
@@ -38,7 +39,8 @@ class Maps(NamedTuple):
     vector: np.ndarray  # (N,) scratch: gradient of one neuron
     support: np.ndarray  # (2, widest) scratch: where it is not zero
     mark: np.ndarray  # (N,) scratch
-    state: np.ndarray  # (2,) flips since scratch (−1: never), stamp
+    flips: np.ndarray  # (N,) how often each neuron was flipped since scratch
+    state: np.ndarray  # (2,) flips since scratch (−1: never, or one neuron too often), stamp
 
 
 @compiled_fused
@@ -93,6 +95,8 @@ def _from_scratch(rows, maps):
                     k = picks[n]
                     for i in range(pointers[k], pointers[k + 1]):
                         target[rows.columns[i]] += factors[k] * rows.values[i]
+    for k in range(maps.flips.shape[0]):
+        maps.flips[k] = 0
     maps.state[0] = 0
 
 
@@ -141,6 +145,7 @@ def _flip(rows, maps, layer, k):
     gradient, picks, support = maps.gradient, maps.support[0], maps.support[1]
     sign = -1.0 if maps.active[first + k] else 1.0
     maps.active[first + k] ^= np.uint8(1)
+    maps.flips[first + k] += 1
     weights = maps.vector[first : rows.offsets[layer + 1]]
     weights[k] = 1.0
     picks[0] = k
@@ -163,7 +168,7 @@ def _flip(rows, maps, layer, k):
                 if maps.active[start + i]:
                     picks[count] = i
                     count += 1
-    maps.state[0] += 1
+    maps.state[0] = maps.state[0] + 1 if maps.flips[first + k] < MAX_FLIPS_EACH else -1
 
 
 @compiled
@@ -179,7 +184,7 @@ def move_to(rows, maps, packed):
                 difference &= difference - 1
                 flips += 1
         cost += flips * rows.flip_cost[layer]
-    from_scratch = maps.state[0] < 0 or maps.state[0] >= MAX_FLIPS or cost > rows.full_cost
+    from_scratch = maps.state[0] < 0 or maps.state[0] >= rows.max_flips or cost > rows.full_cost
     for layer in range(last, 0, -1):
         first, start = rows.offsets[layer], rows.byte_start[layer]
         for byte in range(start, rows.byte_start[layer + 1]):

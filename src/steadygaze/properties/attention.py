@@ -46,14 +46,14 @@ class AttentionLabels:
 def label_attention(curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors) -> AttentionLabels:
     """Label all regions for δ; taus (R, 2) are their ranges of τ.
 
-    The coarse error of the maps is tried first; curves that it leaves undecided are looked at again with their own.
+    The error bound for all maps is tried first; curves that it leaves undecided are computed again with their own.
     """
     slack = np.full(len(curves.curve_cell), errors.coarse)
     labels = _label(curves, taus, delta, slack)
     open_curves = np.unique(curves.curve[_is_open(labels)])
     if len(open_curves):
-        slack[open_curves] = np.minimum(slack[open_curves], errors.of(open_curves))
-        labels = _label(curves, taus, delta, slack)
+        settled, slack = errors.settle(open_curves, taus)
+        labels = _label(settled, taus, delta, slack)
     return labels
 
 

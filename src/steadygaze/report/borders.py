@@ -18,7 +18,7 @@ def borders_between(polygons: Polygons, codes: np.ndarray) -> np.ndarray:
     >>> points = np.array([[0, 0], [0.5, 0], [0.5, 1], [0, 1], [0.5, 0], [1, 0], [1, 1], [0.5, 1.0]])
     >>> halves = Polygons(points, np.array([0, 4, 8]), np.array([1, 5, 3, 4, 1, 2, 3, -5]))
     >>> borders_between(halves, np.array([0, 1])).tolist(), len(borders_between(halves, np.array([7, 7])))
-    ([[[0.5, 0.0], [0.5, 1.0]]], 0)
+    ([[[0.5, 1.0], [0.5, 0.0]]], 0)
     """
     edges = np.flatnonzero(_may_separate(polygons, codes) & (polygons.lengths > SHORTEST))
     if not len(edges):

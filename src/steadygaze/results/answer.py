@@ -56,15 +56,8 @@ class Answers:
             return None
         top = reaches(self.curves, self.taus)[:, 1]
         near = np.unique(self.curves.curve[top >= top.max() - 2.0 * self.errors.coarse])
-        slack = np.full(len(self.curves.curve_cell), self.errors.coarse)
-        slack[near] = np.minimum(slack[near], self.errors.of(near))
-        rest = np.ones(len(slack), dtype=bool)
-        rest[near] = False
-        is_rest = rest[self.curves.curve]
-        high = float((top + slack[self.curves.curve])[~is_rest].max())
-        if is_rest.any():
-            high = max(high, float(top[is_rest].max()) + self.errors.coarse)
-        return round_up(high)
+        settled, slack = self.errors.settle(near, self.taus)
+        return round_up(float((reaches(settled, self.taus)[:, 1] + slack[settled.curve]).max()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ from .. import zoo
 from ..attention.distances import Distance
 from ..attention.error import MapErrors
 from ..attention.filters import Filter
-from ..attention.inconsistency import AttentionOptions, original_maps
+from ..attention.inconsistency import original_maps
+from ..attention.options import AttentionOptions
 from ..errors import SteadygazeError, StoreError
 from ..images import MAX_PIXELS, fit_image
 from ..network.agree import Agreement

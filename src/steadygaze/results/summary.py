@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..attention.inconsistency import AttentionOptions
+from ..attention.options import AttentionOptions
 from ..perturbation import Perturbed
 from ..properties.nearest import Nearest
 from .answer import round_up

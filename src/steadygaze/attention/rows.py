@@ -1,0 +1,103 @@
+"""Lays a classifier out by rows for the compiled attention loops, with what its steps cost.
+
+Where the distance is L2, the filter is linear and the first layer is narrow, the space of all maps that can occur is
+much smaller than the image: `compress` replaces the pixels by coordinates in it, which changes no distance.
+"""
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from ..network.lower import AffineMap
+from .filters import Filter
+from .kernels import Maps, Rows
+
+
+def compress(
+    first: AffineMap, shape: tuple[int, ...], steps: Filter, expected: np.ndarray, slope: np.ndarray | None
+) -> tuple[AffineMap, np.ndarray, np.ndarray | None] | None:
+    """The first map, the expected maps (K, pixels) and their slope in orthonormal coordinates; None if not worth it.
+
+    The coordinates span the filtered rows of the first matrix, the expected maps and their slopes, so that distances
+    between maps are the same as between the pixels, to rounding.
+    """
+    if issparse(first.matrix) or "abs" in steps.steps:
+        return None
+    parts = [steps(first.matrix.reshape(-1, *shape)).reshape(len(first.matrix), -1), expected]
+    parts += [] if slope is None else [slope]
+    stacked = np.concatenate(parts)
+    if 2 * len(stacked) > stacked.shape[1]:
+        return None
+    basis = np.linalg.qr(stacked.T)[0]
+    moved = None if slope is None else slope @ basis
+    return AffineMap(np.ascontiguousarray(parts[0] @ basis), first.bias), expected @ basis, moved
+
+
+def lay_out(maps: tuple[AffineMap, ...], classes: np.ndarray, max_flips: int) -> Rows:
+    """Lay affine maps (the last gives the logits) out by rows, for the chosen classes."""
+    hidden = maps[:-1]
+    sizes = [maps[0].matrix.shape[1], *(len(affine.bias) for affine in hidden)]
+    layers = len(sizes)
+    dense_start, row_start = np.full(layers, -1), np.zeros(layers, dtype=np.int64)
+    dense, pointers, columns, values = [np.zeros(0)], [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
+    stored, entries, lines = 0, 0, 1
+    pull = np.zeros(layers)  # cost of pulling one vector through the matrix into layer l, half of the neurons active
+    for layer, affine in enumerate(hidden, start=1):
+        if issparse(affine.matrix):
+            matrix = csr_array(affine.matrix)
+            row_start[layer] = lines
+            pointers.append(matrix.indptr + entries)
+            columns.append(matrix.indices)
+            values.append(matrix.data)
+            entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
+            pull[layer] = 0.5 * matrix.nnz
+        else:
+            dense_start[layer] = stored
+            dense.append(affine.matrix.ravel())
+            stored += affine.matrix.size
+            pull[layer] = 0.5 * affine.matrix.size / 8
+    last = maps[-1].matrix
+    top = (last if isinstance(last, np.ndarray) else last.toarray())[classes]
+    return Rows(
+        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        dense_start=dense_start.astype(np.int64),
+        dense=np.concatenate(dense),
+        row_start=row_start,
+        pointers=np.concatenate(pointers).astype(np.int64),
+        columns=np.concatenate(columns).astype(np.int64),
+        values=np.concatenate(values),
+        logits=np.ascontiguousarray(top),
+        flip_cost=_flip_costs(hidden, pull, len(classes)),
+        full_cost=float(pull.sum() * len(classes)),
+        max_flips=max_flips,
+        byte_start=np.concatenate([[0, 0], np.cumsum([-(-size // 8) for size in sizes[1:]])]).astype(np.int64),
+    )
+
+
+def _flip_costs(hidden: tuple, pull: np.ndarray, classes: int) -> np.ndarray:
+    """Multiplications for one flip in every layer, the update of the gradients below included."""
+    costs = np.zeros(len(hidden) + 1)
+    for layer in range(1, len(hidden) + 1):
+        reach = 1.0
+        for below in range(layer, 0, -1):
+            matrix = hidden[below - 1].matrix
+            share = min(1.0, reach * 2.0 / matrix.shape[0])
+            width = matrix.shape[1]
+            reach = width if not issparse(matrix) else min(width, reach * matrix.nnz / matrix.shape[0])
+            costs[layer] += share * pull[below] + classes * reach / (8 if reach == width else 1)
+    return costs
+
+
+def blank_maps(rows: Rows) -> Maps:
+    """Room for the gradients of one pattern after another."""
+    neurons = int(rows.offsets[-1])
+    widest = int(np.diff(rows.offsets).max())
+    return Maps(
+        gradient=np.zeros((len(rows.logits), neurons)),
+        active=np.zeros(neurons, dtype=np.uint8),
+        packed=np.zeros(rows.byte_start[-1], dtype=np.uint8),
+        vector=np.zeros(neurons),
+        support=np.zeros((2, widest), dtype=np.int64),
+        mark=np.zeros(neurons, dtype=np.int64),
+        flips=np.zeros(neurons, dtype=np.int64),
+        state=np.array([-1, 0]),
+    )
