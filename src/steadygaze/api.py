@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from . import zoo
 from .attention.distances import Distance
@@ -104,6 +105,12 @@ def solve(
     problem: Problem, *, budget: Budget | None = None, threads: int | None = None, progress: Progress | None = None
 ) -> Result:
     """Answer a question that was made by `make_problem`."""
+    # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
+    with threadpool_limits(limits=1):
+        return _solve(problem, budget, threads, progress)
+
+
+def _solve(problem: Problem, budget: Budget | None, threads: int | None, progress: Progress | None) -> Result:
     started = time.perf_counter()
     budget = budget or Budget()
     workers = threads if threads is not None else os.cpu_count() or 1

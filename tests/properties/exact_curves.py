@@ -16,14 +16,16 @@ from steadygaze.attention.inconsistency import Inconsistency
 Vector = tuple[Fraction, ...]
 
 
-class NoErrors:
-    """Stands in for `MapErrors` where the maps are exact, or off by `size`."""
+class GivenErrors:
+    """Stands in for `MapErrors` where the maps are off by at most `coarse`, or by `own` once a curve is settled."""
 
-    def __init__(self, size: float = 0.0, own: float | None = None) -> None:
-        self.coarse, self.own = size, size if own is None else own
+    def __init__(self, curves: Inconsistency, coarse: float = 0.0, own: float | None = None) -> None:
+        self.curves, self.coarse, self.own = curves, coarse, coarse if own is None else own
 
-    def of(self, curves: np.ndarray) -> np.ndarray:
-        return np.full(len(curves), self.own)
+    def settle(self, chosen: np.ndarray, taus: np.ndarray) -> tuple[Inconsistency, np.ndarray]:
+        slack = np.full(len(self.curves.curve_cell), self.coarse)
+        slack[chosen] = self.own
+        return self.curves, slack
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from properties.exact_curves import Curve, NoErrors, stored
+from properties.exact_curves import Curve, GivenErrors, stored
 from steadygaze.properties.attention import AttentionLabels, label_attention, reaches
 
 SLACK = Decimal("1e-6")
@@ -22,7 +22,7 @@ def curve(dist: str, *pairs: tuple[list[float], list[float]]) -> Curve:
 
 def label(one: Curve, low: float, high: float, delta: float, error: float = 0.0) -> AttentionLabels:
     curves, taus = stored([one], [(low, high)])
-    return label_attention(curves, taus, delta, NoErrors(error))  # type: ignore[arg-type]
+    return label_attention(curves, taus, delta, GivenErrors(curves, error))  # type: ignore[arg-type]
 
 
 def assert_sound(one: Curve, labels: AttentionLabels, error: float = 0.0) -> None:
@@ -210,7 +210,7 @@ def test_an_error_of_the_maps_widens_what_is_undecided(dist: str) -> None:
 
 def test_the_finer_error_is_asked_for_where_the_coarse_one_leaves_doubt() -> None:
     curves, taus = stored([curve("l2", ([0], [1])), curve("l2", ([8], [1]))], [(0, 1), (0, 1)])
-    labels = label_attention(curves, taus, 0.5, NoErrors(1.0, own=0.125))  # type: ignore[arg-type]
+    labels = label_attention(curves, taus, 0.5, GivenErrors(curves, 1.0, own=0.125))  # type: ignore[arg-type]
     assert labels.inner[0, 1] == pytest.approx(0.375, abs=1e-9)
     assert labels.is_lost.tolist() == [False, True]
     assert labels.reach[1] == pytest.approx([6, 9]), "the second was decided by the coarse error"

@@ -7,6 +7,7 @@ errors grow by that factor from a layer to the one below.
 """
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..network.lower import Chain
 from ..tolerances import FLIP_ERROR, MAX_FLIPS, MAX_FLIPS_EACH, UNIT
@@ -15,7 +16,12 @@ from .options import AttentionOptions
 
 
 def allowed_flips(chain: Chain, options: AttentionOptions, original: np.ndarray) -> int:
-    """Up to how many flips maps may be updated: MAX_FLIPS where the error stays small, else 0 (always from scratch)."""
+    """Up to how many flips maps may be updated: MAX_FLIPS where the error stays small, else 0 (always from scratch).
+
+    Dense networks are computed for many patterns at once instead.
+    """
+    if not any(issparse(affine.matrix) for affine in chain.maps[:-1]):
+        return 0
     size = sum(options.distance.size(part) for part in original)
     return MAX_FLIPS if coarse_error(chain, options, MAX_FLIPS) <= FLIP_ERROR * size else 0
 

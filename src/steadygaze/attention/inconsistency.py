@@ -9,10 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..compound import Compound
+from ..network.lower import Chain
 from ..perturbation import KnotCell
-from ..regions.pattern import distinct_rows
+from ..regions.pattern import distinct_rows, unpack
 from ..regions.region import RegionSet
 from . import kernels
 from .bounds import allowed_flips
@@ -25,6 +27,9 @@ from .rows import blank_maps, compress, lay_out
 
 BLOCK = 512
 """Patterns that one thread computes in a row; the first of a block is computed from scratch."""
+
+BATCH = 32
+"""Patterns whose maps are computed by one matrix product: few enough to stay in the cache."""
 
 BREAKPOINT_ROOM = 1 << 20
 
@@ -190,12 +195,18 @@ class _CellCurves:
         if smaller is not None:
             first, flat, moved = smaller
             maps, steps = (first, *maps[1:]), IDENTITY
+        # Dense layers: a matrix product for many patterns at once is faster than one pattern after another.
+        self.is_dense = not self.is_broken and not any(issparse(affine.matrix) for affine in maps[:-1])
+        self.chain, self.filter, self.hidden = Chain(maps), steps, compound.hidden
+        self.classes = options.chosen(compound.graph.classes)
         self.steps = steps.codes
-        self.rows = lay_out(maps, options.chosen(compound.graph.classes), max_flips)
+        self.rows = lay_out(maps, self.classes, max_flips)
         self.expected = np.ascontiguousarray(flat)
         self.slope = np.zeros((len(flat), 0)) if moved is None else np.ascontiguousarray(moved)
 
     def compute(self, packed: np.ndarray, ranges: np.ndarray) -> tuple:
+        if self.is_dense:
+            return self._by_products(packed)
         maps = blank_maps(self.rows)
         scratch = np.zeros((2, self.expected.shape[1]))
         if self.is_broken:
@@ -205,6 +216,20 @@ class _CellCurves:
             self.rows, maps, packed, 0, len(packed), self.steps, self.shape, self.norm.value,
             self.expected, self.slope, scratch, sums,
         )  # fmt: skip
+        return sums, (self.slope**2).sum(axis=1)
+
+    def _by_products(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sums = np.zeros((len(packed), len(self.expected), 2))
+        for start in range(0, len(packed), BATCH):
+            part = slice(start, start + BATCH)
+            maps = gradient_maps(self.chain, unpack(packed[part], self.hidden), self.classes)
+            if self.filter.steps:
+                maps = self.filter(maps.reshape(*maps.shape[:2], *self.shape)).reshape(maps.shape)
+            maps -= self.expected
+            powers = np.abs(maps) if self.norm is Distance.L1 else maps * maps
+            sums[part, :, 0] = powers.sum(axis=2)
+            if self.slope.shape[1]:
+                sums[part, :, 1] = np.einsum("pki,ki->pk", maps, self.slope)
         return sums, (self.slope**2).sum(axis=1)
 
     def _breakpoints(

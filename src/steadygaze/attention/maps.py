@@ -3,6 +3,8 @@
 This is the definition that faster code is compared with, and what single thetas are answered with.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..network.lower import Chain
@@ -14,24 +16,30 @@ def sensitivities(chain: Chain, bits: list[np.ndarray]) -> list[np.ndarray]:
     bits: one boolean array (B, n) per ReLU layer. Returns arrays (B, K, pixels), (B, K, n_1), …, (B, K, n_L); the
     gradient with respect to an inactive neuron is 0.
     """
+    return list(_backward(chain, bits, None))[::-1]
+
+
+def gradient_maps(chain: Chain, bits: list[np.ndarray], classes: np.ndarray | None = None) -> np.ndarray:
+    """Gradients of the logits (of all or the given classes) with respect to the pixels, (B, K, pixels)."""
+    *_, gradient = _backward(chain, bits, classes)
+    return gradient
+
+
+def _backward(chain: Chain, bits: list[np.ndarray], classes: np.ndarray | None) -> Iterator[np.ndarray]:
+    """The gradients layer by layer, from the last ReLU layer's input down to the pixels."""
     batch = len(bits[0]) if bits else 1
     last = chain.maps[-1].matrix
     dense = last if isinstance(last, np.ndarray) else last.toarray()
-    classes = len(dense)
-    gradient = np.broadcast_to(dense, (batch, *dense.shape))
-    results = []
+    gradient = np.repeat((dense if classes is None else dense[classes])[None], batch, axis=0)
     for affine, layer in zip(reversed(chain.maps[:-1]), reversed(bits), strict=True):
-        gradient = gradient * layer[:, None, :]
-        results.append(gradient)
-        flat = gradient.reshape(batch * classes, -1)
-        gradient = (affine.matrix.T @ flat.T).T.reshape(batch, classes, -1)
-    results.append(np.ascontiguousarray(gradient))
-    return results[::-1]
-
-
-def gradient_maps(chain: Chain, bits: list[np.ndarray]) -> np.ndarray:
-    """Gradients of the logits with respect to the pixels, (B, K, pixels), under patterns bits (B, n) per layer."""
-    return sensitivities(chain, bits)[0]
+        # By floats: numpy converts booleans piece by piece, which takes longer than the product.
+        gradient *= layer.astype(np.float64)[:, None, :]
+        yield gradient
+        flat = gradient.reshape(-1, gradient.shape[2])
+        # Dense from the right, which keeps the result in order; scipy multiplies sparse matrices from the left.
+        product = flat @ affine.matrix if isinstance(affine.matrix, np.ndarray) else (affine.matrix.T @ flat.T).T
+        gradient = np.ascontiguousarray(product).reshape(batch, gradient.shape[1], -1)
+    yield gradient
 
 
 def pattern_at(chain: Chain, pixels: np.ndarray) -> list[np.ndarray]:

@@ -38,19 +38,18 @@ def demo(
     targets = {name: Target.check(out / name, force=force) for name in MAPS}
     print(f"Two maps of {MODEL} on {IMAGE}; the first run compiles for up to half a minute.", file=sys.stderr)
     pictures = []
-    budget = Budget()
-    with stopping_on_signals(budget):
-        for name, specs in MAPS.items():
-            with showing_progress(budget, is_wanted=True) as display:
-                problem = with_bundled_names(api.make_problem(MODEL, IMAGE, specs, delta=DELTA), IMAGE)
-                result = api.solve(problem, budget=budget, progress=display.report)
-                display.say_writing()
-                drawn = save_and_draw(result, targets[name])
-            tell(result, targets[name], drawn)
-            print()
-            pictures += drawn
-            if budget.cancelled.is_set():
-                return Verdict.UNDECIDED.exit_code
+    for name, specs in MAPS.items():
+        budget = Budget()
+        with stopping_on_signals(budget), showing_progress(budget, is_wanted=True) as display:
+            problem = with_bundled_names(api.make_problem(MODEL, IMAGE, specs, delta=DELTA), IMAGE)
+            result = api.solve(problem, budget=budget, progress=display.report)
+            display.say_writing()
+            drawn = save_and_draw(result, targets[name])
+        tell(result, targets[name], drawn)
+        print()
+        pictures += drawn
+        if budget.cancelled.is_set():
+            return Verdict.UNDECIDED.exit_code
     first = next(path for path in pictures if path.suffix == ".png")
     print(f"Done in {time.perf_counter() - started:.1f} s. Look at {first} first.")
     return 0
