@@ -7,8 +7,9 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/steadygaze demo --out demo --force
 
+# One thread of BLAS: the many small products of the tests are slower with several that wait for each other.
 test: .venv/installed-for-tests lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 lint: .venv/installed-for-tests
 	$(BIN)/ruff check .

@@ -17,7 +17,7 @@ from .attention.filters import Filter
 from .attention.inconsistency import measure, original_maps
 from .attention.options import AttentionOptions
 from .budget import Budget
-from .errors import OptionError
+from .errors import ModelError, OptionError
 from .images import fit_image, image_from_array, read_image
 from .network.agree import check_agreement
 from .network.model import Model, read_model
@@ -50,7 +50,7 @@ def make_problem(
     pixels, image_name, notes = _image(image)
     if not isinstance(model, Model):
         path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
-        model = read_model(path, image_shape=pixels.shape, mean=mean, std=std, scale=scale)
+        model = _read_fitting(path, pixels.shape, mean=mean, std=std, scale=scale)
     pixels = fit_image(pixels, model.input_shape, image_name)
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
     perturbed = compose([parse_spec(item) if isinstance(item, str) else item for item in chosen], pixels)
@@ -133,6 +133,17 @@ def _solve(problem: Problem, budget: Budget | None, threads: int | None, progres
     done = time.perf_counter()
     seconds = {"total": done - started, "engine": checking - engine, "check": done - checking}
     return replace(result, checked=checked, seconds=seconds)
+
+
+def _read_fitting(path: Path, image_shape: tuple[int, ...], **preprocessing: Any) -> Model:
+    """Read a model for images of a shape; where the shape does not fit, `fit_image` says so better afterwards."""
+    try:
+        return read_model(path, image_shape=image_shape, **preprocessing)
+    except (ModelError, OptionError) as error:
+        try:
+            return read_model(path, **preprocessing)
+        except (ModelError, OptionError):
+            raise error from None
 
 
 def _is_file_name(text: str) -> bool:

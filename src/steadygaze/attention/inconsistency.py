@@ -31,6 +31,9 @@ BLOCK = 512
 BATCH = 32
 """Patterns whose maps are computed by one matrix product: few enough to stay in the cache."""
 
+WORTH_COMPRESSING = 128
+"""Patterns from which on finding coordinates (one QR decomposition, milliseconds) pays."""
+
 BREAKPOINT_ROOM = 1 << 20
 
 
@@ -163,8 +166,9 @@ class _Run:
     def compute(self, cells: np.ndarray, patterns: np.ndarray, ranges: np.ndarray) -> "_Tables":
         result = _Tables(len(cells), len(self.original))
         for number in np.unique(cells):
-            curves = _CellCurves(self.compound, int(number), self.options, self.original, self.max_flips)
             places = np.flatnonzero(cells == number)
+            is_worth = len(places) >= WORTH_COMPRESSING
+            curves = _CellCurves(self.compound, int(number), self.options, self.original, self.max_flips, is_worth)
             blocks = [places[i : i + BLOCK] for i in range(0, len(places), BLOCK)]
             work = [(np.ascontiguousarray(self.patterns[patterns[block]]), ranges[block]) for block in blocks]
             if self.threads == 1:
@@ -181,7 +185,13 @@ class _CellCurves:
     """The curves of one knot cell."""
 
     def __init__(
-        self, compound: Compound, number: int, options: AttentionOptions, original: np.ndarray, max_flips: int
+        self,
+        compound: Compound,
+        number: int,
+        options: AttentionOptions,
+        original: np.ndarray,
+        max_flips: int,
+        may_compress: bool,
     ) -> None:
         maps, steps = compound.chain.maps, options.filter
         expected, slope = expected_maps(compound, compound.cells[number], original)
@@ -190,7 +200,7 @@ class _CellCurves:
         moved = None if slope is None else slope.reshape(len(original), -1)
         self.is_broken = moved is not None and self.norm is Distance.L1
         smaller = None
-        if self.norm is Distance.L2 and len(maps) > 1:
+        if may_compress and self.norm is Distance.L2 and len(maps) > 1:
             smaller = compress(maps[0], self.shape, steps, flat, moved)
         if smaller is not None:
             first, flat, moved = smaller

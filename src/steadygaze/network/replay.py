@@ -29,7 +29,7 @@ class Replay:
     def __init__(self, file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> None:
         self._name = file.path.name
         self._layout = layout
-        self._preprocessing = preprocessing
+        self.preprocessing = preprocessing
         self._input, dims = input_dims(file)
         self._session = _session(_ending_in_logits(file.proto), self._name)
         self._unit = max((UNITS.get(kind, 2.0**-24) for kind in float_types(file.proto)), default=2.0**-24)
@@ -56,8 +56,8 @@ class Replay:
         """(x·scale − mean)/std in float64, rounded once to the file's type, in the file's order and shape."""
         if images.shape[1:] != self._layout.image_shape:
             raise ValueError(f"images of shape {images.shape}, expected (B, *{self._layout.image_shape})")
-        prepared = images * self._preprocessing.scale
-        for channel, (mean, std) in enumerate(zip(self._preprocessing.mean, self._preprocessing.std, strict=True)):
+        prepared = images * self.preprocessing.scale
+        for channel, (mean, std) in enumerate(zip(self.preprocessing.mean, self.preprocessing.std, strict=True)):
             prepared[:, channel] = (prepared[:, channel] - mean) / std
         if self._layout.order is Order.CHANNELS_LAST:
             prepared = np.moveaxis(prepared, 1, -1)

@@ -98,14 +98,18 @@ class Conv(Linear):
         return (shape[0], self.weight.shape[0], *self.window.positions(shape[2:]))
 
     def apply(self, *values: Array) -> Array:
-        """Return the convolution, summed over the places of the window."""
+        """Return the convolution."""
         batch, n, channels, *spatial = values[0].shape
         target = self.output_shape((n, channels, *spatial))
         outputs = self.weight.shape[0]
-        weights = self.weight.reshape(self.groups, outputs // self.groups, channels // self.groups, -1)
-        total = np.zeros((batch * n, self.groups, outputs // self.groups, prod(target[2:])))
-        for place, view in enumerate(self.window.views(values[0])):
-            total += weights[..., place] @ view.reshape(batch * n, self.groups, channels // self.groups, -1)
+        # One product for each image: all places of the window side by side.
+        depth = channels // self.groups
+        weights = self.weight.reshape(self.groups, outputs // self.groups, -1)
+        views = self.window.views(values[0])
+        columns = np.empty((batch * n, self.groups, depth, len(views), prod(target[2:])))
+        for place, view in enumerate(views):
+            columns[:, :, :, place] = view.reshape(batch * n, self.groups, depth, -1)
+        total = weights @ columns.reshape(batch * n, self.groups, depth * len(views), -1)
         result = total.reshape(batch, *target)
         return result + self.bias.reshape(-1, *(1,) * len(spatial))
 

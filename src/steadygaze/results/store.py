@@ -151,7 +151,7 @@ def _stored(result: Result) -> dict[str, Any]:
     """What `rebuild` needs beside the summary and the arrays."""
     problem, regions = result.problem, result.answers.regions
     # What the file expects of its pixels is known to its replay.
-    preprocessing = problem.model.replay._preprocessing
+    preprocessing = problem.model.replay.preprocessing
     place = os.path.realpath(problem.model.path)
     bundled = next((model.name for model in zoo.models() if os.path.realpath(model.path) == place), None)
     return {
