@@ -297,8 +297,10 @@ def breakpoints(
                     rise += abs(v)
                 else:
                     rise += -v if at_low > 0.0 else v
-                    if v != 0.0 and low < u / v < high:
-                        places[used + found], jumps[used + found] = u / v, 2.0 * abs(v)
+                    # The sign says that the break is ahead; the quotient may round to the start itself.
+                    place = max(low, u / v) if at_low * v > 0.0 else high
+                    if place < high:
+                        places[used + found], jumps[used + found] = place, 2.0 * abs(v)
                         found += 1
         start[p, 0], start[p, 1], counts[p] = value, rise, found
         used += found

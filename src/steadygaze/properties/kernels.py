@@ -220,7 +220,8 @@ def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_
                     value,
                 )
                 first = half
-            elif side < 2 and at <= low + DISTANCE:
+            elif side < 2 and at <= 0.5 * (low + high):
+                # Too close to an end to cut there: the centre decides on which side the polygon lies.
                 continue
             if pieces >= origin.shape[0] or vertices + size > out_x.shape[0]:
                 return -1

@@ -98,7 +98,7 @@ def _nearest(
             point = border + depth * (centre - border)
             if is_proved(piece, point):
                 # One part in 10¹² outward covers the rounding of the distances themselves.
-                high = float(np.hypot(*(point - zero)))
+                high = float(np.linalg.norm((point - zero)[: compound.domain.dimension]))
                 return Nearest(_down(float(low)), high * (1 + 1e-12), compound.to_theta(point[None])[0], piece)
     return Nearest(_down(float(low)), np.inf, None, None)
 
