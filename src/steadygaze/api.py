@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from .network.model import Model, read_model
 from .perturbation import Perturbation, compose, parse_spec
 from .problem import Delta, Problem
 from .properties.classification import classify
-from .regions.check import CheckedMap, check_map
+from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
 from .results.result import Result
@@ -51,6 +50,8 @@ def make_problem(
     if not isinstance(model, Model):
         path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
         model = _read_fitting(path, pixels.shape, mean=mean, std=std, scale=scale)
+    elif mean is not None or std is not None or scale != 1.0:
+        raise OptionError("mean, std and scale belong to reading a model; give them to read_model")
     pixels = fit_image(pixels, model.input_shape, image_name)
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
     perturbed = compose([parse_spec(item) if isinstance(item, str) else item for item in chosen], pixels)
@@ -87,9 +88,9 @@ def verify(
     "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1]. perturbations: objects or specs.
     Options: property ("cr", "ar", "both"), delta (3.0 or "25%"), filter, dist, classes ("all", "predicted" or a
     list), mean, std, scale (preprocessing), names (of the classes). The result is exact up to the tolerances that it
-    reports; a budget that ends first makes it partial, and interrupting (Ctrl-C) does the same.
+    reports; a budget that ends the subdivision first makes it partial.
 
-    >>> result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.02"], delta=3.0)
+    >>> result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], delta=3.0)
     >>> result.verdict.value, result.label, result.areas["CR"]
     ('not robust', 7, (1.0, 1.0))
     >>> low, high = result.areas["AR"]
@@ -115,24 +116,25 @@ def _solve(problem: Problem, budget: Budget | None, threads: int | None, progres
     budget = budget or Budget()
     workers = threads if threads is not None else os.cpu_count() or 1
     if workers < 1:
-        raise OptionError(f"--threads is {workers}; expected a whole number above 0")
+        raise OptionError(f"threads is {workers}; expected a whole number above 0")
     agreement = check_agreement(problem.model, problem.perturbed.x0)
     compound, label = problem.compound, problem.label
     original = original_maps(compound, problem.attention)
     engine = time.perf_counter()
     regions = subdivide(compound, budget=budget, threads=workers, progress=progress)
+    if not np.isfinite(regions.logits).all():
+        raise ModelError(f"{problem.model_name}: the logits overflow float64 in the domain; scale the weights down")
     curves = measure(compound, regions, problem.attention, original, threads=workers)
     pieces = classify(compound, regions, label)
     errors = MapErrors(compound, regions.patterns, curves, problem.attention)
     size = sum(problem.attention.distance.size(part) for part in original)
     answers = Answers(compound, regions, pieces, curves, errors, float(size))
-    result = Result(problem, answers, problem.delta, original, agreement, CheckedMap(0.0, 0, 0), {})
-    _ = result.areas
+    answers.at(problem.delta.value(answers.size))
     checking = time.perf_counter()
     checked = check_map(compound, regions)
     done = time.perf_counter()
     seconds = {"total": done - started, "engine": checking - engine, "check": done - checking}
-    return replace(result, checked=checked, seconds=seconds)
+    return Result(problem, answers, problem.delta, original, agreement, checked, seconds)
 
 
 def _read_fitting(path: Path, image_shape: tuple[int, ...], **preprocessing: Any) -> Model:

@@ -94,10 +94,19 @@ class Compound:
         constant = np.where(moving, 0.0, np.clip(forms[2], 0.0, 1.0))
         maps = (_on_lines(self.chain.maps[0], line_of, constant, lines.shape[1]), *self.chain.maps[1:])
         program = _compile(lines, maps, clipped=True)
+        self._raise_noise(program, forms)
         corners = self.to_unit(np.stack([cell.low, cell.high]))
         if d == 1:
             corners[:, 1] = (0.0, 1.0)
         return CellProgram(program, lines, corners[0], corners[1], line_of, constant)
+
+    def _raise_noise(self, program: Program, forms: np.ndarray) -> None:
+        """Noise of the classifier's first layer from all pixels: merging them and the bias may cancel large terms."""
+        affine = self.chain.maps[0]
+        pixels = np.clip(np.maximum(forms[2], forms[2] + forms[:2].clip(min=0.0).sum(axis=0)), 0.0, 1.0)
+        first = slice(program.offsets[CLIP_LAYERS], program.offsets[CLIP_LAYERS + 1])
+        scale = abs(affine.matrix) @ pixels + np.abs(affine.bias)
+        program.noise[first] = np.maximum(program.noise[first], NOISE * scale)
 
 
 def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
@@ -132,8 +141,7 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) ->
     layers = len(sizes)
     dense_start, column_start = np.full(layers, -1), np.zeros(layers, dtype=np.int64)
     dense, columns, rows, values = [np.zeros(0)], [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
-    entries = pointers = stored = 0
-    pointers = 1
+    entries, pointers, stored = 0, 1, 0
     for layer, affine in enumerate(maps, start=clip):
         if not issparse(affine.matrix):
             dense_start[layer] = stored

@@ -76,7 +76,9 @@ def evaluate(curves: Inconsistency, q: int, tau: float) -> tuple[float, float]:
     form = curves.quadratic[q] if len(curves.quadratic) else curves.quadratic[:0, 0]
     start = curves.start[q] if len(curves.start) else curves.start[:, 0]
     inside = slice(curves.breaks[q], curves.breaks[q + 1]) if len(curves.start) else slice(0, 0)
-    value, _, error = curve_kernels.curve_value(form, start, curves.places[inside], curves.jumps[inside], tau)
+    value, _, error = curve_kernels.curve_value(
+        form, start, curves.places[inside], curves.jumps[inside], tau, curves.rounding
+    )
     return float(value), float(error)
 
 

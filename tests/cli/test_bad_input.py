@@ -54,7 +54,7 @@ CASES = [
     (("verify", *MODEL, "--image", "text.onnx", *PERTURB), "not a PNG, JPEG or NPY"),
     (("verify", *MODEL, "--image", "cut.png", *PERTURB), "cut.png: cannot be read"),
     (("verify", *MODEL, "--image", "wide.png", *PERTURB), "28"),
-    (("verify", *MODEL, "--image", "colour.png", *PERTURB), "28"),
+    (("verify", *MODEL, "--image", "colour.png", *PERTURB), "convert the image to grey"),
     (("verify", *MODEL, "--image", "nan.npy", *PERTURB), "nan.npy: holds NaN"),
     (("verify", *MODEL, "--image", "large.npy", *PERTURB), "large.npy: has values from 200 to 200"),
     (("verify", *MODEL, "--image", "mnist:1", *PERTURB), "mnist:69990 to mnist:69999"),

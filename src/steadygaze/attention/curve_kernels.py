@@ -3,15 +3,16 @@
 import numpy as np
 
 from ..compiling import compiled
+from ..tolerances import UNIT
 
 
 @compiled
-def _quadratic_value(form, tau):
+def _quadratic_value(form, tau, rounding):
     """Σ_j √(α − 2 β τ + γ τ²), its derivative, and a bound of the rounding error of the first."""
     value, rise, error = 0.0, 0.0, 0.0
     for j in range(form.shape[0]):
         square = form[j, 0] - 2.0 * form[j, 1] * tau + form[j, 2] * tau * tau
-        doubt = 1e-15 * (form[j, 0] + 2.0 * abs(form[j, 1] * tau) + form[j, 2] * tau * tau)
+        doubt = rounding * (form[j, 0] + 2.0 * abs(form[j, 1] * tau) + form[j, 2] * tau * tau)
         size = np.sqrt(max(square, 0.0))
         value += size
         if size > 0.0:
@@ -21,7 +22,7 @@ def _quadratic_value(form, tau):
 
 
 @compiled
-def _broken_value(start, places, jumps, tau):
+def _broken_value(start, places, jumps, tau, rounding):
     """Value and right derivative of a convex broken line at τ, and a bound of the rounding error of the first."""
     value, slope, at = start[0], start[1], start[2]
     size = abs(value)
@@ -32,25 +33,25 @@ def _broken_value(start, places, jumps, tau):
         size += abs(slope * (places[k] - at))
         at, slope = places[k], slope + jumps[k]
     value += slope * (tau - at)
-    return value, slope, 1e-15 * (places.shape[0] + 4) * (size + abs(slope * (tau - at)))
+    return value, slope, (rounding + 4.0 * UNIT * places.shape[0]) * (size + abs(slope * (tau - at)))
 
 
 @compiled
-def curve_value(quadratic, start, places, jumps, tau):
+def curve_value(quadratic, start, places, jumps, tau, rounding):
     """Value, right derivative and rounding error of a curve at τ; the kind of curve is the one that is not empty."""
     if quadratic.shape[0] > 0:
-        return _quadratic_value(quadratic, tau)
-    return _broken_value(start, places, jumps, tau)
+        return _quadratic_value(quadratic, tau, rounding)
+    return _broken_value(start, places, jumps, tau, rounding)
 
 
 @compiled
-def _lowest(quadratic, start, places, jumps, low, high):
+def _lowest(quadratic, start, places, jumps, low, high, rounding):
     """Where a curve is lowest on [low, high]: a bracket of it, halved until it has the width of rounding."""
     for _ in range(60):
         middle = 0.5 * (low + high)
         if middle <= low or middle >= high:
             break
-        _, rise, _ = curve_value(quadratic, start, places, jumps, middle)
+        _, rise, _ = curve_value(quadratic, start, places, jumps, middle, rounding)
         if rise < 0.0:
             low = middle
         else:
@@ -59,20 +60,20 @@ def _lowest(quadratic, start, places, jumps, low, high):
 
 
 @compiled
-def _crossing(quadratic, start, places, jumps, inside, outside, level, margin):
+def _crossing(quadratic, start, places, jumps, inside, outside, level, margin, rounding):
     """Between a τ inside {ai ≤ level} and one outside: the last τ found that is surely inside, and the first that is
     surely outside, each by halving (`margin` is the error of the maps behind the values)."""
     sure_in, open_in = inside, outside
     sure_out, open_out = outside, inside
     for _ in range(60):
         middle = 0.5 * (sure_in + open_in)
-        value, _, error = curve_value(quadratic, start, places, jumps, middle)
+        value, _, error = curve_value(quadratic, start, places, jumps, middle, rounding)
         if value + error + margin <= level:
             sure_in = middle
         else:
             open_in = middle
         middle = 0.5 * (sure_out + open_out)
-        value, _, error = curve_value(quadratic, start, places, jumps, middle)
+        value, _, error = curve_value(quadratic, start, places, jumps, middle, rounding)
         if value - error - margin > level:
             sure_out = middle
         else:
@@ -81,12 +82,12 @@ def _crossing(quadratic, start, places, jumps, inside, outside, level, margin):
 
 
 @compiled
-def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, out, reach):
+def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, rounding, out, reach):
     """For every region, by its curve and its range of τ: where ai ≤ level.
 
     out (R, 4): ai ≤ level surely on [out0, out1], ai > level surely outside [out2, out3]; an empty interval is
     written (1, 0). reach (R, 2): bounds of the smallest and largest ai, rounded outward. slack (Q,) is the error of
-    the maps behind a curve.
+    the maps behind a curve, rounding the relative error of the sums that it is made of.
     """
     for r in range(curve.shape[0]):
         q = curve[r]
@@ -95,13 +96,13 @@ def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, ou
         line = start[q] if start.shape[0] > 0 else start[:, 0]
         at = places[breaks[q] : breaks[q + 1]] if start.shape[0] > 0 else places[:0]
         jump = jumps[breaks[q] : breaks[q + 1]] if start.shape[0] > 0 else jumps[:0]
-        v_low, rise_low, e_low = curve_value(quad, line, at, jump, low)
-        v_high, _, e_high = curve_value(quad, line, at, jump, high)
+        v_low, rise_low, e_low = curve_value(quad, line, at, jump, low, rounding)
+        v_high, _, e_high = curve_value(quad, line, at, jump, high, rounding)
         bottom, v_bottom, e_bottom, sure_bottom = low, v_low, e_low, v_low - e_low
         if rise_low < 0.0:
-            first, second = _lowest(quad, line, at, jump, low, high)
-            v_first, rise_first, e_first = curve_value(quad, line, at, jump, first)
-            v_second, _, e_second = curve_value(quad, line, at, jump, second)
+            first, second = _lowest(quad, line, at, jump, low, high, rounding)
+            v_first, rise_first, e_first = curve_value(quad, line, at, jump, first, rounding)
+            v_second, _, e_second = curve_value(quad, line, at, jump, second, rounding)
             # Convexity: between the two the curve is above the tangent at the first.
             sure_bottom = v_first - e_first + min(0.0, rise_first * 1.000001) * (second - first)
             sure_bottom = min(sure_bottom, v_second - e_second)
@@ -119,11 +120,11 @@ def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, ou
             if v_bottom + e_bottom + margin > level:
                 out[r, 0], out[r, 1] = 1.0, 0.0
                 if v_low - e_low - margin > level and bottom > low:
-                    _, out[r, 2] = _crossing(quad, line, at, jump, bottom, low, level, margin)
+                    _, out[r, 2] = _crossing(quad, line, at, jump, bottom, low, level, margin, rounding)
                 if v_high - e_high - margin > level and bottom < high:
-                    _, out[r, 3] = _crossing(quad, line, at, jump, bottom, high, level, margin)
+                    _, out[r, 3] = _crossing(quad, line, at, jump, bottom, high, level, margin, rounding)
             else:
                 if v_low + e_low + margin > level:
-                    out[r, 0], out[r, 2] = _crossing(quad, line, at, jump, bottom, low, level, margin)
+                    out[r, 0], out[r, 2] = _crossing(quad, line, at, jump, bottom, low, level, margin, rounding)
                 if v_high + e_high + margin > level:
-                    out[r, 1], out[r, 3] = _crossing(quad, line, at, jump, bottom, high, level, margin)
+                    out[r, 1], out[r, 3] = _crossing(quad, line, at, jump, bottom, high, level, margin, rounding)

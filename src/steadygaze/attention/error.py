@@ -63,7 +63,12 @@ class MapErrors:
     @cached_property
     def _summing(self) -> float:
         """Rounding of the differences and of the sums in the norms: relative to the largest ai and map that occur."""
-        largest = float(self.curves.constant.max(initial=0.0))
+        curves = self.curves
+        largest = float(curves.constant.max(initial=0.0))
+        if len(curves.quadratic):
+            largest = float((np.sqrt(curves.quadratic[:, :, 0]) + np.sqrt(curves.quadratic[:, :, 2])).sum(axis=1).max())
+        if len(curves.start):
+            largest = float((curves.start[:, 0] + np.abs(curves.start[:, 1])).max()) + float(curves.jumps.sum())
         size = sum(self.options.distance.size(part) for part in self.original)
         return 4.0 * (self.compound.perturbed.x0.size + len(self.classes) + 8) * UNIT * (largest + size)
 

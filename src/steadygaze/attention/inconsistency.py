@@ -16,6 +16,7 @@ from ..network.lower import Chain
 from ..perturbation import KnotCell
 from ..regions.pattern import distinct_rows, unpack
 from ..regions.region import RegionSet
+from ..tolerances import UNIT
 from . import kernels
 from .bounds import allowed_flips
 from .distances import Distance
@@ -44,7 +45,8 @@ class Inconsistency:
     curve (R,) says which of Q curves a region has; curve_cell (Q,) its knot cell and curve_pattern (Q,) its pattern.
     constant (Q,): ai where the map is kept. quadratic (Q, K, 3): α, β, γ of each class (L2, moving). For L1 and moving
     maps `start` (Q, 3) holds value and slope where a curve begins, and that τ; places[k] and jumps[k] for
-    breaks[q] ≤ k < breaks[q+1] are the breakpoints, ascending. What does not apply is empty.
+    breaks[q] ≤ k < breaks[q+1] are the breakpoints, ascending. What does not apply is empty. `terms` is the number of
+    pixels that each sum runs over.
     """
 
     curve: np.ndarray
@@ -56,6 +58,12 @@ class Inconsistency:
     breaks: np.ndarray
     places: np.ndarray
     jumps: np.ndarray
+    terms: int = 1
+
+    @property
+    def rounding(self) -> float:
+        """Relative error of a sum over all pixels, added in at least four strands."""
+        return 2.0 * (self.terms / 4 + 4) * UNIT
 
     @property
     def moves(self) -> bool:
@@ -81,7 +89,9 @@ def measure(
     flips = allowed_flips(compound.chain, options, original)
     run = _Run(compound, regions.patterns, options, original, flips, threads)
     tables = run.compute(cells, patterns, ranges)
-    return tables.finish(curve, cells, patterns, compound.perturbed.moving_axis is not None, options.distance)
+    moves = compound.perturbed.moving_axis is not None
+    curves = tables.finish(curve, cells, patterns, moves, options.distance)
+    return replace(curves, terms=compound.perturbed.x0.size)
 
 
 def measure_again(
@@ -96,7 +106,7 @@ def measure_again(
     """The same curves, with the chosen ones (S,) computed from scratch; taus (R, 2) are the regions' ranges of τ."""
     cells, numbers = curves.curve_cell[chosen], curves.curve_pattern[chosen]
     ranges = curve_ranges(curves.curve, taus, len(curves.curve_cell))[chosen]
-    tables = _Run(compound, patterns, options, original, 0, 1).compute(cells, numbers, ranges)
+    tables = _Run(compound, patterns, options, original, 0, 1, may_compress=False).compute(cells, numbers, ranges)
     fresh = tables.finish(curves.curve, cells, numbers, curves.moves, options.distance)
     constant, quadratic, start = curves.constant.copy(), curves.quadratic.copy(), curves.start.copy()
     for target, source in ((constant, fresh.constant), (quadratic, fresh.quadratic), (start, fresh.start)):
@@ -159,7 +169,10 @@ class _Run:
         original: np.ndarray,
         max_flips: int,
         threads: int,
+        *,
+        may_compress: bool = True,
     ) -> None:
+        self.may_compress = may_compress
         self.compound, self.patterns, self.options, self.original = compound, patterns, options, original
         self.max_flips, self.threads = max_flips, threads
 
@@ -167,7 +180,7 @@ class _Run:
         result = _Tables(len(cells), len(self.original))
         for number in np.unique(cells):
             places = np.flatnonzero(cells == number)
-            is_worth = len(places) >= WORTH_COMPRESSING
+            is_worth = self.may_compress and len(places) >= WORTH_COMPRESSING
             curves = _CellCurves(self.compound, int(number), self.options, self.original, self.max_flips, is_worth)
             blocks = [places[i : i + BLOCK] for i in range(0, len(places), BLOCK)]
             work = [(np.ascontiguousarray(self.patterns[patterns[block]]), ranges[block]) for block in blocks]

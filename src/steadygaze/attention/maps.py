@@ -16,30 +16,37 @@ def sensitivities(chain: Chain, bits: list[np.ndarray]) -> list[np.ndarray]:
     bits: one boolean array (B, n) per ReLU layer. Returns arrays (B, K, pixels), (B, K, n_1), …, (B, K, n_L); the
     gradient with respect to an inactive neuron is 0.
     """
-    return list(_backward(chain, bits, None))[::-1]
+    return [masked for _, masked in _backward(chain, bits, None)][::-1]
+
+
+def output_sensitivities(chain: Chain, bits: list[np.ndarray]) -> list[np.ndarray]:
+    """As `sensitivities`, with respect to the outputs of the ReLU layers: inactive neurons count as well."""
+    return [plain for plain, _ in _backward(chain, bits, None)][::-1]
 
 
 def gradient_maps(chain: Chain, bits: list[np.ndarray], classes: np.ndarray | None = None) -> np.ndarray:
     """Gradients of the logits (of all or the given classes) with respect to the pixels, (B, K, pixels)."""
-    *_, gradient = _backward(chain, bits, classes)
+    *_, (gradient, _) = _backward(chain, bits, classes)
     return gradient
 
 
-def _backward(chain: Chain, bits: list[np.ndarray], classes: np.ndarray | None) -> Iterator[np.ndarray]:
-    """The gradients layer by layer, from the last ReLU layer's input down to the pixels."""
+def _backward(
+    chain: Chain, bits: list[np.ndarray], classes: np.ndarray | None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The gradients with respect to output and input of every ReLU layer, the last first; then to the pixels, twice."""
     batch = len(bits[0]) if bits else 1
     last = chain.maps[-1].matrix
     dense = last if isinstance(last, np.ndarray) else last.toarray()
     gradient = np.repeat((dense if classes is None else dense[classes])[None], batch, axis=0)
     for affine, layer in zip(reversed(chain.maps[:-1]), reversed(bits), strict=True):
         # By floats: numpy converts booleans piece by piece, which takes longer than the product.
-        gradient *= layer.astype(np.float64)[:, None, :]
-        yield gradient
-        flat = gradient.reshape(-1, gradient.shape[2])
+        masked = gradient * layer.astype(np.float64)[:, None, :]
+        yield gradient, masked
+        flat = masked.reshape(-1, masked.shape[2])
         # Dense from the right, which keeps the result in order; scipy multiplies sparse matrices from the left.
         product = flat @ affine.matrix if isinstance(affine.matrix, np.ndarray) else (affine.matrix.T @ flat.T).T
         gradient = np.ascontiguousarray(product).reshape(batch, gradient.shape[1], -1)
-    yield gradient
+    yield gradient, gradient
 
 
 def pattern_at(chain: Chain, pixels: np.ndarray) -> list[np.ndarray]:

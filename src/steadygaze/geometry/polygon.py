@@ -55,12 +55,15 @@ def split_polygon(a, b, c, limit, cut, x, y, edge, count, out_x, out_y, out_edge
     """Cut a polygon along a x + b y + c = 0; write the negative, then the positive part from `first` on.
 
     Vertices closer to the line than `limit` count as lying on it and belong to both parts. The new edge is marked −cut
-    in the negative and +cut in the positive part. `value` is scratch. Returns the numbers of vertices of the two parts.
+    in the negative and +cut in the positive part. `value` is scratch. Returns the numbers of vertices of the two parts,
+    and the largest value that was taken for 0.
     """
     negative = 0
+    snapped = 0.0
     for i in range(count):
         value[i] = a * x[i] + b * y[i] + c
         if abs(value[i]) <= limit:
+            snapped = max(snapped, abs(value[i]))
             value[i] = 0.0
     for i in range(count):
         here, there = value[i], value[i + 1 if i + 1 < count else 0]
@@ -85,7 +88,7 @@ def split_polygon(a, b, c, limit, cut, x, y, edge, count, out_x, out_y, out_edge
             out_edge[above] = cut if here > 0.0 else edge[i]
             below += 1
             above += 1
-    return negative, above - first - negative
+    return negative, above - first - negative, snapped
 
 
 @compiled

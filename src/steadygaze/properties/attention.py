@@ -3,7 +3,7 @@
 A region is AR where ai ≤ δ and IR where ai > δ; both need slack (the error of the maps), what is left is undecided.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,10 +43,13 @@ class AttentionLabels:
         return some_inside & some_outside & ~self.is_kept & ~self.is_lost
 
 
-def label_attention(curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors) -> AttentionLabels:
+def label_attention(
+    curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors, doubtful: np.ndarray | None = None
+) -> AttentionLabels:
     """Label all regions for δ; taus (R, 2) are their ranges of τ.
 
     The error bound for all maps is tried first; curves that it leaves undecided are computed again with their own.
+    Regions that are doubtful (R,) have no certain map and are undecided.
     """
     slack = np.full(len(curves.curve_cell), errors.coarse)
     labels = _label(curves, taus, delta, slack)
@@ -54,7 +57,19 @@ def label_attention(curves: Inconsistency, taus: np.ndarray, delta: float, error
     if len(open_curves):
         settled, slack = errors.settle(open_curves, taus)
         labels = _label(settled, taus, delta, slack)
-    return labels
+    return labels if doubtful is None else _without(labels, doubtful.astype(bool))
+
+
+def _without(labels: AttentionLabels, doubtful: np.ndarray) -> AttentionLabels:
+    """The labels with doubtful regions (R,) undecided: their maps may be others."""
+    nothing, anything = np.array([1.0, 0.0]), np.array([0.0, np.inf])
+    chosen = doubtful[:, None]
+    return replace(
+        labels,
+        inner=np.where(chosen, nothing, labels.inner),
+        outer=np.where(chosen, labels.taus, labels.outer),
+        reach=np.where(chosen, anything, labels.reach),
+    )
 
 
 def reaches(curves: Inconsistency, taus: np.ndarray) -> np.ndarray:
@@ -81,6 +96,6 @@ def _label(curves: Inconsistency, taus: np.ndarray, delta: float, slack: np.ndar
     out, reach = np.zeros((count, 4)), np.zeros((count, 2))
     curve_kernels.slabs(
         curves.quadratic, curves.start, curves.breaks, curves.places, curves.jumps,
-        curves.curve, taus, delta, slack, out, reach,
+        curves.curve, taus, delta, slack, curves.rounding, out, reach,
     )  # fmt: skip
     return AttentionLabels(delta, out[:, :2], out[:, 2:], taus, reach)

@@ -12,6 +12,7 @@ import numpy as np
 from ..compound import Compound
 from ..errors import InternalError
 from ..regions.region import Cut, Polygons, RegionSet
+from ..tolerances import UNIT
 from . import kernels
 from .attention import AttentionLabels
 from .classification import Pieces, strip_areas
@@ -27,16 +28,12 @@ class Kept(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class JointPieces:
-    """Pieces with both labels: attention (P,) holds `Kept` codes; the strips (P,) are areas of the unit square.
-
-    `gap` is the largest width of a strip around ai = δ, in t.
-    """
+    """Pieces with both labels: attention (P,) holds `Kept` codes; the strips (P,) are areas of the unit square."""
 
     pieces: Pieces
     attention: np.ndarray
     label_strip: np.ndarray
     attention_strip: np.ndarray
-    gap: float
 
     @property
     def polygons(self) -> Polygons:
@@ -84,8 +81,8 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
     if axis is None:
         kept = np.where(labels.is_kept, Kept.YES, np.where(labels.is_lost, Kept.NO, Kept.UNKNOWN))
         nothing = np.zeros(len(pieces))
-        return JointPieces(pieces, kept[pieces.region], strip_areas(pieces, regions), nothing, 0.0)
-    inner, outer = (_in_t(compound, regions, slab, axis) for slab in (labels.inner, labels.outer))
+        return JointPieces(pieces, kept[pieces.region], strip_areas(pieces, regions), nothing)
+    inner, outer = (_in_t(compound, regions, slab, labels.taus, axis) for slab in (labels.inner, labels.outer))
     is_empty = outer[:, :1] > outer[:, 1:]
     is_open = ~is_empty[:, 0] & (inner[:, 0] > inner[:, 1])
     middle = np.where(is_empty, outer, np.where(is_open[:, None], outer, 0.5 * (inner + outer)))
@@ -101,7 +98,7 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
         inside_slab = _slab_areas(split.polygons, chosen, slab[region[chosen]], axis)
         strip[chosen] = split.polygons.areas[chosen] - inside_slab if code == Kept.YES else inside_slab
     strip = np.clip(strip, 0.0, split.polygons.areas)
-    return JointPieces(split, attention, strip_areas(split, regions), strip, float(width.max(initial=0.0)))
+    return JointPieces(split, attention, strip_areas(split, regions), strip)
 
 
 def _slab_areas(polygons: Polygons, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
@@ -125,27 +122,36 @@ def _strip_widths(
     return np.where(attention == Kept.YES, kept, np.where(attention == Kept.NO, lost, 0.0))
 
 
-def shares(joint: JointPieces) -> Shares:
+def shares(joint: JointPieces, *, is_partial: bool = False) -> Shares:
     """Add up the areas of the pieces; the part of the domain that no piece covers is unknown in both senses."""
     areas = joint.polygons.areas
     label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
-    label_strip = np.minimum(joint.label_strip, areas)
-    attention_strip = np.minimum(joint.attention_strip, areas - label_strip)
+    unknown = np.full(len(areas), Kept.UNKNOWN)
+    first, second = np.minimum(joint.label_strip, areas), np.minimum(joint.attention_strip, areas)
+    # Where the strips overlap is not known; as much as they must have in common is unknown in both senses.
+    both = np.maximum(first + second - areas, 0.0)
     cells = np.zeros((3, 3))
-    np.add.at(cells, (label, joint.attention), areas - label_strip - attention_strip)
-    np.add.at(cells, (np.full(len(areas), Kept.UNKNOWN), joint.attention), label_strip)
-    np.add.at(cells, (label, np.full(len(areas), Kept.UNKNOWN)), attention_strip)
+    np.add.at(cells, (label, joint.attention), np.maximum(areas - first - second + both, 0.0))
+    np.add.at(cells, (unknown, joint.attention), first - both)
+    np.add.at(cells, (label, unknown), second - both)
+    np.add.at(cells, (unknown, unknown), both)
     missing = 1.0 - float(areas.sum())
-    if missing > 1e-9:
-        cells[Kept.UNKNOWN, Kept.UNKNOWN] += missing
-    first, second, third = (tuple(float(share) for share in row) for row in cells)
-    return Shares((first, second, third))  # type: ignore[arg-type]
+    if is_partial:
+        # However little is missing: it was not looked at.
+        cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
+    rows = (tuple(float(share) for share in row) for row in cells)
+    return Shares(tuple(rows))  # type: ignore[arg-type]
 
 
-def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, axis: int) -> np.ndarray:
-    """Slabs in τ as slabs in t, empty ones as (2, −2)."""
+def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.ndarray, axis: int) -> np.ndarray:
+    """Slabs in τ as slabs in t: empty ones as (2, −2); an end that is the region's own leaves the square."""
     lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]
     scaled = (slab + lows[:, None] - compound.domain.low[axis]) / compound.domain.widths[axis]
+    # Otherwise the rounding of this line would invent strips at the ends of regions.
+    scaled = np.stack(
+        [np.where(slab[:, 0] <= taus[:, 0], -1.0, scaled[:, 0]), np.where(slab[:, 1] >= taus[:, 1], 2.0, scaled[:, 1])],
+        axis=1,
+    )
     return np.where(slab[:, :1] > slab[:, 1:], [2.0, -2.0], scaled)
 
 

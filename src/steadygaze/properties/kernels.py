@@ -70,7 +70,7 @@ def split_by_argmax(
                     here_x[i], here_y[i], here_edge[i] = room_x[first + i], room_y[first + i], room_edge[first + i]
                 pairs[cuts, 0], pairs[cuts, 1] = w, j
                 cuts += 1
-                negative, positive = split_polygon(
+                negative, positive, _ = split_polygon(
                     a,
                     b,
                     c,
@@ -120,7 +120,7 @@ def clipped_area(x, y, count, a, b, c, room_x, room_y, room_edge, value):
             return 0.0
         if low >= 0.0:
             continue
-        negative, positive = split_polygon(
+        negative, positive, _ = split_polygon(
             a[n], b[n], c[n], 0.0, 0, room_x, room_y, room_edge, count, room_x, room_y, room_edge, half, value
         )
         for i in range(positive):
@@ -203,7 +203,7 @@ def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_
             if side < 2 and low + DISTANCE < at < high - DISTANCE:
                 a, b = (1.0, 0.0) if axis == 0 else (0.0, 1.0)
                 cuts += 1
-                size, rest = split_polygon(
+                size, rest, _ = split_polygon(
                     a,
                     b,
                     -at,

@@ -1,13 +1,13 @@
 """How far the computed logits of a region can be from those of the real-valued network.
 
 The rounding error of every neuron, and what the tolerance left unsplit of it, times the signed gradient of the logits
-with respect to it under the region's own pattern. Products of absolute weights bound all patterns at once: they are
-tried first (`coarse_logit_error`).
+with respect to its output under the region's own pattern (inactive neurons count: that is how parts are missed).
+Products of absolute weights bound all patterns at once: they are tried first (`coarse_logit_error`).
 """
 
 import numpy as np
 
-from ..attention.maps import sensitivities
+from ..attention.maps import output_sensitivities
 from ..compound import Compound
 from ..network.lower import AffineMap
 from ..regions.pattern import unpack
@@ -32,7 +32,7 @@ def logit_errors(compound: Compound, regions: RegionSet, patterns: np.ndarray) -
     blocks = [np.zeros((0, regions.logits.shape[2]))]
     for start in range(0, len(patterns), BATCH):
         bits = unpack(regions.patterns[patterns[start : start + BATCH]], compound.hidden)
-        gradients = sensitivities(compound.chain, bits)
+        gradients = output_sensitivities(compound.chain, bits)
         total = sum(np.abs(part) @ weight for part, weight in zip(gradients, weights[:-1], strict=True))
         blocks.append(np.broadcast_to(total + weights[-1], (len(bits[0]) if bits else 1, regions.logits.shape[2])))
     return np.concatenate(blocks)
@@ -42,8 +42,10 @@ def _weights(compound: Compound, regions: RegionSet) -> list[np.ndarray]:
     """Error of every pixel, of every neuron's input, and of the logits themselves, each as one local step."""
     hidden = np.cumsum(compound.hidden)[:-1]
     peaks, missed = np.split(regions.peaks, hidden), np.split(regions.missed, hidden)
-    size = np.ones(compound.perturbed.x0.size)
-    weights = [8.0 * UNIT + np.full(len(size), regions.pixels_missed)]
+    # Coefficients of the pixels' forms on any knot cell; their values are at most 1, but rounding follows the former.
+    largest = max(float(np.abs(cell.root).sum(axis=0).max(initial=1.0)) for cell in compound.programs)
+    size = np.full(compound.perturbed.x0.size, max(largest, 1.0))
+    weights = [8.0 * UNIT * size + regions.pixels_missed]
     for affine, peak, left in zip(compound.chain.maps[:-1], peaks, missed, strict=False):
         weights.append(_rounding(affine, size) + left)
         size = peak

@@ -3,8 +3,8 @@
 Distances divide each axis by its width. Zero itself need not belong to the domain.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,22 +43,14 @@ def nearest_label_violation(compound: Compound, regions: RegionSet, joint: Joint
         values = np.array([*point, 1.0]) @ regions.logits[pieces.region[piece]]
         return bool(values[rivals].max() - values[pieces.label] > pieces.slack[piece])
 
-    found = _nearest(compound, joint, violates, violates, is_proved)
-    # Strips inside pieces that keep the label may be violations as well; only those nearer than what is known matter.
-    low = found.low
-    strips = np.flatnonzero(pieces.keeps_label & pieces.has_strip)
-    squares = _to_polygons(compound, joint, strips)[:, 0]
-    for place in np.argsort(squares, kind="stable"):
-        if np.sqrt(squares[place]) >= low:
-            break
-        piece = strips[place]
+    def strips_of(piece: int) -> Iterator[np.ndarray]:
         forms = regions.logits[pieces.region[piece]]
         for rival in rivals:
             a, b, c = forms[:, rival] - forms[:, pieces.label]
-            strip = _clip(joint.polygons[piece], a, b, c + pieces.slack[piece])
-            if len(strip):
-                low = min(low, _distance(_zero(compound), strip))
-    return replace(found, low=low if regions.stopped is None else 0.0)
+            yield _clip(joint.polygons[piece], a, b, c + pieces.slack[piece])
+
+    strips = np.flatnonzero(pieces.keeps_label & pieces.has_strip)
+    return _nearest(compound, regions, joint, (violates, violates, strips), is_proved, strips_of)
 
 
 def nearest_attention_violation(
@@ -77,19 +69,32 @@ def nearest_attention_violation(
         first, last = labels.outer[region]
         return bool(first > last or not first <= tau <= last)
 
-    found = _nearest(compound, joint, violates, possible, is_proved)
-    return replace(found, low=max(0.0, found.low - joint.gap) if regions.stopped is None else 0.0)
+    def strips_of(piece: int) -> Iterator[np.ndarray]:
+        region = joint.pieces.region[piece]
+        low = compound.cells[regions.cell[region]].low[axis]
+        first, last = (labels.inner[region] + low - compound.domain.low[axis]) / compound.domain.widths[axis]
+        a, b = (1.0, 0.0) if axis == 0 else (0.0, 1.0)
+        if labels.inner[region, 0] > labels.taus[region, 0]:
+            yield _clip(joint.polygons[piece], -a, -b, first)
+        if labels.inner[region, 1] < labels.taus[region, 1]:
+            yield _clip(joint.polygons[piece], a, b, -last)
+
+    strips = np.flatnonzero((joint.attention == Kept.YES) & (joint.attention_strip > 0.0))
+    return _nearest(compound, regions, joint, (violates, possible, strips), is_proved, strips_of)
 
 
 def _nearest(
     compound: Compound,
+    regions: RegionSet,
     joint: JointPieces,
-    violates: np.ndarray,
-    possible: np.ndarray,
+    chosen: tuple[np.ndarray, np.ndarray, np.ndarray],
     is_proved: Callable[[int, np.ndarray], bool],
+    strips_of: Callable[[int], Iterator[np.ndarray]],
 ) -> Nearest:
+    """The nearest violation among pieces that are violated, that may be, and that have strips which may be."""
+    violates, possible, strips = chosen
+    low = _lower_bound(compound, joint, possible, strips, strips_of) if regions.stopped is None else 0.0
     zero = _zero(compound)
-    low = np.sqrt(_to_polygons(compound, joint, possible)[:, 0].min(initial=np.inf))
     found = _to_polygons(compound, joint, violates)
     for place in np.argsort(found[:, 0], kind="stable"):
         piece, border = int(violates[place]), found[place, 1:]
@@ -99,8 +104,27 @@ def _nearest(
             if is_proved(piece, point):
                 # One part in 10¹² outward covers the rounding of the distances themselves.
                 high = float(np.linalg.norm((point - zero)[: compound.domain.dimension]))
-                return Nearest(_down(float(low)), high * (1 + 1e-12), compound.to_theta(point[None])[0], piece)
-    return Nearest(_down(float(low)), np.inf, None, None)
+                return Nearest(low, high * (1 + 1e-12), compound.to_theta(point[None])[0], piece)
+    return Nearest(low, np.inf, None, None)
+
+
+def _lower_bound(
+    compound: Compound,
+    joint: JointPieces,
+    possible: np.ndarray,
+    strips: np.ndarray,
+    strips_of: Callable[[int], Iterator[np.ndarray]],
+) -> float:
+    """A distance below which nothing is violated; strips are looked at only where their piece is nearer than it."""
+    low = float(np.sqrt(_to_polygons(compound, joint, possible)[:, 0].min(initial=np.inf)))
+    squares = _to_polygons(compound, joint, strips)[:, 0]
+    for place in np.argsort(squares, kind="stable"):
+        if np.sqrt(squares[place]) >= low:
+            break
+        for strip in strips_of(int(strips[place])):
+            if len(strip):
+                low = min(low, _distance(_zero(compound), strip))
+    return _down(low)
 
 
 def _down(distance: float) -> float:

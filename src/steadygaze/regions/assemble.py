@@ -20,6 +20,7 @@ class Block:
     edges: list[np.ndarray] = field(default_factory=list)
     logits: list[np.ndarray] = field(default_factory=list)
     packed: list[np.ndarray] = field(default_factory=list)
+    doubtful: list[np.ndarray] = field(default_factory=list)
     cuts: list[np.ndarray] = field(default_factory=list)
     sliver_area: float = 0.0
     peak: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -126,6 +127,7 @@ def assemble(
         clip=clip,
         clips=clips,
         logits=_joined([block for _, part in parts for block in part.logits], (0, 3, classes)),
+        doubtful=_joined([part for _, block in parts for part in block.doubtful], (0,), np.uint8),
         peaks=peaks,
         missed=missed,
         pixels_missed=pixels_missed,

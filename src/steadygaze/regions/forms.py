@@ -26,9 +26,10 @@ class Walk(NamedTuple):
     unstable: np.ndarray  # (N,) the neurons of each layer that may change sign on the polygon that entered it
     unstable_count: np.ndarray  # (L+1,)
     scratch: np.ndarray  # (3, widest layer)
-    peak: np.ndarray  # (N,) the largest |value| of each neuron on any polygon that entered its layer
+    peak: np.ndarray  # (N,) the largest |a| + |b| + |c| of each neuron's form on any polygon that entered its layer
     missed: np.ndarray  # (N,) the largest |value| on a part that the tolerance left unsplit
     columns: np.ndarray  # (2, widest layer) scratch lists
+    doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: among the stable, the unstable ones
     stack: np.ndarray  # (depth, 5) layer, first vertex, vertices, first candidate, candidates
     x: np.ndarray
     y: np.ndarray

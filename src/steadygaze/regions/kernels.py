@@ -31,6 +31,7 @@ class Output(NamedTuple):
     x: np.ndarray
     y: np.ndarray
     edge: np.ndarray
+    doubtful: np.ndarray  # (capacity,) 1 where the sign of some neuron of the classifier is not certain
     cuts: np.ndarray  # (capacity,) neuron of each cut
 
 
@@ -41,8 +42,9 @@ def _flip(k, first, byte, active, packed):
 
 
 @compiled
-def _decide(a, b, c, noise, unstable, first, byte, active, packed, x, y, count, missed):
+def _decide(a, b, c, noise, unstable, first, byte, active, packed, x, y, count, missed, doubts):
     """Set the pattern of the unstable neurons of a layer for a polygon that none of them splits any more."""
+    doubts[0] = 0
     for n in range(unstable.shape[0]):
         k = unstable[n]
         value = 0.0
@@ -50,40 +52,53 @@ def _decide(a, b, c, noise, unstable, first, byte, active, packed, x, y, count, 
             v = a[k] * x[i] + b[k] * y[i] + c[k]
             if abs(v) > abs(value):
                 value = v
-        if 0.0 < value <= noise[k]:
-            missed[k] = max(missed[k], value)
+        if abs(value) <= noise[k]:
+            missed[k] = max(missed[k], abs(value))
+            doubts[0] += 1
         if np.uint8(value > noise[k]) != active[k]:
             _flip(k, first, byte, active, packed)
 
 
 @compiled_fused
 def _enclose(a, b, c, cx, cy, rx, ry, centre, radius, peak):
-    """The values of the forms on the box with the given centre and half-widths: centre ± radius; raise the peaks."""
+    """The values of the forms on the box with the given centre and half-widths: centre ± radius; raise the peaks.
+
+    A peak bounds the coefficients together, and with them every value on the unit square: rounding follows the former.
+    """
     for k in range(a.shape[0]):
         centre[k] = a[k] * cx + b[k] * cy + c[k]
         radius[k] = abs(a[k]) * rx + abs(b[k]) * ry
-        peak[k] = max(peak[k], abs(centre[k]) + radius[k])
+        peak[k] = max(peak[k], abs(a[k]) + abs(b[k]) + abs(c[k]))
 
 
 @compiled
-def _enter(a, b, c, noise, first, end, byte, active, packed, unstable, x, y, count, scratch, peak, missed):
+def _enter(a, b, c, noise, first, end, byte, active, packed, unstable, x, y, count, scratch, peak, missed, doubts):
     """Set the pattern of the neurons of a layer that keep their sign on a polygon; list the others."""
     cx, cy, rx, ry = bounding_box(x, y, count)
     centre, radius = scratch[0, : end - first], scratch[1, : end - first]
     _enclose(a[first:end], b[first:end], c[first:end], cx, cy, rx, ry, centre, radius, peak[first:end])
     found = 0
+    doubts[0] = 0
     for i in range(end - first):
         if abs(centre[i]) >= radius[i]:
             is_active = np.uint8(centre[i] > 0.0)
-            if is_active and centre[i] + radius[i] <= noise[first + i]:
+            if abs(centre[i]) + radius[i] <= noise[first + i] and (centre[i] != 0.0 or radius[i] != 0.0):
                 is_active = np.uint8(0)
-                missed[first + i] = max(missed[first + i], centre[i] + radius[i])
+                missed[first + i] = max(missed[first + i], abs(centre[i]) + radius[i])
+                doubts[0] += 1
             if is_active != active[first + i]:
                 _flip(first + i, first, byte, active, packed)
         else:
             unstable[found] = first + i
             found += 1
     return found
+
+
+@compiled
+def _sliver(depth, a, b, x, y, count):
+    """Bound of the area between a line and a parallel one, `depth` in value away, across a polygon."""
+    # The 1-norm of a slope is at most √2 times its 2-norm.
+    return depth / (abs(a) + abs(b)) * 1.4142135623730951 * half_perimeter(x, y, count)
 
 
 @compiled
@@ -100,15 +115,14 @@ def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sum
         if centre >= radius:
             continue
         low, high = reach(a[k], b[k], c[k], x, y, count)
-        if low >= 0.0 or high <= 0.0:
+        if not low < 0.0 < high:
             continue
         slope = abs(a[k]) + abs(b[k])
         limit = max(DISTANCE * slope, noise[k])
         if low >= -limit or high <= limit:
             missed[k] = max(missed[k], min(-low, high))
             if max(-low, high) > noise[k]:
-                # The cut-off part is at most this deep (the 1-norm of the slope is at most √2 times its 2-norm).
-                sums[SLIVERS] += min(-low, high) / slope * 1.4142135623730951 * half_perimeter(x, y, count)
+                sums[SLIVERS] += _sliver(min(-low, high), a[k], b[k], x, y, count)
             continue
         candidates[free + found] = k
         if centre < best_ratio * radius:
@@ -124,6 +138,9 @@ def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sum
 @compiled_inline
 def _deliver(program, walk, output, x, y, edge, count, has_logits):
     """Append the polygon at hand, its pattern and (after the last hidden layer) its logits to the output."""
+    size = area(x, y, count)
+    if size <= 0.0:
+        return
     last = program.offsets.shape[0] - 2
     if has_logits:
         sync(program, walk, last)
@@ -139,7 +156,11 @@ def _deliver(program, walk, output, x, y, edge, count, has_logits):
     output.vertices[region] = count
     walk.counters[REGIONS] += 1
     walk.counters[VERTICES] += count
-    walk.sums[AREA] += area(x, y, count)
+    doubts = 0
+    for layer in range(2 if program.clipped == 1 else 0, last):
+        doubts += walk.doubts[0, layer] + walk.doubts[1, layer]
+    output.doubtful[region] = np.uint8(doubts > 0)
+    walk.sums[AREA] += size
 
 
 @compiled
@@ -194,7 +215,8 @@ def advance(program, walk, output, last_layer, max_nodes):
                 is_new = False
             else:
                 unstable = walk.unstable[start : start + walk.unstable_count[layer]]
-                _decide(a, b, c, noise, unstable, start, byte, active, packed, x, y, count, missed)
+                doubts = walk.doubts[1, layer:]
+                _decide(a, b, c, noise, unstable, start, byte, active, packed, x, y, count, missed, doubts)
                 if layer == last_layer:
                     _deliver(program, walk, output, x, y, edge, count, last_layer == offsets.shape[0] - 3)
                     break
@@ -204,8 +226,9 @@ def advance(program, walk, output, last_layer, max_nodes):
             walk.versions[ENTERED, layer] += 1
             unstable = walk.unstable[start:end]
             total = _enter(
-                a, b, c, noise, start, end, byte, active, packed, unstable, x, y, count, scratch, peak, missed
-            )
+                a, b, c, noise, start, end, byte, active, packed, unstable, x, y, count, scratch, peak, missed,
+                walk.doubts[0, layer:],
+            )  # fmt: skip
             walk.unstable_count[layer] = total
             found = _splitters(a, b, c, noise, candidates, unstable, total, free, x, y, count, sums, missed)
         if found > 0:
@@ -214,9 +237,12 @@ def advance(program, walk, output, last_layer, max_nodes):
             output.cuts[counters[CUTS]] = k
             counters[CUTS] += 1
             cut = counters[BASE] + counters[CUTS]
-            negative, positive = split_polygon(
+            negative, positive, snapped = split_polygon(
                 a[k], b[k], c[k], limit, cut, x, y, edge, count, walk.x, walk.y, walk.edge, first, walk.here[2]
             )
+            if snapped > 0.0:
+                missed[k] = max(missed[k], snapped)
+                sums[SLIVERS] += _sliver(snapped, a[k], b[k], x, y, count)
             for n in range(2):
                 stack[top + n, 0] = layer
                 stack[top + n, 1] = first + n * negative

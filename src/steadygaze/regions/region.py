@@ -88,8 +88,10 @@ class RegionSet:
     cuts (E, 3): kind, and which (see `Cut`). cell (R,) is the knot cell. pattern (R,) counts into patterns (P, bytes),
     the classifier's packed bits; clip (R,) into clips (Q, bytes), those of the clip. logits (R, 3, K): slope in t and
     constant. `sliver_area` bounds the area that the tolerance left unsplit. `stopped` says why the map is partial.
-    peaks and missed (neurons of the classifier,) are the largest |input| of each neuron anywhere, and on a part that
-    was left unsplit; pixels_missed is the latter for the clip.
+    doubtful (R,) is 1 where the value of some neuron of the classifier is nothing but rounding on the whole region:
+    then its sign, and with it the attention map, is not certain. peaks and missed (neurons of the classifier,) are the
+    largest coefficients of each neuron's form anywhere, and its largest |input| on a part that was left unsplit;
+    pixels_missed is the latter for the clip.
     """
 
     polygons: Polygons
@@ -100,6 +102,7 @@ class RegionSet:
     clip: np.ndarray
     clips: np.ndarray
     logits: np.ndarray
+    doubtful: np.ndarray
     peaks: np.ndarray
     missed: np.ndarray
     pixels_missed: float

@@ -166,6 +166,7 @@ def _start(program: Program, root: np.ndarray, polygons: Polygons) -> Walk:
         peak=np.zeros(neurons),
         missed=np.zeros(neurons),
         columns=np.zeros((2, widest), dtype=np.int64),
+        doubts=np.zeros((2, layers), dtype=np.int64),
         stack=stack,
         x=x,
         y=y,
@@ -195,6 +196,7 @@ def _room(program: Program) -> Output:
         x=np.empty(16 * CAPACITY),
         y=np.empty(16 * CAPACITY),
         edge=np.empty(16 * CAPACITY, dtype=np.int64),
+        doubtful=np.empty(CAPACITY, dtype=np.uint8),
         cuts=np.empty(4 * CAPACITY, dtype=np.int64),
     )
 
@@ -205,6 +207,7 @@ def _flush(walk: Walk, output: Output, block: Block, regions: int) -> None:
     block.vertices.append(output.vertices[:regions].copy())
     block.logits.append(output.logits[:regions].copy())
     block.packed.append(output.packed[:regions].copy())
+    block.doubtful.append(output.doubtful[:regions].copy())
     block.points.append(np.stack([output.x[:vertices], output.y[:vertices]], axis=1))
     block.edges.append(output.edge[:vertices].copy())
     block.cuts.append(output.cuts[:cuts].copy())

@@ -39,7 +39,9 @@ def inconsistency_at(answers: Answers, region: np.ndarray, points: np.ndarray) -
     values = np.empty(len(tau))
     for place, (number, at) in enumerate(zip(curve, tau, strict=True)):
         part = slice(curves.breaks[number], curves.breaks[number + 1])
-        values[place] = curve_value(none, curves.start[number], curves.places[part], curves.jumps[part], at)[0]
+        values[place] = curve_value(
+            none, curves.start[number], curves.places[part], curves.jumps[part], at, curves.rounding
+        )[0]
     return values
 
 

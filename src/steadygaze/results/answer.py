@@ -40,9 +40,9 @@ class Answers:
 
     def at(self, delta: float) -> "Answer":
         """The answer for an absolute δ."""
-        labels = label_attention(self.curves, self.taus, delta, self.errors)
+        labels = label_attention(self.curves, self.taus, delta, self.errors, self.regions.doubtful)
         joint = join(self.compound, self.regions, self.pieces, labels)
-        return Answer(self, delta, labels, joint, shares(joint))
+        return Answer(self, delta, labels, joint, shares(joint, is_partial=self.regions.stopped is not None))
 
     @cached_property
     def kept_shares(self) -> dict[str, tuple[float, float]]:
@@ -51,8 +51,8 @@ class Answers:
 
     @cached_property
     def enough_delta(self) -> float | None:
-        """The smallest δ known to make the whole domain AR, rounded up; None for a partial map."""
-        if self.regions.stopped is not None:
+        """The smallest δ known to make the whole domain AR, rounded up; None where part of the map is not certain."""
+        if self.regions.stopped is not None or self.regions.doubtful.any():
             return None
         top = reaches(self.curves, self.taus)[:, 1]
         near = np.unique(self.curves.curve[top >= top.max() - 2.0 * self.errors.coarse])
@@ -91,24 +91,30 @@ class Answer:
         }
 
     @cached_property
-    def sets(self) -> dict[str, int]:
-        """Number of regions in CR, MR, CB and AR, IR, AB; regions that are not decided are in none of them."""
+    def classifications(self) -> np.ndarray:
+        """CR, MR, CB or undecided for every region (R,)."""
         pieces, count = self.answers.pieces, len(self.answers.regions)
-        keeps, open_ = pieces.keeps_label, pieces.has_strip
+        keeps, is_open = pieces.keeps_label, pieces.has_strip
         surely_kept = keeps & (pieces.margin[:, 1] > pieces.slack)
         surely_lost = ~keeps & (pieces.margin[:, 0] < -pieces.slack)
         kept, lost, some_open, some_kept, some_lost = (
             np.bincount(pieces.region[chosen], minlength=count) > 0
-            for chosen in (keeps, ~keeps, open_, surely_kept, surely_lost)
+            for chosen in (keeps, ~keeps, is_open, surely_kept, surely_lost)
         )
-        return {
-            "CR": int((kept & ~lost & ~some_open).sum()),
-            "MR": int((lost & ~kept & ~some_open).sum()),
-            "CB": int((some_kept & some_lost).sum()),
-            "AR": int(self.labels.is_kept.sum()),
-            "IR": int(self.labels.is_lost.sum()),
-            "AB": int(self.labels.is_mixed.sum()),
-        }
+        chosen = [kept & ~lost & ~some_open, lost & ~kept & ~some_open, some_kept & some_lost]
+        return np.select(chosen, ["CR", "MR", "CB"], "undecided")
+
+    @cached_property
+    def attentions(self) -> np.ndarray:
+        """AR, IR, AB or undecided for every region (R,)."""
+        labels = self.labels
+        return np.select([labels.is_kept, labels.is_lost, labels.is_mixed], ["AR", "IR", "AB"], "undecided")
+
+    @cached_property
+    def sets(self) -> dict[str, int]:
+        """Number of regions in CR, MR, CB and AR, IR, AB; regions that are not decided are in none of them."""
+        counts = {name: int((self.classifications == name).sum()) for name in ("CR", "MR", "CB")}
+        return counts | {name: int((self.attentions == name).sum()) for name in ("AR", "IR", "AB")}
 
 
 def round_up(number: float, digits: int = 8) -> float:

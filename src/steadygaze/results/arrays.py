@@ -27,6 +27,7 @@ SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
     "clip": (np.int64, ("regions",)),
     "clips": (np.uint8, ("clips", "clip bytes")),
     "logits": (np.float64, ("regions", 3, "classes")),
+    "doubtful": (np.uint8, ("regions",)),
     "peaks": (np.float64, ("neurons",)),
     "missed": (np.float64, ("neurons",)),
     "piece_region": (np.int64, ("pieces",)),
@@ -98,7 +99,18 @@ def unpack_map(
         polygons=polygons,
         **{
             name: checked[name]
-            for name in ("cuts", "cell", "pattern", "patterns", "clip", "clips", "logits", "peaks", "missed")
+            for name in (
+                "cuts",
+                "cell",
+                "pattern",
+                "patterns",
+                "clip",
+                "clips",
+                "logits",
+                "doubtful",
+                "peaks",
+                "missed",
+            )
         },
         pixels_missed=float(numbers["pixels_missed"]),
         sliver_area=float(numbers["sliver_area"]),
@@ -114,6 +126,7 @@ def unpack_map(
         slack=checked["slack"],
     )
     curves = Inconsistency(
+        terms=problem.perturbed.x0.size,
         **{
             name: checked[name]
             for name in (

@@ -18,7 +18,8 @@ class Region:
     polygon (V, d): vertices in theta, counter-clockwise (two ends with one parameter). area: its share of the domain.
     pattern: which neurons are active, one boolean array per ReLU layer of the classifier; clip: −1, 0, 1 for each pixel
     (C, H, W) held at 0, free, or held at 1. slope (K, d) and constant (K,): logits = slope @ theta + constant.
-    classification is CR, MR or CB, attention AR, IR, AB or undecided; inconsistency encloses [ai_min, ai_max].
+    classification is CR, MR, CB or undecided, attention AR, IR, AB or undecided; inconsistency encloses
+    [ai_min, ai_max].
     """
 
     index: int
@@ -82,8 +83,8 @@ class Regions(Sequence[Region]):
             clip=self._clip(index),
             slope=slope,
             constant=form[2] - slope @ domain.low,
-            classification=self._classification(index),
-            attention=self._attention(index),
+            classification=str(self._answer.classifications[index]),
+            attention=str(self._answer.attentions[index]),
             inconsistency=(max(0.0, float(low)), float(high)),
         )
 
@@ -96,15 +97,3 @@ class Regions(Sequence[Region]):
         constant = np.where(cell.constant <= 0.0, -1, np.where(cell.constant >= 1.0, 1, 0))
         pixels = np.where(cell.line_of >= 0, state[cell.line_of] if lines else 0, constant)
         return pixels.reshape(self._problem.perturbed.x0.shape)
-
-    def _classification(self, index: int) -> str:
-        pieces = self._answer.answers.pieces
-        kept = pieces.keeps_label[pieces.region == index]
-        return "CR" if kept.all() else "CB" if kept.any() else "MR"
-
-    def _attention(self, index: int) -> str:
-        labels = self._answer.labels
-        for name, chosen in (("AR", labels.is_kept), ("IR", labels.is_lost), ("AB", labels.is_mixed)):
-            if chosen[index]:
-                return name
-        return "undecided"
