@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..compound import Compound
-from ..regions.region import RegionSet
+from ..regions.region import Polygons, RegionSet
 from . import kernels
 from .attention import AttentionLabels
 from .joint import JointPieces, Kept
@@ -95,7 +95,7 @@ def _nearest(
     violates, possible, strips = chosen
     low = _lower_bound(compound, joint, possible, strips, strips_of) if regions.stopped is None else 0.0
     zero = _zero(compound)
-    found = _to_polygons(compound, joint, violates)
+    found = nearest_points(compound, joint.polygons, violates)
     for place in np.argsort(found[:, 0], kind="stable"):
         piece, border = int(violates[place]), found[place, 1:]
         centre = joint.polygons.centres[piece]
@@ -116,8 +116,8 @@ def _lower_bound(
     strips_of: Callable[[int], Iterator[np.ndarray]],
 ) -> float:
     """A distance below which nothing is violated; strips are looked at only where their piece is nearer than it."""
-    low = float(np.sqrt(_to_polygons(compound, joint, possible)[:, 0].min(initial=np.inf)))
-    squares = _to_polygons(compound, joint, strips)[:, 0]
+    low = float(np.sqrt(nearest_points(compound, joint.polygons, possible)[:, 0].min(initial=np.inf)))
+    squares = nearest_points(compound, joint.polygons, strips)[:, 0]
     for place in np.argsort(squares, kind="stable"):
         if np.sqrt(squares[place]) >= low:
             break
@@ -136,11 +136,11 @@ def _zero(compound: Compound) -> np.ndarray:
     return compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
 
 
-def _to_polygons(compound: Compound, joint: JointPieces, chosen: np.ndarray) -> np.ndarray:
-    """Squared distance to zero and the nearest point of each of the chosen pieces, (S, 3)."""
+def nearest_points(compound: Compound, polygons: Polygons, chosen: np.ndarray) -> np.ndarray:
+    """Squared distance to zero and the nearest point of each of the chosen polygons (S,), in t: (S, 3)."""
     out = np.zeros((len(chosen), 3))
-    x, y = np.ascontiguousarray(joint.polygons.points.T)
-    kernels.distances_to(*_zero(compound), x, y, joint.polygons.starts, chosen, out)
+    x, y = np.ascontiguousarray(polygons.points.T)
+    kernels.distances_to(*_zero(compound), x, y, polygons.starts, chosen, out)
     return out
 
 

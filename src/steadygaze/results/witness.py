@@ -12,8 +12,8 @@ import numpy as np
 from ..attention.maps import pattern_at
 from ..errors import InternalError
 from ..network.agree import LEAST_SHARE, MOST_SHARE, rounding_effect
-from ..properties import kernels
 from ..properties.joint import Kept
+from ..properties.nearest import nearest_points
 from ..regions.pattern import unpack
 from ..tolerances import UNIT
 from .map_check import MapCheck, check_maps
@@ -110,8 +110,9 @@ def _worth_trying(result: Result, kind: Violation, pieces: np.ndarray) -> np.nda
     """The pieces nearest to zero that may be deep, then the deepest of all."""
     if not len(pieces):
         return pieces
-    order = pieces[np.argsort(_distances(result, pieces), kind="stable")]
     answer = result.answer
+    squares = nearest_points(result.answers.compound, answer.joint.polygons, pieces)[:, 0]
+    order = pieces[np.argsort(squares, kind="stable")]
     margins = np.abs(_margins(result, order)) if kind is not Violation.ATTENTION else np.full(len(order), np.inf)
     depth = margins if kind is Violation.LABEL else answer.labels.reach[answer.joint.pieces.region[order], 0]
     # Below this no tolerance of the replay lies; where all margins do, all are tried.
@@ -119,16 +120,6 @@ def _worth_trying(result: Result, kind: Violation, pieces: np.ndarray) -> np.nda
     if is_wide.any():
         order, depth = order[is_wide], depth[is_wide]
     return np.append(order[: TRIES - 1], order[np.argmax(depth)])
-
-
-def _distances(result: Result, pieces: np.ndarray) -> np.ndarray:
-    """Squared distances (S,) of pieces to zero, in t."""
-    compound, polygons = result.answers.compound, result.answer.joint.polygons
-    zero = compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
-    out = np.zeros((len(pieces), 3))
-    x, y = np.ascontiguousarray(polygons.points.T)
-    kernels.distances_to(zero[0], zero[1], x, y, polygons.starts, pieces, out)
-    return out[:, 0]
 
 
 def _margins(result: Result, pieces: np.ndarray) -> np.ndarray:
