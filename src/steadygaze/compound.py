@@ -181,6 +181,21 @@ def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> 
         scales.append(1.0 + scales[0])
         values = np.minimum(values, 1.0)
     for affine in maps:
-        scales.append((abs(affine.matrix) @ values).max(axis=1) + np.abs(affine.bias))
+        scale = (abs(affine.matrix) @ values).max(axis=1) + np.abs(affine.bias)
+        scales.append(np.maximum(scale, _passed_on(affine, scales[-1])))
         values = np.maximum(affine.matrix @ values + affine.bias[:, None], 0.0)
     return np.concatenate(scales)
+
+
+def _passed_on(affine: AffineMap, scale: np.ndarray) -> np.ndarray:
+    """The scale that a neuron inherits where it only hands one input on (a ReLU after a ReLU), errors included."""
+    inherited = np.zeros(len(affine.bias))
+    matrix = affine.matrix
+    if isinstance(matrix, np.ndarray):
+        single = np.flatnonzero(np.count_nonzero(matrix, axis=1) == 1)
+        inherited[single] = np.abs(matrix[single]) @ scale
+    else:
+        single = np.flatnonzero(np.diff(matrix.indptr) == 1)
+        first = matrix.indptr[single]
+        inherited[single] = np.abs(matrix.data[first]) * scale[matrix.indices[first]]
+    return inherited

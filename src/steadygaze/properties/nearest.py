@@ -14,8 +14,11 @@ from . import kernels
 from .attention import AttentionLabels
 from .joint import JointPieces, Kept
 
-DEPTHS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1, 0.5, 1.0)
+DEPTHS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 """How far from the border towards the centre of a piece a theta is tried; at the centre every piece is violated."""
+
+INSIDE = 1e-8
+"""How far (in t) a theta should be from the border of its piece: so that a plain evaluation there finds the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +104,8 @@ def _nearest(
         centre = joint.polygons.centres[piece]
         for depth in DEPTHS:
             point = border + depth * (centre - border)
-            if is_proved(piece, point):
+            is_inside = depth == 1.0 or np.abs(point - border).max() >= INSIDE
+            if is_inside and is_proved(piece, point):
                 # One part in 10¹² outward covers the rounding of the distances themselves.
                 high = float(np.linalg.norm((point - zero)[: compound.domain.dimension]))
                 return Nearest(low, high * (1 + 1e-12), compound.to_theta(point[None])[0], piece)

@@ -14,6 +14,7 @@ from ..errors import PerturbationError
 from ..network.agree import Agreement
 from ..problem import Delta, Problem
 from ..regions.check import CheckedMap
+from ..regions.pattern import unpack
 from ..verdict import Verdict
 from .answer import Answer, Answers
 from .view import Regions
@@ -108,7 +109,11 @@ class Result:
         return best if inside[best] >= -1e-9 else None
 
     def at(self, theta: ArrayLike) -> Point:
-        """Everything about one theta (d,) of the domain, from the plain definitions (a forward and a backward pass)."""
+        """Everything about one theta (d,) of the domain, from the plain definitions (a forward and a backward pass).
+
+        The maps are those of theta's region: on a border between regions, or where a neuron is zero, the gradient is
+        not unique, and rounding would choose. A theta that a partial map has not reached gets the pattern computed.
+        """
         problem, compound = self.problem, self.answers.compound
         where = np.asarray(theta, dtype=np.float64)
         if not compound.domain.contains(where):
@@ -116,7 +121,12 @@ class Result:
             raise PerturbationError(f"theta {where.tolist()} is outside of the domain from {low} to {high}")
         image = problem.perturbed.image(where)
         logits = problem.model.graph.logits(image[None])[0]
-        bits = pattern_at(problem.model.chain, image.reshape(1, -1))
+        region = self.region_at(where)
+        if region is None:
+            bits = pattern_at(problem.model.chain, image.reshape(1, -1))
+        else:
+            found = self.answers.regions
+            bits = unpack(found.patterns[found.pattern[region]][None], compound.hidden)
         maps = gradient_maps(problem.model.chain, bits)[0][problem.attention.chosen(len(logits))]
         actual = problem.attention.filter(maps.reshape(-1, *image.shape))
         cell = problem.perturbed.cell_of(where)
@@ -128,7 +138,7 @@ class Result:
         rivals = np.delete(logits, self.label)
         margin = float(logits[self.label] - rivals.max())
         return Point(
-            where, self.region_at(where), image, logits, int(np.argmax(logits)), margin, actual, expected,
+            where, region, image, logits, int(np.argmax(logits)), margin, actual, expected,
             float(inconsistency),
         )  # fmt: skip
 
