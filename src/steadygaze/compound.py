@@ -65,6 +65,12 @@ class Compound:
         """Neurons of each ReLU layer of the classifier."""
         return tuple(len(affine.bias) for affine in self.chain.maps[:-1])
 
+    @cached_property
+    def noise(self) -> list[np.ndarray]:
+        """What counts as rounding for every neuron of the classifier, layer by layer, and for the logits."""
+        largest = np.max([cell.program.noise[cell.program.offsets[CLIP_LAYERS] :] for cell in self.programs], axis=0)
+        return np.split(largest, np.cumsum(self.hidden))
+
     def to_unit(self, thetas: np.ndarray) -> np.ndarray:
         """Scale thetas (B, d) to the unit square (B, 2); a missing second coordinate is 0."""
         scaled = (thetas - self.domain.low) / self.domain.widths

@@ -62,7 +62,7 @@ def _check_tiling(regions: RegionSet) -> float:
 
 def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, owners: np.ndarray, where: str) -> None:
     """Compare pattern and logits of the owning region at points (B, 2) of the unit square with the graph."""
-    noise = _noise(compound)
+    noise = compound.noise
     for start in range(0, len(points), BATCH):
         part = slice(start, start + BATCH)
         owner = owners[part]
@@ -81,12 +81,6 @@ def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, ow
         bad = ~(off <= LOGITS * (1.0 + np.abs(logits).max(axis=1)) + 64 * noise[-1].max())
         if bad.any():
             _fail(owner[np.argmax(bad)], where, f"a logit, by {off.max():.3g}")
-
-
-def _noise(compound: Compound) -> list[np.ndarray]:
-    """What counts as rounding for every neuron of the classifier, layer by layer, and for the logits."""
-    largest = np.max([cell.program.noise[cell.program.offsets[2] :] for cell in compound.programs], axis=0)
-    return np.split(largest, np.cumsum(compound.hidden))
 
 
 def _check_clip(compound: Compound, regions: RegionSet, pixels: np.ndarray, owners: np.ndarray, where: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..attention.inconsistency import expected_maps
-from ..attention.maps import gradient_maps, pattern_at
+from ..attention.maps import gradient_maps
 from ..errors import PerturbationError
 from ..network.agree import Agreement
 from ..problem import Delta, Problem
@@ -111,8 +111,7 @@ class Result:
     def at(self, theta: ArrayLike) -> Point:
         """Everything about one theta (d,) of the domain, from the plain definitions (a forward and a backward pass).
 
-        The maps are those of theta's region: on a border between regions, or where a neuron is zero, the gradient is
-        not unique, and rounding would choose. A theta that a partial map has not reached gets the pattern computed.
+        Where the value of a neuron is nothing but rounding, its activity is that of theta's region.
         """
         problem, compound = self.problem, self.answers.compound
         where = np.asarray(theta, dtype=np.float64)
@@ -122,11 +121,7 @@ class Result:
         image = problem.perturbed.image(where)
         logits = problem.model.graph.logits(image[None])[0]
         region = self.region_at(where)
-        if region is None:
-            bits = pattern_at(problem.model.chain, image.reshape(1, -1))
-        else:
-            found = self.answers.regions
-            bits = unpack(found.patterns[found.pattern[region]][None], compound.hidden)
+        bits = self._pattern(image, region)
         maps = gradient_maps(problem.model.chain, bits)[0][problem.attention.chosen(len(logits))]
         actual = problem.attention.filter(maps.reshape(-1, *image.shape))
         cell = problem.perturbed.cell_of(where)
@@ -141,6 +136,18 @@ class Result:
             where, region, image, logits, int(np.argmax(logits)), margin, actual, expected,
             float(inconsistency),
         )  # fmt: skip
+
+    def _pattern(self, image: np.ndarray, region: int | None) -> list[np.ndarray]:
+        """The classifier's pattern at an image of a region: one boolean array (1, n) per ReLU layer."""
+        compound, found = self.answers.compound, self.answers.regions
+        values = compound.chain.preactivations(image.reshape(1, -1))[:-1]
+        if region is None:
+            return [value > 0.0 for value in values]
+        settled = unpack(found.patterns[found.pattern[region]][None], compound.hidden)
+        return [
+            np.where((np.abs(value) > noise) | (value == 0.0), value > 0.0, own)
+            for value, noise, own in zip(values, compound.noise, settled, strict=False)
+        ]
 
     def summary(self) -> dict[str, Any]:
         """The answer as plain data: what `--json` prints and `result.json` stores, timings apart."""
