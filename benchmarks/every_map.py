@@ -1,0 +1,78 @@
+"""Is every problem of the paper on FNN-100 … 800 and CNN-S mapped, and in how much time and memory?
+
+    python benchmarks/every_map.py                     # 300 problems, some five minutes
+    python benchmarks/every_map.py M-FNN-100 F-CNN-S   # some networks only
+
+One thread; networks one after another in one process, so the peak of memory is that of all maps up to then. Ends with
+exit code 1 if a problem fails or a map is not complete; every map passes the self-check of a run.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+from steadygaze.api import make_problem, solve
+from steadygaze.errors import SteadygazeError
+from timing import clock, peak_mib, print_table, write_json
+
+NETWORKS = [f"{data}-{size}" for size in ("FNN-100", "FNN-200", "FNN-400", "FNN-800", "CNN-S") for data in "MF"]
+DOMAINS = {
+    "BP": ["brightness", "patch:x=12,y=12,w=4,h=4"],
+    "TP": ["translate:dy=1", "patch:x=12,y=12,w=4,h=4"],
+    "TB": ["translate:dy=1", "brightness"],
+}
+
+
+def run_network(name: str) -> dict[str, object]:
+    """All thirty problems of one network: failures, regions, seconds with checks, peak of memory."""
+    failures, regions, seconds = [], [], 0.0
+    model: object = name
+    for index in range(69990, 70000):
+        for domain, specs in DOMAINS.items():
+            image = f"{'mnist' if name.startswith('M') else 'fashion'}:{index}"
+            try:
+                problem = make_problem(model, image, specs, delta=3.0)
+                model = problem.model
+                spent, result = clock(lambda problem=problem: solve(problem, threads=1))
+            except SteadygazeError as error:
+                failures.append(f"{image} {domain}: {error}")
+                continue
+            seconds += spent
+            regions.append(len(result.regions))
+            if not result.is_complete:
+                failures.append(f"{image} {domain}: not complete")
+    peak = peak_mib()
+    return {"network": name, "failures": failures, "regions": regions, "seconds": seconds, "peak_mib": peak}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", default=NETWORKS)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "every_map.json")
+    options = parser.parse_args()
+    rows = [run_network(name) for name in options.networks]
+    print_table(
+        [
+            {
+                "network": str(row["network"]),
+                "maps": str(len(row["regions"])),
+                "failures": str(len(row["failures"])),
+                "most regions": f"{max(row['regions'], default=0):,}",
+                "seconds": f"{row['seconds']:.1f}",
+                "peak MiB": f"{row['peak_mib']:.0f}",
+            }
+            for row in rows
+        ]
+    )
+    for row in rows:
+        for failure in row["failures"]:
+            print(f"{row['network']} {failure}")
+    question = str(__doc__).splitlines()[0]
+    write_json(options.out, question, repetitions=1, networks=rows, total_seconds=sum(row["seconds"] for row in rows))
+    return 1 if any(row["failures"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
