@@ -92,7 +92,7 @@ def contradictions(result: Result, samples: int) -> tuple[list[str], int]:
     Thetas within 1e-9 of an edge, and labels that the map leaves undecided, are not compared.
     """
     compound, joint = result.answers.compound, result.answer.joint
-    polygons = joint.polygons
+    polygons = joint.polytopes
     low = np.minimum.reduceat(polygons.points, polygons.starts[:-1])
     high = np.maximum.reduceat(polygons.points, polygons.starts[:-1])
     delta = result.answer.delta

@@ -59,9 +59,9 @@ def complaints(layers: Layers, regions: RegionSet, expected: int) -> list[str]:
     found = []
     if len(regions) != expected:
         found.append(f"{len(regions)} regions, {expected} expected")
-    if abs(regions.polygons.areas.sum() - 1.0) > 1e-9:
-        found.append(f"the areas add up to {regions.polygons.areas.sum()!r}")
-    values = centres = regions.polygons.centres
+    if abs(regions.polytopes.volumes.sum() - 1.0) > 1e-9:
+        found.append(f"the areas add up to {regions.polytopes.volumes.sum()!r}")
+    values = centres = regions.polytopes.centres
     for weight, bias in layers[:-1]:
         values = np.maximum(values @ weight.T + bias, 0.0)
     logits = values @ layers[-1][0].T + layers[-1][1]

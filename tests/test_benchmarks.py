@@ -178,7 +178,7 @@ def test_sampled_thetas_find_a_planted_contradiction(one_map, small_result, plan
         found, _ = one_map.contradictions(result, 5)
         assert "but ai =" in found[0]
     else:
-        polygons = result.answer.joint.polygons
+        polygons = result.answer.joint.polytopes
         before = polygons.points.copy()
         polygons.points[:] = 2.0
         found, compared = one_map.contradictions(result, 5)

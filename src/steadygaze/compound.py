@@ -2,8 +2,8 @@
 
 Turns a chain of affine maps and a perturbed image into one `Program` per knot cell: the first two layers are the clip
 to [0,1], the rest are the classifier's. Pixels whose unclipped values are the same function of theta share one neuron,
-and pixels that do not depend on theta become part of the first bias. Thetas are scaled to t in the unit square; with a
-single parameter nothing depends on the second coordinate. Nothing is subdivided here.
+and pixels that do not depend on theta become part of the first bias. Thetas are scaled to t in the unit square or cube;
+with a single parameter nothing depends on the second coordinate. Nothing is subdivided here.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,9 @@ CLIP_LAYERS = 2
 class CellProgram:
     """What the engine runs on one knot cell.
 
-    `root` (3, n) are the forms of layer 0 in t; `low` and `high` (2,) the cell in t; `line_of` (pixels,) the neuron of
-    layer 0 that each pixel belongs to, −1 where the pixel is constant, with its value in `constant`.
+    `root` (D+1, n) are the forms of layer 0 in t, slopes first; `low` and `high` (D,) the cell in t, where D is the
+    number of parameters, but 2 for a single one; `line_of` (pixels,) the neuron of layer 0 that each pixel belongs to,
+    −1 where the pixel is constant, with its value in `constant`.
     """
 
     program: Program
@@ -71,13 +72,18 @@ class Compound:
         largest = np.max([cell.program.noise[cell.program.offsets[CLIP_LAYERS] :] for cell in self.programs], axis=0)
         return np.split(largest, np.cumsum(self.hidden))
 
+    @property
+    def coordinates(self) -> int:
+        """The number D of coordinates of t: that of the parameters, but 2 for a single one."""
+        return max(2, self.domain.dimension)
+
     def to_unit(self, thetas: np.ndarray) -> np.ndarray:
-        """Scale thetas (B, d) to the unit square (B, 2); a missing second coordinate is 0."""
+        """Scale thetas (B, d) to the unit square or cube (B, D); a missing second coordinate is 0."""
         scaled = (thetas - self.domain.low) / self.domain.widths
-        return np.hstack([scaled, np.zeros((len(scaled), 2 - scaled.shape[1]))])
+        return np.hstack([scaled, np.zeros((len(scaled), self.coordinates - scaled.shape[1]))])
 
     def to_theta(self, points: np.ndarray) -> np.ndarray:
-        """Scale points of the unit square (B, 2) back to thetas (B, d)."""
+        """Scale points of the unit square or cube (B, D) back to thetas (B, d)."""
         d = self.domain.dimension
         thetas = self.domain.low + points[:, :d] * self.domain.widths
         return np.clip(thetas, self.domain.low, self.domain.high)
@@ -90,14 +96,14 @@ class Compound:
     def _compile_cell(self, cell: KnotCell) -> CellProgram:
         d, low, widths = self.domain.dimension, self.domain.low, self.domain.widths
         slope = cell.slope.reshape(d, -1)
-        forms = np.zeros((3, slope.shape[1]))
+        forms = np.zeros((self.coordinates + 1, slope.shape[1]))
         forms[:d] = slope * widths[:, None]
-        forms[2] = (self.perturbed.x0 + cell.offset).ravel() + low @ slope
-        moving = (forms[:2] != 0.0).any(axis=0)
+        forms[-1] = (self.perturbed.x0 + cell.offset).ravel() + low @ slope
+        moving = (forms[:-1] != 0.0).any(axis=0)
         lines, inverse = np.unique(forms[:, moving], axis=1, return_inverse=True)
         line_of = np.full(len(moving), -1)
         line_of[moving] = inverse.ravel()
-        constant = np.where(moving, 0.0, np.clip(forms[2], 0.0, 1.0))
+        constant = np.where(moving, 0.0, np.clip(forms[-1], 0.0, 1.0))
         maps = (_on_lines(self.chain.maps[0], line_of, constant, lines.shape[1]), *self.chain.maps[1:])
         program = _compile(lines, maps, clipped=True)
         self._raise_noise(program, forms)
@@ -109,7 +115,7 @@ class Compound:
     def _raise_noise(self, program: Program, forms: np.ndarray) -> None:
         """Noise of the classifier's first layer from all pixels: merging them and the bias may cancel large terms."""
         affine = self.chain.maps[0]
-        pixels = np.clip(np.maximum(forms[2], forms[2] + forms[:2].clip(min=0.0).sum(axis=0)), 0.0, 1.0)
+        pixels = np.clip(np.maximum(forms[-1], forms[-1] + forms[:-1].clip(min=0.0).sum(axis=0)), 0.0, 1.0)
         first = slice(program.offsets[CLIP_LAYERS], program.offsets[CLIP_LAYERS + 1])
         scale = abs(affine.matrix) @ pixels + np.abs(affine.bias)
         program.noise[first] = np.maximum(program.noise[first], NOISE * scale)
@@ -124,12 +130,14 @@ def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
     if len(layers) < 2:
         raise ValueError("a plain program needs a hidden layer and the layer of the logits")
     weight, bias = layers[0]
-    root = np.zeros((3, len(bias)))
+    coordinates = max(2, weight.shape[1])
+    root = np.zeros((coordinates + 1, len(bias)))
     root[: weight.shape[1]] = weight.T
-    root[2] = bias
+    root[-1] = bias
     maps = tuple(AffineMap(np.asarray(w, dtype=np.float64), np.asarray(b, dtype=np.float64)) for w, b in layers[1:])
     nowhere = np.zeros(0, dtype=np.int64)
-    return CellProgram(_compile(root, maps, clipped=False), root, np.zeros(2), np.ones(2), nowhere, np.zeros(0))
+    low, high = np.zeros(coordinates), np.ones(coordinates)
+    return CellProgram(_compile(root, maps, clipped=False), root, low, high, nowhere, np.zeros(0))
 
 
 def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, lines: int) -> AffineMap:
@@ -179,8 +187,10 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) ->
 
 def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> np.ndarray:
     """The largest Σ|weight · input| + |bias| of every neuron over a grid of sample points (see tolerances.NOISE)."""
-    ticks = np.linspace(0.0, 1.0, 7)
-    points = np.stack([*(axis.ravel() for axis in np.meshgrid(ticks, ticks)), np.ones(ticks.size**2)])
+    coordinates = len(root) - 1
+    ticks = np.linspace(0.0, 1.0, 7 if coordinates < 4 else 5)
+    grid = np.meshgrid(*[ticks] * coordinates)
+    points = np.stack([*(axis.ravel() for axis in grid), np.ones(grid[0].size)])
     scales = [np.abs(root).sum(axis=0)]
     values = np.maximum(root.T @ points, 0.0)
     if clipped:

@@ -74,7 +74,7 @@ def assert_curves_are_true(
     rng = np.random.default_rng(5)
     thetas = compound.to_theta(points_inside(regions, rng))
     # A sliver has no point whose plain forward pass is sure to have its pattern.
-    thick = np.flatnonzero(regions.polygons.areas > 1e-7)
+    thick = np.flatnonzero(regions.polytopes.volumes > 1e-7)
     chosen = thick if len(thick) <= most else rng.choice(thick, size=most, replace=False)
     expected = np.array([inconsistency(gradients, compound.perturbed, thetas[r], question) for r in chosen])
     found = np.array([stored_inconsistency(compound, curves, regions.cell, r, thetas[r]) for r in chosen])
@@ -131,7 +131,7 @@ def test_every_pattern_of_bundled_networks(
     curves = curves_for(compound, regions, question)
     options = AttentionOptions(Filter.parse(question.filter), Distance.parse(question.dist), question.classes)
     original = original_maps(compound, options)
-    thetas = compound.to_theta(regions.polygons.centres)
+    thetas = compound.to_theta(regions.polytopes.centres)
     for q in np.linspace(0, curves.curve.max(), 200).astype(int):
         region = int(np.flatnonzero(curves.curve == q)[0])
         alone = one_region(regions, region)
@@ -145,7 +145,7 @@ def test_every_pattern_of_bundled_networks(
 def one_region(regions: RegionSet, region: int) -> RegionSet:
     """A map with one of the regions only."""
     chosen = {name: getattr(regions, name)[[region]] for name in ("cell", "pattern", "clip", "logits")}
-    return replace(regions, polygons=regions.polygons.take(np.array([region])), **chosen)
+    return replace(regions, polytopes=regions.polytopes.take(np.array([region])), **chosen)
 
 
 @pytest.mark.parametrize("question", [Question(), Question("mean", "l1")])
@@ -180,7 +180,7 @@ def test_a_map_that_stays_while_it_should_move(dist: str) -> None:
     curves = curves_for(compound, regions, Question(dist=dist))
     for tau in (0.0, 0.125, 0.5, 1.0):
         size = 4.0 if dist == "l1" else np.sqrt(6.0)
-        owner = next(r for r in range(len(regions)) if np.ptp(regions.polygons[r][:, 0]) > 0.99)
+        owner = next(r for r in range(len(regions)) if np.ptp(regions.polytopes[r][:, 0]) > 0.99)
         assert stored_inconsistency(compound, curves, regions.cell, owner, [tau]) == pytest.approx(1.5 * size * tau)
 
 
@@ -202,8 +202,8 @@ def test_a_breakpoint_where_a_region_begins(where: float, size: float, change: f
     regions = subdivide(compound)
     question = Question(dist="l1", classes=(0,))
     curves = curves_for(compound, regions, question)
-    later = int(np.argmax(regions.polygons.centres[:, 0]))
-    assert regions.polygons[later][:, 0].min() == pytest.approx(where)
+    later = int(np.argmax(regions.polytopes.centres[:, 0]))
+    assert regions.polytopes[later][:, 0].min() == pytest.approx(where)
     for tau in np.linspace(where, 1.0, 9):
         found = stored_inconsistency(compound, curves, regions.cell, later, [tau])
         assert found == pytest.approx((tau - where) * size + tau * size, abs=1e-9)

@@ -65,8 +65,19 @@ CASES = [
     (("verify", *MODEL, *IMAGE, "--perturb", "brigthness"), "did you mean 'brightness'?"),
     (("verify", *MODEL, *IMAGE, "--perturb", "translate:dx=1", "--perturb", "translate:dy=1"), "bilinear"),
     (
-        ("verify", *MODEL, *IMAGE, *PERTURB, "--perturb", "darkness", "--perturb", "translate:dx=1"),
-        "up to two parameters",
+        (
+            "verify",
+            *MODEL,
+            *IMAGE,
+            *PERTURB,
+            "--perturb",
+            "darkness",
+            "--perturb",
+            "translate:dx=1",
+            "--perturb",
+            "patch:x=1,y=1,w=2,h=2",
+        ),
+        "the map takes up to",
     ),
     # options
     (("verify", *MODEL, *IMAGE), "Missing option '--perturb'; see steadygaze verify --help"),

@@ -80,7 +80,7 @@ def test_a_hundred_black_pixels_leave_zero_on_one_line() -> None:
     compound = make_compound(layers, [Brightness(range=(-1.0, 1.0))], image)
     regions = subdivide(compound)
     # Below 0 all pixels are black; above, their sum 100·θ reaches 50 at θ = 1/2.
-    assert sorted(regions.polygons.areas) == pytest.approx([0.25, 0.25, 0.5])
+    assert sorted(regions.polytopes.volumes) == pytest.approx([0.25, 0.25, 0.5])
     kinds = {tuple(row) for row in clip_bits(compound, regions).astype(int).tolist()}
     assert kinds == {(0,) * 100 + (1,) * 100, (1,) * 200}
     assert_true_map(compound, regions)
@@ -94,7 +94,7 @@ def test_knots_split_also_where_the_image_does_not_bend() -> None:
     assert regions.cell.tolist() == [0, 1]
     assert np.allclose(regions.logits[0], regions.logits[1])
     knots = np.flatnonzero(regions.cuts[:, 0] == Cut.KNOT) + 1
-    edges = regions.polygons.edges
+    edges = regions.polytopes.edges
     assert sorted(edges[np.isin(np.abs(edges), knots)]) == [-knots[0], knots[0]]
 
 
@@ -130,9 +130,9 @@ def test_one_parameter_does_not_depend_on_the_second_coordinate(length: int) -> 
         dyadic_layers(np.random.default_rng(2), [3, 5, 4, 2]), [Translate(dx=length)], image
     )
     assert not regions.logits[:, 1].any()
-    assert (np.diff(regions.polygons.starts) == 4).all()
+    assert (np.diff(regions.polytopes.starts) == 4).all()
     for number in range(len(regions)):
-        assert sorted(regions.polygons[number][:, 1]) == [0, 0, 1, 1]
+        assert sorted(regions.polytopes[number][:, 1]) == [0, 0, 1, 1]
 
 
 def test_colour_images() -> None:

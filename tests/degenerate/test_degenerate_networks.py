@@ -50,7 +50,7 @@ def test_pixels_as_logits() -> None:
     layers = [(np.eye(4), np.zeros(4))]
     regions = assert_compound_map_is_exact(layers, [Brightness(range=(-1.0, 1.0))], IMAGE)
     # Kinks at −1, −1/2, −1/4, 0, 1/2, 3/4, 1.
-    assert sorted(2 * regions.polygons.areas) == pytest.approx([0.25, 0.25, 0.25, 0.25, 0.5, 0.5])
+    assert sorted(2 * regions.polytopes.volumes) == pytest.approx([0.25, 0.25, 0.25, 0.25, 0.5, 0.5])
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
@@ -97,7 +97,7 @@ def test_hundred_coincident_lines() -> None:
     layers = [(factors[:, None] * [1.0, 2.0], -factors), (np.ones((2, 100)) / 7, np.zeros(2))]
     regions = plain_map(layers)
     assert len(regions) == 2
-    assert sorted(regions.polygons.areas) == pytest.approx([0.25, 0.75])
+    assert sorted(regions.polytopes.volumes) == pytest.approx([0.25, 0.75])
     bits = pattern_bits(regions, (100,))
     assert (bits[0] != bits[1]).all()
 
@@ -111,7 +111,7 @@ def test_hundred_coincident_lines_of_a_second_layer() -> None:
     ]
     regions = plain_map(layers)
     # t1/3 = 0.7·t2 cuts off the triangle below t2 = t1/2.1.
-    assert sorted(regions.polygons.areas) == pytest.approx([1 / 4.2, 1 - 1 / 4.2])
+    assert sorted(regions.polytopes.volumes) == pytest.approx([1 / 4.2, 1 - 1 / 4.2])
 
 
 def test_zero_by_cancellation_is_never_active() -> None:
@@ -141,7 +141,7 @@ def test_what_the_tolerance_leaves_unsplit_is_reported(gap: float, dimension: in
 def test_lines_farther_apart_than_the_tolerance_are_split(gap: float) -> None:
     layers = [(np.array([[1.0, 0.0], [1.0, 0.0]]), -np.array([0.5, 0.5 + gap])), (np.ones((1, 2)), np.zeros(1))]
     regions = assert_plain_map_is_exact(layers, [0, 0], [1, 1])
-    assert sorted(regions.polygons.areas)[0] == pytest.approx(gap, rel=1e-6)
+    assert sorted(regions.polytopes.volumes)[0] == pytest.approx(gap, rel=1e-6)
     assert regions.sliver_area == 0
 
 
@@ -150,7 +150,7 @@ def test_a_stack_of_close_lines_does_not_swallow_what_lies_between() -> None:
     places = 0.5 + 3e-11 * np.arange(1000)
     regions = plain_map([(np.tile([1.0, 0.0], (1000, 1)), -places), (np.ones((1, 1000)), np.zeros(1))])
     assert_tiles(regions)
-    found = np.sort(np.unique(regions.polygons.points[:, 0]))
+    found = np.sort(np.unique(regions.polytopes.points[:, 0]))
     missed = np.abs(found[:, None] - places).min(axis=0).max()
     assert missed <= 1.01e-10
     assert 1e-11 < regions.sliver_area < 1e-6
@@ -164,7 +164,7 @@ def test_nearly_parallel_lines_cross_where_they_should() -> None:
         (np.ones((1, 2)), np.zeros(1)),
     ]
     regions = assert_plain_map_is_exact(layers, [0, 0], [1, 1])
-    assert sorted(regions.polygons.areas)[:2] == pytest.approx([2.0**-23, 2.0**-23], rel=1e-6)
+    assert sorted(regions.polytopes.volumes)[:2] == pytest.approx([2.0**-23, 2.0**-23], rel=1e-6)
 
 
 # Sizes of numbers
@@ -189,7 +189,7 @@ def test_scales_that_are_no_powers_of_two(size: float) -> None:
     plain = subdivide(make_compound(layers, [Brightness(), ROW], IMAGE))
     regions = subdivide(compound)
     assert len(regions) == len(plain)
-    assert np.allclose(np.sort(regions.polygons.areas), np.sort(plain.polygons.areas), rtol=0, atol=1e-9)
+    assert np.allclose(np.sort(regions.polytopes.volumes), np.sort(plain.polytopes.volumes), rtol=0, atol=1e-9)
     assert_true_map(compound, regions)
 
 
@@ -198,7 +198,7 @@ def test_small_slope_beside_a_large_constant() -> None:
     first = (np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([0.0, 1.0]))
     second = (np.array([[2.0**-20, 1.0]]), np.array([-1.0 - 2.0**-21]))
     regions = assert_plain_map_is_exact([first, second, (np.ones((1, 1)), np.zeros(1))], [0, 0], [1, 1])
-    assert sorted(regions.polygons.areas) == pytest.approx([0.5, 0.5])
+    assert sorted(regions.polytopes.volumes) == pytest.approx([0.5, 0.5])
 
 
 # Many
@@ -218,8 +218,8 @@ def test_polygon_with_hundreds_of_vertices() -> None:
     bits = pattern_bits(regions, (n + 2, 1))
     inner = ~bits[:, :n].any(axis=1)
     assert inner.sum() == 2
-    assert regions.polygons.areas[inner].sum() == pytest.approx(n * np.tan(np.pi / n) * radius**2)
-    assert regions.polygons.areas[inner][0] == pytest.approx(regions.polygons.areas[inner][1])
+    assert regions.polytopes.volumes[inner].sum() == pytest.approx(n * np.tan(np.pi / n) * radius**2)
+    assert regions.polytopes.volumes[inner][0] == pytest.approx(regions.polytopes.volumes[inner][1])
 
 
 def test_grid_with_more_regions_than_one_buffer() -> None:
@@ -228,9 +228,9 @@ def test_grid_with_more_regions_than_one_buffer() -> None:
     weight = np.repeat(np.eye(2), 64, axis=0)
     regions = plain_map([(weight, -np.tile(places, 2)), (np.ones((2, 128)), np.zeros(2))])
     assert len(regions) == len(regions.patterns) == 65**2
-    assert np.allclose(regions.polygons.areas, float(Fraction(1, 65**2)), rtol=1e-9)
+    assert np.allclose(regions.polytopes.volumes, float(Fraction(1, 65**2)), rtol=1e-9)
     # Logits are Σ ReLU(t − place): at the centre of each rectangle by definition.
-    centres = regions.polygons.centres
+    centres = regions.polytopes.centres
     expected = np.maximum(centres[:, :, None] - places, 0).sum(axis=(1, 2))
     found = np.einsum("rik,ri->rk", regions.logits, np.hstack([centres, np.ones((len(centres), 1))]))
     assert np.allclose(found, expected[:, None], rtol=0, atol=1e-10)

@@ -275,7 +275,7 @@ def test_threads_do_not_matter(options: dict) -> None:
     assert one.areas == two.areas
     assert one.answers.enough_delta == two.answers.enough_delta
     assert one.answer.sets == two.answer.sets
-    assert np.array_equal(one.answer.joint.polygons.points, two.answer.joint.polygons.points)
+    assert np.array_equal(one.answer.joint.polytopes.points, two.answer.joint.polytopes.points)
     assert np.array_equal(one.answer.joint.attention, two.answer.joint.attention)
     for key in ("CR", "AR"):
         assert np.array_equal(one.answer.nearest[key].theta, two.answer.nearest[key].theta)

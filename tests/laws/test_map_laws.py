@@ -56,13 +56,13 @@ def problems(draw: st.DrawFn) -> tuple[list[FloatLayer], list[Perturbation], np.
 def plain_shares(regions: RegionSet, hidden: tuple[int, ...]) -> Shares:
     """Area by pattern."""
     rows = pattern_bits(regions, hidden).astype(int).tolist()
-    return _added(zip(map(tuple, rows), regions.polygons.areas, strict=True))
+    return _added(zip(map(tuple, rows), regions.polytopes.volumes, strict=True))
 
 
 def compound_shares(compound: Compound, regions: RegionSet) -> Shares:
     """Area by the bits of the clip and the classifier."""
     rows = np.hstack([clip_bits(compound, regions), pattern_bits(regions, compound.hidden)]).astype(int).tolist()
-    return _added(zip(map(tuple, rows), regions.polygons.areas, strict=True))
+    return _added(zip(map(tuple, rows), regions.polytopes.volumes, strict=True))
 
 
 def _added(pairs: zip) -> Shares:
@@ -104,7 +104,7 @@ def test_permuting_neurons_permutes_the_bits(layers: list[FloatLayer], seed: int
     starts = np.cumsum([0, *hidden_of(layers)])
     whole = np.concatenate([start + now for start, now in zip(starts[:-1], order, strict=True)])
     first, second = plain_map(layers), plain_map(permuted)
-    assert np.allclose(np.sort(first.polygons.areas), np.sort(second.polygons.areas), rtol=0, atol=1e-9)
+    assert np.allclose(np.sort(first.polytopes.volumes), np.sort(second.polytopes.volumes), rtol=0, atol=1e-9)
     moved = {tuple(np.array(pattern)[whole]): area for pattern, area in plain_shares(first, hidden_of(layers)).items()}
     assert_same_shares(moved, plain_shares(second, hidden_of(layers)))
 
@@ -227,7 +227,7 @@ def test_threads_do_not_change_a_byte(problem: tuple[list[FloatLayer], list[Pert
 
 
 def as_bytes(regions: RegionSet) -> list[bytes]:
-    polygons = regions.polygons
+    polygons = regions.polytopes
     arrays = (polygons.points, polygons.starts, polygons.edges, regions.cuts, regions.cell, regions.pattern)
     more = (regions.patterns, regions.clip, regions.clips, regions.logits, np.array(regions.sliver_area))
     return [array.tobytes() for array in (*arrays, *more)]
@@ -239,7 +239,7 @@ def as_bytes(regions: RegionSet) -> list[bytes]:
 def edges_by_cut(regions: RegionSet) -> dict[int, dict[int, list[int]]]:
     """Places of edges by the number of their cut and by side."""
     found: dict[int, dict[int, list[int]]] = defaultdict(lambda: {1: [], -1: []})
-    for place, edge in enumerate(regions.polygons.edges):
+    for place, edge in enumerate(regions.polytopes.edges):
         assert 1 <= abs(edge) <= len(regions.cuts)
         found[abs(edge)][int(np.sign(edge))].append(place)
     return found
@@ -248,7 +248,7 @@ def edges_by_cut(regions: RegionSet) -> dict[int, dict[int, list[int]]]:
 def assert_edges_match(regions: RegionSet) -> None:
     """Inside, both sides of a cut have the same length; each of the four borders has length 1 and one side."""
     for cut, sides in edges_by_cut(regions).items():
-        above, below = (regions.polygons.lengths[sides[side]].sum() for side in (1, -1))
+        above, below = (regions.polytopes.lengths[sides[side]].sum() for side in (1, -1))
         if regions.cuts[cut - 1, 0] == Cut.BORDER:
             assert {round(above, 9), round(below, 9)} == {0.0, 1.0}
         else:
@@ -257,7 +257,7 @@ def assert_edges_match(regions: RegionSet) -> None:
 
 def neighbours(regions: RegionSet) -> list[tuple[int, int, np.ndarray]]:
     """Pairs of regions on both sides of a cut, with the two ends (2, 2) of the segment that they share."""
-    polygons, found = regions.polygons, []
+    polygons, found = regions.polytopes, []
     ends = np.stack([polygons.points, polygons.points[polygons.following]], axis=1)
     for cut, sides in edges_by_cut(regions).items():
         if regions.cuts[cut - 1, 0] == Cut.BORDER:
@@ -311,7 +311,7 @@ def test_a_cut_lies_where_its_neuron_vanishes(
     """The neuron that a cut names is zero in the middle of the edge, and active on the positive side alone."""
     compound = make_compound(*problem)
     regions = subdivide(compound)
-    polygons = regions.polygons
+    polygons = regions.polytopes
     starts = np.cumsum([0, *compound.hidden])
     bits = pattern_bits(regions, compound.hidden)
     for place, edge in enumerate(polygons.edges):

@@ -26,7 +26,7 @@ def test_networks_solved_by_hand(tiny: Tiny) -> None:
     regions = plain_map(on_unit_square(tiny.floats, low, high))
     bits = pattern_bits(regions, tuple(len(bias) for _, bias in tiny.floats[:-1])).astype(int)
     volume = float(np.prod(high - low))
-    found = {tuple(row): area * volume for row, area in zip(bits.tolist(), regions.polygons.areas, strict=True)}
+    found = {tuple(row): area * volume for row, area in zip(bits.tolist(), regions.polytopes.volumes, strict=True)}
     assert found == pytest.approx({pattern: float(area) for pattern, area in tiny.areas.items()}, abs=1e-12)
     assert len(regions) == len(tiny.areas)
 

@@ -48,7 +48,7 @@ def test_inside_every_region_and_at_random_thetas(mapped: tuple[Model, Compound,
 def test_just_beside_the_edges(mapped: tuple[Model, Compound, RegionSet]) -> None:
     """Points a hair inside of edges: a line that is missing or in the wrong place shows here first."""
     _, compound, regions = mapped
-    polygons = regions.polygons
+    polygons = regions.polytopes
     chosen = np.random.default_rng(2).choice(len(polygons.points), size=min(SAMPLES, len(polygons.points)))
     chosen = chosen[polygons.lengths[chosen] > 1e-6]
     middle = 0.5 * (polygons.points[chosen] + polygons.points[polygons.following[chosen]])
@@ -75,7 +75,7 @@ def test_onnxruntime_gives_the_logits_of_the_map(mapped: tuple[Model, Compound, 
 def test_labels_of_onnxruntime(mapped: tuple[Model, Compound, RegionSet]) -> None:
     """Where the margin is well above float32 rounding, the class is that of the file itself."""
     model, compound, regions = mapped
-    points = compound.to_unit(compound.to_theta(regions.polygons.centres))[:SAMPLES]
+    points = compound.to_unit(compound.to_theta(regions.polytopes.centres))[:SAMPLES]
     found = affine_logits(regions, np.arange(len(points)), points)
     first, second = np.sort(found, axis=1)[:, -1], np.sort(found, axis=1)[:, -2]
     clear = first - second > 1e-3

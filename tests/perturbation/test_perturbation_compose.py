@@ -96,7 +96,7 @@ def test_result_is_read_only_and_apart_from_the_image_given():
     ("perturbations", "what"),
     [
         ([], "no perturbation"),
-        ([Brightness(), Darkness(), Patch(x=0, y=0, w=1, h=1)], "up to two parameters for now"),
+        ([Brightness(), Darkness(), Translate(dx=1), *(Patch(x=n, y=0, w=1, h=1) for n in range(2))], "at most four"),
         ([Translate(dx=1), Translate(dy=1)], "bilinear, not piecewise linear"),
         ([Translate(dx=1), Translate(dx=2)], "bilinear, not piecewise linear"),
         ([Brightness(), Translate(dx=1), Translate(dy=1)], "bilinear"),

@@ -81,7 +81,7 @@ def actual_errors(compound: Compound, regions: RegionSet, chosen: np.ndarray) ->
     rows = []
     for region in chosen:
         worst = np.zeros(regions.logits.shape[2])
-        for point in [*regions.polygons[region][:4], regions.polygons.centres[region]]:
+        for point in [*regions.polytopes[region][:4], regions.polytopes.centres[region]]:
             exact = exact_logits(compound, chain, point)
             for j, truth in enumerate(exact):
                 form = [Fraction(float(number)) for number in regions.logits[region, :, j]]

@@ -13,7 +13,7 @@ from steadygaze.regions.subdivide import subdivide_cells
 def one_piece(area, label_strip, attention_strip):
     """A stand-in for pieces: one piece that keeps label and attention, with strips of the given areas."""
     return SimpleNamespace(
-        polygons=SimpleNamespace(areas=np.array([area])),
+        polytopes=SimpleNamespace(areas=np.array([area])),
         pieces=SimpleNamespace(keeps_label=np.array([True])),
         attention=np.array([Kept.YES]),
         label_strip=np.array([label_strip]),
@@ -44,6 +44,6 @@ def test_a_vertex_taken_for_a_point_of_the_cut_is_a_sliver():
     layers = [(np.array([[1.0, -(1 - 9e-11)]]), np.zeros(1)), (np.ones((1, 1)), np.zeros(1))]
     found = subdivide_cells([plain_program(layers)])
     assert len(found) == 2
-    wedge = abs(found.polygons.areas[0] - 0.5 * (1 - 9e-11))
+    wedge = abs(found.polytopes.volumes[0] - 0.5 * (1 - 9e-11))
     assert 0.0 < wedge <= found.sliver_area < 1e-9
     assert found.missed[0] >= 9e-11 * (1 - 1e-6)

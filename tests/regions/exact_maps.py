@@ -110,5 +110,5 @@ def _assert_equal(regions: RegionSet, clip: np.ndarray, pattern: np.ndarray, exp
     assert set(keys) == set(expected)
     for number, key in enumerate(keys):
         share, forms = expected[key]
-        assert abs(regions.polygons.areas[number] - float(share)) <= 1e-9
+        assert abs(regions.polytopes.volumes[number] - float(share)) <= 1e-9
         assert np.allclose(regions.logits[number], forms, rtol=0, atol=1e-9 * max(1.0, np.abs(forms).max()))

@@ -44,7 +44,7 @@ def owners(regions: RegionSet, points: np.ndarray) -> tuple[np.ndarray, np.ndarr
     order = np.argsort(points[:, 0], kind="stable")
     sorted_x = points[order, 0]
     for number in range(len(regions)):
-        polygon = regions.polygons[number]
+        polygon = regions.polytopes[number]
         low, high = polygon.min(axis=0), polygon.max(axis=0)
         near = order[slice(*np.searchsorted(sorted_x, [low[0] - 1e-9, high[0] + 1e-9]))]
         near = near[(points[near, 1] >= low[1] - 1e-9) & (points[near, 1] <= high[1] + 1e-9)]
@@ -61,7 +61,7 @@ def owners(regions: RegionSet, points: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def points_inside(regions: RegionSet, rng: np.random.Generator) -> np.ndarray:
     """One random point (R, 2) in the interior of every region: a positive combination of all its vertices."""
-    polygons = regions.polygons
+    polygons = regions.polytopes
     weights = 0.05 + rng.random(len(polygons.points))
     total = np.add.reduceat(weights, polygons.starts[:-1])
     return np.add.reduceat(weights[:, None] * polygons.points, polygons.starts[:-1], axis=0) / total[:, None]
@@ -69,15 +69,15 @@ def points_inside(regions: RegionSet, rng: np.random.Generator) -> np.ndarray:
 
 def assert_tiles(regions: RegionSet, *, error: float = 1e-9) -> None:
     """Convex counter-clockwise polygons inside the unit square whose areas add up to it."""
-    polygons = regions.polygons
+    polygons = regions.polytopes
     assert (np.diff(polygons.starts) >= 3).all()
-    assert (polygons.areas > 0).all()
+    assert (polygons.volumes > 0).all()
     assert polygons.points.min() >= 0 and polygons.points.max() <= 1
     following = polygons.following
     sides = polygons.points[following] - polygons.points
     turns = sides[:, 0] * sides[following, 1] - sides[:, 1] * sides[following, 0]
     assert turns.min() > -1e-12
-    assert abs(polygons.areas.sum() - 1) <= error
+    assert abs(polygons.volumes.sum() - 1) <= error
 
 
 def assert_forward_agrees(
@@ -111,7 +111,7 @@ def assert_true_map(
     assert regions.stopped is None
     assert_tiles(regions)
     everyone = np.arange(len(regions))
-    assert_forward_agrees(compound, regions, everyone, regions.polygons.centres, tolerance=tolerance)
+    assert_forward_agrees(compound, regions, everyone, regions.polytopes.centres, tolerance=tolerance)
     assert_forward_agrees(compound, regions, everyone, points_inside(regions, rng), tolerance=tolerance)
     points = rng.random((samples, 2))
     owner, depth = owners(regions, points)

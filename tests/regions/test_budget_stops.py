@@ -41,13 +41,13 @@ def by_pattern(compound: Compound, regions: RegionSet) -> dict[bytes, int]:
 def assert_partial(compound: Compound, part: RegionSet, full: RegionSet) -> None:
     assert part.stopped is not None
     assert len(part) < len(full)
-    assert part.polygons.areas.sum() < 1 - 1e-6
+    assert part.polytopes.volumes.sum() < 1 - 1e-6
     everyone = by_pattern(compound, full)
     for pattern, number in by_pattern(compound, part).items():
         same = everyone[pattern]
-        assert np.array_equal(part.polygons[number], full.polygons[same])
+        assert np.array_equal(part.polytopes[number], full.polytopes[same])
         assert np.allclose(part.logits[number], full.logits[same], rtol=0, atol=1e-9)
-    assert (np.abs(part.polygons.edges) <= len(part.cuts)).all()
+    assert (np.abs(part.polytopes.edges) <= len(part.cuts)).all()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -63,7 +63,7 @@ def test_points_of_a_partial_map_are_known_or_left_out(compound: Compound, full:
     part = subdivide(compound, budget=Budget(Limits(max_regions=500)))
     points = np.random.default_rng(0).random((500, 2))
     _, depth = owners(part, points)
-    assert abs((depth > 0).mean() - part.polygons.areas.sum()) < 0.1
+    assert abs((depth > 0).mean() - part.polytopes.volumes.sum()) < 0.1
     assert (owners(full, points)[1] > -1e-9).all()
 
 
@@ -74,7 +74,7 @@ def test_a_map_is_called_partial_exactly_when_something_is_missing(most: int) ->
     image = read_image(image_path("mnist:69990")).pixels
     compound = Compound(model.graph, model.chain, compose([parse_spec("translate:dy=1")], image))
     regions = subdivide(compound, budget=Budget(Limits(max_regions=most)))
-    assert (regions.stopped is None) == (abs(regions.polygons.areas.sum() - 1) < 1e-9)
+    assert (regions.stopped is None) == (abs(regions.polytopes.volumes.sum() - 1) < 1e-9)
 
 
 @pytest.mark.parametrize("calls", [1, 2])
@@ -112,7 +112,7 @@ def test_exhausted_before_the_first_region(
     part = subdivide(compound, budget=budget)
     assert reason in part.stopped
     assert len(part) == 0
-    assert part.polygons.areas.sum() == 0
+    assert part.polytopes.volumes.sum() == 0
     assert part.logits.shape == (0, 3, 10)
     assert_partial(compound, part, full)
 
@@ -132,5 +132,5 @@ def test_generous_limits_change_nothing(compound: Compound, full: RegionSet) -> 
     limits = Limits(timeout_seconds=3600, max_regions=10**9)
     regions = subdivide(compound, budget=Budget(limits))
     assert regions.stopped is None
-    assert np.array_equal(regions.polygons.points, full.polygons.points)
+    assert np.array_equal(regions.polytopes.points, full.polytopes.points)
     assert np.array_equal(regions.logits, full.logits)

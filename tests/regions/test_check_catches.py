@@ -84,7 +84,7 @@ def test_degenerate_true_maps_pass(seed: int, chosen: str) -> None:
 def test_partial_maps_pass() -> None:
     compound = bundled("M-FNN-100", "mnist:69992", "translate:dy=2", "brightness:0..0.5")
     part = subdivide(compound, budget=Budget(Limits(max_regions=100)))
-    assert part.stopped is not None and part.polygons.areas.sum() < 1 - 1e-6
+    assert part.stopped is not None and part.polytopes.volumes.sum() < 1 - 1e-6
     check_map(compound, part)
 
 
@@ -103,16 +103,16 @@ def without(regions: RegionSet, dropped: int) -> RegionSet:
 
 def take(regions: RegionSet, kept: np.ndarray) -> RegionSet:
     chosen = {name: getattr(regions, name)[kept] for name in ("cell", "pattern", "clip", "logits")}
-    return replace(regions, polygons=regions.polygons.take(kept), **chosen)
+    return replace(regions, polytopes=regions.polytopes.take(kept), **chosen)
 
 
 def largest(regions: RegionSet) -> int:
-    return int(np.argmax(regions.polygons.areas))
+    return int(np.argmax(regions.polytopes.volumes))
 
 
 def smallest_plain_one(regions: RegionSet) -> int:
     """A small region whose area still is far above the tolerances."""
-    areas = regions.polygons.areas
+    areas = regions.polytopes.volumes
     return int(np.argmin(np.where(areas > 1e-6, areas, np.inf)))
 
 
@@ -126,29 +126,29 @@ def flip_bit(regions: RegionSet, region: int, name: str, bit: int) -> RegionSet:
 
 
 def with_points(regions: RegionSet, points: np.ndarray) -> RegionSet:
-    return replace(regions, polygons=Polygons(points, regions.polygons.starts, regions.polygons.edges))
+    return replace(regions, polytopes=Polygons(points, regions.polytopes.starts, regions.polytopes.edges))
 
 
 def inner_vertex(regions: RegionSet) -> int:
     """The place of a vertex of a large region, away from the border."""
-    points = regions.polygons.points
+    points = regions.polytopes.points
     inside = ((points > 0.01) & (points < 0.99)).all(axis=1)
-    return int(np.argmax(np.where(inside, regions.polygons.areas[regions.polygons.owner], -1)))
+    return int(np.argmax(np.where(inside, regions.polytopes.volumes[regions.polytopes.owner], -1)))
 
 
 def move_one_vertex(regions: RegionSet) -> RegionSet:
-    points = regions.polygons.points.copy()
+    points = regions.polytopes.points.copy()
     place = inner_vertex(regions)
-    points[place] += 0.01 * (regions.polygons.centres[regions.polygons.owner[place]] - points[place])
+    points[place] += 0.01 * (regions.polytopes.centres[regions.polytopes.owner[place]] - points[place])
     return with_points(regions, points)
 
 
 def move_a_vertex_of_all_who_share_it(regions: RegionSet) -> RegionSet:
     """Polygons on all sides follow, so that the areas still add up."""
-    points = regions.polygons.points.copy()
+    points = regions.polytopes.points.copy()
     place = inner_vertex(regions)
     shared = np.hypot(*(points - points[place]).T) < 1e-9
-    towards = regions.polygons.centres[regions.polygons.owner[place]] - points[place]
+    towards = regions.polytopes.centres[regions.polytopes.owner[place]] - points[place]
     points[shared] += 0.02 * towards
     return with_points(regions, points)
 
@@ -166,7 +166,7 @@ def swap(name: str) -> Callable[[RegionSet], RegionSet]:
     """Exchange the patterns or logits of the two regions beside some neuron's cut."""
 
     def exchange(regions: RegionSet) -> RegionSet:
-        polygons = regions.polygons
+        polygons = regions.polytopes
         inner = np.flatnonzero((regions.cuts[:, 0] == Cut.NEURON) & (regions.cuts[:, 1] >= 2)) + 1
         place = next(p for p, edge in enumerate(polygons.edges) if edge in inner)
         other = next(p for p, edge in enumerate(polygons.edges) if edge == -polygons.edges[place])
@@ -180,7 +180,7 @@ def swap(name: str) -> Callable[[RegionSet], RegionSet]:
 
 def repeat_instead(regions: RegionSet) -> RegionSet:
     """One region twice, and left out another that comes nearest to it in area."""
-    areas = regions.polygons.areas
+    areas = regions.polytopes.volumes
     order = np.argsort(areas)
     gaps = np.diff(areas[order])
     gaps[areas[order[1:]] < 1e-6] = np.inf
@@ -205,8 +205,8 @@ MUTATIONS: dict[str, Callable[[RegionSet], RegionSet]] = {
     "logit lost": change_logit(np.nan, 2),
     "patterns of neighbours exchanged": swap("pattern"),
     "logits of neighbours exchanged": swap("logits"),
-    "turned over": lambda regions: with_points(regions, regions.polygons.points[:, ::-1]),
-    "mirrored in place": lambda regions: with_points(regions, 1 - regions.polygons.points),
+    "turned over": lambda regions: with_points(regions, regions.polytopes.points[:, ::-1]),
+    "mirrored in place": lambda regions: with_points(regions, 1 - regions.polytopes.points),
 }
 
 
@@ -230,7 +230,7 @@ def test_a_missed_split_is_caught(neuron: int) -> None:
     bias[neuron] = -100.0
     missed = subdivide(make_compound([(layers[0][0], bias), layers[1]], PERTURBATIONS, IMAGE))
     assert len(missed) < len(subdivide(compound))
-    assert abs(missed.polygons.areas.sum() - 1) < 1e-12
+    assert abs(missed.polytopes.volumes.sum() - 1) < 1e-12
     with pytest.raises(InternalError):
         check_map(compound, missed)
 

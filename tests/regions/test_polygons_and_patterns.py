@@ -21,7 +21,7 @@ def polygons() -> Polygons:
 
 
 def test_areas_centres_and_lengths(polygons: Polygons) -> None:
-    assert polygons.areas.tolist() == [0.5, 0.25]
+    assert polygons.volumes.tolist() == [0.5, 0.25]
     assert np.allclose(polygons.centres, [[1 / 3, 1 / 3], [0.75, 0.75]])
     assert np.allclose(polygons.lengths, [1, np.sqrt(2), 1, 0.5, 0.5, 0.5, 0.5])
     assert polygons.owner.tolist() == [0, 0, 0, 1, 1, 1, 1]
@@ -66,13 +66,13 @@ def test_cuts_name_border_and_neuron() -> None:
     ]
     regions = plain_map(layers)
     assert len(regions) == 4
-    used = {tuple(regions.cuts[abs(edge) - 1]) for edge in regions.polygons.edges}
+    used = {tuple(regions.cuts[abs(edge) - 1]) for edge in regions.polytopes.edges}
     borders = {(Cut.BORDER, axis, side) for axis in (0, 1) for side in (0, 1)}
     assert used == borders | {(Cut.NEURON, 0, 0), (Cut.NEURON, 1, 1)}
-    for place, edge in enumerate(regions.polygons.edges):
+    for place, edge in enumerate(regions.polytopes.edges):
         kind, axis, side = regions.cuts[abs(edge) - 1]
         if kind == Cut.BORDER:
-            ends = regions.polygons.points[[place, regions.polygons.following[place]]]
+            ends = regions.polytopes.points[[place, regions.polytopes.following[place]]]
             assert (ends[:, axis] == side).all()
 
 
@@ -80,7 +80,7 @@ def test_cuts_name_knots_and_the_cell_above_them() -> None:
     layers = [(np.ones((1, 3)), np.array([1.0])), (np.ones((1, 1)), np.zeros(1))]
     compound = make_compound(layers, [Brightness(range=(0.0, 0.25)), Translate(dx=3)], np.full((1, 1, 3), 0.5))
     regions = subdivide(compound)
-    polygons = regions.polygons
+    polygons = regions.polytopes
     seen = set()
     for place, edge in enumerate(polygons.edges):
         kind, axis, above = regions.cuts[abs(edge) - 1]

@@ -25,7 +25,7 @@ def read_layers(name: str) -> list[tuple[np.ndarray, np.ndarray]]:
 def test_number_of_regions(name):
     found = engine.subdivide_cells([plain_program(read_layers(name))])
     assert len(found) == COUNTS[name]["regions"]
-    assert found.polygons.areas.sum() == pytest.approx(1.0, abs=1e-12)
+    assert found.polytopes.volumes.sum() == pytest.approx(1.0, abs=1e-12)
     assert len(found.patterns) == len(found)
 
 
@@ -37,8 +37,8 @@ def test_several_polygons_on_the_stack_give_the_same_regions():
     watch = engine._Watch(Budget(), None)
     first = Block(len(table))
     engine._walk(cell, table.rectangle(0), 0, first, watch)
-    assert len(first.polygons()) > 50
+    assert len(first.polytopes()) > 50
     second = Block(1000)
-    engine._walk(cell, first.polygons(), 1, second, watch)
-    assert len(second.polygons()) == len(whole)
-    np.testing.assert_allclose(np.sort(second.polygons().areas), np.sort(whole.polygons.areas), rtol=1e-9)
+    engine._walk(cell, first.polytopes(), 1, second, watch)
+    assert len(second.polytopes()) == len(whole)
+    np.testing.assert_allclose(np.sort(second.polytopes().volumes), np.sort(whole.polytopes.volumes), rtol=1e-9)

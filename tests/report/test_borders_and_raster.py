@@ -27,17 +27,17 @@ def depths(polygons: Polygons, points: np.ndarray) -> np.ndarray:
 
 def test_borders_separate_codes_and_none_is_missing(result: Result) -> None:
     joint = result.answer.joint
-    kinds = joint.pieces.cuts[np.abs(joint.polygons.edges) - 1, 0]
+    kinds = joint.pieces.cuts[np.abs(joint.polytopes.edges) - 1, 0]
     assert {Cut.KNOT, Cut.NEURON, Cut.ARGMAX, Cut.SLAB} <= set(kinds.tolist())
     codes = 2 * (joint.attention == Kept.NO) + joint.pieces.keeps_label
-    segments = borders_between(joint.polygons, codes)
+    segments = borders_between(joint.polytopes, codes)
     middles = segments.mean(axis=1)
     along = segments[:, 1] - segments[:, 0]
     lengths = np.hypot(*along.T)
     aside = np.stack([-along[:, 1], along[:, 0]], axis=1) / lengths[:, None]
     chosen = np.flatnonzero(lengths > 1e-4)[::20]
     left, right = (
-        np.argmax(depths(joint.polygons, middles[chosen] + sign * 1e-6 * aside[chosen]), axis=1) for sign in (1, -1)
+        np.argmax(depths(joint.polytopes, middles[chosen] + sign * 1e-6 * aside[chosen]), axis=1) for sign in (1, -1)
     )
     assert (codes[left] != codes[right]).all()
     # A random straight line changes its code only where it crosses a segment.
@@ -45,7 +45,7 @@ def test_borders_separate_codes_and_none_is_missing(result: Result) -> None:
     for _ in range(5):
         low, high = draw.uniform(0, 1, (2, 2))
         share = np.linspace(0, 1, 150)[:, None]
-        on_line = codes[np.argmax(depths(joint.polygons, low + share * (high - low)), axis=1)]
+        on_line = codes[np.argmax(depths(joint.polytopes, low + share * (high - low)), axis=1)]
         crossings = _crossings(segments, low, high)
         for place in np.flatnonzero(np.diff(on_line)):
             here, there = share[place, 0], share[place + 1, 0]
@@ -62,12 +62,12 @@ def _crossings(segments: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nd
 
 
 def test_one_code_has_no_borders(result: Result) -> None:
-    polygons = result.answer.joint.polygons
+    polygons = result.answer.joint.polytopes
     assert borders_between(polygons, np.full(len(polygons), 3)).shape == (0, 2, 2)
 
 
 def test_every_pixel_lies_in_its_polygon(result: Result) -> None:
-    polygons, side = result.answer.joint.polygons, 120
+    polygons, side = result.answer.joint.polytopes, 120
     owners = owners_on_grid(polygons, side)
     assert owners.min() >= 0
     draw = np.random.default_rng(2)

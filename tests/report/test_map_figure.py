@@ -62,7 +62,7 @@ def test_every_piece_is_drawn_once_in_each_of_three_panels(small: Result, small_
 def test_pieces_of_the_joint_panel_have_the_colour_of_their_labels(small: Result) -> None:
     joint = small.answer.joint
     view = panels.make_views(small)[2]
-    areas = joint.polygons.areas
+    areas = joint.polytopes.volumes
     for name, colour in colours.JOINT.items():
         chosen = np.abs(view.colours[:, :3] - to_rgb(colour)).max(axis=1) < 1e-6
         low, high = small.areas[name]

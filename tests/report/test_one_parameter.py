@@ -56,7 +56,7 @@ def test_gaps_of_a_partial_map_are_hatched_between_the_curves() -> None:
     result = verify("M-FNN-100", "mnist:69996", "translate:dx=3:-3..3", budget=budget, threads=1)
     curves = profile(result.answer)
     assert not result.is_complete
-    assert np.diff(curves.gaps, axis=1).sum() / 6 == pytest.approx(1 - result.answer.joint.polygons.areas.sum())
+    assert np.diff(curves.gaps, axis=1).sum() / 6 == pytest.approx(1 - result.answer.joint.polytopes.volumes.sum())
     for low, high in curves.gaps:
         inside = curves.theta[(curves.theta > low + 1e-6) & (curves.theta < high - 1e-6)]
         assert not len(inside)

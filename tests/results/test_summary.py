@@ -67,7 +67,7 @@ def test_partial_map_promises_only_what_was_reached(results):
     assert summary["ar_at_delta"]["all"] is None
     # A violation may lie where nothing was mapped, also beside zero.
     assert [summary["nearest"][name]["low"] for name in ("CR", "AR")] == [0.0, 0.0]
-    reached = float(result.answers.regions.polygons.areas.sum())
+    reached = float(result.answers.regions.polytopes.volumes.sum())
     claimed = float(summary["guarantee"].split("%")[0].removeprefix("Partial: ")) / 100
     assert 0.0 < claimed <= reached < claimed + 1e-4
     assert summary["area"]["undecided"][0] >= 1.0 - reached - 1e-9

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from steadygaze.errors import ImageError, PerturbationError
 from steadygaze.perturbation.base import FloatArray, Perturbation
 
-MOST_PARAMETERS = 2
+MOST_PARAMETERS = 4
+"""Parameters at once; engines may take fewer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ class Perturbed:
 
 
 def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbed:
-    """Add up one or two perturbations of an image (C, H, W) with pixels in [0, 1].
+    """Add up to four perturbations of an image (C, H, W) with pixels in [0, 1].
 
     Raises PerturbationError for combinations that are not piecewise affine and for what does not fit the image.
 
@@ -154,7 +155,7 @@ def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbe
 
 def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
     if not perturbations:
-        raise PerturbationError("no perturbation given; give one or two, for example brightness or translate:dy=1")
+        raise PerturbationError("no perturbation given; give one to four, for example brightness or translate:dy=1")
     for perturbation in perturbations:
         if not isinstance(perturbation, Perturbation):
             raise PerturbationError(
@@ -171,7 +172,7 @@ def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
             raise PerturbationError(f"{perturbation.spec} is given twice; give each perturbation once")
     if len(perturbations) > MOST_PARAMETERS:
         raise PerturbationError(
-            f"{len(perturbations)} perturbations ({written}); up to two parameters for now: leave some out"
+            f"{len(perturbations)} perturbations ({written}); expected at most four: leave some out"
         )
 
 

@@ -23,7 +23,7 @@ class Pieces:
     smallest and largest f_label − max of the others on the piece, slack (P,) the bound of its error.
     """
 
-    polygons: Polygons
+    polytopes: Polygons
     region: np.ndarray
     winner: np.ndarray
     cuts: np.ndarray
@@ -70,18 +70,18 @@ def strip_areas(pieces: Pieces, regions: RegionSet) -> np.ndarray:
     strips = np.zeros(len(pieces))
     chosen = np.flatnonzero(pieces.has_strip)
     decided = np.zeros(len(chosen))
-    x, y = np.ascontiguousarray(pieces.polygons.points.T)
-    room = 4 * (int(np.diff(pieces.polygons.starts).max(initial=0)) + regions.logits.shape[2] + 8)
+    x, y = np.ascontiguousarray(pieces.polytopes.points.T)
+    room = 4 * (int(np.diff(pieces.polytopes.starts).max(initial=0)) + regions.logits.shape[2] + 8)
     kernels.decided_areas(
-        regions.logits, pieces.label, x, y, pieces.polygons.starts, pieces.region, pieces.winner, pieces.slack,
+        regions.logits, pieces.label, x, y, pieces.polytopes.starts, pieces.region, pieces.winner, pieces.slack,
         chosen, np.zeros((3, room)), np.zeros(room, dtype=np.int64), np.zeros((3, room)), decided,
     )  # fmt: skip
-    strips[chosen] = np.maximum(pieces.polygons.areas[chosen] - decided, 0.0)
+    strips[chosen] = np.maximum(pieces.polytopes.volumes[chosen] - decided, 0.0)
     return strips
 
 
 def _split(regions: RegionSet, noise: float) -> tuple[Polygons, np.ndarray, np.ndarray, np.ndarray]:
-    polygons = regions.polygons
+    polygons = regions.polytopes
     x, y = np.ascontiguousarray(polygons.points.T)
     base = len(regions.cuts)
     widest = int(np.diff(polygons.starts).max(initial=4))

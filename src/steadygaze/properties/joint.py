@@ -36,9 +36,9 @@ class JointPieces:
     attention_strip: np.ndarray
 
     @property
-    def polygons(self) -> Polygons:
+    def polytopes(self) -> Polygons:
         """The polygons of the pieces."""
-        return self.pieces.polygons
+        return self.pieces.polytopes
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,15 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
     split, inside = _split(pieces, middle[pieces.region], axis)
     region = split.region
     attention = np.where(inside, np.where(is_open[region], Kept.UNKNOWN, Kept.YES), Kept.NO)
-    width = _strip_widths(split.polygons, region, attention, inner, outer, axis)
+    width = _strip_widths(split.polytopes, region, attention, inner, outer, axis)
     # A region that is decided as a whole has no strip, whatever the rounding of its slab.
     width[(labels.is_kept | labels.is_lost)[region]] = 0.0
     strip = np.zeros(len(split))
     for code, slab in ((Kept.YES, inner), (Kept.NO, outer)):
         chosen = np.flatnonzero((attention == code) & (width > 0.0))
-        inside_slab = _slab_areas(split.polygons, chosen, slab[region[chosen]], axis)
-        strip[chosen] = split.polygons.areas[chosen] - inside_slab if code == Kept.YES else inside_slab
-    strip = np.clip(strip, 0.0, split.polygons.areas)
+        inside_slab = _slab_areas(split.polytopes, chosen, slab[region[chosen]], axis)
+        strip[chosen] = split.polytopes.volumes[chosen] - inside_slab if code == Kept.YES else inside_slab
+    strip = np.clip(strip, 0.0, split.polytopes.volumes)
     return JointPieces(split, attention, strip_areas(split, regions), strip)
 
 
@@ -124,7 +124,7 @@ def _strip_widths(
 
 def shares(joint: JointPieces, *, is_partial: bool = False) -> Shares:
     """Add up the areas of the pieces; the part of the domain that no piece covers is unknown in both senses."""
-    areas = joint.polygons.areas
+    areas = joint.polytopes.volumes
     label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
     unknown = np.full(len(areas), Kept.UNKNOWN)
     first, second = np.minimum(joint.label_strip, areas), np.minimum(joint.attention_strip, areas)
@@ -156,7 +156,7 @@ def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.nda
 
 
 def _split(pieces: Pieces, slab: np.ndarray, axis: int) -> tuple[Pieces, np.ndarray]:
-    polygons = pieces.polygons
+    polygons = pieces.polytopes
     x, y = np.ascontiguousarray(polygons.points.T)
     side = 8 * (int(np.diff(polygons.starts).max(initial=4)) + 8)
     room = (np.zeros(side), np.zeros(side), np.zeros(side, dtype=np.int64), np.zeros(side))
@@ -176,7 +176,7 @@ def _split(pieces: Pieces, slab: np.ndarray, axis: int) -> tuple[Pieces, np.ndar
     cuts = np.repeat([[Cut.SLAB, axis, 0]], made[0], axis=0)
     split = replace(
         pieces,
-        polygons=Polygons(points, starts[: found + 1].copy(), out_edge[:used].copy()),
+        polytopes=Polygons(points, starts[: found + 1].copy(), out_edge[:used].copy()),
         region=pieces.region[origin],
         winner=pieces.winner[origin],
         cuts=np.concatenate([pieces.cuts, cuts]).astype(np.int32),

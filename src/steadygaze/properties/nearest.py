@@ -50,7 +50,7 @@ def nearest_label_violation(compound: Compound, regions: RegionSet, joint: Joint
         forms = regions.logits[pieces.region[piece]]
         for rival in rivals:
             a, b, c = forms[:, rival] - forms[:, pieces.label]
-            yield _clip(joint.polygons[piece], a, b, c + pieces.slack[piece])
+            yield _clip(joint.polytopes[piece], a, b, c + pieces.slack[piece])
 
     strips = np.flatnonzero(pieces.keeps_label & pieces.has_strip)
     return _nearest(compound, regions, joint, (violates, violates, strips), is_proved, strips_of)
@@ -78,9 +78,9 @@ def nearest_attention_violation(
         first, last = (labels.inner[region] + low - compound.domain.low[axis]) / compound.domain.widths[axis]
         a, b = (1.0, 0.0) if axis == 0 else (0.0, 1.0)
         if labels.inner[region, 0] > labels.taus[region, 0]:
-            yield _clip(joint.polygons[piece], -a, -b, first)
+            yield _clip(joint.polytopes[piece], -a, -b, first)
         if labels.inner[region, 1] < labels.taus[region, 1]:
-            yield _clip(joint.polygons[piece], a, b, -last)
+            yield _clip(joint.polytopes[piece], a, b, -last)
 
     strips = np.flatnonzero((joint.attention == Kept.YES) & (joint.attention_strip > 0.0))
     return _nearest(compound, regions, joint, (violates, possible, strips), is_proved, strips_of)
@@ -98,10 +98,10 @@ def _nearest(
     violates, possible, strips = chosen
     low = _lower_bound(compound, joint, possible, strips, strips_of) if regions.stopped is None else 0.0
     zero = _zero(compound)
-    found = nearest_points(compound, joint.polygons, violates)
+    found = nearest_points(compound, joint.polytopes, violates)
     for place in np.argsort(found[:, 0], kind="stable"):
         piece, border = int(violates[place]), found[place, 1:]
-        centre = joint.polygons.centres[piece]
+        centre = joint.polytopes.centres[piece]
         for depth in DEPTHS:
             point = border + depth * (centre - border)
             is_inside = depth == 1.0 or np.abs(point - border).max() >= INSIDE
@@ -120,8 +120,8 @@ def _lower_bound(
     strips_of: Callable[[int], Iterator[np.ndarray]],
 ) -> float:
     """A distance below which nothing is violated; strips are looked at only where their piece is nearer than it."""
-    low = float(np.sqrt(nearest_points(compound, joint.polygons, possible)[:, 0].min(initial=np.inf)))
-    squares = nearest_points(compound, joint.polygons, strips)[:, 0]
+    low = float(np.sqrt(nearest_points(compound, joint.polytopes, possible)[:, 0].min(initial=np.inf)))
+    squares = nearest_points(compound, joint.polytopes, strips)[:, 0]
     for place in np.argsort(squares, kind="stable"):
         if np.sqrt(squares[place]) >= low:
             break

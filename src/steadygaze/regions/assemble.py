@@ -26,7 +26,7 @@ class Block:
     peak: np.ndarray = field(default_factory=lambda: np.zeros(0))
     missed: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
-    def polygons(self) -> Polygons:
+    def polytopes(self) -> Polygons:
         """All polygons of the block."""
         starts = np.concatenate([[0], np.cumsum(_joined(self.vertices, (0,), np.int64))])
         return Polygons(_joined(self.points, (0, 2)), starts, _joined(self.edges, (0,), np.int64))
@@ -94,7 +94,7 @@ def assemble(
     cells: list[CellProgram], parts: list[tuple[int, Block]], cuts: np.ndarray, stopped: str | None
 ) -> RegionSet:
     """Join the blocks of all cells, given with the number of their cell, in that order."""
-    polygons = [block.polygons() for _, block in parts]
+    polygons = [block.polytopes() for _, block in parts]
     sizes = _joined([np.diff(p.starts) for p in polygons], (0,), np.int64)
     joined = Polygons(
         _joined([p.points for p in polygons], (0, 2)),
@@ -119,7 +119,7 @@ def assemble(
         np.maximum(missed, block.missed[classifier], out=missed)
         pixels_missed = max(pixels_missed, float(block.missed[: classifier.start].max(initial=0.0)))
     return RegionSet(
-        polygons=joined,
+        polytopes=joined,
         cuts=cuts,
         cell=np.repeat(np.array([number for number, _ in parts], dtype=np.int64), [len(p) for p in polygons]),
         pattern=pattern,

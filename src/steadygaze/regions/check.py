@@ -33,16 +33,16 @@ def check_map(compound: Compound, regions: RegionSet) -> CheckedMap:
     error = _check_tiling(regions)
     count = len(regions)
     chosen = np.arange(count) if count <= INSIDE else np.linspace(0, count - 1, INSIDE).astype(np.int64)
-    _check_points(compound, regions, regions.polygons.centres[chosen], chosen, "inside")
+    _check_points(compound, regions, regions.polytopes.centres[chosen], chosen, "inside")
     points, owners = _beside_edges(regions)
     _check_points(compound, regions, points, owners, "beside an edge of")
     return CheckedMap(error, len(chosen), len(points))
 
 
 def _check_tiling(regions: RegionSet) -> float:
-    polygons = regions.polygons
-    total = float(polygons.areas.sum())
-    smallest = float(polygons.areas.min(initial=1.0))
+    polygons = regions.polytopes
+    total = float(polygons.volumes.sum())
+    smallest = float(polygons.volumes.min(initial=1.0))
     if smallest <= 0.0:
         raise InternalError(f"the map has a region of area {smallest:.3g}: please report this model and image")
     if regions.stopped is not None:
@@ -109,8 +109,8 @@ def _fail(region: int, where: str, what: str) -> None:
 
 def _beside_edges(regions: RegionSet) -> tuple[np.ndarray, np.ndarray]:
     """Points just inside and just outside of sampled edges, and the regions that must hold there."""
-    polygons = regions.polygons
-    thickness = polygons.areas[polygons.owner] / np.maximum(polygons.lengths, 1e-300)
+    polygons = regions.polytopes
+    thickness = polygons.volumes[polygons.owner] / np.maximum(polygons.lengths, 1e-300)
     cut = np.abs(polygons.edges)
     is_inner = regions.cuts[cut - 1, 0] != Cut.BORDER
     usable = np.flatnonzero(is_inner & (polygons.lengths > 1e-4) & (thickness > 1e-4))
@@ -128,7 +128,7 @@ def _across(
     regions: RegionSet, edges: np.ndarray, middle: np.ndarray, thickness: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The region on the other side of the middle of each edge, and whether it is thick enough to be tested there."""
-    polygons = regions.polygons
+    polygons = regions.polytopes
     order = np.argsort(polygons.edges, kind="stable")
     ranked = polygons.edges[order]
     wanted = -polygons.edges[edges]

@@ -50,7 +50,7 @@ class Polygons:
         return following
 
     @cached_property
-    def areas(self) -> np.ndarray:
+    def volumes(self) -> np.ndarray:
         """Area of every polygon (R,), in shares of the unit square."""
         return polygon_areas(self.points, self.starts)
 
@@ -94,7 +94,7 @@ class RegionSet:
     pixels_missed is the latter for the clip.
     """
 
-    polygons: Polygons
+    polytopes: Polygons
     cuts: np.ndarray
     cell: np.ndarray
     pattern: np.ndarray
@@ -110,7 +110,7 @@ class RegionSet:
     stopped: str | None
 
     def __len__(self) -> int:
-        return len(self.polygons)
+        return len(self.polytopes)
 
 
 def polygon_areas(points: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..budget import Budget
 from ..compound import CellProgram, Compound
-from ..errors import InternalError
+from ..errors import InternalError, OptionError
 from ..program import Program
 from . import kernels
 from .assemble import Block, CutTable, assemble
@@ -25,6 +25,9 @@ RUNS = 16
 
 SMALL = 1 << 21
 """Polygons after the clip times neurons below which a knot cell is walked in one run: it takes milliseconds."""
+
+MOST_PARAMETERS = 2
+"""Dimensions that the subdivision takes."""
 
 NODES = 20_000
 """Polygons looked at between two questions to the budget: some ten milliseconds."""
@@ -42,6 +45,11 @@ def subdivide(
     Exact up to the tolerances; complete unless the budget ends first, which `stopped` then says. `progress` is called
     with the share of the domain done and the number of regions.
     """
+    if compound.domain.dimension > MOST_PARAMETERS:
+        raise OptionError(
+            f"{compound.domain.dimension} parameters at once ({', '.join(compound.domain.names)}); the map takes up to "
+            f"{MOST_PARAMETERS}: leave some out"
+        )
     return subdivide_cells(list(compound.programs), budget=budget, threads=threads, progress=progress)
 
 
@@ -59,7 +67,7 @@ def subdivide_cells(
             clipped = Block(len(table))
             _walk(cell, polygons, 1, clipped, watch, are_regions=False)
             table.add(cell.program, clipped)
-            polygons = clipped.polygons()
+            polygons = clipped.polytopes()
         is_small = len(polygons) * int(cell.program.offsets[-1]) < SMALL
         runs = np.array_split(np.arange(len(polygons)), 1 if is_small else RUNS)
         work = [(cell, polygons.take(run), len(table), watch) for run in runs if len(run)]

@@ -56,7 +56,7 @@ def _telling(result: Result) -> list[tuple[str, np.ndarray]]:
     """Inside the pieces that only both labels together show: the label kept for another reason, and the reverse."""
     joint, compound = result.answer.joint, result.answers.compound
     keeps = joint.pieces.keeps_label
-    centres = joint.polygons.centres
+    centres = joint.polytopes.centres
     found = []
     other_reason = np.flatnonzero(keeps & (joint.attention == Kept.NO))
     if len(other_reason):
@@ -64,7 +64,7 @@ def _telling(result: Result) -> list[tuple[str, np.ndarray]]:
         found.append(("other evidence", centres[other_reason[np.argmax(ai)]]))
     same_reason = np.flatnonzero(~keeps & (joint.attention == Kept.YES))
     if len(same_reason):
-        largest = same_reason[np.argmax(joint.polygons.areas[same_reason])]
+        largest = same_reason[np.argmax(joint.polytopes.volumes[same_reason])]
         found.append(("MR, same evidence", centres[largest]))
     return [(title, compound.to_theta(centre[None])[0]) for title, centre in found]
 

@@ -57,9 +57,9 @@ def make_views(result: Result) -> tuple[View, View, View]:
     """Classification, attention and joint."""
     joint = result.answer.joint
     keeps = joint.pieces.keeps_label
-    decision = (borders_between(joint.polygons, keeps.astype(np.int64)), INK, 1.3)
-    threshold = (borders_between(joint.polygons, (joint.attention == Kept.NO).astype(np.int64)), DELTA_LINE, 1.1)
-    between = (borders_between(joint.polygons, np.where(keeps, 0, joint.pieces.winner + 1)), palette.PAPER, 0.7)
+    decision = (borders_between(joint.polytopes, keeps.astype(np.int64)), INK, 1.3)
+    threshold = (borders_between(joint.polytopes, (joint.attention == Kept.NO).astype(np.int64)), DELTA_LINE, 1.1)
+    between = (borders_between(joint.polytopes, np.where(keeps, 0, joint.pieces.winner + 1)), palette.PAPER, 0.7)
     return (
         _classification(result, (between, decision)),
         _attention(result, (threshold,)),
@@ -69,13 +69,13 @@ def make_views(result: Result) -> tuple[View, View, View]:
 
 def share_not_reached(result: Result) -> float:
     """The share of the domain that a partial map does not cover."""
-    missing = 1.0 - float(result.answer.joint.polygons.areas.sum())
+    missing = 1.0 - float(result.answer.joint.polytopes.volumes.sum())
     return missing if missing > 1e-9 and not result.is_complete else 0.0
 
 
 def pixel_owners(result: Result) -> np.ndarray | None:
     """The piece of every pixel for maps that are too large to be drawn polygon by polygon, otherwise None."""
-    polygons = result.answer.joint.polygons
+    polygons = result.answer.joint.polytopes
     return owners_on_grid(polygons, BLOCK * PIXELS) if len(polygons) > MOST_VECTOR_PIECES else None
 
 
@@ -97,7 +97,7 @@ def draw_view(axes: Axes, result: Result, view: View, owners: np.ndarray | None)
 
 def _add_pieces(axes: Axes, result: Result, colours: np.ndarray, owners: np.ndarray | None) -> None:
     """The polygons themselves, or a picture of them where `owners` tells whose each pixel is."""
-    compound, polygons = result.answers.compound, result.answer.joint.polygons
+    compound, polygons = result.answers.compound, result.answer.joint.polytopes
     if owners is not None:
         (left, bottom), (right, top) = positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
         image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
@@ -125,7 +125,7 @@ def _add_lines(
 def _outlines(result: Result) -> np.ndarray:
     """The edges of the regions, each once, without the border of the domain."""
     regions = result.answers.regions
-    polygons = regions.polygons
+    polygons = regions.polytopes
     kind = regions.cuts[np.abs(polygons.edges) - 1, 0]
     chosen = (polygons.edges > 0) & (kind != Cut.BORDER)
     return np.stack([polygons.points[chosen], polygons.points[polygons.following[chosen]]], axis=1)
@@ -133,7 +133,7 @@ def _outlines(result: Result) -> np.ndarray:
 
 def _classification(result: Result, lines: tuple) -> View:
     pieces, names, areas = result.answer.joint.pieces, result.problem.names, result.areas
-    share = np.bincount(pieces.winner, weights=pieces.polygons.areas, minlength=len(names))
+    share = np.bincount(pieces.winner, weights=pieces.polytopes.volumes, minlength=len(names))
     share[result.label] = 0.0
     ranked = [int(winner) for winner in np.argsort(-share, kind="stable") if share[winner] > 0.0]
     colours = palette.winner_colours(ranked, result.label)
@@ -156,7 +156,7 @@ def _classification(result: Result, lines: tuple) -> View:
 def _attention(result: Result, lines: tuple) -> View:
     answer, areas = result.answer, result.areas
     joint, delta = answer.joint, answer.delta
-    ai = inconsistency_at(result.answers, joint.pieces.region, joint.polygons.centres)
+    ai = inconsistency_at(result.answers, joint.pieces.region, joint.polytopes.centres)
     is_lost = joint.attention == Kept.NO
     top = float(answer.labels.reach[joint.pieces.region[is_lost], 1].max(initial=delta))
     rgba = palette.attention_colours(ai, joint.attention == Kept.YES, joint.attention == Kept.UNKNOWN, delta, top)

@@ -55,7 +55,7 @@ def margin_at(answers: Answers, region: np.ndarray, points: np.ndarray) -> np.nd
 
 def profile(answer: Answer) -> Profile:
     """Margin and inconsistency along the one parameter of a map; both ends of every piece are among the thetas."""
-    answers, polygons = answer.answers, answer.joint.polygons
+    answers, polygons = answer.answers, answer.joint.polytopes
     along, starts = polygons.points[:, 0], polygons.starts[:-1]
     low, high = np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
     order = np.argsort(low, kind="stable")

@@ -58,11 +58,11 @@ BORDER = 1e-9
 def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency) -> dict[str, np.ndarray]:
     """Named arrays from which `unpack_map` rebuilds the map exactly, together with the regions' few single numbers."""
     is_whole = _find_whole(regions, pieces)
-    parts = pieces.polygons.take(np.flatnonzero(~is_whole))
+    parts = pieces.polytopes.take(np.flatnonzero(~is_whole))
     found = {
-        "region_points": regions.polygons.points,
-        "region_starts": regions.polygons.starts,
-        "region_edges": regions.polygons.edges,
+        "region_points": regions.polytopes.points,
+        "region_starts": regions.polytopes.starts,
+        "region_edges": regions.polytopes.edges,
         "piece_region": pieces.region,
         "piece_is_whole": is_whole.astype(np.uint8),
         "part_points": parts.points,
@@ -96,7 +96,7 @@ def unpack_map(
     polygons = Polygons(checked["region_points"], checked["region_starts"], checked["region_edges"])
     parts = Polygons(checked["part_points"], checked["part_starts"], checked["part_edges"])
     regions = RegionSet(
-        polygons=polygons,
+        polytopes=polygons,
         **{
             name: checked[name]
             for name in (
@@ -117,7 +117,7 @@ def unpack_map(
         stopped=None if numbers["stopped"] is None else str(numbers["stopped"]),
     )
     pieces = Pieces(
-        polygons=_join(polygons, parts, checked["piece_region"], checked["piece_is_whole"].astype(bool)),
+        polytopes=_join(polygons, parts, checked["piece_region"], checked["piece_is_whole"].astype(bool)),
         region=checked["piece_region"],
         winner=checked["winner"],
         cuts=np.concatenate([checked["cuts"], checked["argmax_cuts"]]),
@@ -140,8 +140,8 @@ def unpack_map(
 def _find_whole(regions: RegionSet, pieces: Pieces) -> np.ndarray:
     """Which pieces (P,) have exactly the polygon of their region; all or none of the unsplit ones."""
     is_whole = np.bincount(pieces.region, minlength=len(regions))[pieces.region] == 1
-    ours = pieces.polygons.take(np.flatnonzero(is_whole))
-    theirs = regions.polygons.take(pieces.region[is_whole])
+    ours = pieces.polytopes.take(np.flatnonzero(is_whole))
+    theirs = regions.polytopes.take(pieces.region[is_whole])
     is_same = all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in ("points", "starts", "edges"))
     return is_whole if is_same else np.zeros(len(pieces), dtype=bool)
 

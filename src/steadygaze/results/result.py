@@ -97,7 +97,7 @@ class Result:
     def region_at(self, theta: ArrayLike) -> int | None:
         """The region whose polygon contains theta (d,), or None where a partial map has none."""
         point = self.answers.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
-        polygons = self.answers.regions.polygons
+        polygons = self.answers.regions.polytopes
         if not len(polygons):
             return None
         start, following = polygons.points, polygons.points[polygons.following]

@@ -67,7 +67,7 @@ def _finite(number: float) -> float | None:
 
 def _guarantee(result: Result) -> str:
     sliver, undecided = result.answers.regions.sliver_area, result.answer.shares.undecided
-    reached = float(result.answers.regions.polygons.areas.sum())
+    reached = float(result.answers.regions.polytopes.volumes.sum())
     sentences = []
     if not result.is_complete:
         # Rounded down: never more than was mapped.

@@ -68,7 +68,7 @@ class Regions(Sequence[Region]):
         answers, labels = self._answer.answers, self._answer.labels
         compound, found = answers.compound, self._map
         domain = compound.domain
-        points = found.polygons[index]
+        points = found.polytopes[index]
         if domain.dimension == 1:
             points = np.array([[points[:, 0].min(), 0.0], [points[:, 0].max(), 0.0]])
         form = found.logits[index]
@@ -78,7 +78,7 @@ class Regions(Sequence[Region]):
         return Region(
             index=index,
             polygon=compound.to_theta(points),
-            area=float(found.polygons.areas[index]),
+            area=float(found.polytopes.volumes[index]),
             pattern=tuple(layer[0] for layer in pattern),
             clip=self._clip(index),
             slope=slope,

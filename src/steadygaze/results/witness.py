@@ -111,7 +111,7 @@ def _worth_trying(result: Result, kind: Violation, pieces: np.ndarray) -> np.nda
     if not len(pieces):
         return pieces
     answer = result.answer
-    squares = nearest_points(result.answers.compound, answer.joint.polygons, pieces)[:, 0]
+    squares = nearest_points(result.answers.compound, answer.joint.polytopes, pieces)[:, 0]
     order = pieces[np.argsort(squares, kind="stable")]
     margins = np.abs(_margins(result, order)) if kind is not Violation.ATTENTION else np.full(len(order), np.inf)
     depth = margins if kind is Violation.LABEL else answer.labels.reach[answer.joint.pieces.region[order], 0]
@@ -128,7 +128,7 @@ def _margins(result: Result, pieces: np.ndarray) -> np.ndarray:
     margins = np.zeros(len(pieces))
     for start in range(0, len(pieces), BLOCK):
         part = pieces[start : start + BLOCK]
-        points = np.hstack([joint.polygons.centres[part], np.ones((len(part), 1))])
+        points = np.hstack([joint.polytopes.centres[part], np.ones((len(part), 1))])
         logits = np.einsum("bi,bik->bk", points, result.answers.regions.logits[joint.pieces.region[part]])
         margins[start : start + BLOCK] = logits[:, label] - np.delete(logits, label, axis=1).max(axis=1)
     return margins
@@ -138,7 +138,7 @@ def _examine(result: Result, kind: Violation, piece: int) -> _Candidate | None:
     """The centre of a piece, or None where it is too close to a kink or a threshold to tell."""
     answers, joint = result.answers, result.answer.joint
     region = int(joint.pieces.region[piece])
-    theta = answers.compound.to_theta(joint.polygons.centres[piece][None])[0]
+    theta = answers.compound.to_theta(joint.polytopes.centres[piece][None])[0]
     point = result.at(theta)
     bits = unpack(
         result.answers.regions.patterns[result.answers.regions.pattern[region : region + 1]],
