@@ -79,7 +79,8 @@ class BoundaryFollower:
             own = self._add(step.region)
             if own is not None and own.kept is not None and len(own.kept):
                 points = frontier_points(self.walker.traversal, own)
-                self._mark(own, points[((np.abs(points) <= TOUCH) | (np.abs(points - 1.0) <= TOUCH)).any(axis=1)])
+                if ((points <= TOUCH) | (points >= 1.0 - TOUCH)).any():
+                    self._mark(own, points)
             before = None if step.before is None else self.parts.get(step.before.key)
             if own is None or before is None or step.before is None:
                 continue
