@@ -30,6 +30,7 @@ class BoundaryFollower:
         self.beyond: dict[tuple[bytes, int], bytes | None] = {}
         self.around: dict[bytes, np.ndarray] = {}
         self.queue: deque[tuple[bytes, np.ndarray]] = deque()
+        self.followed: set[bytes] = set()
         self.is_following = False
 
     def run(self) -> tuple[list[Visited], list[BoundaryPart]]:
@@ -122,11 +123,11 @@ class BoundaryFollower:
             beyond = self._cross(region, int(facet))
             if beyond is None:
                 continue
-            is_new = beyond.key not in self.parts
             other = self._add(beyond)
             if other is None:
                 continue
-            if is_new:
+            if beyond.key not in self.followed:
+                self.followed.add(beyond.key)
                 self._mark(other, frontier_points(self.walker.traversal, other))
             self._mark(other, points[gaps[facet] <= TOUCH])
             self._compare(parts, int(facet), other)
