@@ -19,7 +19,7 @@ SIZES = ("FNN-100", "FNN-200", "FNN-400", "FNN-800")
 INDEXES = tuple(range(69990, 70000))
 DOMAINS = ("BP", "TP", "TB")
 PROPERTIES = ("cr", "ar", "both")
-SHIFT = "dx=1"
+SHIFT = "dy=1"
 DELTA = 3.0
 W_DELTA = 0.2
 

@@ -187,8 +187,8 @@ def test_names_of_the_problems():
     assert len(set(thirty)) == 30
     assert len(restricted(thirty, ["BP"])) == 10
     assert restricted(thirty, ["TP fashion:69991", "TB fashion:69991"]) == [thirty[4], thirty[5]]
-    assert specs("TP") == ("translate:dx=1", "patch:x=12,y=12,w=4,h=4")
-    assert specs("TB", "dy=1") == ("translate:dy=1", "brightness")
+    assert specs("TP") == ("translate:dy=1", "patch:x=12,y=12,w=4,h=4")
+    assert specs("TB", "dx=1") == ("translate:dx=1", "brightness")
 
 
 @pytest.mark.parametrize("shift", ["dx=1", "dy=1"])
