@@ -122,6 +122,11 @@ class Labeller:
         ends = np.array([self.traversal.reach(region, forms[:, j]) for j in range(forms.shape[1])])
         return float(ends[:, 0].min()), float(ends[:, 1].min()), seen
 
+    def keeps_label_inside(self, region: TraversedRegion) -> bool:
+        """Whether the label surely wins at the region's inner point."""
+        forms = self.leads(region)
+        return float((region.inside @ forms[:-1] + forms[-1]).min()) > self._own_slack(region)
+
     def leads(self, region: TraversedRegion) -> np.ndarray:
         """The forms (d+1, K−1) of f_label − f_j for the other classes j."""
         label = self.problem.label
