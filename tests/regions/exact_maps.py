@@ -1,7 +1,8 @@
 """Maps as dictionaries from pattern to area and logits: the exact one from rationals, the engine's from its arrays.
 
 Tiny networks and images only. A pattern lists, per pixel, value > 0, then 1 − ReLU(value) > 0, then the classifier's
-neurons; a plain network has the last part alone. Areas (or volumes) are shares of the domain, logits (D+1, K) forms in t.
+neurons; a plain network has the last part alone. Areas (or volumes) are shares of the domain, logits (D+1, K) forms
+in t.
 """
 
 from collections.abc import Sequence
