@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 
@@ -12,6 +12,7 @@ def lowest_bit(context: Any, word: Any) -> Any:
     """The number of the lowest bit that is set in a word (uint64, not zero), as int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        # The flag says that nothing is asked about zero.
+        return builder.cttz(arguments[0], cgutils.true_bit)
 
     return types.int64(types.uint64), generate
