@@ -3,10 +3,10 @@
     python benchmarks/solids.py                                # all tasks, five pairs; ten images
     python benchmarks/solids.py w50d2-3d --pairs 1 --images    # one task, once; no images
 
-The published times of relu_edge_subdivision (float32) were measured beside the reference splitter on the task of the same
-kind in two dimensions; they are scaled by the time of the reference in this run. It took between two times there: the
-larger one makes the scaled time shorter, and that is the target. One thread. Ends with exit code 1 if a count, the logits
-of a region or a map is wrong, whatever the speed; a missed target is shown and stored.
+The published times of relu_edge_subdivision (float32) were measured beside the reference splitter on the task of the
+same kind in two dimensions; they are scaled by the time of the reference in this run. It took between two times there:
+the larger one makes the scaled time shorter, and that is the target. One thread. Ends with exit code 1 if a count, the
+logits of a region or a map is wrong, whatever the speed; a missed target is shown and stored.
 """
 
 import argparse
