@@ -9,57 +9,76 @@ MOST_STEPS = 64
 
 
 @compiled
+def _on_edge(a, b, weight, who):
+    """Write the weight of b for the point of the line through a and b that is nearest to 0; False for a point."""
+    square, along = 0.0, 0.0
+    for k in range(3):
+        square += (b[k] - a[k]) ** 2
+        along -= a[k] * (b[k] - a[k])
+    weight[who] = along / square if square > 0.0 else 0.0
+    return square > 0.0
+
+
+@compiled
+def _on_triangle(a, b, c, weight, who_b, who_c):
+    """Write the weights of b and c for the point of the plane through a, b, c nearest to 0; False for a line."""
+    uu, uv, vv, ru, rv = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(3):
+        u, v = b[k] - a[k], c[k] - a[k]
+        uu, uv, vv = uu + u * u, uv + u * v, vv + v * v
+        ru, rv = ru - a[k] * u, rv - a[k] * v
+    scale = uu * vv - uv * uv
+    if scale <= 0.0:
+        return False
+    weight[who_b], weight[who_c] = (ru * vv - rv * uv) / scale, (rv * uu - ru * uv) / scale
+    return True
+
+
+@compiled
+def _determinant(u, v, w, a, c):
+    """Of the rows u, v, w minus c times the row a."""
+    ux, uy, uz = u[0] - c * a[0], u[1] - c * a[1], u[2] - c * a[2]
+    vx, vy, vz = v[0] - c * a[0], v[1] - c * a[1], v[2] - c * a[2]
+    wx, wy, wz = w[0] - c * a[0], w[1] - c * a[1], w[2] - c * a[2]
+    return ux * (vy * wz - vz * wy) - uy * (vx * wz - vz * wx) + uz * (vx * wy - vy * wx)
+
+
+@compiled
+def _in_tetrahedron(a, b, c, d, weight):
+    """Write the weights of b, c and d for 0 as a mixture of the four corners (they are 0, 1, 2); False if flat."""
+    scale = _determinant(b, c, d, a, 1.0)
+    if scale == 0.0:
+        return False
+    weight[0] = -_determinant(a, c, d, a, 0.0) / scale
+    weight[1] = -_determinant(b, a, d, a, 0.0) / scale
+    weight[2] = -_determinant(b, c, a, a, 0.0) / scale
+    return True
+
+
+@compiled
 def _nearest_on_face(simplex, size, mask, weight):
     """Weights of the affine projection of 0 onto the corner size − 1 and those in `mask`; whether all are ≥ 0."""
     a = simplex[size - 1]
-    n = 0
-    who0, who1, who2 = 0, 0, 0
+    count, first, second = 0, 0, 0
     for i in range(size - 1):
         weight[i] = 0.0
         if mask & (1 << i):
-            if n == 0:
-                who0 = i
-            elif n == 1:
-                who1 = i
-            else:
-                who2 = i
-            n += 1
-    weight[size - 1] = 1.0
-    if n == 0:
-        return True
-    b = simplex[who0]
-    ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    uu = ux * ux + uy * uy + uz * uz
-    ru = -(a[0] * ux + a[1] * uy + a[2] * uz)
-    if n == 1:
-        if uu <= 0.0:
-            return False
-        weight[who0] = ru / uu
-        weight[size - 1] = 1.0 - weight[who0]
-        return weight[who0] >= 0.0 and weight[size - 1] >= 0.0
-    c = simplex[who1]
-    vx, vy, vz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
-    if n == 2:
-        vv = vx * vx + vy * vy + vz * vz
-        uv = ux * vx + uy * vy + uz * vz
-        rv = -(a[0] * vx + a[1] * vy + a[2] * vz)
-        det = uu * vv - uv * uv
-        if det <= 0.0:
-            return False
-        weight[who0], weight[who1] = (ru * vv - rv * uv) / det, (rv * uu - ru * uv) / det
-        weight[size - 1] = 1.0 - weight[who0] - weight[who1]
-        return weight[who0] >= 0.0 and weight[who1] >= 0.0 and weight[size - 1] >= 0.0
-    d = simplex[who2]
-    wx, wy, wz = d[0] - a[0], d[1] - a[1], d[2] - a[2]
-    det = ux * (vy * wz - vz * wy) - uy * (vx * wz - vz * wx) + uz * (vx * wy - vy * wx)
-    if det == 0.0:
-        return False
-    px, py, pz = -a[0], -a[1], -a[2]
-    weight[who0] = (px * (vy * wz - vz * wy) - py * (vx * wz - vz * wx) + pz * (vx * wy - vy * wx)) / det
-    weight[who1] = (ux * (py * wz - pz * wy) - uy * (px * wz - pz * wx) + uz * (px * wy - py * wx)) / det
-    weight[who2] = (ux * (vy * pz - vz * py) - uy * (vx * pz - vz * px) + uz * (vx * py - vy * px)) / det
-    weight[size - 1] = 1.0 - weight[who0] - weight[who1] - weight[who2]
-    return weight[who0] >= 0.0 and weight[who1] >= 0.0 and weight[who2] >= 0.0 and weight[size - 1] >= 0.0
+            first = i if count == 0 else first
+            second = i if count == 1 else second
+            count += 1
+    is_there = True
+    if count == 1:
+        is_there = _on_edge(a, simplex[first], weight, first)
+    elif count == 2:
+        is_there = _on_triangle(a, simplex[first], simplex[second], weight, first, second)
+    elif count == 3:
+        is_there = _in_tetrahedron(a, simplex[0], simplex[1], simplex[2], weight)
+    rest = 1.0
+    for i in range(size - 1):
+        rest -= weight[i]
+        is_there &= weight[i] >= 0.0
+    weight[size - 1] = rest
+    return is_there and rest >= 0.0
 
 
 @compiled
@@ -130,7 +149,6 @@ def nearest_of_hull(at, points, first, end, simplex, weight, best, nearest):
             break
         for k in range(3):
             simplex[size, k] = points[farthest, k] - at[k]
-            weight[k] = nearest[k]
         before_x, before_y, before_z = nearest[0], nearest[1], nearest[2]
         size = _shrink(simplex, size + 1, best, weight, nearest)
         smaller = nearest[0] ** 2 + nearest[1] ** 2 + nearest[2] ** 2

@@ -1,7 +1,7 @@
 """Label and attention together: pieces split at ai = δ as well, and the shares of the domain with bounds.
 
-A piece is CR or MR by its winner, and AR or IR by the slab it lies in. Beside it stand the volumes of its two strips that
-are within the error of the decision boundary, or of ai = δ; they count as undecided.
+A piece is CR or MR by its winner, and AR or IR by the slab it lies in. Beside it stand the volumes of its two strips
+that are within the error of the decision boundary, or of ai = δ; they count as undecided.
 """
 
 from dataclasses import dataclass, replace

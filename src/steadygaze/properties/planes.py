@@ -1,4 +1,4 @@
-"""Maps of one and two parameters: drives the compiled loops over polygons (`kernels`), makes room for what they write."""
+"""Maps of one and two parameters: drives the compiled loops over polygons (`kernels`), makes room for their output."""
 
 import numpy as np
 

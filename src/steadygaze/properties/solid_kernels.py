@@ -245,7 +245,7 @@ def _clipped_volume(solids, number, forms, room):
 
 @compiled
 def decided_volumes(logits, label, solids, region, winner, slack, chosen, forms, room, out):
-    """Write the volumes of the chosen pieces where the winner beats its rivals by the slack; tell whether all fitted."""
+    """Write the volumes of the chosen pieces where the winner beats its rivals by the slack; whether all fitted."""
     for n in range(chosen.shape[0]):
         p = chosen[n]
         form, w = logits[region[p]], winner[p]

@@ -1,4 +1,4 @@
-"""Maps of three parameters: drives the compiled loops over polyhedra (`solid_kernels`), makes room for what they write."""
+"""Maps of three parameters: drives the compiled loops over polyhedra (`solid_kernels`), makes room for their output."""
 
 from collections.abc import Iterator
 
