@@ -4,6 +4,9 @@ import numpy as np
 
 from ..compiling import compiled
 
+SAME = 1e-12
+"""Corners of a section that are nearer to each other are one: rounding is well below."""
+
 
 @compiled
 def _is_edge(incidence, first, end, i, j, shared):
@@ -36,6 +39,20 @@ def _common_cut(mine, other, facets, first):
             if (both >> np.uint64(b)) & np.uint64(1):
                 return facets[first + 64 * w + b]
     return 0
+
+
+@compiled
+def _is_new(crossing, on, last):
+    """Whether the last crossing is none of the others; one that is gives its facets to that other.
+
+    The plane may run through a vertex, where several edges are crossed at once.
+    """
+    for i in range(last):
+        if max(abs(crossing[i, 0] - crossing[last, 0]), abs(crossing[i, 1] - crossing[last, 1])) <= SAME:
+            for w in range(on.shape[1]):
+                on[i, w] |= on[last, w]
+            return False
+    return True
 
 
 @compiled
@@ -80,7 +97,7 @@ def cut_polyhedra(
                 share = (at - points[i, axis]) / (points[j, axis] - points[i, axis])
                 crossing[count, 0] = points[i, across] + share * (points[j, across] - points[i, across])
                 crossing[count, 1] = points[i, up] + share * (points[j, up] - points[i, up])
-                count += 1
+                count += _is_new(crossing, on, count)
         if 3 <= count <= facet_starts[p + 1] - facet_starts[p]:
             _by_angle(crossing, count, on)
             for i in range(count):
