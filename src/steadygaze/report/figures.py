@@ -96,8 +96,9 @@ def _panel_size(sections: Sequence[Section]) -> tuple[float, float]:
 
 
 def _panels_height(views: Sequence[View], sections: Sequence[Section]) -> float:
-    rows = len(sections) * (_panel_size(sections)[1] + AXIS) + (len(sections) - 1) * SECTION_TITLE
-    return TITLE + rows + (SECTION_TITLE if len(sections) > 1 else 0.0) + max(len(view.rows) for view in views) * ROW
+    titles = len(sections) + 1 if len(sections) > 1 else 0
+    panels = len(sections) * (_panel_size(sections)[1] + AXIS) + titles * SECTION_TITLE
+    return TITLE + panels + max(len(view.rows) for view in views) * ROW
 
 
 def _draw_panels(
@@ -119,6 +120,9 @@ def _draw_panels(
             draw_view(axes, result, view, section, view.lines[row], owners)
             _name_and_mark(axes, result, section, exhibits, (width, height), is_first=place == 0)
         top += height + AXIS
+    if len(sections) > 1:
+        sheet.write(LEFT, top - 0.02, "Shares of the whole domain, all parameters at once:", size=9.5)
+        top += SECTION_TITLE
     for left, view in zip(lefts, views, strict=True):
         sheet.table(left, top, width, view.rows)
 
