@@ -34,10 +34,11 @@ TARGETS = {"w50d2": 40, "w50d8": 18, "w50d2-he": 40, "w50d8-he": 20, "w200d4-he"
 and is not run."""
 
 
-def load_tasks(folder: Path, names: Sequence[str]) -> dict[str, tuple[Layers, int]]:
-    """Layers and the true number of regions of each task; all tasks of the folder if none is named."""
+def load_tasks(folder: Path, names: Sequence[str], *, dimension: int = 2) -> dict[str, tuple[Layers, int]]:
+    """Layers and the true number of regions of each task of a dimension; all tasks of the folder if none is named."""
     entries = json.loads((folder / "tasks.json").read_text(encoding="utf-8"))
-    counts = {name: int(entry["regions"]) for name, entry in entries.items() if name != "_"}
+    entries.pop("_", None)
+    counts = {name: int(entry["regions"]) for name, entry in entries.items() if entry.get("dimension", 2) == dimension}
     unknown = sorted(set(names) - set(counts))
     if unknown:
         raise SystemExit(f"no task {', '.join(unknown)} in {folder}; expected some of: {', '.join(counts)}")
@@ -60,7 +61,7 @@ def complaints(layers: Layers, regions: RegionSet, expected: int) -> list[str]:
     if len(regions) != expected:
         found.append(f"{len(regions)} regions, {expected} expected")
     if abs(regions.polytopes.volumes.sum() - 1.0) > 1e-9:
-        found.append(f"the areas add up to {regions.polytopes.volumes.sum()!r}")
+        found.append(f"the areas or volumes add up to {regions.polytopes.volumes.sum()!r}")
     values = centres = regions.polytopes.centres
     for weight, bias in layers[:-1]:
         values = np.maximum(values @ weight.T + bias, 0.0)

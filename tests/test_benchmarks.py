@@ -107,7 +107,10 @@ def test_regions_names_the_tasks_that_exist(regions, tmp_path):
 def test_kept_tasks_are_complete_and_counted_right(regions):
     tasks = regions.load_tasks(regions.TASKS, [])
     assert set(regions.TARGETS) < set(tasks)
-    assert {path.stem for path in regions.TASKS.glob("*.npz")} == set(tasks)
+    solid = regions.load_tasks(regions.TASKS, [], dimension=3)
+    assert {path.stem for path in regions.TASKS.glob("*.npz")} == set(tasks) | set(solid)
+    assert {layers[0][0].shape[1] for layers, _ in tasks.values()} == {2}
+    assert {layers[0][0].shape[1] for layers, _ in solid.values()} == {3}
     for name in ("w50d2", "w50d2-dup", "w50d2-zb"):
         layers, expected = tasks[name]
         assert regions.complaints(layers, regions.enumerate_regions(layers), expected) == []
