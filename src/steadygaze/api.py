@@ -82,7 +82,7 @@ def verify(
     progress: Progress | None = None,
     **options: Any,
 ) -> Result:
-    """Map where the label and the attention of an image are kept under one or two perturbations.
+    """Map where the label and the attention of an image are kept under one, two or three perturbations at once.
 
     model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`. image: a PNG, JPEG or NPY file,
     "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1]. perturbations: objects or specs.

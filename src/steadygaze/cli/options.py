@@ -28,7 +28,7 @@ PerturbOption = Annotated[
     typer.Option(
         "--perturb", metavar="SPEC", rich_help_panel=QUESTION,
         help="A perturbation: brightness, brightness:-0.2..0.5, darkness:0..0.3, patch:x=12,y=12,w=4,h=4, "
-        "translate:dy=1 or translate:dx=3:0..1.5. Give the option twice for two at once.",
+        "translate:dy=1 or translate:dx=3:0..1.5. Repeat the option for two or three at once.",
     ),
 ]  # fmt: skip
 PropertyOption = Annotated[
