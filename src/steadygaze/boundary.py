@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.optimize import nnls
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -19,7 +20,8 @@ from .errors import OptionError
 from .properties.joint import JointPieces, Kept
 from .properties.nearest import nearest_points
 from .regions.adjacency import Adjacency, on_border, touching
-from .regions.region import RegionSet
+from .regions.polyhedra import Polyhedra
+from .regions.region import Polygons, RegionSet
 from .tolerances import TOUCH
 from .verdict import Property
 
@@ -90,22 +92,22 @@ class Boundary:
     @property
     def satisfying_share(self) -> float:
         """The share of the domain that satisfies the property."""
-        return self._share(self.kept == Kept.YES)
+        return self.share(self.kept == Kept.YES)
 
     @property
     def reachable_share(self) -> float:
         """The share of the domain that can be reached from zero without leaving what satisfies the property."""
-        return self._share(self.reachable)
+        return self.share(self.reachable)
 
     @property
     def unreachable_share(self) -> float:
         """The share of the domain that satisfies the property, but cannot be reached from zero."""
-        return self._share((self.kept == Kept.YES) & ~self.reachable)
+        return self.share((self.kept == Kept.YES) & ~self.reachable)
 
     @property
     def enclosed_share(self) -> float:
         """The share of the domain inside the outermost boundary: C0 and its enclaves."""
-        return self._share(self.enclosed)
+        return self.share(self.enclosed)
 
     @cached_property
     def distance(self) -> float | None:
@@ -117,7 +119,8 @@ class Boundary:
         """Whether nothing beside C0 is undecided: then no piece could join it."""
         return not len(self.undecided)
 
-    def _share(self, chosen: np.ndarray) -> float:
+    def share(self, chosen: np.ndarray) -> float:
+        """The share of the domain that the chosen pieces (P,) cover."""
         # Everything is said exactly, whatever the rounding of the sum.
         return 1.0 if chosen.all() else min(float(self.volumes[chosen].sum()), 1.0)
 
@@ -256,7 +259,7 @@ def _enclave(
     kept: np.ndarray,
 ) -> Enclave:
     region, volumes = joint.pieces.region, joint.polytopes.volumes
-    theta = _nearest(compound, frontier.extent[facets])
+    theta = _nearest(compound, joint.polytopes, pieces)
     return Enclave(
         pieces=pieces,
         share=float(volumes[pieces].sum()),
@@ -271,13 +274,23 @@ def _enclave(
     )
 
 
-def _nearest(compound: Compound, segments: np.ndarray) -> np.ndarray:
-    """The point (d,) nearest to zero on segments (S, 2, 2) in t, as a theta."""
-    start, end = (compound.to_theta(segments[:, side]) for side in (0, 1))
-    along = end - start
-    share = -(start * along).sum(axis=1) / np.maximum((along * along).sum(axis=1), 1e-300)
-    points = start + np.clip(share, 0.0, 1.0)[:, None] * along
-    return points[np.argmin((points * points).sum(axis=1))]
+def _nearest(compound: Compound, polytopes: Polygons | Polyhedra, pieces: np.ndarray) -> np.ndarray:
+    """The point (d,) of pieces that is nearest to zero, as a theta."""
+    chosen = polytopes.take(pieces)
+    thetas = compound.to_theta(chosen.points)
+    low, high = (end.reduceat(thetas, chosen.starts[:-1], axis=0) for end in (np.minimum, np.maximum))
+    bounds = np.linalg.norm(np.maximum(np.maximum(low, -high), 0.0), axis=1)
+    best, least = thetas[0], np.inf
+    for piece in np.argsort(bounds, kind="stable"):
+        if bounds[piece] >= least:
+            break
+        corners = thetas[chosen.starts[piece] : chosen.starts[piece + 1]]
+        # min ‖Σ λ_i v_i‖² + (1 − Σ λ_i)² over λ ≥ 0 has the weights of the nearest point of the hull, up to a factor.
+        weights = nnls(np.vstack([corners.T, np.ones(len(corners))]), np.append(np.zeros(thetas.shape[1]), 1.0))[0]
+        point = weights @ corners / weights.sum()
+        if np.linalg.norm(point) < least:
+            best, least = point, float(np.linalg.norm(point))
+    return best
 
 
 def _farthest(compound: Compound, joint: JointPieces, reachable: np.ndarray) -> np.ndarray | None:
