@@ -36,7 +36,7 @@ def test_several_polygons_on_the_stack_give_the_same_regions():
     table = CutTable([cell])
     watch = engine._Watch(Budget(), None)
     first = Block(len(table))
-    engine._walk(cell, table.rectangle(0), 0, first, watch)
+    engine._walk(cell, table.cell(0), 0, first, watch)
     assert len(first.polytopes()) > 50
     second = Block(1000)
     engine._walk(cell, first.polytopes(), 1, second, watch)

@@ -89,6 +89,11 @@ class Polyhedra:
         return np.linalg.norm(self.area_vectors, axis=1)
 
     @cached_property
+    def normals(self) -> np.ndarray:
+        """Outward unit normal of every facet (F, 3); zero where a facet has no area."""
+        return self.area_vectors / np.maximum(self.areas, 1e-300)[:, None]
+
+    @cached_property
     def facet_centres(self) -> np.ndarray:
         """The mean of the vertices of every facet (F, 3): a point inside of it."""
         places, starts = self.cycles
