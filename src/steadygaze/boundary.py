@@ -18,10 +18,8 @@ from scipy.sparse.csgraph import connected_components
 from .compound import Compound
 from .errors import OptionError
 from .properties.joint import JointPieces, Kept
-from .properties.nearest import nearest_points
 from .regions.adjacency import Adjacency, on_border, touching
-from .regions.polyhedra import Polyhedra
-from .regions.region import Polygons, RegionSet
+from .regions.region import Polygons, Polytopes, RegionSet
 from .tolerances import TOUCH
 from .verdict import Property
 
@@ -208,10 +206,23 @@ def _reachable(
 ) -> tuple[np.ndarray, int]:
     """The pieces of C0 (P,), and how many components through facets it is made of."""
     labels = _labelled(adjacency, satisfies)
-    candidates = np.flatnonzero(satisfies)
-    squares = nearest_points(compound, joint.polytopes, candidates)[:, 0]
-    starts = np.unique(labels[candidates[squares <= TOUCH**2]])
+    zero = compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
+    starts = np.unique(labels[satisfies & _contain(joint.polytopes, zero)])
     return np.isin(labels, starts), len(starts)
+
+
+def _contain(polytopes: Polytopes, point: np.ndarray) -> np.ndarray:
+    """Which polytopes (P,) hold a point (D,) of t in their closures, within the tolerance."""
+    if isinstance(polytopes, Polygons):
+        along = polytopes.points[polytopes.following] - polytopes.points
+        outward, sizes = np.stack([along[:, 1], -along[:, 0]], axis=1), polytopes.lengths
+        on_facets, owner, least = polytopes.points, polytopes.owner, TOUCH
+    else:
+        outward, sizes = polytopes.area_vectors, polytopes.areas
+        on_facets, owner, least = polytopes.facet_centres, polytopes.facet_owner, TOUCH * TOUCH
+    # Where a facet is too small to know its direction, the others around it tell enough.
+    is_beyond = ((point - on_facets) * outward).sum(axis=1) > TOUCH * sizes
+    return np.bincount(owner[is_beyond & (sizes > least)], minlength=len(polytopes)) == 0
 
 
 def _frontier(adjacency: Adjacency, reachable: np.ndarray) -> Adjacency:
@@ -274,7 +285,7 @@ def _enclave(
     )
 
 
-def _nearest(compound: Compound, polytopes: Polygons | Polyhedra, pieces: np.ndarray) -> np.ndarray:
+def _nearest(compound: Compound, polytopes: Polytopes, pieces: np.ndarray) -> np.ndarray:
     """The point (d,) of pieces that is nearest to zero, as a theta."""
     chosen = polytopes.take(pieces)
     thetas = compound.to_theta(chosen.points)

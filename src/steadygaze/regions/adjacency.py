@@ -13,7 +13,7 @@ from ..errors import InternalError
 from ..tolerances import TOUCH
 from . import adjacency_kernels as kernels
 from .polyhedra import Polyhedra
-from .region import Cut, Polygons
+from .region import Cut, Polygons, Polytopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Adjacency:
         )
 
 
-def touching(polytopes: Polygons | Polyhedra) -> Adjacency:
+def touching(polytopes: Polytopes) -> Adjacency:
     """All pairs of polygons (polyhedra) with a common edge (facet) wider than the tolerance. Exact up to that.
 
     >>> points = np.array([[0, 0], [0.5, 0], [0.5, 1], [0, 1], [0.5, 0], [1, 0], [1, 1], [0.5, 1.0]])
@@ -76,7 +76,7 @@ def _touching_polygons(polygons: Polygons) -> Adjacency:
     )
 
 
-def on_border(polytopes: Polygons | Polyhedra, cuts: np.ndarray, dimension: int) -> np.ndarray:
+def on_border(polytopes: Polytopes, cuts: np.ndarray, dimension: int) -> np.ndarray:
     """Which polytopes (R,) have a facet on the border of the domain, given the table of cuts (E, 3).
 
     With a single parameter only the first axis has a border: nothing depends on the second coordinate.
