@@ -45,6 +45,30 @@ JSON_KEYS = {
     "output": "verify only: the `directory` of the result and its `pictures`",
 }
 
+COMMON_KEYS = (
+    "schema_version", "verdict", "property", "label", "label_name", "delta", "domain", "model", "image", "regions",
+    "sliver_share",
+)  # fmt: skip
+
+BOUNDARY_KEYS = {
+    "satisfying_share": "the share of the domain that satisfies the property",
+    "reachable_share": "the part of it that can be reached from zero without leaving it",
+    "unreachable_share": "the part of it that cannot",
+    "enclosed_share": "the share inside the outermost boundary: what is reachable, and its enclaves",
+    "farthest": "a reachable `theta` with the largest `distance` ‖theta‖₂; `null` when nothing is reachable",
+    "components": "the components of the outermost boundary, the longest first. `measure`: length with every axis "
+    "scaled to 1 (area with three parameters, number of thetas with one); `touches_border`: whether it reaches the "
+    "border of the domain; `share_beyond`: of the part of the domain behind it; `inner_regions` and `outer_regions`: "
+    "the numbers of the regions along it",
+    "enclaves": "the parts of the domain that the reachable part encloses, the largest first. `share`, and how much of "
+    "it satisfies the property; `nearest`: its `theta` nearest to zero and the `distance` ‖theta‖₂; `regions`: those "
+    "with a part in it; the other keys as for components",
+    "starts": "how many components of what satisfies the property meet at zero; all of them count as reachable",
+    "undecided": "`share` of the pieces that are not decided; `pieces_beside`: how many of them touch what is "
+    "reachable; `strip_share`: what is within the error of a threshold in and beside what is reachable",
+    "output": "the `pictures`",
+}
+
 
 def reference() -> str:
     """The whole text of docs/cli.md."""
@@ -67,6 +91,8 @@ def reference() -> str:
     lines += ["## What --json prints", "", "One object on stdout; everything else goes to stderr.", ""]
     keys = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in JSON_KEYS.items()]
     lines += _table(("key", "meaning"), iter(keys))
+    lines += ["`boundary` prints `" + "`, `".join(COMMON_KEYS) + "` with the same meaning, and:", ""]
+    lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in BOUNDARY_KEYS.items()))
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -55,10 +55,7 @@ def make_problem(
     pixels = fit_image(pixels, model.input_shape, image_name)
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
     perturbed = compose([parse_spec(item) if isinstance(item, str) else item for item in chosen], pixels)
-    try:
-        wanted = Property(property)
-    except ValueError:
-        raise OptionError(f"property {property!r} is not known; expected cr, ar or both") from None
+    wanted = Property.parse(property)
     return Problem(
         model=model,
         perturbed=perturbed,

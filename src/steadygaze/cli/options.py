@@ -172,3 +172,10 @@ OtherDeltaOption = Annotated[
         help="Answer for another threshold, from the stored map and without a new run.",
     ),
 ]  # fmt: skip
+OtherPropertyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--property", metavar="cr|ar|both", rich_help_panel=QUESTION, show_default="as stored",
+        help="What is kept inside the boundary: the label (cr), the attention (ar), or both.",
+    ),
+]  # fmt: skip

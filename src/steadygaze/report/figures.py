@@ -6,7 +6,7 @@ defaults (whatever style the caller has set), and the caller's settings are put 
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matplotlib import style
@@ -47,12 +47,17 @@ _SETTINGS = {
 
 def draw_map(result: Result, path: str | Path) -> list[Path]:
     """Write the figure of a map to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both."""
+    return write_figure(lambda: _figure(result), path)
+
+
+def write_figure(make: Callable[[], Figure], path: str | Path) -> list[Path]:
+    """Make a figure with the settings of all figures and write it as PNG and SVG, as `draw_map` does; return both."""
     target = Path(path)
     if target.suffix.lower() in (".png", ".svg"):
         target = target.with_suffix("")
     files = [target.with_name(target.name + suffix) for suffix in (".png", ".svg")]
     with _ONE_AT_A_TIME, style.context(["default", _SETTINGS]):
-        figure = _figure(result)
+        figure = make()
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(files[0], dpi=PNG_DPI, metadata={"Software": None})

@@ -47,6 +47,15 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e6 else f"{value + 0.0:.{digits}g}"
 
 
+def counted(count: int, word: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "region"), counted(1200, "region")
+    ('1 region', '1,200 regions')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
 def comparison(value: float, delta: float) -> str:
     """An inconsistency against δ; where their digits would look the same, only which is larger.
 

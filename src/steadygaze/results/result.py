@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from ..attention.inconsistency import expected_maps
 from ..attention.maps import gradient_maps
+from ..boundary import Boundary, find_boundary
 from ..errors import PerturbationError
 from ..network.agree import Agreement
 from ..problem import Delta, Problem
 from ..regions.check import CheckedMap
 from ..regions.pattern import unpack
-from ..verdict import Verdict
+from ..verdict import Property, Verdict
 from .answer import Answer, Answers
 from .locate import deepest
 from .view import Regions
@@ -140,6 +141,14 @@ class Result:
             np.where((np.abs(value) > noise) | (value == 0.0), value > 0.0, own)
             for value, noise, own in zip(values, compound.noise, settled, strict=False)
         ]
+
+    def boundary(self, property: str | Property | None = None) -> Boundary:
+        """The outermost boundary of a property ("cr", "ar", "both"; that of the question unless given) at this δ.
+
+        Needs a full map of a domain that contains zero.
+        """
+        wanted = self.problem.property if property is None else Property.parse(property)
+        return find_boundary(self.answers.compound, self.answers.regions, self.answer.joint, wanted)
 
     def summary(self) -> dict[str, Any]:
         """The answer as plain data: what `--json` prints and `result.json` stores, timings apart."""

@@ -42,7 +42,7 @@ def summarise(result: Result) -> dict[str, Any]:
         "guarantee": _guarantee(result),
         "complete": result.is_complete,
         "stopped": result.answers.regions.stopped,
-        "domain": _domain(problem.perturbed),
+        "domain": domain_summary(problem.perturbed),
         "model": {"name": problem.model_name, "sha256": problem.model.sha256, "classes": problem.model.classes},
         "image": {"name": problem.image_name, "shape": list(problem.perturbed.x0.shape)},
         "attention": _attention(problem.attention),
@@ -94,7 +94,8 @@ def _guarantee(result: Result) -> str:
     return " ".join(sentences)
 
 
-def _domain(perturbed: Perturbed) -> dict[str, Any]:
+def domain_summary(perturbed: Perturbed) -> dict[str, Any]:
+    """Names, ends and specs of the axes."""
     domain = perturbed.domain
     return {
         "names": list(domain.names),
