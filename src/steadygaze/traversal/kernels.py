@@ -1,0 +1,271 @@
+"""Compiled loops of the traversal: forms and pattern at a point, decided layer by layer, and 2-D regions by clipping.
+
+Shares nothing with the subdivision: one step moves the whole network to the pattern just beyond a point, by adding the
+columns of the inputs that changed.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiling import compiled, compiled_fused
+from ..tolerances import DISTANCE, MAX_SYNCS
+
+SLIVERS, PIXELS_MISSED = 0, 1
+
+
+class Standing(NamedTuple):
+    """Where the traversal stands in one knot cell: the forms and the pattern of the last region."""
+
+    forms: np.ndarray  # (d+1, N) of each neuron before its ReLU
+    outputs: np.ndarray  # (d+1, N) the output forms that the next layer's `forms` reflect
+    active: np.ndarray  # (N,) uint8
+    updates: np.ndarray  # (L+1,) since the forms of a layer were computed from scratch, −1: not yet
+    change: np.ndarray  # (d+1, widest) scratch
+    listed: np.ndarray  # (2, widest) scratch
+    peak: np.ndarray  # (N,) largest sum of the absolute coefficients of a form so far
+    missed: np.ndarray  # (N,) largest |value| on a part that the tolerance left out
+    sums: np.ndarray  # slivers
+
+
+@compiled
+def _output(program, standing, layer, change):
+    """Write the output forms of a hidden layer; the layer that ends the clip gives the clipped pixels."""
+    forms, active, offsets = standing.forms, standing.active, program.offsets
+    first, size, last = offsets[layer], offsets[layer + 1] - offsets[layer], forms.shape[0] - 1
+    ends_clip = program.clipped == 1 and layer == 1
+    for k in range(size):
+        source = first + k
+        if ends_clip:
+            source = k
+        is_on = active[first + k] == 1 and (not ends_clip or active[k] == 1)
+        for i in range(last + 1):
+            change[i, k] = forms[i, source] if is_on else 0.0
+        if ends_clip and active[first + k] == 0:
+            change[last, k] = 1.0
+
+
+@compiled_fused
+def _add_column(weights, delta, row):
+    for n in range(row.shape[0]):
+        row[n] += weights[n] * delta
+
+
+@compiled
+def _add(program, standing, layer, columns):
+    """Add the listed columns of the matrix into a layer, times the changes of their inputs."""
+    forms, change, offsets = standing.forms, standing.change, program.offsets
+    first, end = offsets[layer], offsets[layer + 1]
+    width = end - first
+    start = program.dense_start[layer]
+    for n in range(columns.shape[0]):
+        k = columns[n]
+        if start >= 0:
+            weights = program.dense[start + k * width : start + (k + 1) * width]
+            for i in range(forms.shape[0]):
+                if change[i, k] != 0.0:
+                    _add_column(weights, change[i, k], forms[i, first:end])
+        else:
+            place = program.column_start[layer] + k
+            for entry in range(program.columns[place], program.columns[place + 1]):
+                for i in range(forms.shape[0]):
+                    forms[i, first + program.rows[entry]] += program.values[entry] * change[i, k]
+
+
+@compiled
+def _refresh(program, standing, layer):
+    """Bring the forms of a layer up to date with the pattern and the forms of the layer before it."""
+    forms, outputs, change, offsets = standing.forms, standing.outputs, standing.change, program.offsets
+    rows = forms.shape[0]
+    first, end = offsets[layer], offsets[layer + 1]
+    before, size = offsets[layer - 1], first - offsets[layer - 1]
+    _output(program, standing, layer - 1, change)
+    if program.clipped == 1 and layer == 1:
+        for k in range(size):
+            for i in range(rows):
+                forms[i, first + k] = -change[i, k]
+            forms[rows - 1, first + k] += 1.0
+        return
+    changed, used = standing.listed[0], standing.listed[1]
+    count, count_used = 0, 0
+    for k in range(size):
+        differs, counts = False, False
+        for i in range(rows):
+            differs = differs or change[i, k] != outputs[i, before + k]
+            counts = counts or change[i, k] != 0.0
+        if differs:
+            changed[count] = k
+            count += 1
+        if counts:
+            used[count_used] = k
+            count_used += 1
+    is_due = standing.updates[layer] < 0 or standing.updates[layer] >= MAX_SYNCS or count > count_used
+    if is_due:
+        for n in range(first, end):
+            for i in range(rows - 1):
+                forms[i, n] = 0.0
+            forms[rows - 1, n] = program.bias[n]
+        for k in range(size):
+            for i in range(rows):
+                outputs[i, before + k] = change[i, k]
+        _add(program, standing, layer, used[:count_used])
+        standing.updates[layer] = 0
+    elif count > 0:
+        for n in range(count):
+            k = changed[n]
+            for i in range(rows):
+                fresh = change[i, k]
+                change[i, k] = fresh - outputs[i, before + k]
+                outputs[i, before + k] = fresh
+        _add(program, standing, layer, changed[:count])
+        standing.updates[layer] += 1
+
+
+@compiled
+def _decide(form, noise, limit, value, point, directions, k):
+    """Whether a neuron is active just beyond a point, in the first of the directions that tells."""
+    if abs(value) > limit:
+        return np.uint8(value > 0.0)
+    for n in range(directions.shape[0]):
+        rise, size = 0.0, 0.0
+        for i in range(point.shape[0]):
+            rise += form[i, k] * directions[n, i]
+            size += abs(form[i, k])
+        if abs(rise) > max(noise, 1e-9 * size):
+            return np.uint8(rise > 0.0)
+    return np.uint8(0)
+
+
+@compiled
+def settle(program, standing, point, directions):
+    """Move to the pattern just beyond a point (d,): at point + ε directions[0] + ε² directions[1] + …
+
+    Every neuron that vanishes at the point is decided by its form there, layer by layer.
+    """
+    forms, offsets, noise = standing.forms, program.offsets, program.noise
+    d = point.shape[0]
+    last = offsets.shape[0] - 2
+    for layer in range(last + 1):
+        if layer > 0:
+            _refresh(program, standing, layer)
+        for k in range(offsets[layer], offsets[layer + 1]):
+            value, size = forms[d, k], 0.0
+            for i in range(d):
+                value += forms[i, k] * point[i]
+                size += abs(forms[i, k])
+            standing.peak[k] = max(standing.peak[k], size + abs(forms[d, k]))
+            if layer < last:
+                limit = max(DISTANCE * size, noise[k])
+                standing.active[k] = _decide(forms, noise[k], limit, value, point, directions, k)
+
+
+@compiled
+def pack(program, active, packed):
+    """Write the pattern as bits, every layer from a new byte on."""
+    for layer in range(program.offsets.shape[0] - 2):
+        first, end, byte = program.offsets[layer], program.offsets[layer + 1], program.byte_start[layer]
+        for n in range(0, end - first, 8):
+            bits = 0
+            for j in range(8):
+                bits <<= 1
+                if n + j < end - first and active[first + n + j] == 1:
+                    bits |= 1
+            packed[byte + (n >> 3)] = np.uint8(bits)
+
+
+@compiled
+def _keep(x, y, source, value, limit, count, maker, out_x, out_y, out_source):
+    """The part of a polygon where value ≥ 0; vertices within the limit of 0 stay as they are."""
+    found = 0
+    for i in range(count):
+        j = i + 1 if i + 1 < count else 0
+        here, there = value[i], value[j]
+        if here >= -limit:
+            out_x[found], out_y[found], out_source[found] = x[i], y[i], source[i]
+            if there < -limit and here <= limit:
+                out_source[found] = maker
+            found += 1
+        if (here > limit and there < -limit) or (here < -limit and there > limit):
+            share = here / (here - there)
+            out_x[found], out_y[found] = x[i] + share * (x[j] - x[i]), y[i] + share * (y[j] - y[i])
+            out_source[found] = maker if here > 0.0 else source[i]
+            found += 1
+    return found
+
+
+@compiled
+def _ball(x, y, count):
+    """A ball around a polygon: the mean of its vertices, and the largest distance from it to one."""
+    cx, cy = 0.0, 0.0
+    for i in range(count):
+        cx, cy = cx + x[i] / count, cy + y[i] / count
+    square = 0.0
+    for i in range(count):
+        square = max(square, (x[i] - cx) ** 2 + (y[i] - cy) ** 2)
+    return cx, cy, np.sqrt(square)
+
+
+@compiled
+def intersect_halfplanes(program, standing, low, high, x, y, source, value):
+    """The polygon where all neurons keep their activity, inside the box from low to high.
+
+    x, y and source are (2, room): the polygon is left in row 0, `source[0, i]` names the edge from vertex i on. Returns
+    the number of vertices: 0 when nothing with an inside is left, −1 when there is no room. A half-plane that reaches
+    less than its limit into the polygon is left out; what is cut off with it is added to the slivers.
+    """
+    forms, active, noise, offsets = standing.forms, standing.active, program.noise, program.offsets
+    for i in range(4):
+        x[0, i] = high[0] if i in (1, 2) else low[0]
+        y[0, i] = high[1] if i in (2, 3) else low[1]
+    # Bottom, right, top, left: −1 − (2·axis + side).
+    source[0, 0], source[0, 1], source[0, 2], source[0, 3] = -3, -2, -4, -1
+    count = 4
+    cx, cy, radius = _ball(x[0], y[0], count)
+    for k in range(offsets[offsets.shape[0] - 2]):
+        sign = 1.0 if active[k] == 1 else -1.0
+        a, b, c = sign * forms[0, k], sign * forms[1, k], sign * forms[2, k]
+        centre = a * cx + b * cy + c
+        if centre >= 0.0 and centre * centre >= (a * a + b * b) * radius * radius:
+            continue
+        limit = max(DISTANCE * (abs(a) + abs(b)), noise[k])
+        lowest, highest = np.inf, -np.inf
+        for i in range(count):
+            value[i] = a * x[0, i] + b * y[0, i] + c
+            lowest, highest = min(lowest, value[i]), max(highest, value[i])
+        if lowest >= 0.0:
+            continue
+        if lowest >= -limit:
+            standing.missed[k] = max(standing.missed[k], -lowest)
+            if highest > noise[k] and a * a + b * b > 0.0:
+                standing.sums[SLIVERS] += -lowest / np.sqrt(a * a + b * b) * 4.0 * radius
+            continue
+        if highest <= limit:
+            return 0
+        if count + 2 > x.shape[1]:
+            return -1
+        kept = _keep(x[0], y[0], source[0], value, limit, count, k, x[1], y[1], source[1])
+        for i in range(kept):
+            x[0, i], y[0, i], source[0, i] = x[1, i], y[1, i], source[1, i]
+        count = kept
+        cx, cy, radius = _ball(x[0], y[0], count)
+    return count
+
+
+@compiled
+def has_doubt(program, standing, first, points):
+    """Whether a neuron from the given one on has nothing but rounding for its value at all of the points (V, d)."""
+    forms, d = standing.forms, points.shape[1]
+    for k in range(first, program.offsets[program.offsets.shape[0] - 2]):
+        is_zero, is_rounding = True, True
+        for i in range(d + 1):
+            is_zero = is_zero and forms[i, k] == 0.0
+        for n in range(points.shape[0]):
+            value = forms[d, k]
+            for i in range(d):
+                value += forms[i, k] * points[n, i]
+            if abs(value) > program.noise[k]:
+                is_rounding = False
+                break
+        if is_rounding and not is_zero:
+            return True
+    return False

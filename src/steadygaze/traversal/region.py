@@ -1,0 +1,68 @@
+"""One region as the traversal knows it: its half-spaces, one point inside each facet, pattern and logits. Data only."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.spatial import ConvexHull, HalfspaceIntersection
+
+
+@dataclass(frozen=True, eq=False)
+class TraversedRegion:
+    """A region with volume, in t, of the true dimension d.
+
+    halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, the non-redundant ones alone. sources (F,): the
+    neuron (counted through all layers of the program) that made each, or −1 − (2·axis + side) for a side of the knot
+    cell. centres (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: the packed
+    bits of the clip's and of the classifier's neurons. logits (d+1, K): slope in t and constant. `is_doubtful`: the
+    value of some neuron of the classifier is nothing but rounding here. corners (V, d) are the vertices where the
+    dimension gives them for free.
+    """
+
+    cell: int
+    clip: bytes
+    pattern: bytes
+    halfspaces: np.ndarray
+    sources: np.ndarray
+    centres: np.ndarray
+    inside: np.ndarray
+    logits: np.ndarray
+    is_doubtful: bool
+    corners: np.ndarray | None = None
+
+    @cached_property
+    def key(self) -> bytes:
+        """What tells this region from all others: the knot cell and the pattern of all layers."""
+        return make_key(self.cell, self.clip, self.pattern)
+
+    @property
+    def dimension(self) -> int:
+        """The number of parameters d."""
+        return len(self.inside)
+
+    @cached_property
+    def vertices(self) -> np.ndarray:
+        """The vertices (V, d); counter-clockwise in two dimensions."""
+        if self.corners is not None:
+            return self.corners
+        return HalfspaceIntersection(-self.halfspaces, self.inside).intersections
+
+    @cached_property
+    def volume(self) -> float:
+        """The volume as a share of the domain: length in one dimension, area in two."""
+        points = self.vertices
+        if self.dimension == 1:
+            return float(points[1, 0] - points[0, 0])
+        if self.dimension == 2:
+            edges = points - points[0]
+            return float(0.5 * (edges[:-1, 0] * edges[1:, 1] - edges[:-1, 1] * edges[1:, 0]).sum())
+        return float(ConvexHull(points, qhull_options="QJ").volume)
+
+    def contains(self, point: np.ndarray, *, within: float = 1e-9) -> bool:
+        """Tell whether a point (d,) satisfies all half-spaces, up to a distance."""
+        return bool((self.halfspaces[:, :-1] @ point + self.halfspaces[:, -1] >= -within).all())
+
+
+def make_key(cell: int, clip: bytes, pattern: bytes) -> bytes:
+    """The key of the region with these bits in a knot cell."""
+    return cell.to_bytes(4, "big") + clip + pattern

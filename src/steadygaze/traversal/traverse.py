@@ -1,0 +1,277 @@
+"""The traversal: the region with volume at a theta, and the region beyond a facet.
+
+Both are one operation. The pattern just beyond a point is decided layer by layer (`kernels.settle`); the region is what
+the half-spaces of all neurons under that pattern have in common: by clipping in two dimensions, by comparing in one, by
+rays and linear programs from three on. No geometry of the subdivision is used, so that each can check the other.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..compound import CLIP_LAYERS, CellProgram, Compound
+from ..tolerances import DISTANCE
+from . import kernels
+from .halfspaces import Simplifier
+from .kernels import Standing
+from .programs import LinearProgramTroubleError, Programs
+from .region import TraversedRegion, make_key
+
+SHORTEST = 4 * DISTANCE
+"""Edges of a polygon below this are no facets: what lies beyond is reached through longer ones."""
+
+BEYOND = 1e-9
+"""How far a point is moved to tell in which knot cell it goes on: far below the width of a cell."""
+
+INWARD = (0.5, 0.4639, 0.5361, 0.4857)
+"""The fixed point of the unit cube that the direction at a theta leads to; no symmetry of the domain holds it."""
+
+
+class LostRegionError(Exception):
+    """Where a region with volume must be, none was found: it is thinner than the tolerances, or a program failed."""
+
+
+class Traversal:
+    """Finds regions one by one. It counts `face_checks` (facets looked across), and its linear programs.
+
+    `by_programs` uses rays and linear programs in two dimensions, too: the reference for the clipping.
+    """
+
+    def __init__(self, cells: Sequence[CellProgram], dimension: int, *, by_programs: bool = False) -> None:
+        self.cells, self.dimension = list(cells), dimension
+        self.by_programs = by_programs or dimension > 2
+        self.programs = Programs()
+        self.face_checks = 0
+        self._simplifier = Simplifier(dimension, self.programs)
+        self._standings = [_start(cell, dimension) for cell in self.cells]
+        self._room = np.zeros((5, 64)), np.zeros((2, 64), dtype=np.int64)
+
+    @classmethod
+    def of(cls, compound: Compound, *, by_programs: bool = False) -> "Traversal":
+        """The traversal of a compound network."""
+        return cls(compound.programs, compound.domain.dimension, by_programs=by_programs)
+
+    @property
+    def lps(self) -> int:
+        """Linear programs solved so far."""
+        return self.programs.solved
+
+    def region_at(self, point: np.ndarray) -> TraversedRegion:
+        """A region with volume whose closure contains a point (d,) of the unit cube.
+
+        Where several do, the fixed inward direction at the point decides. Raises LostRegionError.
+        """
+        where = np.asarray(point, dtype=np.float64)
+        inward = np.array(INWARD[: self.dimension]) - where
+        if np.abs(inward).max() < BEYOND:
+            inward = np.eye(self.dimension)[0]
+        return self.region_beyond(where, inward)
+
+    def region_beyond(self, point: np.ndarray, direction: np.ndarray) -> TraversedRegion:
+        """The region that a point (d,) enters when it moves in a direction, tilted by less than any rounding."""
+        return self._region(self._cell_beyond(point, direction), point, _directions(direction))
+
+    def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
+        """The region beyond a facet; None where it is the border of the domain. Raises LostRegionError."""
+        cell = self._cell_across(region, facet)
+        if cell is None:
+            return None
+        self.face_checks += 1
+        directions = _directions(-region.halfspaces[facet, :-1])
+        for point in self._points_on(region, facet):
+            try:
+                return self._region(cell, point, directions)
+            except LostRegionError:
+                continue
+        raise LostRegionError("no region beyond a facet")
+
+    def key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
+        """The key of the region beyond a facet, without its geometry; None at the border."""
+        cell = self._cell_across(region, facet)
+        if cell is None:
+            return None
+        self.face_checks += 1
+        return make_key(cell, *self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1])))
+
+    def errors(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Of the classifier's neurons, over all regions so far: peaks and missed (see RegionSet); pixels missed."""
+        program = self.cells[0].program
+        classes = int(program.offsets[-1] - program.offsets[-2])
+        hidden = int(program.offsets[-2] - program.offsets[CLIP_LAYERS if program.clipped else 0])
+        peaks, missed, pixels = np.zeros(hidden), np.zeros(hidden), 0.0
+        for standing in self._standings:
+            end = len(standing.peak) - classes
+            np.maximum(peaks, standing.peak[end - hidden : end], out=peaks)
+            np.maximum(missed, standing.missed[end - hidden : end], out=missed)
+            pixels = max(pixels, float(standing.missed[: end - hidden].max(initial=0.0)))
+        return peaks, missed, pixels
+
+    @property
+    def sliver_share(self) -> float:
+        """A bound of the share of the domain that the tolerances gave to a neighbour (two dimensions)."""
+        return float(sum(standing.sums[kernels.SLIVERS] for standing in self._standings))
+
+    def is_border(self, region: TraversedRegion, facet: int) -> bool:
+        """Whether a facet lies on the border of the domain."""
+        return self._cell_across(region, facet) is None
+
+    def reach(self, region: TraversedRegion, form: np.ndarray) -> tuple[float, float]:
+        """Smallest and largest value of a form (d+1,) on a region: on its vertices, or by two programs."""
+        if region.corners is not None:
+            values = region.corners @ form[:-1] + form[-1]
+            return float(values.min()), float(values.max())
+        return self._simplifier.reach(region.halfspaces, form)
+
+    def largest_ball(self, rows: np.ndarray) -> np.ndarray | None:
+        """A point well inside of half-spaces (M, d+1), or None if they have no common inside."""
+        return self._simplifier.centre(rows)
+
+    def _cell_across(self, region: TraversedRegion, facet: int) -> int | None:
+        source = int(region.sources[facet])
+        if source >= 0:
+            return region.cell
+        axis, side = divmod(-1 - source, 2)
+        cell = self.cells[region.cell]
+        at = cell.high[axis] if side else cell.low[axis]
+        if at == float(side):
+            return None
+        return self._cell_beyond(region.centres[facet], -region.halfspaces[facet, :-1])
+
+    def _cell_beyond(self, point: np.ndarray, direction: np.ndarray) -> int:
+        moved = point + BEYOND * direction / max(float(np.abs(direction).max()), 1e-300)
+        d = self.dimension
+        outside = [float(np.maximum(cell.low[:d] - moved, moved - cell.high[:d]).max()) for cell in self.cells]
+        return int(np.argmin(outside))
+
+    def _settle(self, cell: int, point: np.ndarray, directions: np.ndarray) -> tuple[bytes, bytes]:
+        """Move to the pattern beyond a point; the packed bits of the clip and of the classifier."""
+        program, standing = self.cells[cell].program, self._standings[cell]
+        kernels.settle(program, standing, point, directions)
+        packed = np.empty(program.byte_start[-1], dtype=np.uint8)
+        kernels.pack(program, standing.active, packed)
+        split = int(program.byte_start[CLIP_LAYERS]) if program.clipped else 0
+        return packed[:split].tobytes(), packed[split:].tobytes()
+
+    def _region(self, cell: int, point: np.ndarray, directions: np.ndarray) -> TraversedRegion:
+        clip, pattern = self._settle(cell, point, directions)
+        program, standing = self.cells[cell].program, self._standings[cell]
+        if self.by_programs:
+            shape = self._by_programs(cell, point, directions[0])
+        else:
+            shape = self._interval(cell) if self.dimension == 1 else self._polygon(cell)
+        halfspaces, sources, centres, inside, corners = shape
+        first = int(program.offsets[CLIP_LAYERS]) if program.clipped else 0
+        seen = corners if corners is not None else np.concatenate([centres, inside[None]])
+        return TraversedRegion(
+            cell=cell,
+            clip=clip,
+            pattern=pattern,
+            halfspaces=halfspaces,
+            sources=sources,
+            centres=centres,
+            inside=inside,
+            logits=standing.forms[:, program.offsets[-2] :].copy(),
+            is_doubtful=bool(kernels.has_doubt(program, standing, first, seen)),
+            corners=corners,
+        )
+
+    def _polygon(self, cell: int) -> tuple:
+        numbers, sources = self._room
+        program, standing = self.cells[cell].program, self._standings[cell]
+        low, high = self.cells[cell].low, self.cells[cell].high
+        count = kernels.intersect_halfplanes(
+            program, standing, low, high, numbers[:2], numbers[2:4], sources, numbers[4]
+        )
+        if count < 0:
+            self._room = np.zeros((5, 2 * numbers.shape[1])), np.zeros((2, 2 * numbers.shape[1]), dtype=np.int64)
+            return self._polygon(cell)
+        if count < 3:
+            raise LostRegionError("a region without an inside")
+        corners = np.stack([numbers[0, :count], numbers[2, :count]], axis=1)
+        following = np.roll(corners, -1, axis=0)
+        edges = following - corners
+        lengths = np.hypot(edges[:, 0], edges[:, 1])
+        kept = np.flatnonzero(lengths > SHORTEST)
+        if len(kept) < 3:
+            raise LostRegionError("a region smaller than the tolerances")
+        normals = np.stack([-edges[kept, 1], edges[kept, 0]], axis=1) / lengths[kept, None]
+        centres = 0.5 * (corners + following)[kept]
+        offsets = -(normals * centres).sum(axis=1)
+        return np.column_stack([normals, offsets]), sources[0, kept].copy(), centres, corners.mean(axis=0), corners
+
+    def _interval(self, cell: int) -> tuple:
+        rows, sources = self._rows(cell)
+        ends = -rows[:, 1] / rows[:, 0]
+        is_low = rows[:, 0] > 0.0
+        low, high = int(np.argmax(np.where(is_low, ends, -np.inf))), int(np.argmin(np.where(is_low, np.inf, ends)))
+        if ends[high] - ends[low] <= DISTANCE:
+            raise LostRegionError("a region without an inside")
+        chosen = np.array([low, high])
+        corners = ends[chosen, None]
+        return rows[chosen], sources[chosen], corners, corners.mean(axis=0), corners
+
+    def _by_programs(self, cell: int, point: np.ndarray, direction: np.ndarray) -> tuple:
+        rows, sources = self._rows(cell)
+        speed, gap = rows[:, :-1] @ direction, rows[:, :-1] @ point + rows[:, -1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = np.where(speed < 0.0, np.maximum(gap, 0.0) / -speed, np.inf)
+        try:
+            facets = self._simplifier.find(rows, point + 0.5 * times.min() * direction)
+        except LinearProgramTroubleError as error:
+            raise LostRegionError(str(error)) from None
+        if facets is None:
+            raise LostRegionError("a region without an inside")
+        return rows[facets.places], sources[facets.places], facets.centres, facets.inside, None
+
+    def _rows(self, cell: int) -> tuple[np.ndarray, np.ndarray]:
+        """The half-spaces of a knot cell and of all neurons that can change their sign in it, under the pattern."""
+        d, program, standing = self.dimension, self.cells[cell].program, self._standings[cell]
+        low, high = self.cells[cell].low[:d], self.cells[cell].high[:d]
+        hidden = int(program.offsets[-2])
+        signed = standing.forms[:, :hidden] * np.where(standing.active[:hidden] == 1, 1.0, -1.0)
+        size = np.linalg.norm(signed[:d], axis=0)
+        lowest = signed[d] + np.where(signed[:d] > 0.0, low[:, None] * signed[:d], high[:, None] * signed[:d]).sum(
+            axis=0
+        )
+        # A neuron whose sign is nothing but rounding in the whole cell bounds nothing.
+        limit = np.maximum(DISTANCE * size, program.noise[:hidden])
+        chosen = np.flatnonzero((lowest < -limit) & (size > 0.0))
+        rows = (signed[:, chosen] / size[chosen]).T
+        sides = np.concatenate([np.column_stack([np.eye(d), -low]), np.column_stack([-np.eye(d), high])])
+        made_by = np.concatenate([[-1 - 2 * axis for axis in range(d)], [-2 - 2 * axis for axis in range(d)]])
+        return np.concatenate([sides, rows]), np.concatenate([made_by, chosen]).astype(np.int64)
+
+    def _points_on(self, region: TraversedRegion, facet: int) -> list[np.ndarray]:
+        """Points inside a facet to look beyond: its centre, then halfway to its neighbours' centres."""
+        centre = region.centres[facet]
+        normal, offset = region.halfspaces[facet, :-1], region.halfspaces[facet, -1]
+        others = [0.5 * (centre + other) for n, other in enumerate(region.centres) if n != facet]
+        flat = [point - (normal @ point + offset) * normal for point in others]
+        return [centre, *(point for point in flat if region.contains(point, within=0.0))][:4]
+
+
+def _start(cell: CellProgram, dimension: int) -> Standing:
+    program = cell.program
+    neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
+    widest = int(np.diff(program.offsets).max())
+    forms = np.zeros((dimension + 1, neurons))
+    forms[:dimension, : cell.root.shape[1]] = cell.root[:dimension]
+    forms[dimension, : cell.root.shape[1]] = cell.root[-1]
+    return Standing(
+        forms=forms,
+        outputs=np.zeros((dimension + 1, neurons)),
+        active=np.zeros(neurons, dtype=np.uint8),
+        updates=np.full(layers, -1),
+        change=np.zeros((dimension + 1, widest)),
+        listed=np.zeros((2, widest), dtype=np.int64),
+        peak=np.zeros(neurons),
+        missed=np.zeros(neurons),
+        sums=np.zeros(2),
+    )
+
+
+def _directions(direction: np.ndarray) -> np.ndarray:
+    """A direction (d,) and then the axes: what decides where it does not, as if it were tilted by less and less."""
+    d = len(direction)
+    signs = np.where(direction < 0.0, -1.0, 1.0)
+    return np.ascontiguousarray(np.concatenate([direction[None], np.diag(signs).reshape(d, d)]))
