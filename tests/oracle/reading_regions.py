@@ -15,8 +15,7 @@ CLOSE = 1e-9
 def key_of(region: Any, cells: Sequence[CellProgram]) -> Key:
     """The knot cell and the pattern by pixel and neuron, as the exact map has it."""
     program = cells[region.cell]
-    layers = [np.asarray(bits, dtype=bool) for bits in region.bits][: len(program.widths) - 1]
-    assert [len(bits) for bits in layers] == [int(width) for width in program.widths[:-1]]
+    layers = bits_of(region, program)
     bits: list[np.ndarray] = []
     if program.program.clipped:
         is_moving = program.line_of >= 0
@@ -26,6 +25,18 @@ def key_of(region: Any, cells: Sequence[CellProgram]) -> Key:
             bits.append(by_pixel)
         layers = layers[2:]
     return (int(region.cell), *map(int, np.concatenate([*bits, *layers])))
+
+
+def bits_of(region: Any, program: CellProgram) -> list[np.ndarray]:
+    """The bits of every hidden layer of the program, the clip's first; every layer starts at a new byte."""
+    packed = np.frombuffer(region.clip + region.pattern, dtype=np.uint8)
+    layers, start = [], 0
+    for width in program.widths[:-1]:
+        stop = start + -(-int(width) // 8)
+        layers.append(np.unpackbits(packed[start:stop])[: int(width)].astype(bool))
+        start = stop
+    assert start == len(packed)
+    return layers
 
 
 def exact_of(region: Any, cells: Sequence[CellProgram], exact: ExactMap) -> int:

@@ -11,7 +11,7 @@ import pytest
 from oracle.exact_polytopes import Polytope, plain
 from oracle.exact_regions import ExactMap, exact_compound_map, exact_layers, exact_map
 from oracle.networks import IMAGES, NETWORKS, Tiny, TinyImage
-from oracle.reading_regions import assert_same, assert_same_facets, depth, exact_of
+from oracle.reading_regions import assert_same, assert_same_facets, bits_of, depth, exact_of
 from regions.tiny_compounds import FloatLayer, crossing_layers, dyadic_layers, make_compound, on_unit_square
 from steadygaze.compound import CellProgram, Compound, plain_program
 from steadygaze.perturbation import Brightness, Patch, Perturbation, parse_spec
@@ -23,21 +23,18 @@ CLOSE = 1e-9
 class Checked:
     """A traversal beside the exact map of the same network."""
 
-    def __init__(self, cells: Sequence[CellProgram], dimension: int, exact: ExactMap) -> None:
-        self.cells, self.exact, self.dimension = cells, exact, dimension
-        self.traversal = Traversal(cells, dimension)
+    def __init__(self, cells: Sequence[CellProgram], exact: ExactMap, traversal: Traversal) -> None:
+        self.cells, self.exact, self.traversal = cells, exact, traversal
+        self.dimension = traversal.dimension
 
     @classmethod
-    def of_layers(cls, layers: Sequence[FloatLayer]) -> "Checked":
-        dimension = layers[0][0].shape[1]
-        return cls([plain_program(list(layers))], dimension, exact_map(exact_layers(layers), dimension))
+    def of_layers(cls, layers: Sequence[FloatLayer], **options: bool) -> "Checked":
+        dimension, cells = layers[0][0].shape[1], [plain_program(list(layers))]
+        return cls(cells, exact_map(exact_layers(layers), dimension), Traversal(cells, dimension, **options))
 
     @classmethod
     def of_compound(cls, compound: Compound, denominator: int = 2**20) -> "Checked":
-        exact = exact_compound_map(compound, denominator=denominator)
-        checked = cls(compound.programs, compound.domain.dimension, exact)
-        checked.traversal = Traversal.of(compound)
-        return checked
+        return cls(compound.programs, exact_compound_map(compound, denominator=denominator), Traversal.of(compound))
 
     def at(self, t: Sequence[float] | np.ndarray) -> tuple[Any, int]:
         """The region that is found at a point: one of the exact ones whose closure contains it."""
@@ -45,6 +42,7 @@ class Checked:
         region = self.traversal.region_at(point)
         number = exact_of(region, self.cells, self.exact)
         assert depth(self.exact.regions[number], point) >= -CLOSE
+        assert_same_facets(region, self.exact.regions[number])
         return region, number
 
     def check_everything(self) -> None:
@@ -116,6 +114,17 @@ def test_random_networks(seed: int, dimension: int) -> None:
         checked.at(t)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_linear_programs_in_the_plane(seed: int) -> None:
+    """The way of the higher dimensions, in two."""
+    rng = np.random.default_rng([seed, 24])
+    points = rng.integers(0, 5, size=(3, 2)) / 4
+    layers = dyadic_layers(rng, [2, 4, 3, 2]) if seed % 2 else crossing_layers(rng, [2, 4, 3, 2], points)
+    checked = Checked.of_layers(layers, by_programs=True)
+    checked.check_everything()
+    checked.check_vertices()
+
+
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 @pytest.mark.parametrize("scale", [1.0, 3.0, -1.0, -0.7])
 def test_the_same_line_again(dimension: int, scale: float) -> None:
@@ -162,7 +171,7 @@ def test_the_example_that_the_printed_search_gets_wrong() -> None:
     region, volumes, patterns = checked.traversal.region_at(np.zeros(1)), [], []
     while region is not None:
         volumes.append(region.volume)
-        patterns.append([int(bit) for bits in region.bits[:2] for bit in bits])
+        patterns.append([int(bit) for bits in bits_of(region, checked.cells[0]) for bit in bits])
         (onwards,) = np.flatnonzero(region.halfspaces[:, 0] < 0)
         region = checked.traversal.cross(region, int(onwards))
     assert volumes == pytest.approx([0.25] * 4, abs=1e-12)
