@@ -45,7 +45,10 @@ class TraversedRegion:
         """The vertices (V, d); counter-clockwise in two dimensions."""
         if self.corners is not None:
             return self.corners
-        return HalfspaceIntersection(-self.halfspaces, self.inside).intersections
+        found = HalfspaceIntersection(-self.halfspaces, self.inside).intersections
+        if self.dimension > 2:
+            return found
+        return found[np.argsort(np.arctan2(*(found - self.inside).T[::-1]), kind="stable")]
 
     @cached_property
     def volume(self) -> float:
@@ -56,7 +59,7 @@ class TraversedRegion:
         if self.dimension == 2:
             edges = points - points[0]
             return float(0.5 * (edges[:-1, 0] * edges[1:, 1] - edges[:-1, 1] * edges[1:, 0]).sum())
-        return float(ConvexHull(points, qhull_options="QJ").volume)
+        return float(ConvexHull(points).volume)
 
     def contains(self, point: np.ndarray, *, within: float = 1e-9) -> bool:
         """Tell whether a point (d,) satisfies all half-spaces, up to a distance."""
