@@ -47,7 +47,8 @@ class ExactLabels:
         found = []
         for region in self.map.regions:
             curve, (start, stop) = self.curve(region), self.taus(region)
-            found.append((curve.lowest(start, stop)[1], max(curve.value(start), curve.value(stop))))
+            ends = curve.value(start), curve.value(stop)
+            found.append((curve.lowest(start, stop)[1] if start < stop else ends[0], max(ends)))
         return found
 
     def classification(self, number: int) -> set[str]:
