@@ -31,16 +31,27 @@ class MapErrors:
         self.compound, self.patterns, self.curves, self.options = compound, patterns, curves, options
         self.classes = options.chosen(compound.graph.classes)
 
+    def for_curves(self, patterns: np.ndarray, curves: Inconsistency) -> "MapErrors":
+        """The bounds for other curves of the same compound network; what depends on neither is not computed again."""
+        other = MapErrors(self.compound, patterns, curves, self.options)
+        other.__dict__ |= {name: getattr(self, name) for name in ("original", "chain_error", "original_error")}
+        return other
+
     @cached_property
     def original(self) -> np.ndarray:
         """The filtered maps of the unperturbed image."""
         return original_maps(self.compound, self.options)
 
     @cached_property
+    def chain_error(self) -> float:
+        """A bound for every map, without the sums of its distance from the expected one."""
+        flips = allowed_flips(self.compound.chain, self.options, self.original)
+        return coarse_error(self.compound.chain, self.options, flips)
+
+    @cached_property
     def coarse(self) -> float:
         """A bound for every curve, however its maps were computed."""
-        flips = allowed_flips(self.compound.chain, self.options, self.original)
-        return 2.0 * coarse_error(self.compound.chain, self.options, flips) + self._summing
+        return 2.0 * self.chain_error + self._summing
 
     def settle(self, chosen: np.ndarray, taus: np.ndarray) -> tuple[Inconsistency, np.ndarray]:
         """The curves with the chosen ones (S,) computed from scratch, and the bounds (Q,) of their errors then."""
@@ -54,10 +65,11 @@ class MapErrors:
         numbers, inverse = np.unique(self.curves.curve_pattern[chosen], return_inverse=True)
         bits = unpack(self.patterns[numbers], self.compound.hidden)
         each = [self._own([layer[i : i + 1] for layer in bits]) for i in range(len(numbers))]
-        return np.array(each)[inverse] + self._original + self._summing
+        return np.array(each)[inverse] + self.original_error + self._summing
 
     @cached_property
-    def _original(self) -> float:
+    def original_error(self) -> float:
+        """The bound for the map of the unperturbed image."""
         return self._own(pattern_at(self.compound.chain, self.compound.perturbed.x0.reshape(1, -1)))
 
     @cached_property

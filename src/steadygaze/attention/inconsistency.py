@@ -181,7 +181,7 @@ class _Run:
         for number in np.unique(cells):
             places = np.flatnonzero(cells == number)
             is_worth = self.may_compress and len(places) >= WORTH_COMPRESSING
-            curves = _CellCurves(self.compound, int(number), self.options, self.original, self.max_flips, is_worth)
+            curves = CellCurves(self.compound, int(number), self.options, self.original, self.max_flips, is_worth)
             blocks = [places[i : i + BLOCK] for i in range(0, len(places), BLOCK)]
             work = [(np.ascontiguousarray(self.patterns[patterns[block]]), ranges[block]) for block in blocks]
             if self.threads == 1:
@@ -194,8 +194,17 @@ class _Run:
         return result
 
 
-class _CellCurves:
-    """The curves of one knot cell."""
+def collect_curves(
+    outcome: tuple, curve: np.ndarray, cells: np.ndarray, classes: int, moves: bool, distance: Distance
+) -> Inconsistency:
+    """The curves that `CellCurves.compute` gave for as many patterns as there are cells (Q,), one region each."""
+    tables = _Tables(len(cells), classes)
+    tables.put(np.arange(len(cells)), outcome)
+    return tables.finish(curve, cells, np.arange(len(cells)), moves, distance)
+
+
+class CellCurves:
+    """Computes the curves of patterns in one knot cell."""
 
     def __init__(
         self,
@@ -228,6 +237,7 @@ class _CellCurves:
         self.slope = np.zeros((len(flat), 0)) if moved is None else np.ascontiguousarray(moved)
 
     def compute(self, packed: np.ndarray, ranges: np.ndarray) -> tuple:
+        """Sums or breakpoints for packed patterns (B, bytes), over ranges (B, 2) of τ; see `collect_curves`."""
         if self.is_dense:
             return self._by_products(packed)
         maps = blank_maps(self.rows)

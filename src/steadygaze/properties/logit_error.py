@@ -5,19 +5,33 @@ with respect to its output under the region's own pattern (inactive neurons coun
 Products of absolute weights bound all patterns at once: they are tried first (`coarse_logit_error`).
 """
 
+from typing import Protocol
+
 import numpy as np
 
 from ..attention.maps import output_sensitivities
 from ..compound import Compound
 from ..network.lower import AffineMap
 from ..regions.pattern import unpack
-from ..regions.region import RegionSet
 from ..tolerances import MAX_SYNCS, UNIT
 
 BATCH = 256
 
 
-def coarse_logit_error(compound: Compound, regions: RegionSet) -> float:
+class Regions(Protocol):
+    """What is needed of regions, however they were found: see `RegionSet` for the meaning of each."""
+
+    @property
+    def patterns(self) -> np.ndarray: ...  # noqa: D102 (see above)
+    @property
+    def peaks(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def missed(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def pixels_missed(self) -> float: ...  # noqa: D102
+
+
+def coarse_logit_error(compound: Compound, regions: Regions) -> float:
     """One bound for all regions; good for shallow networks."""
     pixels, *layers = _weights(compound, regions)
     error = pixels
@@ -26,19 +40,20 @@ def coarse_logit_error(compound: Compound, regions: RegionSet) -> float:
     return float(error.max())
 
 
-def logit_errors(compound: Compound, regions: RegionSet, patterns: np.ndarray) -> np.ndarray:
+def logit_errors(compound: Compound, regions: Regions, patterns: np.ndarray) -> np.ndarray:
     """Bounds (S, K) of the error of the logits anywhere on the regions that have the given patterns (numbers (S,))."""
     weights = _weights(compound, regions)
-    blocks = [np.zeros((0, regions.logits.shape[2]))]
+    classes = compound.graph.classes
+    blocks = [np.zeros((0, classes))]
     for start in range(0, len(patterns), BATCH):
         bits = unpack(regions.patterns[patterns[start : start + BATCH]], compound.hidden)
         gradients = output_sensitivities(compound.chain, bits)
         total = sum(np.abs(part) @ weight for part, weight in zip(gradients, weights[:-1], strict=True))
-        blocks.append(np.broadcast_to(total + weights[-1], (len(bits[0]) if bits else 1, regions.logits.shape[2])))
+        blocks.append(np.broadcast_to(total + weights[-1], (len(bits[0]) if bits else 1, classes)))
     return np.concatenate(blocks)
 
 
-def _weights(compound: Compound, regions: RegionSet) -> list[np.ndarray]:
+def _weights(compound: Compound, regions: Regions) -> list[np.ndarray]:
     """Error of every pixel, of every neuron's input, and of the logits themselves, each as one local step."""
     hidden = np.cumsum(compound.hidden)[:-1]
     peaks, missed = np.split(regions.peaks, hidden), np.split(regions.missed, hidden)

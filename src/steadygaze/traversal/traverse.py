@@ -93,6 +93,14 @@ class Traversal:
         self.face_checks += 1
         return make_key(cell, *self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1])))
 
+    def pattern_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
+        """The classifier's packed pattern beyond a facet; None at the border."""
+        cell = self._cell_across(region, facet)
+        if cell is None:
+            return None
+        self.face_checks += 1
+        return self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1]))[1]
+
     def errors(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Of the classifier's neurons, over all regions so far: peaks and missed (see RegionSet); pixels missed."""
         program = self.cells[0].program

@@ -1,0 +1,138 @@
+"""What a search returns: the regions visited with their labels, its counts, status and verdict. Data only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+
+from ..problem import Problem
+from ..tolerances import AREA
+from ..traversal import TraversedRegion
+from ..verdict import Property, Verdict
+
+CLASSIFICATIONS, ATTENTIONS = ("CR", "MR", "CB"), ("AR", "IR", "AB")
+
+
+class Status(Enum):
+    """How a search ended, in the paper's words."""
+
+    ROBUST = "Robust"
+    NOT_ROBUST = "NotRobust"
+    TIMEOUT = "Timeout"
+    FAILED = "Failed"
+
+    @property
+    def meaning(self) -> str:
+        """One sentence for people."""
+        return {
+            Status.ROBUST: "Every region that was visited satisfies the property.",
+            Status.NOT_ROBUST: "A region that was visited violates the property, or contains part of its boundary.",
+            Status.TIMEOUT: "The search was ended by a limit before it was done.",
+            Status.FAILED: "Regions were lost or left undecided for numerical reasons, or memory ran out.",
+        }[self]
+
+
+class Holds(Enum):
+    """Whether a property holds on a region: everywhere, nowhere, in part, or not known."""
+
+    EVERYWHERE = "everywhere"
+    NOWHERE = "nowhere"
+    PARTLY = "partly"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Visited:
+    """One region with its labels.
+
+    classification is CR, MR, CB, undecided, or "" where it was not asked for; attention AR, IR, AB likewise. margin
+    encloses f_label − (largest other logit), inconsistency encloses ai, both over the region. `is_following` tells
+    whether it was reached while following a boundary.
+    """
+
+    region: TraversedRegion
+    classification: str
+    attention: str
+    margin: tuple[float, float]
+    inconsistency: tuple[float, float]
+    is_following: bool = False
+
+    def holds(self, wanted: Property) -> Holds:
+        """Whether a property holds on this region."""
+        named = {"CR": 1, "AR": 1, "MR": -1, "IR": -1, "CB": 0, "AB": 0}
+        asked = [self.classification] * (wanted is not Property.AR) + [self.attention] * (wanted is not Property.CR)
+        codes = [named.get(label) for label in asked]
+        if -1 in codes:
+            return Holds.NOWHERE
+        if None in codes:
+            return Holds.UNKNOWN
+        return Holds.PARTLY if 0 in codes else Holds.EVERYWHERE
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """What a search found. `stopped` says which limit ended it, `failures` counts regions and programs without an
+    answer; `components` are those of the outermost boundary, where it was followed alone (None otherwise)."""
+
+    problem: Problem
+    method: str
+    delta: float
+    w_delta: float
+    line: np.ndarray | None
+    visited: list[Visited]
+    face_checks: int
+    lps: int
+    failures: int
+    sliver_share: float
+    stopped: str | None
+    seconds: float
+    components: Sequence["BoundaryPart"] | None = None
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    def __len__(self) -> int:
+        return len(self.visited)
+
+    @cached_property
+    def visited_share(self) -> float:
+        """The share of the domain that the visited regions cover."""
+        total = float(sum(one.region.volume for one in self.visited))
+        return 1.0 if abs(total - 1.0) <= AREA else total
+
+    @cached_property
+    def sets(self) -> dict[str, int | None]:
+        """Number of visited regions in CR, MR, CB, AR, IR and AB; None where the label was not asked for."""
+        labels = [one.classification for one in self.visited], [one.attention for one in self.visited]
+        counts: dict[str, int | None] = {}
+        for names, found in zip((CLASSIFICATIONS, ATTENTIONS), labels, strict=True):
+            is_asked = any(found)
+            counts |= {name: found.count(name) if is_asked else None for name in names}
+        return counts
+
+    @cached_property
+    def status(self) -> Status:
+        """How the search ended, in the paper's meaning: Robust speaks of what was visited."""
+        if self.stopped is not None:
+            return Status.FAILED if "memory" in self.stopped else Status.TIMEOUT
+        held = [one.holds(self.problem.property) for one in self.visited]
+        if Holds.NOWHERE in held or Holds.PARTLY in held:
+            return Status.NOT_ROBUST
+        return Status.FAILED if self.failures or Holds.UNKNOWN in held else Status.ROBUST
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What is proved over the whole domain: robust needs every part of it visited."""
+        held = [one.holds(self.problem.property) for one in self.visited]
+        if Holds.NOWHERE in held or Holds.PARTLY in held:
+            return Verdict.NOT_ROBUST
+        is_whole = self.status is Status.ROBUST and self.visited_share == 1.0
+        return Verdict.ROBUST if is_whole else Verdict.UNDECIDED
+
+
+@dataclass(frozen=True, eq=False)
+class BoundaryPart:
+    """One component of the outermost boundary: keys of the regions along it, on the reachable and on the other side."""
+
+    inner: frozenset[bytes]
+    outer: frozenset[bytes]

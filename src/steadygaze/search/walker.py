@@ -1,0 +1,59 @@
+"""What the searches share: the traversal, the labels, the budget, and the count of what was lost."""
+
+import numpy as np
+
+from ..budget import Budget
+from ..problem import Problem
+from ..traversal import Traversal, TraversedRegion
+from ..traversal.traverse import LostRegionError
+from ..verdict import Property
+from .labels import Labeller
+from .outcome import Visited
+
+ASK_EVERY = 16
+"""Regions between two questions to the budget: some milliseconds."""
+
+
+class Walker:
+    """Finds and labels the regions of one problem, each once, within a budget."""
+
+    def __init__(self, problem: Problem, delta: float, budget: Budget, *, asks_everything: bool = False) -> None:
+        self.problem, self.budget = problem, budget
+        self.property = problem.property
+        self.traversal = Traversal.of(problem.compound)
+        self.labeller = Labeller(
+            problem,
+            self.traversal,
+            delta,
+            asks_label=asks_everything or self.property is not Property.AR,
+            asks_attention=asks_everything or self.property is not Property.CR,
+        )
+        self.failures = 0
+        self.stopped: str | None = None
+
+    def goes_on(self, visited: int) -> bool:
+        """Whether the budget allows another region; if not, `stopped` says why."""
+        self.budget.regions = visited
+        if visited % ASK_EVERY == 0 or self.budget.limits.max_regions == visited:
+            self.stopped = self.budget.exhausted()
+        return self.stopped is None
+
+    def region_at(self, point: np.ndarray) -> TraversedRegion | None:
+        """The region at a point of the unit cube; None (and a failure) where none with volume is found."""
+        try:
+            return self.traversal.region_at(point)
+        except LostRegionError:
+            self.failures += 1
+            return None
+
+    def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
+        """The region beyond a facet; None at the border, or (and a failure) where none with volume is found."""
+        try:
+            return self.traversal.cross(region, facet)
+        except LostRegionError:
+            self.failures += 1
+            return None
+
+    def label(self, region: TraversedRegion, *, is_following: bool = False) -> Visited:
+        """The region with its labels."""
+        return self.labeller.label(region, is_following=is_following)
