@@ -1,8 +1,8 @@
 """What GBS promises, by definition: true labels, the boundary that the line meets, and no claim beyond the visits.
 
 A region is S, V or B: the property holds everywhere on it, nowhere, or in part. Boundary regions are the B ones, and
-the S and V ones that share a facet. Where the line first meets a boundary region, all boundary regions that hang together
-with it through facets are visited; from the last of them on the line the search goes on, if the next region is S.
+the S and V ones that share a facet. Where the line first meets a boundary region, all boundary regions that hang
+together with it through facets are visited; from the last of them on the line the search goes on, if the next is S.
 """
 
 from fractions import Fraction
