@@ -12,6 +12,7 @@ from ..errors import OptionError
 from ..problem import Problem
 from ..verdict import Property
 from .bfs import breadth_first
+from .follow import BoundaryFollower
 from .gbs import BoundarySearch
 from .line import Line
 from .outcome import SearchResult
@@ -51,6 +52,8 @@ def search(
         if path is None:
             nearest = np.clip(-domain.low / domain.widths, 0.0, 1.0)
             visited = breadth_first(walker, nearest)
+        elif method == "boundary":
+            visited, components = BoundaryFollower(walker, path).run()
         else:
             visited = BoundarySearch(walker, path, 0.0 if problem.property is Property.CR else w_delta).run()
     return SearchResult(

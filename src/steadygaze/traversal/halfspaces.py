@@ -56,7 +56,7 @@ class Simplifier:
             centre = own.mean(axis=0) if len(own) else None
             others = candidates[candidates != place]
             if centre is None or self._clearance(rows[others], centre) < CLEAR:
-                centre = self._facet_centre(rows, int(place), others)
+                centre = self.facet_centre(rows, int(place), others)
             if centre is not None:
                 places.append(place)
                 centres.append(centre)
@@ -112,8 +112,8 @@ class Simplifier:
         also, where = self._shoot(rows, inside, -rows[chosen, :-1])
         return np.concatenate([first, also]), np.concatenate([points, where])
 
-    def _facet_centre(self, rows: np.ndarray, place: int, others: np.ndarray) -> np.ndarray | None:
-        """The centre of the largest ball of the facet of a row; None if the row is redundant."""
+    def facet_centre(self, rows: np.ndarray, place: int, others: np.ndarray) -> np.ndarray | None:
+        """The centre of the largest ball of the facet that other rows leave of a row; None if they leave nothing."""
         normal = rows[place, :-1]
         flat = rows[others, :-1] - (rows[others, :-1] @ normal)[:, None] * normal
         widths = np.concatenate([np.linalg.norm(flat, axis=1), [0.0, 0.0]])
