@@ -61,13 +61,16 @@ class Labeller:
             try:
                 reached, bound = self._highest(region)
             except LinearProgramTroubleError:
-                return "undecided", (low, high)
+                return "undecided", (low - slack, high + slack)
             seen, high = max(seen, reached), min(high, bound)
+        name = "undecided"
         if low > slack:
-            return "CR", (low, high)
-        if high < -slack:
-            return "MR", (low, high)
-        return ("CB" if low < -slack and seen > slack else "undecided"), (low, high)
+            name = "CR"
+        elif high < -slack:
+            name = "MR"
+        elif low < -slack and seen > slack:
+            name = "CB"
+        return name, (low - slack, high + slack)
 
     def attend(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
         """AR, IR, AB or undecided, and bounds of the inconsistency on the region."""
