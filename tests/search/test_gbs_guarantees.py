@@ -62,12 +62,12 @@ class Expected:
         return any(abs(end - self.delta) <= self.w_delta + 1e-6 for end in ends)
 
     def must(self, line: Line) -> set[int]:
-        """What has to be visited."""
+        """What has to be visited; where the line starts in a V region it never leaves R, and only that one is."""
+        if self.kinds[line.regions[0]] == "V":
+            return {line.regions[0]}
         found: set[int] = set()
         place = 0
-        while place < len(line.regions) and (
-            self.kinds[line.regions[place]] != "V" or self.is_boundary(line.regions[place])
-        ):
+        while place < len(line.regions):
             region = line.regions[place]
             if self.is_boundary(region):
                 joined = spread([region], lambda n: {m for m in self.neighbours(n) if self.is_boundary(m)})
