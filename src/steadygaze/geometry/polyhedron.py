@@ -7,7 +7,8 @@ two common facets lie on one. Any number of facets can be held, given enough wor
 
 import numpy as np
 
-from ..compiling import compiled
+from ..compiling import compiled, compiled_inline
+from .bits import lowest_bit
 
 SPLIT, UNCUT, NEED_ROOM, NEED_WORDS = 0, 1, 2, 3
 """What `split_polyhedron` did: wrote both parts; found nothing to cut; ran out of room in an array, or of words."""
@@ -40,13 +41,13 @@ def reach(a, b, c, d, points, vertices):
     return low, high
 
 
-@compiled
+@compiled_inline
 def lies_on(incidence, vertex, facet):
     """Whether a vertex lies on a facet."""
     return (incidence[vertex, facet >> 6] >> np.uint64(facet & 63)) & np.uint64(1) != np.uint64(0)
 
 
-@compiled
+@compiled_inline
 def _share_two(incidence, i, j):
     """Whether two vertices lie on at least two common facets."""
     none, one = np.uint64(0), np.uint64(1)
@@ -60,7 +61,7 @@ def _share_two(incidence, i, j):
     return False
 
 
-@compiled
+@compiled_inline
 def _crosses(incidence, value, i, j, vertices):
     """Whether a negative and a positive vertex are the ends of an edge, that is: neighbours on a line of two facets.
 
@@ -85,7 +86,7 @@ def _crosses(incidence, value, i, j, vertices):
     return True
 
 
-@compiled
+@compiled_inline
 def _evaluate(a, b, c, d, limit, points, vertices, value):
     """Write the values of a form on the vertices, those within `limit` as 0.
 
@@ -104,7 +105,7 @@ def _evaluate(a, b, c, d, limit, points, vertices, value):
     return negative, positive, snapped
 
 
-@compiled
+@compiled_inline
 def _rank(incidence, value, vertices, count, rank):
     """Number the facets that have a vertex strictly inside of the negative (0) and of the positive part (1)."""
     for f in range(count):
@@ -112,9 +113,11 @@ def _rank(incidence, value, vertices, count, rank):
     for i in range(vertices):
         if value[i] != 0.0:
             side = 0 if value[i] < 0.0 else 1
-            for f in range(count):
-                if lies_on(incidence, i, f):
-                    rank[side, f] = 0
+            for w in range(incidence.shape[1]):
+                left = incidence[i, w]
+                while left != np.uint64(0):
+                    rank[side, 64 * w + lowest_bit(left)] = 0
+                    left &= left - np.uint64(1)
     below, above = 0, 0
     for f in range(count):
         if rank[0, f] == 0:
@@ -126,19 +129,23 @@ def _rank(incidence, value, vertices, count, rank):
     return below, above
 
 
-@compiled
-def _mark(incidence, i, j, rank, count, new, out, place):
+@compiled_inline
+def _mark(incidence, i, j, rank, new, out, place):
     """Write the incidence of a vertex of a part: the facets common to vertices i and j that it keeps, and `new`."""
     for w in range(out.shape[1]):
         out[place, w] = np.uint64(0)
-    for f in range(count):
-        if rank[f] >= 0 and lies_on(incidence, i, f) and lies_on(incidence, j, f):
-            out[place, rank[f] >> 6] |= np.uint64(1) << np.uint64(rank[f] & 63)
+    for w in range(incidence.shape[1]):
+        left = incidence[i, w] & incidence[j, w]
+        while left != np.uint64(0):
+            number = rank[64 * w + lowest_bit(left)]
+            left &= left - np.uint64(1)
+            if number >= 0:
+                out[place, number >> 6] |= np.uint64(1) << np.uint64(number & 63)
     if new >= 0:
         out[place, new >> 6] |= np.uint64(1) << np.uint64(new & 63)
 
 
-@compiled
+@compiled_inline
 def _crossings(incidence, value, vertices, pairs):
     """List the edges that are crossed as pairs of vertices, the negative one first; −1 if there is no room."""
     found = 0
@@ -154,20 +161,20 @@ def _crossings(incidence, value, vertices, pairs):
     return found
 
 
-@compiled
-def _write_part(sign, points, incidence, vertices, count, value, rank, pairs, new, out_points, out_incidence, place):
+@compiled_inline
+def _write_part(sign, points, incidence, vertices, value, rank, pairs, new, out_points, out_incidence, place):
     """Write the vertices of one part from `place` on: those on its side, those on the plane, the new ones."""
     for i in range(vertices):
         if value[i] * sign >= 0.0:
             out_points[place, 0], out_points[place, 1], out_points[place, 2] = points[i, 0], points[i, 1], points[i, 2]
-            _mark(incidence, i, i, rank, count, new if value[i] == 0.0 else -1, out_incidence, place)
+            _mark(incidence, i, i, rank, new if value[i] == 0.0 else -1, out_incidence, place)
             place += 1
     for n in range(pairs.shape[1]):
         i, j = pairs[0, n], pairs[1, n]
         share = value[i] / (value[i] - value[j])
         for axis in range(3):
             out_points[place, axis] = points[i, axis] + share * (points[j, axis] - points[i, axis])
-        _mark(incidence, i, j, rank, count, new, out_incidence, place)
+        _mark(incidence, i, j, rank, new, out_incidence, place)
         place += 1
 
 
@@ -199,10 +206,10 @@ def split_polyhedron(
         return NEED_ROOM, 0, 0, 0, 0, snapped
     edges = pairs[:, :new]
     _write_part(
-        -1.0, points, incidence, vertices, count, value, rank[0], edges, below, out_points, out_incidence, first
+        -1.0, points, incidence, vertices, value, rank[0], edges, below, out_points, out_incidence, first
     )  # fmt: skip
     _write_part(
-        1.0, points, incidence, vertices, count, value, rank[1], edges, above, out_points, out_incidence, first + left
+        1.0, points, incidence, vertices, value, rank[1], edges, above, out_points, out_incidence, first + left
     )  # fmt: skip
     middle = first_facet + below + 1
     for f in range(count):
@@ -259,7 +266,7 @@ def facet_cycle(points, incidence, vertices, facet, order, angle):
     return size
 
 
-@compiled
+@compiled_inline
 def _turn(u, w):
     """A number that grows with the angle of (u, w), from 0 to 4."""
     total = abs(u) + abs(w)

@@ -13,6 +13,9 @@ from .solid_forms import ROWS, Walk
 from .solid_kernels import Output
 
 CAPACITY = 2048
+ROOM = 4096
+"""Vertices and facets on the stack that there is room for at first, beside the polyhedra to be walked."""
+
 MOST = 256
 """Vertices and facets of one polyhedron that there is room for at first; a region of a real network has about ten."""
 
@@ -101,9 +104,9 @@ def _start(program: Program, root: np.ndarray, polyhedra: Polyhedra) -> Walk:
         columns=np.zeros((2, widest), dtype=np.int64),
         doubts=np.zeros((2, layers), dtype=np.int64),
         stack=_stack(reverse),
-        points=_padded(reverse.points, 4096),
-        incidence=_padded(reverse.incidence, 4096),
-        facets=_padded(reverse.facets, 4096),
+        points=_padded(reverse.points, ROOM),
+        incidence=_padded(reverse.incidence, ROOM),
+        facets=_padded(reverse.facets, ROOM),
         candidates=np.empty(16 * widest + 4096, dtype=np.int32),
         here=np.zeros((most, 3)),
         here_incidence=np.zeros((most, words), dtype=np.uint64),
