@@ -23,7 +23,7 @@ from ..verdict import Property
 from .colours import FAINT_INK, INK, UNKNOWN, WINNERS
 from .figures import write_figure
 from .marks import mark_thetas
-from .panels import PIXELS, positions
+from .panels import PIXELS
 from .raster import BLOCK, colour_grid, owners_on_grid
 from .sheet import ROW, Row, Sheet, name_axis
 from .wording import counted, number, percent, theta_text
@@ -45,7 +45,9 @@ WHAT = {
 
 
 def draw_boundary(result: Result, boundary: Boundary, path: str | Path) -> list[Path]:
-    """Write the figure of a boundary of one or two parameters to PATH.png and PATH.svg; return both."""
+    """Write the figure of a boundary to PATH.png and PATH.svg; return both. With three parameters nothing is drawn."""
+    if result.answers.compound.domain.dimension > 2:
+        return []
     return write_figure(lambda: boundary_figure(result, boundary), path)
 
 
@@ -81,7 +83,7 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
 def _draw(axes: Axes, result: Result, boundary: Boundary) -> None:
     """The pieces as a picture, the frontiers as lines."""
     compound, polygons = result.answers.compound, result.answer.joint.polytopes
-    (left, bottom), (right, top) = positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
+    (left, bottom), (right, top) = _positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
     image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
     image.set_data(colour_grid(owners_on_grid(polygons, BLOCK * PIXELS), _colours(boundary)))
     axes.add_artist(image)
@@ -94,6 +96,13 @@ def _draw(axes: Axes, result: Result, boundary: Boundary) -> None:
     axes.set_ylim(bottom, top)
 
 
+def _positions(compound: Compound, points: np.ndarray) -> np.ndarray:
+    """Points (…, 2) of the unit square as they are drawn: thetas; with one parameter the second stays as it is."""
+    flat = points.reshape(-1, 2)
+    thetas = compound.to_theta(flat)
+    return np.hstack([thetas, flat[:, thetas.shape[1] :]]).reshape(points.shape)
+
+
 def _colours(boundary: Boundary) -> np.ndarray:
     """RGBA rows (P, 4) of the pieces."""
     is_enclave, satisfies = boundary.enclosed & ~boundary.reachable, boundary.kept == Kept.YES
@@ -104,7 +113,7 @@ def _colours(boundary: Boundary) -> np.ndarray:
 
 def _add_line(axes: Axes, compound: Compound, segments: np.ndarray, colour: str, width: float) -> None:
     codes = np.tile(np.array([MplPath.MOVETO, MplPath.LINETO], dtype=np.uint8), len(segments))
-    path = MplPath(positions(compound, segments).reshape(-1, 2), codes)
+    path = MplPath(_positions(compound, segments).reshape(-1, 2), codes)
     axes.add_artist(PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle="round", zorder=2))
 
 
