@@ -18,7 +18,6 @@ from .attention.options import AttentionOptions
 from .budget import Budget
 from .errors import ModelError, OptionError
 from .images import fit_image, image_from_array, read_image
-from .network.agree import check_agreement
 from .network.model import Model, read_model
 from .perturbation import Perturbation, compose, parse_spec
 from .problem import Delta, Problem
@@ -117,7 +116,7 @@ def _solve(problem: Problem, budget: Budget | None, threads: int | None, progres
     workers = threads if threads is not None else os.cpu_count() or 1
     if workers < 1:
         raise OptionError(f"threads is {workers}; expected a whole number above 0")
-    agreement = check_agreement(problem.model, problem.perturbed.x0)
+    agreement = problem.agreement
     compound, label = problem.compound, problem.label
     original = original_maps(compound, problem.attention)
     engine = time.perf_counter()
