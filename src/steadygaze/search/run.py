@@ -1,7 +1,7 @@
 """search(problem, method=…) -> SearchResult: checks the options, runs one search, and collects its counts."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -12,6 +12,7 @@ from ..errors import OptionError
 from ..problem import Problem
 from ..verdict import Property
 from .bfs import breadth_first
+from .follow import BoundaryFollower
 from .gbs import BoundarySearch
 from .line import Line
 from .outcome import SearchResult
@@ -27,12 +28,13 @@ def search(
     w_delta: float = 0.2,
     line: str | Sequence[float] | np.ndarray = "corner",
     budget: Budget | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> SearchResult:
     """Visit regions of a problem one by one: all of them (bfs), or those near the outermost boundary (gbs, boundary).
 
     w_delta: how far from δ ai may be for a region to count as near the boundary (gbs, for AR). line: where the search
     line leads from zero, "corner" for the vertex of the domain that is farthest from it. A budget that ends first gives
-    what was visited until then.
+    what was visited until then. `progress` is called now and then with the number of regions visited.
     """
     if method not in METHODS:
         raise OptionError(f"method {method!r} is not known; expected {', '.join(METHODS)}, or map")
@@ -43,13 +45,15 @@ def search(
     delta = problem.delta.value(float(size))
     # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
     with threadpool_limits(limits=1):
-        walker = Walker(problem, delta, budget or Budget(), asks_everything=method == "bfs")
+        walker = Walker(problem, delta, budget or Budget(), asks_everything=method == "bfs", progress=progress)
         domain = problem.perturbed.domain
         path = None if method == "bfs" else Line.through(domain, _end(line))
         components = None
         if path is None:
             nearest = np.clip(-domain.low / domain.widths, 0.0, 1.0)
             visited = breadth_first(walker, nearest)
+        elif method == "boundary":
+            visited, components = BoundaryFollower(walker, path).run()
         else:
             visited = BoundarySearch(walker, path, 0.0 if problem.property is Property.CR else w_delta).run()
     return SearchResult(

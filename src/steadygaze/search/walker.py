@@ -1,5 +1,7 @@
 """What the searches share: the traversal, the labels, the budget, and the count of what was lost."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..budget import Budget
@@ -17,8 +19,16 @@ ASK_EVERY = 16
 class Walker:
     """Finds and labels the regions of one problem, each once, within a budget."""
 
-    def __init__(self, problem: Problem, delta: float, budget: Budget, *, asks_everything: bool = False) -> None:
-        self.problem, self.budget = problem, budget
+    def __init__(
+        self,
+        problem: Problem,
+        delta: float,
+        budget: Budget,
+        *,
+        asks_everything: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self.problem, self.budget, self.progress = problem, budget, progress
         self.property = problem.property
         self.traversal = Traversal.of(problem.compound)
         self.labeller = Labeller(
@@ -36,6 +46,8 @@ class Walker:
         self.budget.regions = visited
         if visited % ASK_EVERY == 0 or self.budget.limits.max_regions == visited:
             self.stopped = self.budget.exhausted()
+            if self.progress is not None:
+                self.progress(visited)
         return self.stopped is None
 
     def region_at(self, point: np.ndarray) -> TraversedRegion | None:

@@ -49,16 +49,14 @@ class Simplifier:
         open_rows = self._within_reach(rows, np.unique(first))
         first, points = self._add_normal_rays(rows, open_rows, inside, first, points)
         certain = np.unique(first)
-        open_rows = np.setdiff1d(open_rows, certain)
-        open_rows = open_rows[~_coincide(rows, open_rows, certain)]
-        candidates = np.concatenate([certain, open_rows])
+        candidates = _distinct(rows, certain, np.setdiff1d(open_rows, certain))
         places, centres = [], []
-        for place in np.sort(candidates):
+        for place in candidates:
             own = points[first == place]
             centre = own.mean(axis=0) if len(own) else None
             others = candidates[candidates != place]
             if centre is None or self._clearance(rows[others], centre) < CLEAR:
-                centre = self._facet_centre(rows, int(place), others)
+                centre = self.facet_centre(rows, int(place), others)
             if centre is not None:
                 places.append(place)
                 centres.append(centre)
@@ -114,8 +112,8 @@ class Simplifier:
         also, where = self._shoot(rows, inside, -rows[chosen, :-1])
         return np.concatenate([first, also]), np.concatenate([points, where])
 
-    def _facet_centre(self, rows: np.ndarray, place: int, others: np.ndarray) -> np.ndarray | None:
-        """The centre of the largest ball of the facet of a row; None if the row is redundant."""
+    def facet_centre(self, rows: np.ndarray, place: int, others: np.ndarray) -> np.ndarray | None:
+        """The centre of the largest ball of the facet that other rows leave of a row; None if they leave nothing."""
         normal = rows[place, :-1]
         flat = rows[others, :-1] - (rows[others, :-1] @ normal)[:, None] * normal
         widths = np.concatenate([np.linalg.norm(flat, axis=1), [0.0, 0.0]])
@@ -132,9 +130,9 @@ class Simplifier:
         return None if found is None or found[d] < THIN else found[:d]
 
 
-def _coincide(rows: np.ndarray, chosen: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Which of the chosen rows are the same, to rounding, as a known one."""
-    if not len(chosen) or not len(known):
-        return np.zeros(len(chosen), dtype=bool)
-    apart = np.abs(rows[chosen][:, None, :] - rows[known][None, :, :]).max(axis=2)
-    return (apart <= 10 * DISTANCE).any(axis=1)
+def _distinct(rows: np.ndarray, certain: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The places of the certain rows and of the others, sorted, each of those that coincide to rounding once."""
+    places = np.concatenate([certain, others])
+    chosen = rows[places]
+    same = np.abs(chosen[:, None, :] - chosen[None, :, :]).max(axis=2) <= 10 * DISTANCE
+    return np.sort(places[~np.tril(same, -1).any(axis=1)])

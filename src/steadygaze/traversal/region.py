@@ -45,6 +45,8 @@ class TraversedRegion:
         """The vertices (V, d); counter-clockwise in two dimensions."""
         if self.corners is not None:
             return self.corners
+        if self.dimension == 1:
+            return np.sort(self.centres, axis=0)
         found = HalfspaceIntersection(-self.halfspaces, self.inside).intersections
         if self.dimension > 2:
             return found

@@ -134,6 +134,11 @@ class Traversal:
         """A point well inside of half-spaces (M, d+1), or None if they have no common inside."""
         return self._simplifier.centre(rows)
 
+    def facet_ball(self, region: TraversedRegion, facet: int, rows: np.ndarray) -> np.ndarray | None:
+        """A point well inside the part of a facet that rows (M, d+1) leave, or None if they leave nothing."""
+        every = np.concatenate([region.halfspaces, rows])
+        return self._simplifier.facet_centre(every, facet, np.delete(np.arange(len(every)), facet))
+
     def _cell_across(self, region: TraversedRegion, facet: int) -> int | None:
         source = int(region.sources[facet])
         if source >= 0:
