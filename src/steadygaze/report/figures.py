@@ -6,6 +6,7 @@ defaults (whatever style the caller has set), and the caller's settings are put 
 """
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from matplotlib import style
@@ -13,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from ..errors import StoreError
+from ..problem import Problem
 from ..results.result import Result
 from ..verdict import Property, Verdict
 from .colours import FAINT_INK
@@ -42,12 +44,17 @@ _SETTINGS = {
 
 def draw_map(result: Result, path: str | Path) -> list[Path]:
     """Write the figure of a map to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both."""
+    return write_figure(lambda: _figure(result), path)
+
+
+def write_figure(make: Callable[[], Figure], path: str | Path) -> list[Path]:
+    """Write a figure to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both."""
     target = Path(path)
     if target.suffix.lower() in (".png", ".svg"):
         target = target.with_suffix("")
     files = [target.with_name(target.name + suffix) for suffix in (".png", ".svg")]
     with _ONE_AT_A_TIME, style.context(["default", _SETTINGS]):
-        figure = _figure(result)
+        figure = make()
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(files[0], dpi=PNG_DPI, metadata={"Software": None})
@@ -108,22 +115,32 @@ def _draw_panels(
 
 def _write_header(sheet: Sheet, result: Result) -> None:
     problem, width = result.problem, WIDTH - 0.8
+    sheet.write(0.4, 0.32, title_text(problem, result.verdict), size=15, weight="bold", width=width)
+    sheet.write(0.4, 0.66, " · ".join(_facts(result)), size=9.5, colour=FAINT_INK, width=width)
+
+
+def title_text(problem: Problem, verdict: Verdict) -> str:
+    """What was asked of what, and the verdict."""
     what = {Property.CR: "label", Property.AR: "attention", Property.BOTH: "label and attention"}[problem.property]
     outcome = {
         Verdict.ROBUST: f"{what} proved robust",
         Verdict.NOT_ROBUST: f"{what} not robust",
         Verdict.UNDECIDED: f"{what} undecided",
-    }[result.verdict]
-    label = problem.names[result.label]
-    sheet.write(
-        0.4, 0.32, f"{problem.model_name} on {problem.image_name}, label {label}: {outcome}",
-        size=15, weight="bold", width=width,
-    )  # fmt: skip
-    sheet.write(0.4, 0.66, " · ".join(_facts(result)), size=9.5, colour=FAINT_INK, width=width)
+    }[verdict]
+    return f"{problem.model_name} on {problem.image_name}, label {problem.names[problem.label]}: {outcome}"
+
+
+def attention_text(problem: Problem) -> str:
+    """How attention maps are compared, and of which classes."""
+    options, chosen = problem.attention, problem.attention.classes
+    if chosen is None:
+        classes = "all classes"
+    else:
+        classes = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(problem.names[j] for j in chosen)}"
+    return f"filter {options.filter.name}, distance {options.distance.name}, {classes}"
 
 
 def _facts(result: Result) -> list[str]:
-    problem, options = result.problem, result.problem.attention
     delta = f"δ = {number(result.answer.delta)}"
     if result.delta.is_relative:
         delta += f" ({result.delta} of the original map's size {number(result.answers.size)})"
@@ -134,9 +151,4 @@ def _facts(result: Result) -> list[str]:
     else:
         share = percent(1.0 - share_not_reached(result))
         extent = f"partial map ({regions.stopped}): {count} on {share} of the domain"
-    chosen = options.classes
-    if chosen is None:
-        classes = "all classes"
-    else:
-        classes = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(problem.names[j] for j in chosen)}"
-    return [extent, delta, f"filter {options.filter.name}, distance {options.distance.name}, {classes}"]
+    return [extent, delta, attention_text(result.problem)]

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -90,7 +91,7 @@ def load(directory: str | Path, *, model: str | Path | None = None) -> Result:
     return rebuild(content, folder / MAP, folder / PIXELS, seconds=read_seconds(folder), model=model)
 
 
-def is_search(summary: dict[str, Any]) -> bool:
+def is_search(summary: Mapping[str, Any]) -> bool:
     """Whether an answer is that of a search; older maps do not name their method."""
     return summary.get("method", "map") != "map"
 

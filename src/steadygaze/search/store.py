@@ -187,6 +187,15 @@ def _check_arrays(arrays: dict[str, np.ndarray], content: dict[str, Any]) -> Non
         expected = tuple(sizes.setdefault(size, length) for size, length in zip(wanted, array.shape, strict=False))
         if array.dtype != KINDS[kind] or array.shape != expected or array.ndim != len(wanted):
             raise StoreError(f"the array {name} has {array.shape} entries of {array.dtype}, which do not fit")
+    _check_entries(arrays, regions, parts)
+    for kind, names in (("classification", CLASSIFICATIONS), ("attention", ATTENTIONS)):
+        for code, name in enumerate(names, start=len(CODES)):
+            if int((arrays[kind] == code).sum()) != (sets.get(name) or 0):
+                raise StoreError(f"the array {kind} does not hold the regions that result.json counts")
+
+
+def _check_entries(arrays: dict[str, np.ndarray], regions: int, parts: int) -> None:
+    """Raise StoreError where the entries of arrays of the right shapes make no sense."""
     most = {"cell": None, "classification": 4, "attention": 4, "is_following": 1, "is_doubtful": 1}
     most |= {"component": parts - 1, "component_region": regions - 1, "component_is_inner": 1}
     for name, limit in most.items():
@@ -201,7 +210,3 @@ def _check_arrays(arrays: dict[str, np.ndarray], content: dict[str, Any]) -> Non
             raise StoreError(f"the array {name} has entries that are not finite")
     if any(np.isnan(arrays[name]).any() for name in ("margin", "inconsistency")):
         raise StoreError("the array margin or inconsistency has entries that are not numbers")
-    for kind, names in (("classification", CLASSIFICATIONS), ("attention", ATTENTIONS)):
-        for code, name in enumerate(names, start=len(CODES)):
-            if int((arrays[kind] == code).sum()) != (sets.get(name) or 0):
-                raise StoreError(f"the array {kind} does not hold the regions that result.json counts")

@@ -21,7 +21,7 @@ def summarise_search(result: SearchResult) -> dict[str, Any]:
 
     `sets` and `undecided` count visited regions; `guarantee` says what the verdict rests on, and no more.
     """
-    problem = result.problem
+    problem, end = result.problem, line_end(result)
     uses_width = result.method == "gbs" and problem.property is not Property.CR
     return {
         "schema_version": SCHEMA_VERSION,
@@ -42,7 +42,7 @@ def summarise_search(result: SearchResult) -> dict[str, Any]:
         "components": _components(result),
         "delta": {"text": str(problem.delta), "value": result.delta, "map_size": _map_size(result)},
         "w_delta": result.w_delta if uses_width else None,
-        "line": None if result.line is None else line_end(result).tolist(),
+        "line": None if end is None else end.tolist(),
         "sliver_share": result.sliver_share if problem.perturbed.domain.dimension == 2 else None,
         "guarantee": guarantee(result),
         "complete": result.stopped is None,
@@ -51,10 +51,10 @@ def summarise_search(result: SearchResult) -> dict[str, Any]:
     } | {"notes": [*problem.notes, *result.notes]}
 
 
-def line_end(result: SearchResult) -> np.ndarray:
-    """The theta (d,) that the search line leads to."""
+def line_end(result: SearchResult) -> np.ndarray | None:
+    """The theta (d,) that the search line leads to; None where there is no line."""
     domain = result.problem.perturbed.domain
-    return np.asarray(domain.low + result.line * domain.widths)
+    return None if result.line is None else np.asarray(domain.low + result.line * domain.widths)
 
 
 def guarantee(result: SearchResult) -> str:
@@ -106,7 +106,7 @@ def _undecided(result: SearchResult) -> dict[str, int | None]:
 
 
 def _components(result: SearchResult) -> list[dict[str, int]] | None:
-    if result.components is None:
+    if result.components is None or result.stopped is not None:
         return None
     return [{"inner": len(part.inner), "outer": len(part.outer)} for part in result.components]
 
