@@ -52,7 +52,8 @@ class StoredSearch:
     halfspaces (F, d+1) in theta, unit inward normal n and offset c with n·θ + c ≥ 0; those of region r are
     starts[r]:starts[r+1]. inside (R, d) is a theta inside each region, volume (R,) its share of the domain, logits
     (R, d+1, K) slope in theta and constant. cell (R,), clip[clip_starts[r]:clip_starts[r+1]] and pattern (R, B) are
-    the packed bits that tell a region from all others. margin and inconsistency (R, 2) are bounds over the region.
+    the packed bits that tell a region from all others. classification and attention (R,): 0 not asked for, 1
+    undecided, then 2, 3, 4 for CR, MR, CB or AR, IR, AB. margin and inconsistency (R, 2) are bounds over the region.
     component, component_region and component_is_inner (N,): the regions along each component of the boundary.
     """
 

@@ -68,15 +68,11 @@ def guarantee(result: SearchResult) -> str:
             f"except on {_slivers(result)}."
         )
     elif result.verdict is Verdict.NOT_ROBUST:
+        rest = "" if result.visited_share == 1.0 else f" ({share} of it); nothing is said about the rest"
         first = (
-            f"Every label is proved {arithmetic}, except on {_slivers(result)}; nothing is said about the rest of the "
-            f"domain, of which {share} was visited."
+            f"Proved {arithmetic}, except on {_slivers(result)}: the labels of the visited regions other than "
+            f"undecided. The visited regions cover {'part of ' if rest else ''}the domain{rest}."
         )
-        if result.visited_share == 1.0:
-            first = (
-                f"Every label is proved {arithmetic}, except on {_slivers(result)}; the visited regions cover the "
-                "domain."
-            )
     elif result.status is Status.ROBUST:
         first = (
             f"Nothing is proved of the whole domain: the property holds on every visited region, {arithmetic}, but "
