@@ -31,8 +31,7 @@ from steadygaze.results.result import Result
 from timing import Spread, Stopwatch, clock, clocked, peak_mib
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
-SHIFT = 1
-TRANSLATE = f"translate:dy={SHIFT}"
+TRANSLATE = "translate:dy=1"
 DOMAINS = {"BP": ("brightness", PATCH), "TP": (TRANSLATE, PATCH), "TB": (TRANSLATE, "brightness")}
 DELTA = 3.0
 PASSES = 200
@@ -74,6 +73,7 @@ def printed_problem(problem: Problem) -> PrintedProblem:
     if len(perturbed.cells) != 1:
         raise SystemExit("the printed search knows no knots: translate by one pixel")
     cell, axis, shape = perturbed.cells[0], perturbed.moving_axis, perturbed.x0.shape
+    move = None if axis is None else perturbed.perturbations[axis]
     return problem_from(
         [(affine.matrix, affine.bias) for affine in problem.model.chain.maps],
         perturbed.x0,
@@ -82,7 +82,7 @@ def printed_problem(problem: Problem) -> PrintedProblem:
         low=perturbed.domain.low.tolist(),
         high=perturbed.domain.high.tolist(),
         delta=DELTA,
-        translation=None if axis is None else Translation(axis, shift_source(shape, dy=SHIFT)),
+        translation=move and Translation(axis, shift_source(shape, dx=np.sign(move.dx), dy=np.sign(move.dy))),
     )
 
 

@@ -66,6 +66,30 @@ SEARCH_ALONE = {
     "line": "the theta where the search line from zero ends; `null` for bfs",
 }
 
+COMMON_KEYS = (
+    "schema_version", "verdict", "property", "label", "label_name", "delta", "domain", "model", "image", "regions",
+    "sliver_share",
+)  # fmt: skip
+
+BOUNDARY_KEYS = {
+    "satisfying_share": "the share of the domain that satisfies the property",
+    "reachable_share": "the part of it that can be reached from zero without leaving it",
+    "unreachable_share": "the part of it that cannot",
+    "enclosed_share": "the share inside the outermost boundary: what is reachable, and its enclaves",
+    "farthest": "a reachable `theta` with the largest `distance` ‖theta‖₂; `null` when nothing is reachable",
+    "components": "the components of the outermost boundary, the longest first. `measure`: length with every axis "
+    "scaled to 1 (area with three parameters, number of thetas with one); `touches_border`: whether it reaches the "
+    "border of the domain; `share_beyond`: of the part of the domain behind it; `inner_regions` and `outer_regions`: "
+    "the numbers of the regions along it",
+    "enclaves": "the parts of the domain that the reachable part encloses, the largest first. `share`, and how much of "
+    "it satisfies the property; `nearest`: its `theta` nearest to zero and the `distance` ‖theta‖₂; `regions`: those "
+    "with a part in it; the other keys as for components",
+    "starts": "how many components of what satisfies the property meet at zero; all of them count as reachable",
+    "undecided": "`share` of the pieces that are not decided; `pieces_beside`: how many of them touch what is "
+    "reachable; `strip_share`: what is within the error of a threshold in and beside what is reachable",
+    "output": "the `pictures`",
+}
+
 
 def reference() -> str:
     """The whole text of docs/cli.md."""
@@ -91,7 +115,14 @@ def reference() -> str:
     missing = ", ".join(f"`{key}`" for key in MAP_ALONE)
     lines += [f"A search has no {missing}; `sliver_share` is `null` unless there are two parameters. It also has:", ""]
     lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in SEARCH_ALONE.items()))
-    lines += ["## What regions.npz holds after a search", "", inspect.cleandoc(StoredSearch.__doc__ or "").partition("\n\n")[2], ""]
+    lines += [
+        "## What regions.npz holds after a search",
+        "",
+        inspect.cleandoc(StoredSearch.__doc__ or "").partition("\n\n")[2],
+        "",
+    ]
+    lines += ["The command `boundary` prints `" + "`, `".join(COMMON_KEYS) + "` with the same meaning, and:", ""]
+    lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in BOUNDARY_KEYS.items()))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -129,8 +160,8 @@ def _exit_codes() -> Iterator[tuple[str, str]]:
     yield str(Verdict.NOT_ROBUST.exit_code), "not robust: a violation is proved; or `--require` is not met"
     yield (
         str(Verdict.UNDECIDED.exit_code),
-        "undecided: a limit ended the run, something is too close to call, or a search found no violation in the part of "
-        "the domain that it visited",
+        "undecided: a limit ended the run, something is too close to call, or a search found no violation in the part "
+        "of the domain that it visited",
     )
     yield str(BAD_INPUT), "bad input: one line on stderr says what, where and how to mend it; nothing is written"
     yield str(BUG), "a bug of ours: a self-check failed, and nothing is delivered"

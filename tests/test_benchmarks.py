@@ -107,10 +107,62 @@ def test_regions_names_the_tasks_that_exist(regions, tmp_path):
 def test_kept_tasks_are_complete_and_counted_right(regions):
     tasks = regions.load_tasks(regions.TASKS, [])
     assert set(regions.TARGETS) < set(tasks)
-    assert {path.stem for path in regions.TASKS.glob("*.npz")} == set(tasks)
+    solid = regions.load_tasks(regions.TASKS, [], dimension=3)
+    assert {path.stem for path in regions.TASKS.glob("*.npz")} == set(tasks) | set(solid)
+    assert {layers[0][0].shape[1] for layers, _ in tasks.values()} == {2}
+    assert {layers[0][0].shape[1] for layers, _ in solid.values()} == {3}
     for name in ("w50d2", "w50d2-dup", "w50d2-zb"):
         layers, expected = tasks[name]
         assert regions.complaints(layers, regions.enumerate_regions(layers), expected) == []
+
+
+@pytest.fixture(scope="module")
+def solids():
+    return load("solids")
+
+
+def write_solid_task(folder: Path, expected: int) -> None:
+    """Logit Σ ReLU(x_i − 1/4) on the unit cube: eight regions."""
+    np.savez(folder / "cube.npz", W0=np.eye(3), b0=np.full(3, -0.25), W1=np.ones((1, 3)), b1=np.zeros(1))
+    write_task(folder, expected=4)
+    entries = json.loads((folder / "tasks.json").read_text()) | {"cube": {"regions": expected, "dimension": 3}}
+    (folder / "tasks.json").write_text(json.dumps(entries))
+
+
+def run_solids(solids, folder: Path, *images: str) -> int:
+    out = str(folder / "solids.json")
+    return solids.main(["--pairs", "1", "--folder", str(folder), "--out", out, "--images", *images])
+
+
+def test_solids_writes_what_it_measured(solids, tmp_path, monkeypatch, capsys):
+    write_solid_task(tmp_path, expected=8)
+    monkeypatch.setitem(solids.PUBLISHED, "cube", solids.Published(1e-9, "tiny", (0.5, 2.0)))
+    monkeypatch.setattr(solids, "SPECS", ("translate:dx=1:0..0.1", PATCH, "brightness:0..0.1"))
+    assert run_solids(solids, tmp_path, "mnist:69991") == 0
+    stored = json.loads((tmp_path / "solids.json").read_text())
+    (row,), (image,) = stored["rows"], stored["maps"]
+    assert (row["task"], row["regions"], row["problems"], row["is_met"]) == ("cube", 8, [], False)
+    assert row["scaled_seconds"]["median"] == pytest.approx(1e-9 * row["reference_seconds"]["median"] / 2.0)
+    assert 0.0 < row["walk_seconds"]["median"] < row["seconds"]["median"]
+    assert image["regions"] > 1 and image["problems"] == [] and image["tiling_error"] < 1e-9
+    assert "missed" in capsys.readouterr().out
+
+
+def test_solids_fails_on_a_wrong_count(solids, tmp_path, capsys):
+    write_solid_task(tmp_path, expected=9)
+    assert run_solids(solids, tmp_path) == 1
+    assert "cube: WRONG: 8 regions, 9 expected" in capsys.readouterr().err
+
+
+def test_solids_fails_on_a_map_that_fails_its_check(solids, tmp_path, monkeypatch, capsys):
+    def refuse(*_):
+        raise solids.InternalError("self-check failed")
+
+    write_solid_task(tmp_path, expected=8)
+    monkeypatch.setattr(solids, "SPECS", ("translate:dx=1:0..0.1", PATCH, "brightness:0..0.1"))
+    monkeypatch.setattr(solids, "check_map", refuse)
+    assert run_solids(solids, tmp_path, "mnist:69991") == 1
+    assert "mnist:69991: WRONG: self-check failed" in capsys.readouterr().err
 
 
 def test_reference_finds_the_regions_of_a_task_in_general_position(regions):

@@ -1,1 +1,1 @@
-"""The paper's breadth-first search exactly as printed: the baseline of speed claims, not a verifier to rely on."""
+"""The paper's two searches exactly as printed: the baseline of speed claims, not verifiers to rely on."""

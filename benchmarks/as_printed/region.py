@@ -1,4 +1,4 @@
-"""The subroutines of Algorithm 3 that work on one activation region: its half-spaces, its faces, its linear programs.
+"""The subroutines of Algorithms 1 and 3 that work on one activation region: half-spaces, faces, linear programs.
 
 Half-spaces are closed and a region may have no volume: that is how the paper prints it.
 """
@@ -10,6 +10,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from .problem import Pattern, Problem
+
+FEASIBLE = 1e-7
+"""How far the solver lets a point violate a half-space (its default); the same for points on the line."""
 
 
 class OutOfTime(Exception):  # noqa: N818 - not an error: the search ends with what it has
@@ -89,6 +92,24 @@ def calc_interior_point_on_face(eta: Region, k: int, lp: LinearPrograms) -> np.n
     """calcInteriorPointOnFace: a point of η with A''_k θ = b''_k, by the LP of encoding (b); None if there is none."""
     solution = lp.minimum(np.zeros(len(eta.bounds)), eta, face=k)
     return None if solution is None else solution[1]
+
+
+def calc_interior_point_on_line(eta: Region, k: int, line: np.ndarray) -> np.ndarray | None:
+    """calcInteriorPointOnLine: a point of the face k of η on the segment from 0 to `line` (d,); None if there is none.
+
+    In closed form, θ = s·line: one unknown needs no program. Where the segment runs inside the face, its middle.
+    """
+    slopes = eta.A @ line  # A''θ ≤ b'' becomes slopes·s ≤ b''
+    if slopes[k] != 0.0:
+        s = eta.b[k] / slopes[k]
+        is_inside = -FEASIBLE <= s <= 1.0 + FEASIBLE and (slopes * s <= eta.b + FEASIBLE).all()
+        return np.clip(s, 0.0, 1.0) * line if is_inside else None
+    if eta.b[k] != 0.0 or (eta.b[slopes == 0.0] < -FEASIBLE).any():
+        return None
+    up, down = slopes > 0.0, slopes < 0.0
+    first = max(0.0, (eta.b[down] / slopes[down]).max(initial=0.0))
+    last = min(1.0, (eta.b[up] / slopes[up]).min(initial=1.0))
+    return 0.5 * (first + last) * line if first <= last else None
 
 
 def simplified(eta: Region, faces: list[int]) -> Region:

@@ -1,7 +1,9 @@
-"""The four questions of Algorithm 3 about one region: solveCR, solveMR, solveAR, solveIR.
+"""The questions about one region: solveCR, solveMR, solveAR, solveIR of Algorithm 3, calcRange of Algorithm 2.
 
 Filter identity, distance L2, all classes, as in the paper's runs.
 """
+
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -28,15 +30,35 @@ def solve_ar(problem: Problem, eta: Region, lp: LinearPrograms) -> bool:
 
 def solve_ir(problem: Problem, eta: Region, lp: LinearPrograms) -> bool:
     """solveIR: min of ai > δ, one sample when the map is kept, else by scipy.optimize.minimize."""
-    actual = _actual_maps(problem, eta)
-    ends = _ends(problem, eta, lp)
-    lowest = min(_inconsistency(problem, actual, moved) for moved in ends)
-    if problem.translation is not None and np.isfinite(lowest):
-        solution = minimize(
-            lambda moved: _inconsistency(problem, actual, moved[0]), [np.mean(ends)], bounds=[(min(ends), max(ends))]
-        )
-        lowest = min(lowest, float(solution.fun))
-    return bool(lowest > problem.delta)
+    return bool(_lowest(problem, _actual_maps(problem, eta), _ends(problem, eta, lp)) > problem.delta)
+
+
+def calc_range_ar(problem: Problem, eta: Region, lp: LinearPrograms) -> tuple[float, float]:
+    """calcRange for AR/IR: the range of ai, NaN when the solver calls the region empty."""
+    actual, ends = _actual_maps(problem, eta), _ends(problem, eta, lp)
+    return _lowest(problem, actual, ends), max(_inconsistency(problem, actual, moved) for moved in ends)
+
+
+def calc_range_cr(problem: Problem, eta: Region, lp: LinearPrograms) -> tuple[float, float]:
+    """calcRange for CR/MR, so read that Algorithm 2 with δ = 0 makes sense: the range of max_j f_j − f_label."""
+    leads = -np.array(_margins(problem, eta))  # f_j − f_label
+    # The least of a maximum: min s with f_j − f_label ≤ s, one more unknown than θ.
+    above = replace(
+        eta,
+        A=np.vstack(
+            [np.hstack([eta.A, np.zeros((len(eta.A), 1))]), np.hstack([leads[:, :-1], -np.ones((len(leads), 1))])]
+        ),
+        b=np.concatenate([eta.b, -leads[:, -1]]),
+        bounds=np.vstack([eta.bounds, [-np.inf, np.inf]]),
+    )
+    lo = _minimum(np.append(np.zeros(len(eta.bounds)), [1.0, 0.0]), above, lp)
+    return lo, max(-_minimum(-lead, eta, lp) for lead in leads)
+
+
+def calc_range_cr_literal(problem: Problem, eta: Region, lp: LinearPrograms) -> tuple[float, float]:
+    """calcRange for CR/MR word by word: the range of f_label − f_j over θ and j. Algorithm 2 then swaps CR and MR."""
+    margins = _margins(problem, eta)
+    return min(_minimum(m, eta, lp) for m in margins), max(-_minimum(-m, eta, lp) for m in margins)
 
 
 def _margins(problem: Problem, eta: Region) -> list[np.ndarray]:
@@ -49,6 +71,17 @@ def _minimum(form: np.ndarray, eta: Region, lp: LinearPrograms) -> float:
     """Encoding (c). NaN when the solver calls the region empty: then nothing is satisfied."""
     solution = lp.minimum(form[:-1], eta)
     return np.nan if solution is None else solution[0] + form[-1]
+
+
+def _lowest(problem: Problem, actual: np.ndarray, ends: list[float]) -> float:
+    """The minimum of ai: the one sample when the map is kept, else by scipy.optimize.minimize."""
+    lowest = min(_inconsistency(problem, actual, moved) for moved in ends)
+    if problem.translation is not None and np.isfinite(lowest):
+        solution = minimize(
+            lambda moved: _inconsistency(problem, actual, moved[0]), [np.mean(ends)], bounds=[(min(ends), max(ends))]
+        )
+        lowest = min(lowest, float(solution.fun))
+    return lowest
 
 
 def _ends(problem: Problem, eta: Region, lp: LinearPrograms) -> list[float]:

@@ -59,10 +59,7 @@ def make_problem(
     pixels = fit_image(pixels, model.input_shape, image_name)
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
     perturbed = compose([parse_spec(item) if isinstance(item, str) else item for item in chosen], pixels)
-    try:
-        wanted = Property(property)
-    except ValueError:
-        raise OptionError(f"property {property!r} is not known; expected cr, ar or both") from None
+    wanted = Property.parse(property)
     return Problem(
         model=model,
         perturbed=perturbed,
@@ -86,7 +83,7 @@ def verify(
     progress: Progress | None = None,
     **options: Any,
 ) -> Result:
-    """Map where the label and the attention of an image are kept under one or two perturbations.
+    """Map where the label and the attention of an image are kept under one, two or three perturbations at once.
 
     model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`. image: a PNG, JPEG or NPY file,
     "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1]. perturbations: objects or specs.

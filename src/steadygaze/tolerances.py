@@ -53,3 +53,7 @@ A forward pass in float64 is off by about 1e-13; the margin has to be well above
 CLIPPED = 1e-9
 """A pixel farther than this from 0 and 1 is not clipped: a point BESIDE an edge moves a pixel by more, unless the
 pixel hardly depends on theta; then either state is right to within this."""
+
+TOUCH = 1e-9
+"""Two polytopes touch where their common facet is wider than this: 10 DISTANCE, since tolerance may have moved the
+ends of both facets by DISTANCE each. What is narrower may be nothing but a common vertex or edge."""

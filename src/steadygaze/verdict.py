@@ -2,6 +2,8 @@
 
 from enum import Enum
 
+from .errors import OptionError
+
 
 class Property(Enum):
     """What has to hold everywhere in the domain."""
@@ -9,6 +11,14 @@ class Property(Enum):
     CR = "cr"
     AR = "ar"
     BOTH = "both"
+
+    @classmethod
+    def parse(cls, text: "str | Property") -> "Property":
+        """Read cr, ar or both; OptionError for anything else."""
+        try:
+            return cls(text)
+        except ValueError:
+            raise OptionError(f"property {text!r} is not known; expected cr, ar or both") from None
 
 
 class Verdict(Enum):

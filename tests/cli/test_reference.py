@@ -30,7 +30,7 @@ def test_the_reference_is_fresh(maker: ModuleType):
 def test_every_command_and_option_is_documented():
     written = (FOLDER / "cli.md").read_text(encoding="utf-8")
     program = get_command(app)
-    assert {"demo", "models", "verify", "show"} <= set(program.commands)
+    assert {"demo", "models", "verify", "show", "boundary"} <= set(program.commands)
     for name, command in program.commands.items():
         assert f"## steadygaze {name}\n" in written and command.help
         for parameter in command.params:
@@ -44,6 +44,7 @@ def test_the_options_of_the_issue_are_there():
         "verify": "image perturb property delta filter dist classes mean std scale class-names expect require timeout "
         "max-regions memory threads out force json quiet debug",
         "show": "delta json",
+        "boundary": "property delta json",
         "demo": "out force",
     }
     commands = get_command(app).commands

@@ -1,7 +1,8 @@
 """Maps as dictionaries from pattern to area and logits: the exact one from rationals, the engine's from its arrays.
 
 Tiny networks and images only. A pattern lists, per pixel, value > 0, then 1 − ReLU(value) > 0, then the classifier's
-neurons; a plain network has the last part alone. Areas are shares of the domain, logits (3, K) are forms in t.
+neurons; a plain network has the last part alone. Areas (or volumes) are shares of the domain, logits (D+1, K) forms
+in t.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from oracle import rational
+from oracle import rational, rational_solids
 from regions.reading_maps import clip_bits, pattern_bits
 from regions.tiny_compounds import FloatLayer, make_compound, on_unit_square, plain_map
 from steadygaze.compound import Compound
@@ -92,12 +93,13 @@ def _collect(
     volume = Fraction(1)
     for left, right in zip(low, high, strict=True):
         volume *= right - left
-    for region in rational.split_regions(layers, cell_low, cell_high):
-        forms = np.zeros((3, len(region.logits)))
+    split = rational_solids.split_regions if len(low) == 3 else rational.split_regions
+    for region in split(layers, cell_low, cell_high):
+        forms = np.zeros((max(2, len(low)) + 1, len(region.logits)))
         for j, form in enumerate(region.logits):
             for axis in range(len(low)):
                 forms[axis, j] = form[axis] * (high[axis] - low[axis])
-            forms[2, j] = rational.evaluate(form, tuple(low))
+            forms[-1, j] = rational.evaluate(form, tuple(low))
         key = (cell, *region.pattern)
         assert key not in expected
         expected[key] = (region.area / volume, forms)

@@ -14,6 +14,7 @@ from steadygaze.regions.assemble import Block, CutTable
 TASKS = Path(__file__).parents[2] / "benchmarks" / "tasks"
 COUNTS = json.loads((TASKS / "tasks.json").read_text(encoding="utf-8"))
 NAMES = ["w50d2", "w50d8", "w50d2-he", "w50d8-he", "w50d2-dup", "w50d8-dup-he", "w50d2-zb", "w50d8-zb-he"]
+NAMES += ["w50d2-3d", "w50d8-3d", "w50d2-he-3d"]
 
 
 def read_layers(name: str) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -29,16 +30,17 @@ def test_number_of_regions(name):
     assert len(found.patterns) == len(found)
 
 
-def test_several_polygons_on_the_stack_give_the_same_regions():
-    """Polygons that enter a layer one after another share its forms, but not its pattern."""
-    cell = plain_program(read_layers("w50d2"))
+@pytest.mark.parametrize("name", ["w50d2", "w50d2-3d"])
+def test_several_polytopes_on_the_stack_give_the_same_regions(name):
+    """Polytopes that enter a layer one after another share its forms, but not its pattern."""
+    cell = plain_program(read_layers(name))
     whole = engine.subdivide_cells([cell])
     table = CutTable([cell])
     watch = engine._Watch(Budget(), None)
-    first = Block(len(table))
-    engine._walk(cell, table.rectangle(0), 0, first, watch)
+    first = Block(len(table), len(cell.low))
+    engine._walk(cell, table.cell(0), 0, first, watch)
     assert len(first.polytopes()) > 50
-    second = Block(1000)
+    second = Block(1000, len(cell.low))
     engine._walk(cell, first.polytopes(), 1, second, watch)
     assert len(second.polytopes()) == len(whole)
     np.testing.assert_allclose(np.sort(second.polytopes().volumes), np.sort(whole.polytopes.volumes), rtol=1e-9)

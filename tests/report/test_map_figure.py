@@ -18,6 +18,7 @@ from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.report import colours, panels
 from steadygaze.report.figures import map_figure
+from steadygaze.report.sections import make_sections
 from steadygaze.report.wording import number, percent
 from steadygaze.results.result import Result
 
@@ -61,7 +62,7 @@ def test_every_piece_is_drawn_once_in_each_of_three_panels(small: Result, small_
 
 def test_pieces_of_the_joint_panel_have_the_colour_of_their_labels(small: Result) -> None:
     joint = small.answer.joint
-    view = panels.make_views(small)[2]
+    view = panels.make_views(small, make_sections(small))[2]
     areas = joint.polytopes.volumes
     for name, colour in colours.JOINT.items():
         chosen = np.abs(view.colours[:, :3] - to_rgb(colour)).max(axis=1) < 1e-6

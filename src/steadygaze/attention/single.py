@@ -1,12 +1,13 @@
 """The inconsistency of one pattern after another, as a search meets them; each is computed once."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
 from ..compound import Compound
 from .error import MapErrors
-from .inconsistency import CellCurves, Inconsistency, collect_curves
+from .inconsistency import WORTH_COMPRESSING, CellCurves, Inconsistency, collect_curves
 from .options import AttentionOptions
 
 
@@ -22,6 +23,7 @@ class SingleCurves:
         )  # fmt: skip
         self.errors = MapErrors(compound, np.zeros((0, 0), dtype=np.uint8), empty, options)
         self._cells: dict[int, CellCurves] = {}
+        self._patterns: Counter[int] = Counter()
         self._kept: dict[tuple[int, bytes], tuple[Inconsistency, MapErrors]] = {}
 
     def of(self, cell: int, pattern: bytes) -> tuple[Inconsistency, MapErrors]:
@@ -34,8 +36,10 @@ class SingleCurves:
 
     def _measure(self, cell: int, pattern: bytes) -> tuple[Inconsistency, MapErrors]:
         axis, original = self.compound.perturbed.moving_axis, self.errors.original
-        if cell not in self._cells:
-            self._cells[cell] = CellCurves(self.compound, cell, self.options, original, 0, True)
+        self._patterns[cell] += 1
+        if self._patterns[cell] in (1, WORTH_COMPRESSING):
+            is_worth = self._patterns[cell] == WORTH_COMPRESSING
+            self._cells[cell] = CellCurves(self.compound, cell, self.options, original, 0, is_worth)
         knots = self.compound.cells[cell]
         width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
         packed = np.frombuffer(pattern, dtype=np.uint8)[None]

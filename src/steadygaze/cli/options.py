@@ -29,7 +29,8 @@ PerturbOption = Annotated[
     typer.Option(
         "--perturb", metavar="SPEC", rich_help_panel=QUESTION,
         help="A perturbation: brightness, brightness:-0.2..0.5, darkness:0..0.3, patch:x=12,y=12,w=4,h=4, "
-        "translate:dy=1 or translate:dx=3:0..1.5. Give the option several times for several at once.",
+        "translate:dy=1 or translate:dx=3:0..1.5. Repeat the option for several at once: up to three, or "
+        "four for a search.",
     ),
 ]  # fmt: skip
 PropertyOption = Annotated[
@@ -195,5 +196,12 @@ OtherDeltaOption = Annotated[
     typer.Option(
         "--delta", metavar="NUMBER|PERCENT", rich_help_panel=QUESTION, show_default="as stored",
         help="Answer for another threshold, from the stored map and without a new run. A search answers one alone.",
+    ),
+]  # fmt: skip
+OtherPropertyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--property", metavar="cr|ar|both", rich_help_panel=QUESTION, show_default="as stored",
+        help="What is kept inside the boundary: the label (cr), the attention (ar), or both.",
     ),
 ]  # fmt: skip

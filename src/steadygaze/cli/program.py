@@ -16,6 +16,7 @@ from typer.main import get_command
 
 from ..errors import InternalError, SteadygazeError
 from ..verdict import Verdict
+from .boundary import boundary
 from .demo import demo
 from .interrupt import ABORTED
 from .models import models
@@ -40,6 +41,7 @@ app.command()(demo)
 app.command()(models)
 app.command()(verify)
 app.command()(show)
+app.command()(boundary)
 
 
 def _say_version(is_wanted: bool) -> None:

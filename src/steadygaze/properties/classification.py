@@ -1,7 +1,7 @@
 """Where the label is kept: regions split along the argmax into pieces, each with its winner and its margin.
 
 A piece counts as decided where its margin exceeds the error bound of the logits; the rest of it is a strip along the
-decision boundary whose area is kept beside it.
+decision boundary whose volume is kept beside it (the area, in two dimensions).
 """
 
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..compound import Compound
-from ..errors import InternalError
-from ..regions.region import Cut, Polygons, RegionSet
-from . import kernels
+from ..regions.region import Cut, RegionSet
+from . import shapes
 from .logit_error import coarse_logit_error, logit_errors
+from .shapes import Polytopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Pieces:
     smallest and largest f_label − max of the others on the piece, slack (P,) the bound of its error.
     """
 
-    polytopes: Polygons
+    polytopes: Polytopes
     region: np.ndarray
     winner: np.ndarray
     cuts: np.ndarray
@@ -48,14 +48,14 @@ class Pieces:
 def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     """Split the regions along the argmax of their logits and bound the margins. Exact up to the tolerances."""
     noise = 4.0 * max(float(cell.program.noise[cell.program.offsets[-2] :].max()) for cell in compound.programs)
-    polygons, region, winner, pairs = _split(regions, noise)
+    polytopes, region, winner, pairs = shapes.split_by_argmax(
+        regions.polytopes, regions.logits, noise, len(regions.cuts)
+    )
     kind = np.full((len(pairs), 1), Cut.ARGMAX)
     cuts = np.concatenate([regions.cuts, np.hstack([kind, pairs])]).astype(np.int32)
-    margin = np.zeros((len(region), 2))
-    x, y = np.ascontiguousarray(polygons.points.T)
-    kernels.margins(regions.logits, label, x, y, polygons.starts, region, margin)
+    margin = shapes.margins(polytopes, regions.logits, region, label)
     slack = np.full(len(region), 2.0 * coarse_logit_error(compound, regions))
-    pieces = Pieces(polygons, region, winner, cuts, label, margin, slack)
+    pieces = Pieces(polytopes, region, winner, cuts, label, margin, slack)
     doubtful = np.flatnonzero(pieces.has_strip)
     chosen = np.unique(regions.pattern[region[doubtful]])
     if len(chosen):
@@ -65,45 +65,12 @@ def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     return pieces
 
 
-def strip_areas(pieces: Pieces, regions: RegionSet) -> np.ndarray:
-    """Areas (P,) of the parts of the pieces that are within the error of the decision boundary."""
+def strip_volumes(pieces: Pieces, regions: RegionSet) -> np.ndarray:
+    """Volumes (P,) of the parts of the pieces that are within the error of the decision boundary."""
     strips = np.zeros(len(pieces))
     chosen = np.flatnonzero(pieces.has_strip)
-    decided = np.zeros(len(chosen))
-    x, y = np.ascontiguousarray(pieces.polytopes.points.T)
-    room = 4 * (int(np.diff(pieces.polytopes.starts).max(initial=0)) + regions.logits.shape[2] + 8)
-    kernels.decided_areas(
-        regions.logits, pieces.label, x, y, pieces.polytopes.starts, pieces.region, pieces.winner, pieces.slack,
-        chosen, np.zeros((3, room)), np.zeros(room, dtype=np.int64), np.zeros((3, room)), decided,
-    )  # fmt: skip
+    decided = shapes.decided_volumes(
+        pieces.polytopes, regions.logits, pieces.label, pieces.region, pieces.winner, pieces.slack, chosen
+    )
     strips[chosen] = np.maximum(pieces.polytopes.volumes[chosen] - decided, 0.0)
     return strips
-
-
-def _split(regions: RegionSet, noise: float) -> tuple[Polygons, np.ndarray, np.ndarray, np.ndarray]:
-    polygons = regions.polytopes
-    x, y = np.ascontiguousarray(polygons.points.T)
-    base = len(regions.cuts)
-    widest = int(np.diff(polygons.starts).max(initial=4))
-    for growth in (2, 8, 64, 512):
-        count = len(regions) + growth * 1024 + growth * len(regions) // 8
-        vertices = len(polygons.points) + 8 * (count - len(regions))
-        side = 64 * (widest + 64)
-        room = (
-            np.zeros(side), np.zeros(side), np.zeros(side, dtype=np.int64), np.zeros(side),
-            np.zeros((4096, 2), dtype=np.int64), np.zeros(side), np.zeros(side), np.zeros(side, dtype=np.int64),
-        )  # fmt: skip
-        out_x, out_y, out_edge = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, dtype=np.int64)
-        starts = np.zeros(count + 1, dtype=np.int64)
-        origin, winner = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-        pairs = np.zeros((count, 2), dtype=np.int64)
-        pieces, cuts = kernels.split_by_argmax(
-            regions.logits, noise, x, y, polygons.edges, polygons.starts, base, room,
-            out_x, out_y, out_edge, starts, origin, winner, pairs,
-        )  # fmt: skip
-        if pieces >= 0:
-            used = starts[pieces]
-            points = np.stack([out_x[:used], out_y[:used]], axis=1)
-            found = Polygons(points, starts[: pieces + 1].copy(), out_edge[:used].copy())
-            return found, origin[:pieces].copy(), winner[:pieces].copy(), pairs[:cuts].copy()
-    raise InternalError("a region has more argmax pieces than there is room for: please report the model")

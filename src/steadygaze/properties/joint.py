@@ -1,7 +1,7 @@
 """Label and attention together: pieces split at ai = δ as well, and the shares of the domain with bounds.
 
-A piece is CR or MR by its winner, and AR or IR by the slab it lies in. Beside it stand the areas of its two strips that
-are within the error of the decision boundary, or of ai = δ; they count as undecided.
+A piece is CR or MR by its winner, and AR or IR by the slab it lies in. Beside it stand the volumes of its two strips
+that are within the error of the decision boundary, or of ai = δ; they count as undecided.
 """
 
 from dataclasses import dataclass, replace
@@ -10,12 +10,12 @@ from enum import IntEnum
 import numpy as np
 
 from ..compound import Compound
-from ..errors import InternalError
-from ..regions.region import Cut, Polygons, RegionSet
+from ..regions.region import Cut, RegionSet
 from ..tolerances import UNIT
-from . import kernels
+from . import shapes
 from .attention import AttentionLabels
-from .classification import Pieces, strip_areas
+from .classification import Pieces, strip_volumes
+from .shapes import Polytopes
 
 
 class Kept(IntEnum):
@@ -28,7 +28,7 @@ class Kept(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class JointPieces:
-    """Pieces with both labels: attention (P,) holds `Kept` codes; the strips (P,) are areas of the unit square."""
+    """Pieces with both labels: attention (P,) holds `Kept` codes; the strips (P,) are shares of the domain."""
 
     pieces: Pieces
     attention: np.ndarray
@@ -36,8 +36,8 @@ class JointPieces:
     attention_strip: np.ndarray
 
     @property
-    def polytopes(self) -> Polygons:
-        """The polygons of the pieces."""
+    def polytopes(self) -> Polytopes:
+        """The shapes of the pieces."""
         return self.pieces.polytopes
 
 
@@ -81,7 +81,7 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
     if axis is None:
         kept = np.where(labels.is_kept, Kept.YES, np.where(labels.is_lost, Kept.NO, Kept.UNKNOWN))
         nothing = np.zeros(len(pieces))
-        return JointPieces(pieces, kept[pieces.region], strip_areas(pieces, regions), nothing)
+        return JointPieces(pieces, kept[pieces.region], strip_volumes(pieces, regions), nothing)
     inner, outer = (_in_t(compound, regions, slab, labels.taus, axis) for slab in (labels.inner, labels.outer))
     is_empty = outer[:, :1] > outer[:, 1:]
     is_open = ~is_empty[:, 0] & (inner[:, 0] > inner[:, 1])
@@ -95,47 +95,36 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
     strip = np.zeros(len(split))
     for code, slab in ((Kept.YES, inner), (Kept.NO, outer)):
         chosen = np.flatnonzero((attention == code) & (width > 0.0))
-        inside_slab = _slab_areas(split.polytopes, chosen, slab[region[chosen]], axis)
+        inside_slab = shapes.slab_volumes(split.polytopes, chosen, slab[region[chosen]], axis)
         strip[chosen] = split.polytopes.volumes[chosen] - inside_slab if code == Kept.YES else inside_slab
     strip = np.clip(strip, 0.0, split.polytopes.volumes)
-    return JointPieces(split, attention, strip_areas(split, regions), strip)
-
-
-def _slab_areas(polygons: Polygons, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
-    areas = np.zeros(len(chosen))
-    x, y = np.ascontiguousarray(polygons.points.T)
-    room = 4 * (int(np.diff(polygons.starts).max(initial=0)) + 8)
-    kernels.slab_areas(
-        x, y, polygons.starts, chosen, slab, axis,
-        np.zeros((3, room)), np.zeros(room, dtype=np.int64), np.zeros((3, room)), areas,
-    )  # fmt: skip
-    return areas
+    return JointPieces(split, attention, strip_volumes(split, regions), strip)
 
 
 def _strip_widths(
-    polygons: Polygons, region: np.ndarray, attention: np.ndarray, inner: np.ndarray, outer: np.ndarray, axis: int
+    polytopes: Polytopes, region: np.ndarray, attention: np.ndarray, inner: np.ndarray, outer: np.ndarray, axis: int
 ) -> np.ndarray:
     """How wide (P,) the part of each piece is, along the moving axis, that is not surely what its label says."""
-    low, high = polygons.extent(axis)
+    low, high = polytopes.extent(axis)
     kept = np.maximum(inner[region, 0] - low, 0.0) + np.maximum(high - inner[region, 1], 0.0)
     lost = np.maximum(np.minimum(high, outer[region, 1]) - np.maximum(low, outer[region, 0]), 0.0)
     return np.where(attention == Kept.YES, kept, np.where(attention == Kept.NO, lost, 0.0))
 
 
 def shares(joint: JointPieces, *, is_partial: bool = False) -> Shares:
-    """Add up the areas of the pieces; the part of the domain that no piece covers is unknown in both senses."""
-    areas = joint.polytopes.volumes
+    """Add up the volumes of the pieces; the part of the domain that no piece covers is unknown in both senses."""
+    volumes = joint.polytopes.volumes
     label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
-    unknown = np.full(len(areas), Kept.UNKNOWN)
-    first, second = np.minimum(joint.label_strip, areas), np.minimum(joint.attention_strip, areas)
+    unknown = np.full(len(volumes), Kept.UNKNOWN)
+    first, second = np.minimum(joint.label_strip, volumes), np.minimum(joint.attention_strip, volumes)
     # Where the strips overlap is not known; as much as they must have in common is unknown in both senses.
-    both = np.maximum(first + second - areas, 0.0)
+    both = np.maximum(first + second - volumes, 0.0)
     cells = np.zeros((3, 3))
-    np.add.at(cells, (label, joint.attention), np.maximum(areas - first - second + both, 0.0))
+    np.add.at(cells, (label, joint.attention), np.maximum(volumes - first - second + both, 0.0))
     np.add.at(cells, (unknown, joint.attention), first - both)
     np.add.at(cells, (label, unknown), second - both)
     np.add.at(cells, (unknown, unknown), both)
-    missing = 1.0 - float(areas.sum())
+    missing = 1.0 - float(volumes.sum())
     if is_partial:
         # However little is missing: it was not looked at.
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
@@ -144,7 +133,7 @@ def shares(joint: JointPieces, *, is_partial: bool = False) -> Shares:
 
 
 def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.ndarray, axis: int) -> np.ndarray:
-    """Slabs in τ as slabs in t: empty ones as (2, −2); an end that is the region's own leaves the square."""
+    """Slabs in τ as slabs in t: empty ones as (2, −2); an end that is the region's own leaves the domain."""
     lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]
     scaled = (slab + lows[:, None] - compound.domain.low[axis]) / compound.domain.widths[axis]
     # Otherwise the rounding of this line would invent strips at the ends of regions.
@@ -156,31 +145,15 @@ def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.nda
 
 
 def _split(pieces: Pieces, slab: np.ndarray, axis: int) -> tuple[Pieces, np.ndarray]:
-    polygons = pieces.polytopes
-    x, y = np.ascontiguousarray(polygons.points.T)
-    side = 8 * (int(np.diff(polygons.starts).max(initial=4)) + 8)
-    room = (np.zeros(side), np.zeros(side), np.zeros(side, dtype=np.int64), np.zeros(side))
-    count, vertices = 3 * len(pieces), 3 * len(polygons.points) + 8 * len(pieces)
-    out_x, out_y, out_edge = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, dtype=np.int64)
-    starts, origin = np.zeros(count + 1, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    inside, made = np.zeros(count, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    found = kernels.split_by_slab(
-        np.ascontiguousarray(slab), axis, x, y, polygons.edges, polygons.starts, len(pieces.cuts), room,
-        out_x, out_y, out_edge, starts, origin, inside, made,
-    )  # fmt: skip
-    if found < 0:
-        raise InternalError("a slab cut has more pieces than there is room for: please report the model")
-    used = starts[found]
-    points = np.stack([out_x[:used], out_y[:used]], axis=1)
-    origin = origin[:found]
-    cuts = np.repeat([[Cut.SLAB, axis, 0]], made[0], axis=0)
+    polytopes, origin, inside, made = shapes.split_by_slab(pieces.polytopes, slab, axis, len(pieces.cuts))
+    cuts = np.repeat([[Cut.SLAB, axis, 0]], made, axis=0)
     split = replace(
         pieces,
-        polytopes=Polygons(points, starts[: found + 1].copy(), out_edge[:used].copy()),
+        polytopes=polytopes,
         region=pieces.region[origin],
         winner=pieces.winner[origin],
         cuts=np.concatenate([pieces.cuts, cuts]).astype(np.int32),
         margin=pieces.margin[origin],
         slack=pieces.slack[origin],
     )
-    return split, inside[:found].astype(bool)
+    return split, inside

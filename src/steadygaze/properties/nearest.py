@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..compound import Compound
-from ..regions.region import Polygons, RegionSet
-from . import kernels
+from ..regions.region import RegionSet
+from . import shapes
 from .attention import AttentionLabels
 from .joint import JointPieces, Kept
+from .shapes import Polytopes
 
 DEPTHS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 """How far from the border towards the centre of a piece a theta is tried; at the centre every piece is violated."""
@@ -49,8 +50,9 @@ def nearest_label_violation(compound: Compound, regions: RegionSet, joint: Joint
     def strips_of(piece: int) -> Iterator[np.ndarray]:
         forms = regions.logits[pieces.region[piece]]
         for rival in rivals:
-            a, b, c = forms[:, rival] - forms[:, pieces.label]
-            yield _clip(joint.polytopes[piece], a, b, c + pieces.slack[piece])
+            form = forms[:, rival] - forms[:, pieces.label]
+            form[-1] += pieces.slack[piece]
+            yield shapes.clip(joint.polytopes[piece], form)
 
     strips = np.flatnonzero(pieces.keeps_label & pieces.has_strip)
     return _nearest(compound, regions, joint, (violates, violates, strips), is_proved, strips_of)
@@ -76,11 +78,11 @@ def nearest_attention_violation(
         region = joint.pieces.region[piece]
         low = compound.cells[regions.cell[region]].low[axis]
         first, last = (labels.inner[region] + low - compound.domain.low[axis]) / compound.domain.widths[axis]
-        a, b = (1.0, 0.0) if axis == 0 else (0.0, 1.0)
+        along = np.eye(compound.coordinates)[axis]
         if labels.inner[region, 0] > labels.taus[region, 0]:
-            yield _clip(joint.polytopes[piece], -a, -b, first)
+            yield shapes.clip(joint.polytopes[piece], np.append(-along, first))
         if labels.inner[region, 1] < labels.taus[region, 1]:
-            yield _clip(joint.polytopes[piece], a, b, -last)
+            yield shapes.clip(joint.polytopes[piece], np.append(along, -last))
 
     strips = np.flatnonzero((joint.attention == Kept.YES) & (joint.attention_strip > 0.0))
     return _nearest(compound, regions, joint, (violates, possible, strips), is_proved, strips_of)
@@ -127,7 +129,7 @@ def _lower_bound(
             break
         for strip in strips_of(int(strips[place])):
             if len(strip):
-                low = min(low, _distance(_zero(compound), strip))
+                low = min(low, shapes.distance(_zero(compound), strip))
     return _down(low)
 
 
@@ -140,29 +142,9 @@ def _zero(compound: Compound) -> np.ndarray:
     return compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
 
 
-def nearest_points(compound: Compound, polygons: Polygons, chosen: np.ndarray) -> np.ndarray:
-    """Squared distance to zero and the nearest point of each of the chosen polygons (S,), in t: (S, 3)."""
-    out = np.zeros((len(chosen), 3))
-    x, y = np.ascontiguousarray(polygons.points.T)
-    kernels.distances_to(*_zero(compound), x, y, polygons.starts, chosen, out)
-    return out
+def nearest_points(compound: Compound, polytopes: Polytopes, chosen: np.ndarray) -> np.ndarray:
+    """Squared distance to zero and the nearest point of each of the chosen shapes (S,), in t: (S, 1 + D).
 
-
-def _distance(point: np.ndarray, polygon: np.ndarray) -> float:
-    out = np.zeros((1, 3))
-    x, y = np.ascontiguousarray(polygon.T)
-    kernels.distances_to(point[0], point[1], x, y, np.array([0, len(polygon)]), np.zeros(1, dtype=np.int64), out)
-    return float(np.sqrt(out[0, 0]))
-
-
-def _clip(polygon: np.ndarray, a: float, b: float, c: float) -> np.ndarray:
-    """The part (V, 2) of a polygon where a x + b y + c ≥ 0."""
-    values = polygon @ np.array([a, b]) + c
-    points = []
-    for i, value in enumerate(values):
-        j = (i + 1) % len(values)
-        if value >= 0.0:
-            points.append(polygon[i])
-        if (value >= 0.0) != (values[j] >= 0.0):
-            points.append(polygon[i] + value / (value - values[j]) * (polygon[j] - polygon[i]))
-    return np.array(points)
+    In three dimensions the square is a proved lower bound of that of the distance, equal to it up to rounding.
+    """
+    return shapes.nearest_points(_zero(compound), polytopes, chosen)

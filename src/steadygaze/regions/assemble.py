@@ -7,17 +7,22 @@ import numpy as np
 from ..compound import CellProgram
 from ..program import Program
 from .pattern import distinct_rows
-from .region import Cut, Polygons, RegionSet
+from .polyhedra import Polyhedra, box, joined
+from .region import Cut, Polygons, Polytopes, RegionSet
 
 
 @dataclass
 class Block:
-    """Regions of one walk; cuts numbered from `base` + 1 in the order of `cuts`."""
+    """Regions of one walk; `cuts` are numbered from `base` + 1 on. `sides` are the signed cuts of edges or facets.
+
+    `facet_counts` (facets of each polyhedron) and `incidence` are only filled in three dimensions.
+    """
 
     base: int
+    dimension: int = 2
     vertices: list[np.ndarray] = field(default_factory=list)
     points: list[np.ndarray] = field(default_factory=list)
-    edges: list[np.ndarray] = field(default_factory=list)
+    sides: list[np.ndarray] = field(default_factory=list)
     logits: list[np.ndarray] = field(default_factory=list)
     packed: list[np.ndarray] = field(default_factory=list)
     doubtful: list[np.ndarray] = field(default_factory=list)
@@ -26,10 +31,20 @@ class Block:
     peak: np.ndarray = field(default_factory=lambda: np.zeros(0))
     missed: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
-    def polytopes(self) -> Polygons:
-        """All polygons of the block."""
-        starts = np.concatenate([[0], np.cumsum(_joined(self.vertices, (0,), np.int64))])
-        return Polygons(_joined(self.points, (0, 2)), starts, _joined(self.edges, (0,), np.int64))
+    facet_counts: list[np.ndarray] = field(default_factory=list)
+    incidence: list[np.ndarray] = field(default_factory=list)
+
+    def polytopes(self) -> Polytopes:
+        """All polygons or polyhedra of the block."""
+        if self.dimension > 2:
+            parts = zip(self.points, self.vertices, self.sides, self.facet_counts, self.incidence, strict=True)
+            return joined([Polyhedra(p, _starts(v), s, _starts(c), incidence) for p, v, s, c, incidence in parts])
+        starts = _starts(_joined(self.vertices, (0,), np.int64))
+        return Polygons(_joined(self.points, (0, 2)), starts, _joined(self.sides, (0,), np.int64))
+
+
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _joined(parts: list[np.ndarray], shape: tuple[int, ...], kind: type = np.float64) -> np.ndarray:
@@ -41,16 +56,17 @@ class CutTable:
 
     def __init__(self, cells: list[CellProgram]) -> None:
         self.cells = cells
-        self.rows = [np.array([[Cut.BORDER, axis, side] for axis in (0, 1) for side in (0, 1)])]
+        axes = range(len(cells[0].low))
+        self.rows = [np.array([[Cut.BORDER, axis, side] for axis in axes for side in (0, 1)])]
         knots = {
             (axis, cell.low[axis]): number
             for number, cell in reversed(list(enumerate(cells)))
-            for axis in (0, 1)
+            for axis in axes
             if cell.low[axis] > 0.0
         }
-        self.knots = {key: 5 + place for place, key in enumerate(sorted(knots))}
+        self.knots = {key: 2 * len(axes) + 1 + place for place, key in enumerate(sorted(knots))}
         self.rows += [np.array([[Cut.KNOT, key[0], knots[key]]]) for key in self.knots]
-        self.size = 4 + len(self.knots)
+        self.size = 2 * len(axes) + len(self.knots)
 
     def __len__(self) -> int:
         return self.size
@@ -59,16 +75,17 @@ class CutTable:
         """The table (E, 3): kind, and which (see `Cut`)."""
         return np.concatenate(self.rows).astype(np.int32)
 
-    def rectangle(self, number: int) -> Polygons:
-        """A knot cell as a polygon, its edges marked as borders or knots."""
+    def cell(self, number: int) -> Polytopes:
+        """A knot cell as a polygon or polyhedron, its edges or facets marked as borders or knots."""
         low, high = self.cells[number].low, self.cells[number].high
-        x, y = (0, 1)
-        bottom, right = self._edge(y, 0, low), self._edge(x, 1, high)
-        top, left = self._edge(y, 1, high), self._edge(x, 0, low)
+        sides = np.array([self._side(axis, side, (low, high)[side]) for axis in range(len(low)) for side in (0, 1)])
+        if len(low) > 2:
+            return box(low, high, sides)
+        left, right, bottom, top = sides
         corners = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
         return Polygons(corners, np.array([0, 4]), np.array([bottom, right, top, left]))
 
-    def _edge(self, axis: int, side: int, corner: np.ndarray) -> int:
+    def _side(self, axis: int, side: int, corner: np.ndarray) -> int:
         if corner[axis] == float(side):
             return 1 + 2 * axis + side
         # The cell above a knot lies on its positive side.
@@ -85,22 +102,16 @@ class CutTable:
     def renumber(self, block: Block) -> None:
         """Shift the block's own cuts to the end of the table; all blocks of a cell start from the same base."""
         shift = self.size - block.base
-        for edges in block.edges:
-            own = np.abs(edges) > block.base
-            edges[own] += shift * np.sign(edges[own])
+        for sides in block.sides:
+            own = np.abs(sides) > block.base
+            sides[own] += shift * np.sign(sides[own])
 
 
 def assemble(
     cells: list[CellProgram], parts: list[tuple[int, Block]], cuts: np.ndarray, stopped: str | None
 ) -> RegionSet:
     """Join the blocks of all cells, given with the number of their cell, in that order."""
-    polygons = [block.polytopes() for _, block in parts]
-    sizes = _joined([np.diff(p.starts) for p in polygons], (0,), np.int64)
-    joined = Polygons(
-        _joined([p.points for p in polygons], (0, 2)),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        _joined([p.edges for p in polygons], (0,), np.int64),
-    )
+    polytopes = [block.polytopes() for _, block in parts]
     program = cells[0].program
     # Packed rows of a region: the clip's bits first, then the classifier's.
     clip_bytes = [int(cell.program.byte_start[2]) if cell.program.clipped else 0 for cell in cells]
@@ -119,14 +130,14 @@ def assemble(
         np.maximum(missed, block.missed[classifier], out=missed)
         pixels_missed = max(pixels_missed, float(block.missed[: classifier.start].max(initial=0.0)))
     return RegionSet(
-        polytopes=joined,
+        polytopes=_join(polytopes, len(cells[0].low)),
         cuts=cuts,
-        cell=np.repeat(np.array([number for number, _ in parts], dtype=np.int64), [len(p) for p in polygons]),
+        cell=np.repeat(np.array([number for number, _ in parts], dtype=np.int64), [len(p) for p in polytopes]),
         pattern=pattern,
         patterns=patterns,
         clip=clip,
         clips=clips,
-        logits=_joined([block for _, part in parts for block in part.logits], (0, 3, classes)),
+        logits=_joined([block for _, part in parts for block in part.logits], (0, len(cells[0].root), classes)),
         doubtful=_joined([part for _, block in parts for part in block.doubtful], (0,), np.uint8),
         peaks=peaks,
         missed=missed,
@@ -134,6 +145,15 @@ def assemble(
         sliver_area=sum(block.sliver_area for _, block in parts),
         stopped=stopped,
     )
+
+
+def _join(polytopes: list[Polytopes], dimension: int) -> Polytopes:
+    if dimension > 2:
+        return joined([part for part in polytopes if isinstance(part, Polyhedra)])
+    polygons = [part for part in polytopes if isinstance(part, Polygons)]
+    sizes = _joined([np.diff(part.starts) for part in polygons], (0,), np.int64)
+    edges = _joined([part.edges for part in polygons], (0,), np.int64)
+    return Polygons(_joined([part.points for part in polygons], (0, 2)), _starts(sizes), edges)
 
 
 def _distinct(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

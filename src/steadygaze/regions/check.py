@@ -1,7 +1,8 @@
 """Checks a map before it is delivered: the tiling, and pattern and logits against a plain forward pass.
 
 Conserved area alone does not show a missed split, so every region (a fixed sample of many) is compared inside, and
-sampled edges just on either side, with what the graph computes there. A map that fails is not delivered.
+sampled edges (in three dimensions: facets) just on either side, with what the graph computes there. A map that fails
+is not delivered.
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ import numpy as np
 from ..compound import Compound
 from ..errors import InternalError
 from ..tolerances import AREA, BESIDE, CLIPPED, DISTANCE, LOGITS
+from .check_solids import beside_facets, check_flat
 from .pattern import unpack
-from .region import Cut, RegionSet
+from .polyhedra import Polyhedra
+from .region import Cut, Polygons, RegionSet
 
 INSIDE = 10_000
 EDGES = 2_000
@@ -21,7 +24,7 @@ BATCH = 512
 
 @dataclass(frozen=True)
 class CheckedMap:
-    """What was compared: |sum of the areas − 1|, points inside regions, points beside edges."""
+    """What was compared: |sum of areas (or volumes) − 1|, points inside regions, points beside edges (or facets)."""
 
     tiling_error: float
     inside: int
@@ -34,34 +37,42 @@ def check_map(compound: Compound, regions: RegionSet) -> CheckedMap:
     count = len(regions)
     chosen = np.arange(count) if count <= INSIDE else np.linspace(0, count - 1, INSIDE).astype(np.int64)
     _check_points(compound, regions, regions.polytopes.centres[chosen], chosen, "inside")
-    points, owners = _beside_edges(regions)
-    _check_points(compound, regions, points, owners, "beside an edge of")
+    polytopes = regions.polytopes
+    if isinstance(polytopes, Polyhedra):
+        points, owners = beside_facets(regions, polytopes, EDGES)
+    else:
+        points, owners = _beside_edges(regions, polytopes)
+    _check_points(compound, regions, points, owners, "beside an edge or facet of")
     return CheckedMap(error, len(chosen), len(points))
 
 
 def _check_tiling(regions: RegionSet) -> float:
-    polygons = regions.polytopes
-    total = float(polygons.volumes.sum())
-    smallest = float(polygons.volumes.min(initial=1.0))
-    if smallest <= 0.0:
-        raise InternalError(f"the map has a region of area {smallest:.3g}: please report this model and image")
+    polytopes = regions.polytopes
+    total = float(polytopes.volumes.sum())
+    smallest = float(polytopes.volumes.min(initial=1.0))
+    if not smallest > 0.0:
+        raise InternalError(f"the map has a region of size {smallest:.3g}: please report this model and image")
+    if isinstance(polytopes, Polyhedra):
+        check_flat(polytopes)
+        sides, sizes = polytopes.facets, polytopes.areas
+    else:
+        sides, sizes = polytopes.edges, polytopes.lengths
     if regions.stopped is not None:
         return 0.0
-    if abs(total - 1.0) > AREA:
+    if not abs(total - 1.0) <= AREA:
         raise InternalError(f"the regions add up to {total!r} of the domain: please report this model and image")
-    lengths = np.zeros((2, len(regions.cuts) + 1))
-    side = (polygons.edges < 0).astype(np.int64)
-    np.add.at(lengths, (side, np.abs(polygons.edges)), polygons.lengths)
+    totals = np.zeros((2, len(regions.cuts) + 1))
+    np.add.at(totals, ((sides < 0).astype(np.int64), np.abs(sides)), sizes)
     is_border = np.concatenate([[False], regions.cuts[:, 0] == Cut.BORDER])
-    uneven = np.abs(lengths[0] - np.where(is_border, 1.0, lengths[1]))[1:]
+    uneven = np.abs(totals[0] - np.where(is_border, 1.0, totals[1]))[1:]
     worst = int(np.argmax(uneven))
     if uneven[worst] > 1e-7:
-        raise InternalError(f"cut {worst + 1} has an edge with one side only: please report this model and image")
+        raise InternalError(f"cut {worst + 1} has a part with one side only: please report this model and image")
     return abs(total - 1.0)
 
 
 def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, owners: np.ndarray, where: str) -> None:
-    """Compare pattern and logits of the owning region at points (B, 2) of the unit square with the graph."""
+    """Compare pattern and logits of the owning region at points (B, D) of the unit square or cube with the graph."""
     noise = compound.noise
     for start in range(0, len(points), BATCH):
         part = slice(start, start + BATCH)
@@ -107,9 +118,8 @@ def _fail(region: int, where: str, what: str) -> None:
     )
 
 
-def _beside_edges(regions: RegionSet) -> tuple[np.ndarray, np.ndarray]:
+def _beside_edges(regions: RegionSet, polygons: Polygons) -> tuple[np.ndarray, np.ndarray]:
     """Points just inside and just outside of sampled edges, and the regions that must hold there."""
-    polygons = regions.polytopes
     thickness = polygons.volumes[polygons.owner] / np.maximum(polygons.lengths, 1e-300)
     cut = np.abs(polygons.edges)
     is_inner = regions.cuts[cut - 1, 0] != Cut.BORDER
@@ -119,16 +129,15 @@ def _beside_edges(regions: RegionSet) -> tuple[np.ndarray, np.ndarray]:
     start, end = polygons.points[usable], polygons.points[polygons.following[usable]]
     along = (end - start) / polygons.lengths[usable, None]
     middle, inward = 0.5 * (start + end), np.stack([-along[:, 1], along[:, 0]], axis=1)
-    across, is_thick = _across(regions, usable, middle, thickness)
+    across, is_thick = _across(regions, polygons, usable, middle, thickness)
     points = np.concatenate([middle + BESIDE * inward, (middle - BESIDE * inward)[is_thick]])
     return points, np.concatenate([polygons.owner[usable], across[is_thick]])
 
 
 def _across(
-    regions: RegionSet, edges: np.ndarray, middle: np.ndarray, thickness: np.ndarray
+    regions: RegionSet, polygons: Polygons, edges: np.ndarray, middle: np.ndarray, thickness: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The region on the other side of the middle of each edge, and whether it is thick enough to be tested there."""
-    polygons = regions.polytopes
     order = np.argsort(polygons.edges, kind="stable")
     ranked = polygons.edges[order]
     wanted = -polygons.edges[edges]

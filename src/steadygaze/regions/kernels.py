@@ -36,7 +36,8 @@ class Output(NamedTuple):
 
 
 @compiled
-def _flip(k, first, byte, active, packed):
+def flip(k, first, byte, active, packed):
+    """Change the state of a neuron, in the pattern and in the packed pattern."""
     active[k] ^= np.uint8(1)
     packed[byte + ((k - first) >> 3)] ^= np.uint8(128 >> ((k - first) & 7))
 
@@ -56,7 +57,7 @@ def _decide(a, b, c, noise, unstable, first, byte, active, packed, x, y, count, 
             missed[k] = max(missed[k], abs(value))
             doubts[0] += 1
         if np.uint8(value > noise[k]) != active[k]:
-            _flip(k, first, byte, active, packed)
+            flip(k, first, byte, active, packed)
 
 
 @compiled_fused
@@ -87,7 +88,7 @@ def _enter(a, b, c, noise, first, end, byte, active, packed, unstable, x, y, cou
                 missed[first + i] = max(missed[first + i], abs(centre[i]) + radius[i])
                 doubts[0] += 1
             if is_active != active[first + i]:
-                _flip(first + i, first, byte, active, packed)
+                flip(first + i, first, byte, active, packed)
         else:
             unstable[found] = first + i
             found += 1

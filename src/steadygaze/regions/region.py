@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..geometry import polygon
+from .polyhedra import Polyhedra
 
 
 class Cut(IntEnum):
@@ -81,20 +82,25 @@ class Polygons:
         return Polygons(self.points[places], starts, self.edges[places])
 
 
+Polytopes = Polygons | Polyhedra
+"""What a map consists of: polygons in two dimensions, polyhedra in three."""
+
+
 @dataclass(frozen=True, eq=False)
 class RegionSet:
-    """All regions that a run has found: R polygons, each with the pattern and the logits that hold on it.
+    """All regions that a run has found: R polytopes, each with the pattern and the logits that hold on it.
 
     cuts (E, 3): kind, and which (see `Cut`). cell (R,) is the knot cell. pattern (R,) counts into patterns (P, bytes),
-    the classifier's packed bits; clip (R,) into clips (Q, bytes), those of the clip. logits (R, 3, K): slope in t and
-    constant. `sliver_area` bounds the area that the tolerance left unsplit. `stopped` says why the map is partial.
+    the classifier's packed bits; clip (R,) into clips (Q, bytes), those of the clip. logits (R, D+1, K): slope in
+    t and constant. `sliver_area` bounds the area (or volume) that the tolerance left unsplit. `stopped` says why the
+    map is partial.
     doubtful (R,) is 1 where the value of some neuron of the classifier is nothing but rounding on the whole region:
     then its sign, and with it the attention map, is not certain. peaks and missed (neurons of the classifier,) are the
     largest coefficients of each neuron's form anywhere, and its largest |input| on a part that was left unsplit;
     pixels_missed is the latter for the clip.
     """
 
-    polytopes: Polygons
+    polytopes: Polytopes
     cuts: np.ndarray
     cell: np.ndarray
     pattern: np.ndarray

@@ -6,10 +6,11 @@ defaults (whatever style the caller has set), and the caller's settings are put 
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matplotlib import style
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -22,6 +23,7 @@ from .exhibits import Exhibit, choose_exhibits
 from .marks import mark_thetas
 from .panels import View, draw_view, make_views, pixel_owners, share_not_reached
 from .profile import draw_profile, profile_height
+from .sections import Section, make_sections
 from .sheet import ROW, Sheet, name_axis
 from .strip import HEIGHT as STRIP_HEIGHT
 from .strip import draw_strip
@@ -31,6 +33,8 @@ WIDTH = 13.0
 LEFT, RIGHT = 0.85, 0.3
 HEADER = 0.95
 PANEL_GAP = 0.5
+TITLE, AXIS, SECTION_TITLE = 0.3, 0.6, 0.2
+LOW_PANEL = 2.9
 PNG_DPI, SVG_DPI = 130, 200
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -48,7 +52,7 @@ def draw_map(result: Result, path: str | Path) -> list[Path]:
 
 
 def write_figure(make: Callable[[], Figure], path: str | Path) -> list[Path]:
-    """Write a figure to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both."""
+    """Make a figure with the settings of all figures and write it as PNG and SVG, as `draw_map` does; return both."""
     target = Path(path)
     if target.suffix.lower() in (".png", ".svg"):
         target = target.with_suffix("")
@@ -73,44 +77,85 @@ def map_figure(result: Result) -> Figure:
 
 
 def _figure(result: Result) -> Figure:
-    views, exhibits = make_views(result), choose_exhibits(result)
+    sections = make_sections(result)
+    views, exhibits = make_views(result, sections), choose_exhibits(result)
     inner = WIDTH - LEFT - RIGHT
-    if result.answers.compound.domain.dimension == 1:
-        upper = profile_height(views)
-    else:
-        panel = (inner - 2 * PANEL_GAP) / 3
-        upper = 0.3 + panel + 0.6 + max(len(view.rows) for view in views) * ROW
+    is_line = result.answers.compound.domain.dimension == 1
+    upper = profile_height(views) if is_line else _panels_height(views, sections)
     top = HEADER + upper + 0.3
     sheet = Sheet(WIDTH, top + STRIP_HEIGHT + 0.2)
     _write_header(sheet, result)
-    if result.answers.compound.domain.dimension == 1:
-        draw_profile(sheet, result, views, exhibits, LEFT - 0.45, HEADER, inner + 0.45)
+    if is_line:
+        draw_profile(sheet, result, sections[0], views, exhibits, LEFT - 0.45, HEADER, inner + 0.45)
     else:
-        _draw_panels(sheet, result, views, exhibits, panel)
+        _draw_panels(sheet, result, views, sections, exhibits)
     draw_strip(sheet, result, exhibits, LEFT - 0.45, top, inner + 0.45)
     for text in sheet.figure.findobj(Text):
         text.set_parse_math(False)
     return sheet.figure
 
 
+def _panel_size(sections: Sequence[Section]) -> tuple[float, float]:
+    """Width and height of a panel: a square for a single section, lower where there are several."""
+    width = (WIDTH - LEFT - RIGHT - 2 * PANEL_GAP) / 3
+    return width, width if len(sections) == 1 else LOW_PANEL
+
+
+def _panels_height(views: Sequence[View], sections: Sequence[Section]) -> float:
+    titles = len(sections) + 1 if len(sections) > 1 else 0
+    panels = len(sections) * (_panel_size(sections)[1] + AXIS) + titles * SECTION_TITLE
+    return TITLE + panels + max(len(view.rows) for view in views) * ROW
+
+
 def _draw_panels(
-    sheet: Sheet, result: Result, views: tuple[View, ...], exhibits: tuple[Exhibit, ...], panel: float
+    sheet: Sheet, result: Result, views: Sequence[View], sections: Sequence[Section], exhibits: Sequence[Exhibit]
 ) -> None:
-    domain = result.answers.compound.domain
-    owners = pixel_owners(result)
-    thetas = [e.point.theta if domain.contains(e.point.theta) else None for e in exhibits]
-    for place, view in enumerate(views):
-        left = LEFT + place * (panel + PANEL_GAP)
-        sheet.write(left, HEADER + 0.05, view.title, size=11, weight="bold", width=panel)
-        axes = sheet.axes(left, HEADER + 0.3, panel, panel)
-        draw_view(axes, result, view, owners)
-        mark_thetas(axes, thetas, (panel, panel))
-        name_axis(axes, domain.names[0], is_below=True)
-        if place == 0:
-            name_axis(axes, domain.names[1], is_below=False)
-        else:
-            axes.tick_params(labelleft=False)
-        sheet.table(left, HEADER + 0.3 + panel + 0.6, panel, view.rows)
+    """The views beside each other, the sections of each below each other, its table at the end."""
+    width, height = _panel_size(sections)
+    lefts = [LEFT + place * (width + PANEL_GAP) for place in range(len(views))]
+    for left, view in zip(lefts, views, strict=True):
+        sheet.write(left, HEADER + 0.05, view.title, size=11, weight="bold", width=width)
+    top = HEADER + TITLE
+    for row, section in enumerate(sections):
+        if section.held is not None:
+            _write_section(sheet, result, section, top)
+            top += SECTION_TITLE
+        owners = pixel_owners(section)
+        for place, (left, view) in enumerate(zip(lefts, views, strict=True)):
+            axes = sheet.axes(left, top, width, height)
+            draw_view(axes, result, view, section, view.lines[row], owners)
+            _name_and_mark(axes, result, section, exhibits, (width, height), is_first=place == 0)
+        top += height + AXIS
+    if len(sections) > 1:
+        sheet.write(LEFT, top - 0.02, "Shares of the whole domain, all parameters at once:", size=9.5)
+        top += SECTION_TITLE
+    for left, view in zip(lefts, views, strict=True):
+        sheet.table(left, top, width, view.rows)
+
+
+def _write_section(sheet: Sheet, result: Result, section: Section, top: float) -> None:
+    """The line above a row of panels: which parameter is held at which value."""
+    assert section.held is not None
+    axis, value = section.held
+    names = result.answers.compound.domain.names
+    plane = " and ".join(names[other] for other in section.axes)
+    text = f"Section of the map at {names[axis]} = {number(value)}: {plane}"
+    sheet.write(LEFT, top + 0.02, text, size=9.5, width=WIDTH - LEFT - RIGHT)
+
+
+def _name_and_mark(
+    axes: Axes, result: Result, section: Section, exhibits: Sequence[Exhibit], size: tuple[float, float], *,
+    is_first: bool,
+) -> None:  # fmt: skip
+    compound = result.answers.compound
+    thetas = [e.point.theta if section.shows(compound, e.point.theta) else None for e in exhibits]
+    mark_thetas(axes, [None if theta is None else theta[list(section.axes)] for theta in thetas], size)
+    below, beside = (compound.domain.names[axis] for axis in section.axes)
+    name_axis(axes, below, is_below=True)
+    if is_first:
+        name_axis(axes, beside, is_below=False)
+    else:
+        axes.tick_params(labelleft=False)
 
 
 def _write_header(sheet: Sheet, result: Result) -> None:

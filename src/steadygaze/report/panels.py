@@ -1,7 +1,7 @@
 """The three views of a map (classification, attention, joint) as coloured polygons with their boundaries.
 
-Turns an answer into colours, lines and table rows, and draws them into axes, for domains of one and of two parameters
-alike: the polygons of a single parameter are bands.
+Turns an answer into colours, lines and table rows, and draws them into axes, for domains of one, two and three
+parameters alike: the polygons of a single parameter are bands, those of three are plane sections.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from matplotlib.path import Path as MplPath
 
 from ..compound import Compound
 from ..properties.joint import Kept
-from ..regions.region import Cut
 from ..results.answer import round_up
 from ..results.result import Result
 from . import colours as palette
 from .borders import borders_between
 from .colours import DELTA_LINE, INK, JOINT, KEPT, UNKNOWN
 from .raster import BLOCK, colour_grid, owners_on_grid
+from .sections import Section
 from .sheet import HATCHED, Row
 from .values import inconsistency_at
 from .wording import number, percent, percent_between
@@ -36,34 +36,36 @@ SMALLEST_SHARE_SHOWN = 1e-6
 """Undecided strips along boundaries are smaller than this unless something is worth saying about them."""
 
 
+Lines = tuple[tuple[np.ndarray, str, float], ...]
+"""Lines of one picture: segments in t, colour, width."""
+
+
 @dataclass(frozen=True, eq=False)
 class View:
-    """One way to look at a map: a colour (P, 4) for every piece, lines (segments in t, colour, width), a table."""
+    """One way to look at a map: a colour (P, 4) for every piece, the lines of every section, a table."""
 
     title: str
     colours: np.ndarray
-    lines: tuple[tuple[np.ndarray, str, float], ...]
+    lines: tuple[Lines, ...]
     rows: tuple[Row, ...]
 
 
-def positions(compound: Compound, points: np.ndarray) -> np.ndarray:
-    """Points (…, 2) of the unit square as they are drawn: thetas; with one parameter the second stays as it is."""
-    flat = points.reshape(-1, 2)
-    thetas = compound.to_theta(flat)
-    return np.hstack([thetas, flat[:, thetas.shape[1] :]]).reshape(points.shape)
-
-
-def make_views(result: Result) -> tuple[View, View, View]:
+def make_views(result: Result, sections: Sequence[Section]) -> tuple[View, View, View]:
     """Classification, attention and joint."""
     joint = result.answer.joint
     keeps = joint.pieces.keeps_label
-    decision = (borders_between(joint.polytopes, keeps.astype(np.int64)), INK, 1.3)
-    threshold = (borders_between(joint.polytopes, (joint.attention == Kept.NO).astype(np.int64)), DELTA_LINE, 1.1)
-    between = (borders_between(joint.polytopes, np.where(keeps, 0, joint.pieces.winner + 1)), palette.PAPER, 0.7)
+    decision, threshold, between = (
+        [(borders_between(section.polygons, codes[section.piece]), colour, width) for section in sections]
+        for codes, colour, width in (
+            (keeps.astype(np.int64), INK, 1.3),
+            ((joint.attention == Kept.NO).astype(np.int64), DELTA_LINE, 1.1),
+            (np.where(keeps, 0, joint.pieces.winner + 1), palette.PAPER, 0.7),
+        )
+    )
     return (
-        _classification(result, (between, decision)),
-        _attention(result, (threshold,)),
-        _joint(result, (threshold, decision)),
+        _classification(result, tuple(zip(between, decision, strict=True))),
+        _attention(result, tuple((lines,) for lines in threshold)),
+        _joint(result, tuple(zip(threshold, decision, strict=True))),
     )
 
 
@@ -73,65 +75,60 @@ def share_not_reached(result: Result) -> float:
     return missing if missing > 1e-9 and not result.is_complete else 0.0
 
 
-def pixel_owners(result: Result) -> np.ndarray | None:
+def pixel_owners(section: Section) -> np.ndarray | None:
     """The piece of every pixel for maps that are too large to be drawn polygon by polygon, otherwise None."""
-    polygons = result.answer.joint.polytopes
-    return owners_on_grid(polygons, BLOCK * PIXELS) if len(polygons) > MOST_VECTOR_PIECES else None
+    if len(section.polygons) <= MOST_VECTOR_PIECES:
+        return None
+    return np.append(section.piece, -1)[owners_on_grid(section.polygons, BLOCK * PIXELS)]
 
 
-def draw_view(axes: Axes, result: Result, view: View, owners: np.ndarray | None) -> None:
-    """Draw one view and set the limits of the axes; what no piece covers stays hatched."""
+def draw_view(
+    axes: Axes, result: Result, view: View, section: Section, lines: Lines, owners: np.ndarray | None
+) -> None:
+    """Draw one section of a view and set the limits of the axes; what no piece covers stays hatched."""
     compound = result.answers.compound
-    corners = positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
+    corners = section.positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
     if share_not_reached(result) > 0.0:
         width, height = corners[1] - corners[0]
         axes.add_patch(Rectangle(tuple(corners[0]), width, height, linewidth=0, zorder=-5, **HATCHED))
-    _add_pieces(axes, result, view.colours, owners)
+    _add_pieces(axes, compound, section, view.colours, owners)
     if owners is None and compound.domain.dimension > 1:
-        _add_lines(axes, compound, _outlines(result), to_rgba(INK, 0.16), 0.35, zorder=-3)
-    for segments, colour, width in view.lines:
-        _add_lines(axes, compound, segments, colour, width, zorder=2)
+        _add_lines(axes, section.positions(compound, section.outlines), to_rgba(INK, 0.16), 0.35, zorder=-3)
+    for segments, colour, width in lines:
+        _add_lines(axes, section.positions(compound, segments), colour, width, zorder=2)
     axes.set_xlim(*corners[:, 0])
     axes.set_ylim(*corners[:, 1])
 
 
-def _add_pieces(axes: Axes, result: Result, colours: np.ndarray, owners: np.ndarray | None) -> None:
+def _add_pieces(
+    axes: Axes, compound: Compound, section: Section, colours: np.ndarray, owners: np.ndarray | None
+) -> None:
     """The polygons themselves, or a picture of them where `owners` tells whose each pixel is."""
-    compound, polygons = result.answers.compound, result.answer.joint.polytopes
     if owners is not None:
-        (left, bottom), (right, top) = positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
+        (left, bottom), (right, top) = section.positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
         image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
         image.set_data(colour_grid(owners, colours))
         axes.add_artist(image)
         return
-    points = positions(compound, polygons.points)
-    pieces = [points[start:end] for start, end in pairwise(polygons.starts)]
+    points = section.positions(compound, section.polygons.points)
+    pieces = [points[start:end] for start, end in pairwise(section.polygons.starts)]
+    own = colours[section.piece]
     # A thin line of its own colour around each polygon closes the seams that antialiasing leaves between neighbours.
-    collection = PolyCollection(pieces, facecolors=colours, edgecolors=colours, linewidths=0.4, zorder=-4)
+    collection = PolyCollection(pieces, facecolors=own, edgecolors=own, linewidths=0.4, zorder=-4)
     axes.add_collection(collection, autolim=False)
 
 
-def _add_lines(
-    axes: Axes, compound: Compound, segments: np.ndarray, colour: str | Sequence[float], width: float, *, zorder: float
-) -> None:
+def _add_lines(axes: Axes, segments: np.ndarray, colour: str | Sequence[float], width: float, *, zorder: float) -> None:
+    """Draw segments (S, 2, 2), given in theta."""
     if not len(segments):
         return
     # One path for all segments: an SVG would otherwise hold an element with its own style for each.
     codes = np.tile(np.array([MplPath.MOVETO, MplPath.LINETO], dtype=np.uint8), len(segments))
-    path = MplPath(positions(compound, segments).reshape(-1, 2), codes)
+    path = MplPath(segments.reshape(-1, 2), codes)
     axes.add_artist(PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle="round", zorder=zorder))
 
 
-def _outlines(result: Result) -> np.ndarray:
-    """The edges of the regions, each once, without the border of the domain."""
-    regions = result.answers.regions
-    polygons = regions.polytopes
-    kind = regions.cuts[np.abs(polygons.edges) - 1, 0]
-    chosen = (polygons.edges > 0) & (kind != Cut.BORDER)
-    return np.stack([polygons.points[chosen], polygons.points[polygons.following[chosen]]], axis=1)
-
-
-def _classification(result: Result, lines: tuple) -> View:
+def _classification(result: Result, lines: tuple[Lines, ...]) -> View:
     pieces, names, areas = result.answer.joint.pieces, result.problem.names, result.areas
     share = np.bincount(pieces.winner, weights=pieces.polytopes.volumes, minlength=len(names))
     share[result.label] = 0.0
@@ -147,13 +144,13 @@ def _classification(result: Result, lines: tuple) -> View:
     for name, group in groups:
         part = min(float(share[group].sum()), 1.0)
         rows.append(Row(f"MR  changed to {name}", at_least + percent(part), colours[group[0]]))
-    if len(lines[-1][0]):
+    if any(len(section[-1][0]) for section in lines):
         rows.append(Row("decision boundary", colour=INK, is_line=True))
     rgba = to_rgba_array([colours.get(int(winner), KEPT) for winner in range(len(names))])[pieces.winner]
     return View("Classification: is the label kept?", rgba, lines, (*rows, *_open_rows(result, "label")))
 
 
-def _attention(result: Result, lines: tuple) -> View:
+def _attention(result: Result, lines: tuple[Lines, ...]) -> View:
     answer, areas = result.answer, result.areas
     joint, delta = answer.joint, answer.delta
     ai = inconsistency_at(result.answers, joint.pieces.region, joint.polytopes.centres)
@@ -164,12 +161,12 @@ def _attention(result: Result, lines: tuple) -> View:
     is_known = is_lost.any() and result.is_complete
     above = f"by more, up to {number(round_up(top, 4))}" if is_known else "differs by more"
     rows.append(Row(f"IR  {above}", percent_between(*areas["IR"]), shades=palette.IR_SHADES))
-    if len(lines[-1][0]):
+    if any(len(section[-1][0]) for section in lines):
         rows.append(Row("inconsistency = δ", colour=DELTA_LINE, is_line=True))
     return View("Attention: is the map as expected?", rgba, lines, (*rows, *_open_rows(result, "attention")))
 
 
-def _joint(result: Result, lines: tuple) -> View:
+def _joint(result: Result, lines: tuple[Lines, ...]) -> View:
     joint, areas = result.answer.joint, result.areas
     keeps, is_kept = joint.pieces.keeps_label, joint.attention == Kept.YES
     rgba = to_rgba_array([*JOINT.values(), UNKNOWN])

@@ -9,6 +9,7 @@ from ..results.result import Result
 from .colours import DELTA_LINE, FAINT_INK, INK, JOINT, KEPT
 from .exhibits import Exhibit
 from .panels import View, draw_view, pixel_owners
+from .sections import Section
 from .sheet import BADGE, BADGE_SIZE, HATCHED, ROW, Sheet, name_axis
 from .values import Profile, profile
 
@@ -30,16 +31,16 @@ def profile_height(views: Sequence[View]) -> float:
 
 
 def draw_profile(
-    sheet: Sheet, result: Result, views: Sequence[View], exhibits: Sequence[Exhibit], left: float, top: float,
-    width: float,
+    sheet: Sheet, result: Result, section: Section, views: Sequence[View], exhibits: Sequence[Exhibit], left: float,
+    top: float, width: float,
 ) -> None:  # fmt: skip
     """Bands and curves on the left, the tables of the views on the right."""
-    domain, curves, owners = result.answers.compound.domain, profile(result.answer), pixel_owners(result)
+    domain, curves, owners = result.answers.compound.domain, profile(result.answer), pixel_owners(section)
     x, plot = left + NAMES, width - TABLE - 0.4 - NAMES
     for place, view in enumerate(views):
         y = top + NUMBERS + place * BAND_PITCH
         axes = sheet.axes(x, y, plot, BAND)
-        draw_view(axes, result, view, owners)
+        draw_view(axes, result, view, section, view.lines[0], owners)
         axes.set_xticks([])
         axes.set_yticks([])
         sheet.write(left, y + BAND / 2, view.title.partition(":")[0], weight="bold", width=NAMES - 0.1)

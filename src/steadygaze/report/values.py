@@ -23,7 +23,7 @@ class Profile:
 
 
 def inconsistency_at(answers: Answers, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """ai (N,) at points (N, 2) of the unit square, which lie in the given regions (N,). Exact up to rounding."""
+    """ai (N,) at points (N, D) of the unit square or cube, given with their regions (N,). Exact up to rounding."""
     curves, compound = answers.curves, answers.compound
     curve = curves.curve[region]
     axis = compound.perturbed.moving_axis
@@ -46,7 +46,7 @@ def inconsistency_at(answers: Answers, region: np.ndarray, points: np.ndarray) -
 
 
 def margin_at(answers: Answers, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """f_label − max of the other logits (N,) at points (N, 2) of the unit square in the given regions (N,)."""
+    """f_label − max of the other logits (N,) at points (N, D) of the unit square or cube in the given regions (N,)."""
     forms = answers.regions.logits[region]
     logits = np.einsum("nd,ndk->nk", np.hstack([points, np.ones((len(points), 1))]), forms)
     label = answers.pieces.label

@@ -47,6 +47,15 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e6 else f"{value + 0.0:.{digits}g}"
 
 
+def counted(count: int, word: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "region"), counted(1200, "region")
+    ('1 region', '1,200 regions')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
 def comparison(value: float, delta: float) -> str:
     """An inconsistency against δ; where their digits would look the same, only which is larger.
 
@@ -64,10 +73,13 @@ def comparison(value: float, delta: float) -> str:
 def theta_text(theta: np.ndarray, widths: np.ndarray) -> str:
     """A theta (d,) as it stands in captions, rounded to a ten-thousandth of the widths (d,) of the domain or finer.
 
+    Three parameters are rounded to a thousandth: more does not fit.
+
     >>> theta_text(np.array([0.3]), np.ones(1)), theta_text(np.array([1.96e-12, 1]), np.array([1, 3.0]))
     ('θ = 0.3', 'θ ≈ (0, 1)')
     """
-    rounded = [round(float(v), 4 - math.floor(math.log10(w))) for v, w in zip(theta, widths, strict=True)]
+    digits = 4 if len(theta) < 3 else 3
+    rounded = [round(float(v), digits - math.floor(math.log10(w))) for v, w in zip(theta, widths, strict=True)]
     numbers = ", ".join(f"{value + 0.0:.10g}".replace("-", "−") for value in rounded)
     return f"θ {'=' if rounded == theta.tolist() else '≈'} {numbers if len(theta) == 1 else f'({numbers})'}"
 

@@ -1,7 +1,7 @@
 """The map of a result as named arrays, and back: regions, pieces, and the curves of the inconsistency.
 
-What comes from a file is checked before it is used, because compiled loops trust their indices. The polygon of a piece
-that is its whole region is stored once.
+What comes from a file is checked before it is used, because compiled loops trust their indices. The shape of a piece
+that is its whole region is stored once. Polyhedra have other arrays than polygons (see `array_shapes`).
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,13 @@ from ..attention.inconsistency import Inconsistency
 from ..errors import StoreError
 from ..problem import Problem
 from ..properties.classification import Pieces
+from ..properties.shapes import Polytopes
+from ..regions.polyhedra import Polyhedra, joined
 from ..regions.region import Cut, Polygons, RegionSet
 
-SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
+Shapes = dict[str, tuple[type, tuple[int | str, ...]]]
+
+SHAPES: Shapes = {
     "region_points": (np.float64, ("vertices", 2)),
     "region_starts": (np.int64, ("regions+1",)),
     "region_edges": (np.int64, ("vertices",)),
@@ -49,32 +53,55 @@ SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
     "places": (np.float64, ("breakpoints",)),
     "jumps": (np.float64, ("breakpoints",)),
 }
-"""Type in memory and shape of every array; a word is a size, and the same word is the same size everywhere."""
+"""Type in memory and shape of every array of a map of polygons; a word is a size, and the same everywhere."""
+
+SOLID_SHAPES: Shapes = {
+    "region_points": (np.float64, ("vertices", 3)),
+    "region_facets": (np.int64, ("facets",)),
+    "region_facet_starts": (np.int64, ("regions+1",)),
+    "region_incidence": (np.int64, ("vertices", "words")),
+    "logits": (np.float64, ("regions", 4, "classes")),
+    "part_points": (np.float64, ("part vertices", 3)),
+    "part_facets": (np.int64, ("part facets",)),
+    "part_facet_starts": (np.int64, ("parts+1",)),
+    "part_incidence": (np.int64, ("part vertices", "part words")),
+}
+"""What replaces the above in a map of polyhedra; the edges go. Incidence is stored as signed numbers."""
 
 BORDER = 1e-9
-"""How far outside of the unit square a rounded vertex may lie."""
+"""How far outside of the unit square or cube a rounded vertex may lie."""
+
+REGION_ARRAYS = ("cuts", "cell", "pattern", "patterns", "clip", "clips", "logits", "doubtful", "peaks", "missed")
+CURVE_ARRAYS = (
+    "curve", "curve_cell", "curve_pattern", "constant", "quadratic", "start", "breaks", "places", "jumps",
+)  # fmt: skip
+
+
+def array_shapes(coordinates: int) -> Shapes:
+    """The arrays of a map with so many coordinates (2 or 3), in the order in which they are stored."""
+    if coordinates == 2:
+        return SHAPES
+    kept = {name: shape for name, shape in SHAPES.items() if not name.endswith("_edges")}
+    return kept | SOLID_SHAPES
 
 
 def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency) -> dict[str, np.ndarray]:
     """Named arrays from which `unpack_map` rebuilds the map exactly, together with the regions' few single numbers."""
     is_whole = _find_whole(regions, pieces)
     parts = pieces.polytopes.take(np.flatnonzero(~is_whole))
-    found = {
-        "region_points": regions.polytopes.points,
-        "region_starts": regions.polytopes.starts,
-        "region_edges": regions.polytopes.edges,
+    found = {f"region_{name}": array for name, array in _outline(regions.polytopes).items()}
+    found |= {f"part_{name}": array for name, array in _outline(parts).items()}
+    found |= {
         "piece_region": pieces.region,
         "piece_is_whole": is_whole.astype(np.uint8),
-        "part_points": parts.points,
-        "part_starts": parts.starts,
-        "part_edges": parts.edges,
         "argmax_cuts": pieces.cuts[len(regions.cuts) :],
     }
-    for name in SHAPES:
+    shapes = array_shapes(regions.polytopes.points.shape[1])
+    for name in shapes:
         for source in (regions, pieces, curves):
             if name not in found and hasattr(source, name):
                 found[name] = getattr(source, name)
-    return {name: found[name] for name in SHAPES}
+    return {name: found[name] for name in shapes}
 
 
 def unpack_map(
@@ -91,33 +118,19 @@ def unpack_map(
         "neurons": sum(hidden),
         "pattern bytes": sum(-(-neurons // 8) for neurons in hidden),
     }
-    checked = {name: _shaped(name, arrays[name], sizes) for name in SHAPES}
+    shapes = array_shapes(problem.compound.coordinates)
+    checked = {name: _shaped(name, arrays[name], shapes[name], sizes) for name in shapes}
     _check_indices(checked, sizes, problem)
-    polygons = Polygons(checked["region_points"], checked["region_starts"], checked["region_edges"])
-    parts = Polygons(checked["part_points"], checked["part_starts"], checked["part_edges"])
+    whole, parts = (_polytopes(checked, kind) for kind in ("region", "part"))
     regions = RegionSet(
-        polytopes=polygons,
-        **{
-            name: checked[name]
-            for name in (
-                "cuts",
-                "cell",
-                "pattern",
-                "patterns",
-                "clip",
-                "clips",
-                "logits",
-                "doubtful",
-                "peaks",
-                "missed",
-            )
-        },
+        polytopes=whole,
+        **{name: checked[name] for name in REGION_ARRAYS},
         pixels_missed=float(numbers["pixels_missed"]),
         sliver_area=float(numbers["sliver_area"]),
         stopped=None if numbers["stopped"] is None else str(numbers["stopped"]),
     )
     pieces = Pieces(
-        polytopes=_join(polygons, parts, checked["piece_region"], checked["piece_is_whole"].astype(bool)),
+        polytopes=_join(whole, parts, checked["piece_region"], checked["piece_is_whole"].astype(bool)),
         region=checked["piece_region"],
         winner=checked["winner"],
         cuts=np.concatenate([checked["cuts"], checked["argmax_cuts"]]),
@@ -125,40 +138,57 @@ def unpack_map(
         margin=checked["margin"],
         slack=checked["slack"],
     )
-    curves = Inconsistency(
-        terms=problem.perturbed.x0.size,
-        **{
-            name: checked[name]
-            for name in (
-                "curve", "curve_cell", "curve_pattern", "constant", "quadratic", "start", "breaks", "places", "jumps",
-            )
-        }
-    )  # fmt: skip
+    curves = Inconsistency(terms=problem.perturbed.x0.size, **{name: checked[name] for name in CURVE_ARRAYS})
     return regions, pieces, curves
 
 
+def _outline(polytopes: Polytopes) -> dict[str, np.ndarray]:
+    """The arrays behind polygons or polyhedra, by name; words of the incidence that nothing uses are left out."""
+    found = {"points": polytopes.points, "starts": polytopes.starts}
+    if isinstance(polytopes, Polygons):
+        return found | {"edges": polytopes.edges}
+    used = max(1, -(-int(np.diff(polytopes.facet_starts).max(initial=1)) // 64))
+    incidence = np.ascontiguousarray(polytopes.incidence[:, :used]).view(np.int64)
+    return found | {"facets": polytopes.facets, "facet_starts": polytopes.facet_starts, "incidence": incidence}
+
+
+def _polytopes(arrays: Mapping[str, np.ndarray], kind: str) -> Polytopes:
+    """The regions, or the parts of regions, from checked arrays."""
+    points, starts = arrays[f"{kind}_points"], arrays[f"{kind}_starts"]
+    if points.shape[1] == 2:
+        return Polygons(points, starts, arrays[f"{kind}_edges"])
+    incidence = np.ascontiguousarray(arrays[f"{kind}_incidence"]).view(np.uint64)
+    return Polyhedra(points, starts, arrays[f"{kind}_facets"], arrays[f"{kind}_facet_starts"], incidence)
+
+
 def _find_whole(regions: RegionSet, pieces: Pieces) -> np.ndarray:
-    """Which pieces (P,) have exactly the polygon of their region; all or none of the unsplit ones."""
+    """Which pieces (P,) have exactly the shape of their region; all or none of the unsplit ones."""
     is_whole = np.bincount(pieces.region, minlength=len(regions))[pieces.region] == 1
-    ours = pieces.polytopes.take(np.flatnonzero(is_whole))
-    theirs = regions.polytopes.take(pieces.region[is_whole])
-    is_same = all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in ("points", "starts", "edges"))
+    ours = _outline(pieces.polytopes.take(np.flatnonzero(is_whole)))
+    theirs = _outline(regions.polytopes.take(pieces.region[is_whole]))
+    is_same = all(np.array_equal(ours[name], theirs[name]) for name in ours)
     return is_whole if is_same else np.zeros(len(pieces), dtype=bool)
 
 
-def _join(whole: Polygons, parts: Polygons, region: np.ndarray, is_whole: np.ndarray) -> Polygons:
-    """The polygons of all pieces: those of their regions, or the next of the parts."""
+def _join(whole: Polytopes, parts: Polytopes, region: np.ndarray, is_whole: np.ndarray) -> Polytopes:
+    """The shapes of all pieces: those of their regions, or the next of the parts."""
+    order = np.where(is_whole, region, len(whole) + np.cumsum(~is_whole) - 1)
+    if isinstance(whole, Polyhedra) and isinstance(parts, Polyhedra):
+        return joined([whole, parts]).take(order)
+    assert isinstance(whole, Polygons) and isinstance(parts, Polygons)
     both = Polygons(
         np.concatenate([whole.points, parts.points]),
         np.concatenate([whole.starts, whole.starts[-1] + parts.starts[1:]]),
         np.concatenate([whole.edges, parts.edges]),
     )
-    return both.take(np.where(is_whole, region, len(whole) + np.cumsum(~is_whole) - 1))
+    return both.take(order)
 
 
-def _shaped(name: str, array: np.ndarray, sizes: dict[str, int]) -> np.ndarray:
+def _shaped(
+    name: str, array: np.ndarray, shape: tuple[type, tuple[int | str, ...]], sizes: dict[str, int]
+) -> np.ndarray:
     """The array in its type in memory, if its shape fits the sizes known so far; learns the new ones."""
-    kind, template = SHAPES[name]
+    kind, template = shape
     is_whole_number = np.issubdtype(kind, np.integer)
     _require(np.issubdtype(array.dtype, np.integer) == is_whole_number, name, f"is of type {array.dtype}")
     _require(array.ndim == len(template), name, f"has shape {array.shape}")
@@ -177,11 +207,15 @@ def _shaped(name: str, array: np.ndarray, sizes: dict[str, int]) -> np.ndarray:
 
 def _check_indices(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], problem: Problem) -> None:
     cells, all_cuts = len(problem.perturbed.cells), sizes["cuts"] + sizes["argmax cuts"]
-    for kind, vertices, cuts in (("region", "vertices", sizes["cuts"]), ("part", "part vertices", all_cuts)):
-        starts, edges = arrays[f"{kind}_starts"], np.abs(arrays[f"{kind}_edges"])
-        _require(starts[0] == 0 and starts[-1] == sizes[vertices], f"{kind}_starts", "does not count the vertices")
-        _require(bool((np.diff(starts) >= 3).all()), f"{kind}_starts", "has a polygon with fewer than 3 vertices")
-        _check_range(f"{kind}_edges", edges, 1, cuts + 1)
+    for kind, prefix, cuts in (("region", "", sizes["cuts"]), ("part", "part ", all_cuts)):
+        if f"{kind}_edges" in arrays:
+            _check_starts(f"{kind}_starts", arrays, sizes[f"{prefix}vertices"], 3)
+            _check_range(f"{kind}_edges", np.abs(arrays[f"{kind}_edges"]), 1, cuts + 1)
+        else:
+            _check_starts(f"{kind}_starts", arrays, sizes[f"{prefix}vertices"], 4)
+            _check_starts(f"{kind}_facet_starts", arrays, sizes[f"{prefix}facets"], 4)
+            _check_range(f"{kind}_facets", np.abs(arrays[f"{kind}_facets"]), 1, cuts + 1)
+            _check_incidence(kind, arrays)
         _check_range(f"{kind}_points", arrays[f"{kind}_points"], -BORDER, 1.0 + 2.0 * BORDER)
     for name, count in (
         ("cell", cells), ("pattern", sizes["patterns"]), ("clip", sizes["clips"]),
@@ -200,6 +234,25 @@ def _check_indices(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], p
     breaks = arrays["breaks"]
     _require(breaks[0] == 0 and breaks[-1] == sizes["breakpoints"], "breaks", "does not count the breakpoints")
     _require(bool((np.diff(breaks) >= 0).all()), "breaks", "is not ascending")
+
+
+def _check_starts(name: str, arrays: Mapping[str, np.ndarray], total: int, least: int) -> None:
+    starts = arrays[name]
+    _require(starts[0] == 0 and starts[-1] == total, name, "does not count its rows")
+    _require(bool((np.diff(starts) >= least).all()), name, f"has a shape with fewer than {least} rows")
+
+
+def _check_incidence(kind: str, arrays: Mapping[str, np.ndarray]) -> None:
+    """No vertex may lie on a facet that its polyhedron does not have."""
+    name = f"{kind}_incidence"
+    incidence = np.ascontiguousarray(arrays[name]).view(np.uint64)
+    facets = np.repeat(np.diff(arrays[f"{kind}_facet_starts"]), np.diff(arrays[f"{kind}_starts"]))
+    _require(incidence.shape[1] >= 1 and facets.max(initial=0) <= 64 * incidence.shape[1], name, "has too few words")
+    for word in range(incidence.shape[1]):
+        bits = np.clip(facets - 64 * word, 0, 64).astype(np.uint64)
+        # A shift by all 64 bits is not defined: the halves are shifted one after the other.
+        beyond = (incidence[:, word] >> (bits // np.uint64(2))) >> (bits - bits // np.uint64(2))
+        _require(not beyond.any(), name, "names facets that do not exist")
 
 
 def _check_range(name: str, array: np.ndarray, low: float, end: float) -> None:

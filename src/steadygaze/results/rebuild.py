@@ -26,7 +26,7 @@ from ..regions.check import CheckedMap
 from ..verdict import Property
 from .answer import Answers
 from .archive import read_arrays
-from .arrays import SHAPES, unpack_map
+from .arrays import array_shapes, unpack_map
 from .result import Result
 
 
@@ -50,7 +50,7 @@ def rebuild(
         delta = Delta(float(stored["delta"]["number"]), bool(stored["delta"]["is_relative"]))
         size = float(content["delta"]["map_size"])
         agreement, checked = Agreement(**stored["agreement"]), CheckedMap(**stored["checked"])
-        arrays = read_arrays(map_path, list(SHAPES))
+        arrays = read_arrays(map_path, list(array_shapes(problem.compound.coordinates)))
         try:
             regions, pieces, curves = unpack_map(arrays, stored["map"], problem)
         except StoreError as error:

@@ -10,13 +10,15 @@ from numpy.typing import ArrayLike
 
 from ..attention.inconsistency import expected_maps
 from ..attention.maps import gradient_maps
+from ..boundary import Boundary, find_boundary
 from ..errors import PerturbationError
 from ..network.agree import Agreement
 from ..problem import Delta, Problem
 from ..regions.check import CheckedMap
 from ..regions.pattern import unpack
-from ..verdict import Verdict
+from ..verdict import Property, Verdict
 from .answer import Answer, Answers
+from .locate import deepest
 from .view import Regions
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ class Result:
 
     @cached_property
     def regions(self) -> Regions:
-        """The activation regions, one by one, with polygon, pattern, affine logits and labels."""
+        """The activation regions, one by one, with vertices, pattern, affine logits and labels."""
         return Regions(self.problem, self.answer)
 
     @property
@@ -95,18 +97,9 @@ class Result:
         return replace(self, delta=Delta.parse(delta))
 
     def region_at(self, theta: ArrayLike) -> int | None:
-        """The region whose polygon contains theta (d,), or None where a partial map has none."""
+        """The region that contains theta (d,), or None where a partial map has none."""
         point = self.answers.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
-        polygons = self.answers.regions.polytopes
-        if not len(polygons):
-            return None
-        start, following = polygons.points, polygons.points[polygons.following]
-        edge = following - start
-        side = edge[:, 0] * (point[1] - start[:, 1]) - edge[:, 1] * (point[0] - start[:, 0])
-        depth = side / np.maximum(np.hypot(edge[:, 0], edge[:, 1]), 1e-300)
-        inside = np.minimum.reduceat(depth, polygons.starts[:-1])
-        best = int(np.argmax(inside))
-        return best if inside[best] >= -1e-9 else None
+        return deepest(self.answers.regions.polytopes, point)
 
     def at(self, theta: ArrayLike) -> Point:
         """Everything about one theta (d,) of the domain, from the plain definitions (a forward and a backward pass).
@@ -148,6 +141,14 @@ class Result:
             np.where((np.abs(value) > noise) | (value == 0.0), value > 0.0, own)
             for value, noise, own in zip(values, compound.noise, settled, strict=False)
         ]
+
+    def boundary(self, property: str | Property | None = None) -> Boundary:
+        """The outermost boundary of a property ("cr", "ar", "both"; that of the question unless given) at this δ.
+
+        Needs a full map of a domain that contains zero.
+        """
+        wanted = self.problem.property if property is None else Property.parse(property)
+        return find_boundary(self.answers.compound, self.answers.regions, self.answer.joint, wanted)
 
     def summary(self) -> dict[str, Any]:
         """The answer as plain data: what `--json` prints and `result.json` stores, timings apart."""

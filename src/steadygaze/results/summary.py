@@ -60,7 +60,7 @@ def summarise(result: Result) -> dict[str, Any]:
 def describe_question(problem: Problem) -> dict[str, Any]:
     """What was asked of what, as plain data: the part that the answers of all methods share."""
     return {
-        "domain": _domain(problem.perturbed),
+        "domain": domain_summary(problem.perturbed),
         "model": {"name": problem.model_name, "sha256": problem.model.sha256, "classes": problem.model.classes},
         "image": {"name": problem.image_name, "shape": list(problem.perturbed.x0.shape)},
         "attention": _attention(problem.attention),
@@ -128,7 +128,8 @@ def _guarantee(result: Result) -> str:
     return " ".join(sentences)
 
 
-def _domain(perturbed: Perturbed) -> dict[str, Any]:
+def domain_summary(perturbed: Perturbed) -> dict[str, Any]:
+    """Names, ends and specs of the axes."""
     domain = perturbed.domain
     return {
         "names": list(domain.names),

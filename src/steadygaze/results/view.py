@@ -15,7 +15,8 @@ from .answer import Answer
 class Region:
     """One activation region.
 
-    polygon (V, d): vertices in theta, counter-clockwise (two ends with one parameter). area: its share of the domain.
+    polygon (V, d): vertices in theta: counter-clockwise; with one parameter two ends, with three the corners of a
+    polyhedron in no order. area: its share of the domain.
     pattern: which neurons are active, one boolean array per ReLU layer of the classifier; clip: −1, 0, 1 for each pixel
     (C, H, W) held at 0, free, or held at 1. slope (K, d) and constant (K,): logits = slope @ theta + constant.
     classification is CR, MR, CB or undecided, attention AR, IR, AB or undecided; inconsistency encloses
@@ -82,7 +83,7 @@ class Regions(Sequence[Region]):
             pattern=tuple(layer[0] for layer in pattern),
             clip=self._clip(index),
             slope=slope,
-            constant=form[2] - slope @ domain.low,
+            constant=form[-1] - slope @ domain.low,
             classification=str(self._answer.classifications[index]),
             attention=str(self._answer.attentions[index]),
             inconsistency=(max(0.0, float(low)), float(high)),

@@ -6,6 +6,7 @@ region of the other label; a region keeps all of its non-redundant half-spaces.
 """
 
 import heapq
+from dataclasses import replace
 from itertools import count
 
 from ..traversal import TraversedRegion
@@ -42,7 +43,7 @@ class BoundarySearch:
             if region.key in self.observed:
                 continue
             self.observed.add(region.key)
-            one = self._label(region, is_following)
+            one = replace(self._label(region), is_following=is_following)
             visited.append(one)
             self._expand(one, -distance)
         return visited
@@ -93,25 +94,27 @@ class BoundarySearch:
                 if label == ("AR" if other is Holds.EVERYWHERE else "IR"):
                     return True
                 continue
-            beyond = walker.cross(region, facet)
-            if beyond is not None and self._label(beyond, False).holds(walker.property) is other:
+            beyond = self._beyond(region, facet)
+            if beyond is not None and self._label(beyond).holds(walker.property) is other:
                 return True
         return False
 
-    def _label(self, region: TraversedRegion, is_following: bool) -> Visited:
-        known = self.known.get(region.key)
-        if known is None or known.is_following != is_following:
-            known = self.walker.label(region, is_following=is_following)
-            self.known[region.key] = known
-        return known
+    def _label(self, region: TraversedRegion) -> Visited:
+        if region.key not in self.known:
+            self.known[region.key] = self.walker.label(region)
+        return self.known[region.key]
+
+    def _beyond(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
+        """The region beyond a facet; one that is known is not made again."""
+        key = self.walker.traversal.key_beyond(region, facet)
+        if key is None:
+            return None
+        known = self.known.get(key)
+        return known.region if known is not None else self.walker.cross(region, facet)
 
     def _cross(self, region: TraversedRegion, facet: int, is_following: bool, distance: float) -> None:
-        key = self.walker.traversal.key_beyond(region, facet)
-        if key is None or key in self.observed:
-            return
-        known = self.known.get(key)
-        beyond = known.region if known is not None else self.walker.cross(region, facet)
-        if beyond is not None:
+        beyond = self._beyond(region, facet)
+        if beyond is not None and beyond.key not in self.observed:
             self._push(beyond, is_following, distance)
 
     def _push(self, region: TraversedRegion, is_following: bool, distance: float) -> None:

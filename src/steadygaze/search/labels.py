@@ -55,19 +55,18 @@ class Labeller:
         except LinearProgramTroubleError:
             return "undecided", UNKNOWN
         slack = 2.0 * self._coarse_error()
-        if low <= slack and high >= -slack:
+        name = _decide(low, high, seen, slack)
+        if name == "undecided":
             slack = min(slack, self._own_slack(region))
-        if not (low > slack or high < -slack or (low < -slack and seen > slack)):
+            name = _decide(low, high, seen, slack)
+        if name == "undecided":
             try:
                 reached, bound = self._highest(region)
             except LinearProgramTroubleError:
-                return "undecided", (low, high)
+                return "undecided", (low - slack, high + slack)
             seen, high = max(seen, reached), min(high, bound)
-        if low > slack:
-            return "CR", (low, high)
-        if high < -slack:
-            return "MR", (low, high)
-        return ("CB" if low < -slack and seen > slack else "undecided"), (low, high)
+            name = _decide(low, high, seen, slack)
+        return name, (low - slack, high + slack)
 
     def attend(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
         """AR, IR, AB or undecided, and bounds of the inconsistency on the region."""
@@ -123,6 +122,11 @@ class Labeller:
         ends = np.array([self.traversal.reach(region, forms[:, j]) for j in range(forms.shape[1])])
         return float(ends[:, 0].min()), float(ends[:, 1].min()), seen
 
+    def keeps_label_inside(self, region: TraversedRegion) -> bool:
+        """Whether the label surely wins at the region's inner point."""
+        forms = self.leads(region)
+        return float((region.inside @ forms[:-1] + forms[-1]).min()) > self._own_slack(region)
+
     def leads(self, region: TraversedRegion) -> np.ndarray:
         """The forms (d+1, K−1) of f_label − f_j for the other classes j."""
         label = self.problem.label
@@ -151,7 +155,11 @@ class Labeller:
         peaks, missed, pixels = self.traversal.errors()
         known = self._bounded
         if known is None or (peaks > known[0]).any() or (missed > known[1]).any() or pixels > known[2]:
-            self._bounded = known = 2.0 * peaks, 2.0 * missed, 2.0 * pixels
+            # Of every layer the largest, so that one more neuron with larger coefficients changes nothing.
+            ends = np.cumsum(self.problem.compound.hidden)[:-1]
+            level = [2.0 * np.full(len(part), part.max(initial=0.0)) for part in np.split(peaks, ends)]
+            depth = [2.0 * np.full(len(part), part.max(initial=0.0)) for part in np.split(missed, ends)]
+            self._bounded = known = np.concatenate(level), np.concatenate(depth), 2.0 * pixels
             self._coarse = coarse_logit_error(self.problem.compound, _Errors(np.zeros((0, 0)), *known))
         return self._coarse
 
@@ -160,3 +168,12 @@ class Labeller:
         errors = _Errors(packed, *self.traversal.errors())
         # Two logits, and twice the bound: an error displaces the border of a region (see `classify`).
         return 4.0 * float(logit_errors(self.problem.compound, errors, np.zeros(1, dtype=np.int64)).max())
+
+
+def _decide(low: float, high: float, seen: float, slack: float) -> str:
+    """The label for a margin from `low` to at most `high` that was seen to reach `seen`, with an error of `slack`."""
+    if low > slack:
+        return "CR"
+    if high < -slack:
+        return "MR"
+    return "CB" if low < -slack and seen > slack else "undecided"

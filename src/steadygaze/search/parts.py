@@ -56,6 +56,8 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
         if visited.attention != "AR":
             rows += _slab_rows(labeller, region)
     if wanted is not Property.AR:
+        if visited.classification == "undecided" and not labeller.keeps_label_inside(region):
+            return Parts(visited, None, (whole,))  # a tie, to rounding, is not kept
         forms = labeller.leads(region).T
         rows += [form / max(float(np.linalg.norm(form[:-1])), 1e-300) for form in forms]
     cutting, lost = [], []

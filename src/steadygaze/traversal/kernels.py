@@ -252,6 +252,29 @@ def intersect_halfplanes(program, standing, low, high, x, y, source, value):
 
 
 @compiled
+def outline(x, y, source, count, shortest, rows, makers, corners):
+    """Write a polygon's corners, and of every edge longer than `shortest` its half-plane and centre; return how many.
+
+    rows (room, 5): inward normal, offset, centre. makers (room,): the source of each. corners (room, 2).
+    """
+    found = 0
+    for i in range(count):
+        j = i + 1 if i + 1 < count else 0
+        corners[i, 0], corners[i, 1] = x[i], y[i]
+        dx, dy = x[j] - x[i], y[j] - y[i]
+        length = np.sqrt(dx * dx + dy * dy)
+        if length <= shortest:
+            continue
+        cx, cy = 0.5 * (x[i] + x[j]), 0.5 * (y[i] + y[j])
+        rows[found, 0], rows[found, 1] = -dy / length, dx / length
+        rows[found, 2] = -(rows[found, 0] * cx + rows[found, 1] * cy)
+        rows[found, 3], rows[found, 4] = cx, cy
+        makers[found] = source[i]
+        found += 1
+    return found
+
+
+@compiled
 def has_doubt(program, standing, first, points):
     """Whether a neuron from the given one on has nothing but rounding for its value at all of the points (V, d)."""
     forms, d = standing.forms, points.shape[1]

@@ -5,7 +5,7 @@ the half-spaces of all neurons under that pattern have in common: by clipping in
 rays and linear programs from three on. No geometry of the subdivision is used, so that each can check the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -151,6 +151,8 @@ class Traversal:
         return self._cell_beyond(region.centres[facet], -region.halfspaces[facet, :-1])
 
     def _cell_beyond(self, point: np.ndarray, direction: np.ndarray) -> int:
+        if len(self.cells) == 1:
+            return 0
         moved = point + BEYOND * direction / max(float(np.abs(direction).max()), 1e-300)
         d = self.dimension
         outside = [float(np.maximum(cell.low[:d] - moved, moved - cell.high[:d]).max()) for cell in self.cells]
@@ -200,17 +202,12 @@ class Traversal:
             return self._polygon(cell)
         if count < 3:
             raise LostRegionError("a region without an inside")
-        corners = np.stack([numbers[0, :count], numbers[2, :count]], axis=1)
-        following = np.roll(corners, -1, axis=0)
-        edges = following - corners
-        lengths = np.hypot(edges[:, 0], edges[:, 1])
-        kept = np.flatnonzero(lengths > SHORTEST)
-        if len(kept) < 3:
+        rows, corners = np.empty((count, 5)), np.empty((count, 2))
+        makers = np.empty(count, dtype=np.int64)
+        facets = kernels.outline(numbers[0], numbers[2], sources[0], count, SHORTEST, rows, makers, corners)
+        if facets < 3:
             raise LostRegionError("a region smaller than the tolerances")
-        normals = np.stack([-edges[kept, 1], edges[kept, 0]], axis=1) / lengths[kept, None]
-        centres = 0.5 * (corners + following)[kept]
-        offsets = -(normals * centres).sum(axis=1)
-        return np.column_stack([normals, offsets]), sources[0, kept].copy(), centres, corners.mean(axis=0), corners
+        return rows[:facets, :3], makers[:facets], rows[:facets, 3:], corners.sum(axis=0) / count, corners
 
     def _interval(self, cell: int) -> tuple:
         rows, sources = self._rows(cell)
@@ -254,13 +251,16 @@ class Traversal:
         made_by = np.concatenate([[-1 - 2 * axis for axis in range(d)], [-2 - 2 * axis for axis in range(d)]])
         return np.concatenate([sides, rows]), np.concatenate([made_by, chosen]).astype(np.int64)
 
-    def _points_on(self, region: TraversedRegion, facet: int) -> list[np.ndarray]:
+    def _points_on(self, region: TraversedRegion, facet: int) -> Iterator[np.ndarray]:
         """Points inside a facet to look beyond: its centre, then halfway to its neighbours' centres."""
         centre = region.centres[facet]
+        yield centre
         normal, offset = region.halfspaces[facet, :-1], region.halfspaces[facet, -1]
-        others = [0.5 * (centre + other) for n, other in enumerate(region.centres) if n != facet]
-        flat = [point - (normal @ point + offset) * normal for point in others]
-        return [centre, *(point for point in flat if region.contains(point, within=0.0))][:4]
+        for other in np.delete(region.centres, facet, axis=0):
+            point = 0.5 * (centre + other)
+            point -= (normal @ point + offset) * normal
+            if region.contains(point, within=0.0):
+                yield point
 
 
 def _start(cell: CellProgram, dimension: int) -> Standing:
@@ -286,5 +286,8 @@ def _start(cell: CellProgram, dimension: int) -> Standing:
 def _directions(direction: np.ndarray) -> np.ndarray:
     """A direction (d,) and then the axes: what decides where it does not, as if it were tilted by less and less."""
     d = len(direction)
-    signs = np.where(direction < 0.0, -1.0, 1.0)
-    return np.ascontiguousarray(np.concatenate([direction[None], np.diag(signs).reshape(d, d)]))
+    directions = np.zeros((d + 1, d))
+    directions[0] = direction
+    for axis in range(d):
+        directions[axis + 1, axis] = -1.0 if direction[axis] < 0.0 else 1.0
+    return directions

@@ -1,0 +1,122 @@
+"""Searches all problems of one network in a process of its own and prints the outcome as one line of JSON.
+
+    python benchmarks/one_search.py M-FNN-100 --searches gbs:cr boundary:ar --only BP
+
+`every_search.py` starts it. Memory is read before any full map is made; the maps then check what was found.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+# Read when numpy is imported: everything runs on one thread.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+from paper_problems import SHIFT, W_DELTA, Asked, make_problem, problems_of, restricted
+from search_check import Digest, digest, map_contradictions, own_contradictions, plain_contradictions
+from steadygaze.api import solve
+from steadygaze.budget import Budget, Limits
+from steadygaze.errors import SteadygazeError
+from steadygaze.network.model import Model
+from steadygaze.problem import Problem
+from timing import clock, peak_mib
+
+FIELDS = ("visited", "visited_share", "face_checks", "lps", "failures", "status")
+
+
+def run_search(problem: Problem, method: str, *, timeout: float) -> Any:
+    """One search of the package: gbs with the paper's w^δ, boundary without any."""
+    from steadygaze.search import search  # noqa: PLC0415 (the rest of this file works without it)
+
+    options = {"w_delta": W_DELTA} if method == "gbs" else {}
+    return search(problem, method=method, budget=Budget(Limits(timeout_seconds=timeout)), **options)
+
+
+class OneNetwork:
+    """The searches of one network: one row for each problem and search, with the digest that a map can check."""
+
+    def __init__(self, model: str, *, timeout: float, samples: int, shift: str) -> None:
+        self.name, self.timeout, self.samples, self.shift = model, timeout, samples, shift
+        self.model: Model | None = None
+        self.kept: list[tuple[Asked, dict[str, Any], Digest]] = []
+        self.rows: list[dict[str, Any]] = []
+
+    def ask(self, asked: Asked, wanted: str) -> Problem:
+        """A question that nothing was computed for yet; the model is read once."""
+        problem = make_problem(asked, wanted, shift=self.shift, model=self.model)
+        self.model = problem.model
+        return problem
+
+    def measure(self, asked: Asked, method: str, wanted: str) -> dict[str, Any]:
+        """Run and time one search; what is wrong by its own account or by plain passes is in `wrong`."""
+        row: dict[str, Any] = {"asked": str(asked), "search": f"{method}:{wanted}", "regions": None}
+        row |= dict.fromkeys(("seconds", *FIELDS), None) | {"wrong": []}
+        self.rows.append(row)
+        try:
+            problem = self.ask(asked, wanted)
+            row["seconds"], found = clock(lambda: run_search(problem, method, timeout=self.timeout))
+        except SteadygazeError as error:
+            row["wrong"].append(str(error))
+            return row
+        kept = digest(found, self.samples)
+        row |= {"visited": kept.visited, "visited_share": kept.visited_share, "status": kept.status}
+        row |= {name: _count(getattr(found, name)) for name in ("face_checks", "lps", "failures")}
+        if kept.status not in ("robust", "notrobust"):
+            row["wrong"].append(f"did not end: {kept.status} after {row['seconds']:.1f} s")
+        row["wrong"] += own_contradictions(found) + plain_contradictions(kept)
+        self.kept.append((asked, row, kept))
+        return row
+
+    def compare_with_maps(self) -> None:
+        """Check every search that was measured against the full map of its problem."""
+        for asked in dict.fromkeys(asked for asked, _, _ in self.kept):
+            mapped = solve(self.ask(asked, "both"), threads=1)
+            for own, row, kept in self.kept:
+                if own == asked:
+                    row["regions"] = len(mapped.answers.regions)
+                    row["wrong"] += map_contradictions(kept, mapped)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) else len(value)
+
+
+def measure_network(
+    model: str, searches: Sequence[str], only: Sequence[str], *, timeout: float, samples: int, shift: str, maps: bool
+) -> dict[str, Any]:
+    """All rows of one network and the peak of memory of its searches."""
+    network = OneNetwork(model, timeout=timeout, samples=samples, shift=shift)
+    problems = restricted(problems_of(model), only)
+    pairs = [search.split(":") for search in searches]
+    if problems:
+        for method, wanted in pairs:  # compiles or loads the kernels
+            network.measure(problems[0], method, wanted)
+        network.rows.clear()
+        network.kept.clear()
+    for asked in problems:
+        for method, wanted in pairs:
+            network.measure(asked, method, wanted)
+    peak = peak_mib()
+    if maps:
+        network.compare_with_maps()
+    return {"model": model, "peak_mib": peak, "rows": network.rows}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--searches", nargs="+", default=["gbs:cr"])
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--timeout", type=float, default=120.0)
+    parser.add_argument("--samples", type=int, default=40, help="visited regions that are checked, for each search")
+    parser.add_argument("--shift", default=SHIFT)
+    parser.add_argument("--no-maps", dest="maps", action="store_false", help="do not check against full maps")
+    print(json.dumps(measure_network(**vars(parser.parse_args(arguments)))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

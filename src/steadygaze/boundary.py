@@ -1,0 +1,313 @@
+"""From labelled pieces of a full map to the outermost boundary of a property, its enclaves, and what zero can reach.
+
+R is the union of the pieces that surely satisfy the property, C0 its component through facets whose closure contains
+theta = 0, taken with its border. The rest of the domain falls into components, through facets again. One that has no
+facet on the border of the domain is an enclave. What separates C0 from any other one is a component of the outermost
+boundary: as C0 is closed and connected, and a box has no holes, the frontier of each such part is connected. Nothing is
+mapped or labelled here.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from .compound import Compound
+from .errors import OptionError
+from .properties.joint import JointPieces, Kept
+from .regions.adjacency import Adjacency, on_border, touching
+from .regions.region import Polygons, Polytopes, RegionSet
+from .tolerances import TOUCH
+from .verdict import Property
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """One component of the outermost boundary: the frontier of C0 towards one part of the domain outside of it.
+
+    pieces (N,): the pieces of that part, with their share of the domain. facets (F,) count into `Boundary.frontier`;
+    measure is their length in t (area with three parameters, number of thetas with one). inner and outer: the regions
+    along it on the side of C0 and on the other side, ascending. touches_border: it ends at the border of the domain.
+    """
+
+    pieces: np.ndarray
+    share: float
+    facets: np.ndarray
+    measure: float
+    inner: np.ndarray
+    outer: np.ndarray
+    touches_border: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Enclave:
+    """A part of the domain that C0 encloses; it may hold satisfying pieces, which zero cannot reach.
+
+    pieces (N,), share, facets (F,), measure, inner, outer as for a `Component`; regions: those with a piece in it;
+    satisfying_share: the share of the domain that satisfies the property inside; theta (d,): its point nearest to zero,
+    at the given distance ‖theta‖₂.
+    """
+
+    pieces: np.ndarray
+    share: float
+    facets: np.ndarray
+    measure: float
+    inner: np.ndarray
+    outer: np.ndarray
+    regions: np.ndarray
+    satisfying_share: float
+    theta: np.ndarray
+    distance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Boundary:
+    """The outermost boundary of a property on a map of P pieces, exact up to `undecided` pieces and strips beside it.
+
+    kept (P,): `Kept` codes of the property. reachable and enclosed (P,): the pieces of C0; those and its enclaves'.
+    starts: how many components through facets contain zero in their closures (C0 is their union, and empty if there
+    are none). frontier: the facets between C0 and the rest, `first` in C0. farthest (d,): a theta of C0 with the
+    largest ‖theta‖₂, None if C0 is empty. undecided (U,): the pieces beside C0 that may satisfy the property;
+    strip_share: the share of the domain within the error of a threshold in C0 and in the pieces beside it.
+    """
+
+    wanted: Property
+    volumes: np.ndarray
+    kept: np.ndarray
+    reachable: np.ndarray
+    enclosed: np.ndarray
+    starts: int
+    frontier: Adjacency
+    components: tuple[Component, ...]
+    enclaves: tuple[Enclave, ...]
+    farthest: np.ndarray | None
+    undecided: np.ndarray
+    strip_share: float
+
+    @property
+    def satisfying_share(self) -> float:
+        """The share of the domain that satisfies the property."""
+        return self.share(self.kept == Kept.YES)
+
+    @property
+    def reachable_share(self) -> float:
+        """The share of the domain that can be reached from zero without leaving what satisfies the property."""
+        return self.share(self.reachable)
+
+    @property
+    def unreachable_share(self) -> float:
+        """The share of the domain that satisfies the property, but cannot be reached from zero."""
+        return self.share((self.kept == Kept.YES) & ~self.reachable)
+
+    @property
+    def enclosed_share(self) -> float:
+        """The share of the domain inside the outermost boundary: C0 and its enclaves."""
+        return self.share(self.enclosed)
+
+    @cached_property
+    def distance(self) -> float | None:
+        """‖theta‖₂ of the farthest reachable theta."""
+        return None if self.farthest is None else float(np.linalg.norm(self.farthest))
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether nothing beside C0 is undecided: then no piece could join it."""
+        return not len(self.undecided)
+
+    def share(self, chosen: np.ndarray) -> float:
+        """The share of the domain that the chosen pieces (P,) cover."""
+        # Everything is said exactly, whatever the rounding of the sum.
+        return 1.0 if chosen.all() else min(float(self.volumes[chosen].sum()), 1.0)
+
+
+def find_boundary(compound: Compound, regions: RegionSet, joint: JointPieces, wanted: Property) -> Boundary:
+    """The outermost boundary of a property on a full map; OptionError for a partial map or a domain without zero.
+
+    Exact by adjacency: a facet narrower than the tolerance connects nothing, and a piece that has no other facet is
+    part of neither C0 nor an enclave.
+    """
+    _refuse(compound, regions)
+    polytopes, volumes = joint.polytopes, joint.polytopes.volumes
+    kept, strips = _kept(joint, wanted)
+    adjacency = touching(polytopes)
+    reachable, starts = _reachable(compound, joint, adjacency, kept == Kept.YES)
+    frontier = _frontier(adjacency, reachable)
+    beside = np.unique(frontier.second)
+    components: list[Component] = []
+    enclaves: list[Enclave] = []
+    enclosed = reachable.copy()
+    is_border = on_border(polytopes, joint.pieces.cuts, compound.domain.dimension)
+    for pieces, facets in _parts(adjacency, reachable, frontier):
+        if is_border[pieces].any():
+            components.append(_component(compound, joint, pieces, facets, frontier))
+        else:
+            enclosed[pieces] = True
+            enclaves.append(_enclave(compound, joint, pieces, facets, frontier, kept))
+    return Boundary(
+        wanted=wanted,
+        volumes=volumes,
+        kept=kept,
+        reachable=reachable,
+        enclosed=enclosed,
+        starts=starts,
+        frontier=frontier,
+        components=tuple(sorted(components, key=lambda part: -part.measure)),
+        enclaves=tuple(sorted(enclaves, key=lambda part: -part.share)),
+        farthest=_farthest(compound, joint, reachable),
+        undecided=beside[kept[beside] == Kept.UNKNOWN],
+        strip_share=float(strips[reachable].sum() + strips[beside].sum()),
+    )
+
+
+def _refuse(compound: Compound, regions: RegionSet) -> None:
+    domain = compound.domain
+    if not domain.contains_zero:
+        raise OptionError(
+            "the boundary is defined from the unperturbed image, theta = 0, which is not in the domain from "
+            f"{domain.low.tolist()} to {domain.high.tolist()}; map a domain that contains it"
+        )
+    if regions.stopped is not None:
+        raise OptionError(
+            f"the boundary needs a full map, but this one is partial ({regions.stopped}); map again with a larger "
+            "limit, or a smaller domain"
+        )
+
+
+def _kept(joint: JointPieces, wanted: Property) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each piece satisfies the property (P,), and the share of it within the error of a threshold (P,)."""
+    volumes = joint.polytopes.volumes
+    label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
+    label, attention = (
+        # A piece that is nothing but strip is not decided.
+        np.where(strip >= (1.0 - 1e-9) * volumes, Kept.UNKNOWN, code)
+        for code, strip in ((label, joint.label_strip), (joint.attention, joint.attention_strip))
+    )
+    if wanted is Property.CR:
+        return label, np.minimum(joint.label_strip, volumes)
+    if wanted is Property.AR:
+        return attention, np.minimum(joint.attention_strip, volumes)
+    return np.maximum(label, attention), np.minimum(joint.label_strip + joint.attention_strip, volumes)
+
+
+def _labelled(adjacency: Adjacency, chosen: np.ndarray) -> np.ndarray:
+    """The number of the component through facets of every chosen piece (P,), −1 for the others."""
+    both = chosen[adjacency.first] & chosen[adjacency.second]
+    rows, columns = adjacency.first[both], adjacency.second[both]
+    graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(len(chosen), len(chosen)))
+    labels = connected_components(graph, directed=False)[1]
+    return np.where(chosen, labels, -1)
+
+
+def _reachable(
+    compound: Compound, joint: JointPieces, adjacency: Adjacency, satisfies: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """The pieces of C0 (P,), and how many components through facets it is made of."""
+    labels = _labelled(adjacency, satisfies)
+    zero = compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
+    starts = np.unique(labels[satisfies & _contain(joint.polytopes, zero)])
+    return np.isin(labels, starts), len(starts)
+
+
+def _contain(polytopes: Polytopes, point: np.ndarray) -> np.ndarray:
+    """Which polytopes (P,) hold a point (D,) of t in their closures, within the tolerance."""
+    if isinstance(polytopes, Polygons):
+        along = polytopes.points[polytopes.following] - polytopes.points
+        outward, sizes = np.stack([along[:, 1], -along[:, 0]], axis=1), polytopes.lengths
+        on_facets, owner, least = polytopes.points, polytopes.owner, TOUCH
+    else:
+        outward, sizes = polytopes.area_vectors, polytopes.areas
+        on_facets, owner, least = polytopes.facet_centres, polytopes.facet_owner, TOUCH * TOUCH
+    # Where a facet is too small to know its direction, the others around it tell enough.
+    is_beyond = ((point - on_facets) * outward).sum(axis=1) > TOUCH * sizes
+    return np.bincount(owner[is_beyond & (sizes > least)], minlength=len(polytopes)) == 0
+
+
+def _frontier(adjacency: Adjacency, reachable: np.ndarray) -> Adjacency:
+    """The facets between reachable pieces and others, the reachable one first."""
+    found = adjacency.take(reachable[adjacency.first] != reachable[adjacency.second])
+    is_first = reachable[found.first]
+    first, second = np.where(is_first, [found.first, found.second], [found.second, found.first])
+    return Adjacency(first, second, found.cut, found.measure, found.extent)
+
+
+def _parts(adjacency: Adjacency, reachable: np.ndarray, frontier: Adjacency) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The components of the complement that touch C0: their pieces, and their facets among the frontier's."""
+    labels = _labelled(adjacency, ~reachable)
+    order, of_facet = np.argsort(labels, kind="stable"), labels[frontier.second]
+    facets = np.argsort(of_facet, kind="stable")
+    parts = []
+    for label in np.unique(of_facet):
+        first, last = np.searchsorted(labels[order], [label, label + 1])
+        begin, end = np.searchsorted(of_facet[facets], [label, label + 1])
+        parts.append((order[first:last], facets[begin:end]))
+    return parts
+
+
+def _component(
+    compound: Compound, joint: JointPieces, pieces: np.ndarray, facets: np.ndarray, frontier: Adjacency
+) -> Component:
+    region, along = joint.pieces.region, frontier.extent[facets][:, :, : compound.domain.dimension]
+    return Component(
+        pieces=pieces,
+        share=float(joint.polytopes.volumes[pieces].sum()),
+        facets=facets,
+        measure=float(frontier.measure[facets].sum()),
+        inner=np.unique(region[frontier.first[facets]]),
+        outer=np.unique(region[frontier.second[facets]]),
+        touches_border=bool(((along <= TOUCH) | (along >= 1.0 - TOUCH)).any()),
+    )
+
+
+def _enclave(
+    compound: Compound,
+    joint: JointPieces,
+    pieces: np.ndarray,
+    facets: np.ndarray,
+    frontier: Adjacency,
+    kept: np.ndarray,
+) -> Enclave:
+    region, volumes = joint.pieces.region, joint.polytopes.volumes
+    theta = _nearest(compound, joint.polytopes, pieces)
+    return Enclave(
+        pieces=pieces,
+        share=float(volumes[pieces].sum()),
+        facets=facets,
+        measure=float(frontier.measure[facets].sum()),
+        inner=np.unique(region[frontier.first[facets]]),
+        outer=np.unique(region[frontier.second[facets]]),
+        regions=np.unique(region[pieces]),
+        satisfying_share=float(volumes[pieces[kept[pieces] == Kept.YES]].sum()),
+        theta=theta,
+        distance=float(np.linalg.norm(theta)),
+    )
+
+
+def _nearest(compound: Compound, polytopes: Polytopes, pieces: np.ndarray) -> np.ndarray:
+    """The point (d,) of pieces that is nearest to zero, as a theta."""
+    chosen = polytopes.take(pieces)
+    thetas = compound.to_theta(chosen.points)
+    low, high = (end.reduceat(thetas, chosen.starts[:-1], axis=0) for end in (np.minimum, np.maximum))
+    bounds = np.linalg.norm(np.maximum(np.maximum(low, -high), 0.0), axis=1)
+    best, least = thetas[0], np.inf
+    for piece in np.argsort(bounds, kind="stable"):
+        if bounds[piece] >= least:
+            break
+        corners = thetas[chosen.starts[piece] : chosen.starts[piece + 1]]
+        # min ‖Σ λ_i v_i‖² + (1 − Σ λ_i)² over λ ≥ 0 has the weights of the nearest point of the hull, up to a factor.
+        weights = nnls(np.vstack([corners.T, np.ones(len(corners))]), np.append(np.zeros(thetas.shape[1]), 1.0))[0]
+        point = weights @ corners / weights.sum()
+        if np.linalg.norm(point) < least:
+            best, least = point, float(np.linalg.norm(point))
+    return best
+
+
+def _farthest(compound: Compound, joint: JointPieces, reachable: np.ndarray) -> np.ndarray | None:
+    """The vertex of the reachable pieces with the largest ‖theta‖₂: a convex function is largest at a vertex."""
+    points = joint.polytopes.points[reachable[joint.polytopes.owner]]
+    if not len(points):
+        return None
+    thetas = compound.to_theta(points)
+    return thetas[np.argmax((thetas * thetas).sum(axis=1))]

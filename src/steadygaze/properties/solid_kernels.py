@@ -1,0 +1,294 @@
+"""Compiled loops over polyhedra: splitting along the argmax and by slabs, volumes of clipped parts, margins.
+
+`Room` is scratch that holds the parts of one polyhedron; what does not fit ends a loop with a negative number, and the
+caller starts again with more.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiling import compiled
+from ..geometry.polyhedron import NEED_ROOM, SPLIT, reach, split_polyhedron, volume
+from ..tolerances import DISTANCE
+
+
+class Room(NamedTuple):
+    """Scratch: parts of one polyhedron in a row, a copy of the part at hand, and what cutting it needs."""
+
+    points: np.ndarray  # (N, 3)
+    incidence: np.ndarray  # (N, words)
+    facets: np.ndarray  # (M,)
+    stack: np.ndarray  # (S, 4): first vertex, vertices, first facet, facets
+    here_points: np.ndarray
+    here_incidence: np.ndarray
+    here_facets: np.ndarray
+    value: np.ndarray
+    rank: np.ndarray
+    pairs: np.ndarray
+
+
+class Solids(NamedTuple):
+    """The arrays of polyhedra, as input or as output (see `regions.polyhedra.Polyhedra`)."""
+
+    points: np.ndarray
+    starts: np.ndarray
+    facets: np.ndarray
+    facet_starts: np.ndarray
+    incidence: np.ndarray
+
+
+@compiled
+def _copy(points, incidence, facets, vertex, vertices, facet, count, to_points, to_incidence, to_facets, at, at_facet):
+    """Copy a polyhedron; rows of the incidence may become longer."""
+    for i in range(vertices):
+        for k in range(3):
+            to_points[at + i, k] = points[vertex + i, k]
+        for w in range(to_incidence.shape[1]):
+            to_incidence[at + i, w] = incidence[vertex + i, w] if w < incidence.shape[1] else np.uint64(0)
+    for f in range(count):
+        to_facets[at_facet + f] = facets[facet + f]
+
+
+@compiled
+def _enter(solids, number, room):
+    """Copy polyhedron `number` to the beginning of the room; its vertices and facets, −1 where it does not fit."""
+    first, vertices = solids.starts[number], solids.starts[number + 1] - solids.starts[number]
+    facet, count = solids.facet_starts[number], solids.facet_starts[number + 1] - solids.facet_starts[number]
+    if vertices > room.here_points.shape[0] or count > room.here_facets.shape[0]:
+        return -1, -1
+    _copy(
+        solids.points, solids.incidence, solids.facets, first, vertices, facet, count,
+        room.points, room.incidence, room.facets, 0, 0,
+    )  # fmt: skip
+    return vertices, count
+
+
+@compiled
+def _deliver(room, first, vertices, facet, count, out, pieces):
+    """Append a part to the output as piece number `pieces`; whether there was room."""
+    at, at_facet = out.starts[pieces], out.facet_starts[pieces]
+    if (
+        pieces + 1 >= out.starts.shape[0]
+        or at + vertices > out.points.shape[0]
+        or at_facet + count > out.facets.shape[0]
+    ):
+        return False
+    _copy(
+        room.points, room.incidence, room.facets, first, vertices, facet, count,
+        out.points, out.incidence, out.facets, at, at_facet,
+    )  # fmt: skip
+    out.starts[pieces + 1], out.facet_starts[pieces + 1] = at + vertices, at_facet + count
+    return True
+
+
+@compiled
+def _cut(a, b, c, d, limit, cut, room, first, vertices, facet, count):
+    """Split the part of the room at `first`, in place: the negative, then the positive part from there on."""
+    if vertices > room.here_points.shape[0] or count > room.here_facets.shape[0]:
+        return NEED_ROOM, 0, 0, 0, 0
+    _copy(
+        room.points, room.incidence, room.facets, first, vertices, facet, count,
+        room.here_points, room.here_incidence, room.here_facets, 0, 0,
+    )  # fmt: skip
+    code, left, left_facets, right, right_facets, _ = split_polyhedron(
+        a, b, c, d, limit, cut, room.here_points, room.here_incidence, room.here_facets, vertices, count,
+        room.points, room.incidence, room.facets, first, facet, room.value, room.rank, room.pairs,
+    )  # fmt: skip
+    return code, left, left_facets, right, right_facets
+
+
+@compiled
+def _value(form, j, point):
+    return form[0, j] * point[0] + form[1, j] * point[1] + form[2, j] * point[2] + form[3, j]
+
+
+@compiled
+def _beaten(form, points, first, vertices, winner):
+    """The class that exceeds `winner` most on the vertices, and by how much."""
+    best, excess = winner, 0.0
+    for i in range(first, first + vertices):
+        own = _value(form, winner, points[i])
+        for j in range(form.shape[1]):
+            more = _value(form, j, points[i]) - own
+            if more > excess:
+                best, excess = j, more
+    return best, excess
+
+
+@compiled
+def _find_rival(form, noise, points, first, vertices):
+    """A class that wins throughout (and itself), or two of which each wins somewhere beyond the tolerance."""
+    w = 0
+    for _ in range(2 * form.shape[1]):
+        j, excess = _beaten(form, points, first, vertices, w)
+        if excess <= noise:
+            break
+        a, b, c = form[0, j] - form[0, w], form[1, j] - form[1, w], form[2, j] - form[2, w]
+        low, high = reach(a, b, c, form[3, j] - form[3, w], points[first:], vertices)
+        limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise)
+        if low < -limit and high > limit:
+            return w, j
+        w = j
+    return w, w
+
+
+@compiled
+def split_by_argmax(logits, noise, solids, base, room, out, origin, winner, pairs):
+    """Split every polyhedron into pieces on which one class wins (ties within `noise` go to any of the tied).
+
+    Writes the pieces, the polyhedron that each comes from, its winner, and the two classes of every cut (numbered from
+    base + 1). Returns the numbers of pieces and cuts, or −1 when something is too small.
+    """
+    pieces, cuts = 0, 0
+    out.starts[0], out.facet_starts[0] = 0, 0
+    stack = room.stack
+    for r in range(logits.shape[0]):
+        stack[0, 0], stack[0, 2] = 0, 0
+        stack[0, 1], stack[0, 3] = _enter(solids, r, room)
+        if stack[0, 1] < 0:
+            return -1, -1
+        height = 1
+        while height > 0:
+            height -= 1
+            first, vertices, facet, count = stack[height, 0], stack[height, 1], stack[height, 2], stack[height, 3]
+            w, j = _find_rival(logits[r], noise, room.points, first, vertices)
+            if w == j:
+                if not _deliver(room, first, vertices, facet, count, out, pieces):
+                    return -1, -1
+                winner[pieces], origin[pieces] = w, r
+                pieces += 1
+                continue
+            if cuts >= pairs.shape[0] or height + 2 > stack.shape[0]:
+                return -1, -1
+            a, b = logits[r, 0, j] - logits[r, 0, w], logits[r, 1, j] - logits[r, 1, w]
+            c, d = logits[r, 2, j] - logits[r, 2, w], logits[r, 3, j] - logits[r, 3, w]
+            limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise)
+            pairs[cuts, 0], pairs[cuts, 1] = w, j
+            cuts += 1
+            code, left, left_facets, right, right_facets = _cut(
+                a, b, c, d, limit, base + cuts, room, first, vertices, facet, count
+            )
+            if code != SPLIT:
+                return -1, -1
+            stack[height, 0], stack[height, 1] = first, left
+            stack[height, 2], stack[height, 3] = facet, left_facets
+            stack[height + 1, 0], stack[height + 1, 1] = first + left, right
+            stack[height + 1, 2], stack[height + 1, 3] = facet + left_facets, right_facets
+            height += 2
+    return pieces, cuts
+
+
+@compiled
+def split_by_slab(slab, axis, solids, base, room, out, origin, inside):
+    """Cut every polyhedron at t[axis] = slab0 and slab1 where these lie inside it.
+
+    inside[p] tells whether a piece lies between the two. Returns the numbers of pieces and of cuts (from base + 1 on),
+    or −1 when something is too small.
+    """
+    a, b, c = 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
+    pieces, cuts = 0, 0
+    out.starts[0], out.facet_starts[0] = 0, 0
+    for r in range(slab.shape[0]):
+        first, facet = 0, 0
+        vertices, count = _enter(solids, r, room)
+        if vertices < 0:
+            return -1, -1
+        for side in range(3):
+            size, size_facets, rest, rest_facets = vertices, count, 0, 0
+            if side < 2:
+                low, high = reach(a, b, c, 0.0, room.points[first:], vertices)
+                at = slab[r, side]
+                if low + DISTANCE < at < high - DISTANCE:
+                    cuts += 1
+                    code, size, size_facets, rest, rest_facets = _cut(
+                        a, b, c, -at, 0.0, base + cuts, room, first, vertices, facet, count
+                    )
+                    if code != SPLIT:
+                        return -1, -1
+                elif at <= 0.5 * (low + high):
+                    # Too close to an end to cut there: the centre decides on which side the polyhedron lies.
+                    continue
+            if not _deliver(room, first, size, facet, size_facets, out, pieces):
+                return -1, -1
+            origin[pieces], inside[pieces] = r, np.uint8(side == 1 and slab[r, 0] <= slab[r, 1])
+            pieces += 1
+            if rest == 0:
+                break
+            first, vertices = first + size, rest
+            facet, count = facet + size_facets, rest_facets
+    return pieces, cuts
+
+
+@compiled
+def _clipped_volume(solids, number, forms, room):
+    """Volume of the part of a polyhedron where every one of the forms (N, 4) is at least 0; −1 without enough room."""
+    first, facet = 0, 0
+    vertices, count = _enter(solids, number, room)
+    if vertices < 0:
+        return -1.0
+    for n in range(forms.shape[0]):
+        a, b, c, d = forms[n, 0], forms[n, 1], forms[n, 2], forms[n, 3]
+        low, high = reach(a, b, c, d, room.points[first:], vertices)
+        if high <= 0.0:
+            return 0.0
+        if low >= 0.0:
+            continue
+        code, left, left_facets, vertices, count = _cut(a, b, c, d, 0.0, 1, room, first, vertices, facet, count)
+        if code != SPLIT:
+            return -1.0
+        first, facet = first + left, facet + left_facets
+    if vertices > room.value.shape[0]:
+        return -1.0
+    return volume(room.points[first:], room.incidence[first:], vertices, count, room.pairs[0], room.value)
+
+
+@compiled
+def decided_volumes(logits, label, solids, region, winner, slack, chosen, forms, room, out):
+    """Write the volumes of the chosen pieces where the winner beats its rivals by the slack; whether all fitted."""
+    for n in range(chosen.shape[0]):
+        p = chosen[n]
+        form, w = logits[region[p]], winner[p]
+        count = 0
+        for j in range(form.shape[1]):
+            is_rival = j != w if w == label else j == label
+            if is_rival:
+                for k in range(4):
+                    forms[count, k] = form[k, w] - form[k, j]
+                forms[count, 3] -= slack[p]
+                count += 1
+        out[n] = _clipped_volume(solids, p, forms[:count], room)
+        if out[n] < 0.0:
+            return False
+    return True
+
+
+@compiled
+def slab_volumes(solids, chosen, slab, axis, forms, room, out):
+    """Write the volumes of the chosen polyhedra where slab0 ≤ t[axis] ≤ slab1; tell whether all fitted."""
+    for n in range(chosen.shape[0]):
+        for side in range(2):
+            sign = 1.0 if side == 0 else -1.0
+            for k in range(3):
+                forms[side, k] = sign if k == axis else 0.0
+            forms[side, 3] = -sign * slab[n, side]
+        out[n] = _clipped_volume(solids, chosen[n], forms[:2], room)
+        if out[n] < 0.0:
+            return False
+    return True
+
+
+@compiled
+def margins(logits, label, points, starts, region, out):
+    """Write the smallest and largest of f_label − max of the other logits on the vertices of every piece."""
+    for p in range(out.shape[0]):
+        form = logits[region[p]]
+        low, high = np.inf, -np.inf
+        for i in range(starts[p], starts[p + 1]):
+            other = -np.inf
+            for j in range(form.shape[1]):
+                if j != label:
+                    other = max(other, _value(form, j, points[i]))
+            own = _value(form, label, points[i])
+            low, high = min(low, own - other), max(high, own - other)
+        out[p, 0], out[p, 1] = low, high

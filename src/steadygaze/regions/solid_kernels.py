@@ -1,0 +1,293 @@
+"""Compiled loop of the subdivision in three dimensions: a depth-first walk through the layers that splits polyhedra.
+
+The same walk as in `kernels`, with forms of four rows and polyhedra in place of polygons. No memory is allocated here:
+when a buffer is too small the walk stops with a code and goes on where it was after the caller has made room.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiling import compiled, compiled_fused, compiled_inline
+from ..geometry.polyhedron import NEED_WORDS as TOO_FEW_WORDS
+from ..geometry.polyhedron import SPLIT, UNCUT, bounding_box, reach, split_polyhedron, volume
+from ..tolerances import DISTANCE
+from .kernels import DONE, NEED_OUTPUT, NEED_STACK, PAUSED, flip
+from .solid_forms import ENTERED, ROWS, sync
+
+NEED_WORDS, BROKEN = 4, 5
+HEIGHT, CUTS, REGIONS, VERTICES, FACETS, BASE = 0, 1, 2, 3, 4, 5
+VOLUME, SLIVERS = 0, 1
+
+
+class Output(NamedTuple):
+    """Buffers that receive the regions."""
+
+    vertices: np.ndarray  # (capacity,) number of vertices of each region
+    facet_counts: np.ndarray  # (capacity,) number of facets of each region
+    logits: np.ndarray  # (capacity, 4, K)
+    packed: np.ndarray  # (capacity, bytes)
+    points: np.ndarray  # (room, 3)
+    incidence: np.ndarray  # (room, words)
+    facets: np.ndarray  # (room,)
+    doubtful: np.ndarray  # (capacity,) 1 where the sign of some neuron of the classifier is not certain
+    cuts: np.ndarray  # (capacity,) neuron of each cut
+
+
+@compiled
+def _decide(forms, noise, unstable, first, byte, active, packed, points, vertices, missed, doubts):
+    """Set the pattern of the unstable neurons of a layer for a polyhedron that none of them splits any more."""
+    doubts[0] = 0
+    for n in range(unstable.shape[0]):
+        k = unstable[n]
+        low, high = reach(forms[0, k], forms[1, k], forms[2, k], forms[3, k], points, vertices)
+        value = high if high >= -low else low
+        if abs(value) <= noise[k]:
+            missed[k] = max(missed[k], abs(value))
+            doubts[0] += 1
+        if np.uint8(value > noise[k]) != active[k]:
+            flip(k, first, byte, active, packed)
+
+
+@compiled_fused
+def _enclose(a, b, c, d, cx, cy, cz, rx, ry, rz, centre, radius, peak):
+    """The values of the forms on the box with the given centre and half-widths: centre ± radius; raise the peaks."""
+    for k in range(a.shape[0]):
+        centre[k] = a[k] * cx + b[k] * cy + c[k] * cz + d[k]
+        radius[k] = abs(a[k]) * rx + abs(b[k]) * ry + abs(c[k]) * rz
+        peak[k] = max(peak[k], abs(a[k]) + abs(b[k]) + abs(c[k]) + abs(d[k]))
+
+
+@compiled
+def _enter(forms, noise, first, end, byte, active, packed, unstable, points, vertices, scratch, peak, missed, doubts):
+    """Set the pattern of the neurons of a layer that keep their sign on a polyhedron; list the others."""
+    cx, cy, cz, rx, ry, rz = bounding_box(points, vertices)
+    centre, radius = scratch[0, : end - first], scratch[1, : end - first]
+    _enclose(
+        forms[0, first:end], forms[1, first:end], forms[2, first:end], forms[3, first:end],
+        cx, cy, cz, rx, ry, rz, centre, radius, peak[first:end],
+    )  # fmt: skip
+    found = 0
+    doubts[0] = 0
+    for i in range(end - first):
+        if abs(centre[i]) >= radius[i]:
+            is_active = np.uint8(centre[i] > 0.0)
+            if abs(centre[i]) + radius[i] <= noise[first + i] and (centre[i] != 0.0 or radius[i] != 0.0):
+                is_active = np.uint8(0)
+                missed[first + i] = max(missed[first + i], abs(centre[i]) + radius[i])
+                doubts[0] += 1
+            if is_active != active[first + i]:
+                flip(first + i, first, byte, active, packed)
+        else:
+            unstable[found] = first + i
+            found += 1
+    return found
+
+
+@compiled
+def _sliver(depth, a, b, c, rx, ry, rz):
+    """Bound of the volume between a plane and a parallel one, `depth` in value away, across a box: distance times the
+    shadow of the box along their normal, which no cross-section exceeds."""
+    shadow = 4.0 * (abs(a) * ry * rz + abs(b) * rx * rz + abs(c) * rx * ry)
+    return depth * shadow / (a * a + b * b + c * c)
+
+
+@compiled
+def _splitters(forms, noise, candidates, source, total, free, points, vertices, sums, missed):
+    """Copy the candidates (`total` from `source`) that split a polyhedron to `free`; the most central one goes last."""
+    cx, cy, cz, rx, ry, rz = bounding_box(points, vertices)
+    found = 0
+    best = -1
+    best_ratio = 2.0
+    for n in range(total):
+        k = source[n]
+        a, b, c, d = forms[0, k], forms[1, k], forms[2, k], forms[3, k]
+        centre = abs(a * cx + b * cy + c * cz + d)
+        radius = abs(a) * rx + abs(b) * ry + abs(c) * rz
+        if centre >= radius:
+            continue
+        low, high = reach(a, b, c, d, points, vertices)
+        if not low < 0.0 < high:
+            continue
+        limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise[k])
+        if low >= -limit or high <= limit:
+            missed[k] = max(missed[k], min(-low, high))
+            if max(-low, high) > noise[k]:
+                sums[SLIVERS] += _sliver(min(-low, high), a, b, c, rx, ry, rz)
+            continue
+        candidates[free + found] = k
+        if centre < best_ratio * radius:
+            best_ratio = centre / radius
+            best = found
+        found += 1
+    if found > 0:
+        last = free + found - 1
+        candidates[free + best], candidates[last] = candidates[last], candidates[free + best]
+    return found
+
+
+@compiled_inline
+def _deliver(program, walk, output, vertices, count, has_logits):
+    """Append the polyhedron at hand, its pattern and (after the last hidden layer) its logits to the output."""
+    points, incidence = walk.here, walk.here_incidence
+    size = volume(points, incidence, vertices, count, walk.order, walk.value)
+    if size <= 0.0:
+        return
+    last = program.offsets.shape[0] - 2
+    if has_logits:
+        sync(program, walk, last)
+    region, vertex, facet = walk.counters[REGIONS], walk.counters[VERTICES], walk.counters[FACETS]
+    first = program.offsets[last]
+    for i in range(ROWS):
+        for k in range(output.logits.shape[2]):
+            output.logits[region, i, k] = walk.forms[i, first + k]
+    for i in range(walk.packed.shape[0]):
+        output.packed[region, i] = walk.packed[i]
+    _copy(points, incidence, walk.here_facets, 0, 0, vertices, count, output.points, output.incidence, output.facets,
+          vertex, facet)  # fmt: skip
+    output.vertices[region], output.facet_counts[region] = vertices, count
+    walk.counters[REGIONS] += 1
+    walk.counters[VERTICES] += vertices
+    walk.counters[FACETS] += count
+    doubts = 0
+    for layer in range(2 if program.clipped == 1 else 0, last):
+        doubts += walk.doubts[0, layer] + walk.doubts[1, layer]
+    output.doubtful[region] = np.uint8(doubts > 0)
+    walk.sums[VOLUME] += size
+
+
+@compiled
+def _copy(
+    points, incidence, facets, first, first_facet, vertices, count, to_points, to_incidence, to_facets, to, to_facet
+):
+    """Copy one polyhedron from and to the given places."""
+    for i in range(vertices):
+        for axis in range(3):
+            to_points[to + i, axis] = points[first + i, axis]
+        for w in range(incidence.shape[1]):
+            to_incidence[to + i, w] = incidence[first + i, w]
+    for f in range(count):
+        to_facets[to_facet + f] = facets[first_facet + f]
+
+
+@compiled_inline
+def _has_no_room(walk, output, top):
+    """Which buffer is too short for the polyhedron on top of the stack and its two parts; DONE if none is."""
+    counters, stack = walk.counters, walk.stack
+    vertices, count = stack[top, 2], stack[top, 4]
+    if (
+        counters[REGIONS] >= output.vertices.shape[0]
+        or counters[VERTICES] + vertices > output.points.shape[0]
+        or counters[FACETS] + count > output.facets.shape[0]
+        or counters[CUTS] >= output.cuts.shape[0]
+    ):
+        return NEED_OUTPUT
+    if count + 1 > 64 * walk.incidence.shape[1]:
+        return NEED_WORDS
+    if (
+        top + 2 > stack.shape[0]
+        or stack[top, 1] + 2 * (vertices + count) > walk.points.shape[0]
+        or stack[top, 3] + 2 * (count + 1) > walk.facets.shape[0]
+        or stack[top, 5] + stack[top, 6] + walk.scratch.shape[1] > walk.candidates.shape[0]
+        or vertices > walk.here.shape[0]
+        or count > walk.here_facets.shape[0]
+    ):
+        return NEED_STACK
+    return DONE
+
+
+@compiled_inline
+def _split(program, walk, output, top, layer, k, vertices, count, free, found):
+    """Split the polyhedron at hand by neuron k and put both parts on the stack; returns DONE or what is missing."""
+    counters, stack, forms = walk.counters, walk.stack, walk.forms
+    a, b, c, d, noise = forms[0, k], forms[1, k], forms[2, k], forms[3, k], program.noise[k]
+    limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise)
+    first, first_facet = stack[top, 1], stack[top, 3]
+    code, left, below, right, above, snapped = split_polyhedron(
+        a, b, c, d, limit, counters[BASE] + counters[CUTS] + 1, walk.here, walk.here_incidence, walk.here_facets,
+        vertices, count, walk.points, walk.incidence, walk.facets, first, first_facet, walk.value, walk.rank,
+        walk.pairs,
+    )  # fmt: skip
+    if code != SPLIT:
+        return BROKEN if code == UNCUT else (NEED_WORDS if code == TOO_FEW_WORDS else NEED_STACK)
+    output.cuts[counters[CUTS]] = k
+    counters[CUTS] += 1
+    if snapped > 0.0:
+        walk.missed[k] = max(walk.missed[k], snapped)
+        _, _, _, rx, ry, rz = bounding_box(walk.here, vertices)
+        walk.sums[SLIVERS] += _sliver(snapped, a, b, c, rx, ry, rz)
+    for n in range(2):
+        stack[top + n, 0] = layer
+        stack[top + n, 1] = first + n * left
+        stack[top + n, 2] = right if n == 1 else left
+        stack[top + n, 3] = first_facet + n * below
+        stack[top + n, 4] = above if n == 1 else below
+        stack[top + n, 5] = free
+        stack[top + n, 6] = found - 1
+    counters[HEIGHT] = top + 2
+    return DONE
+
+
+@compiled
+def advance(program, walk, output, last_layer, max_nodes):
+    """Walk on until the stack is empty, `max_nodes` polyhedra were looked at, or a buffer is full.
+
+    Polyhedra that no neuron of the layers 0 … last_layer splits are delivered. Returns DONE, PAUSED, NEED_OUTPUT,
+    NEED_STACK, NEED_WORDS, or BROKEN if a plane that cuts does not.
+    """
+    counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
+    forms, noise, active, packed, scratch = walk.forms, program.noise, walk.active, walk.packed, walk.scratch
+    sums, peak, missed, points = walk.sums, walk.peak, walk.missed, walk.here
+    nodes = 0
+    while counters[HEIGHT] > 0:
+        if nodes >= max_nodes:
+            return PAUSED
+        top = counters[HEIGHT] - 1
+        code = _has_no_room(walk, output, top)
+        if code != DONE:
+            return code
+        layer, vertices, count, list_first, list_size = (
+            stack[top, 0], stack[top, 2], stack[top, 4], stack[top, 5], stack[top, 6]
+        )  # fmt: skip
+        _copy(walk.points, walk.incidence, walk.facets, stack[top, 1], stack[top, 3], vertices, count, points,
+              walk.here_incidence, walk.here_facets, 0, 0)  # fmt: skip
+        counters[HEIGHT] = top
+        nodes += 1
+        slivers = sums[SLIVERS]
+        # A polyhedron without a list of candidates has not entered its layer yet.
+        is_new = list_first < 0
+        found = 0
+        free = 0 if is_new else list_first + list_size
+        if not is_new:
+            source = candidates[list_first:]
+            found = _splitters(forms, noise, candidates, source, list_size, free, points, vertices, sums, missed)
+        while found == 0:
+            byte, start, end = program.byte_start[layer], offsets[layer], offsets[layer + 1]
+            if is_new:
+                is_new = False
+            else:
+                unstable = walk.unstable[start : start + walk.unstable_count[layer]]
+                doubts = walk.doubts[1, layer:]
+                _decide(forms, noise, unstable, start, byte, active, packed, points, vertices, missed, doubts)
+                if layer == last_layer:
+                    _deliver(program, walk, output, vertices, count, last_layer == offsets.shape[0] - 3)
+                    break
+                layer += 1
+                byte, start, end = program.byte_start[layer], offsets[layer], offsets[layer + 1]
+                sync(program, walk, layer)
+            walk.versions[ENTERED, layer] += 1
+            unstable = walk.unstable[start:end]
+            total = _enter(
+                forms, noise, start, end, byte, active, packed, unstable, points, vertices, scratch, peak, missed,
+                walk.doubts[0, layer:],
+            )  # fmt: skip
+            walk.unstable_count[layer] = total
+            found = _splitters(forms, noise, candidates, unstable, total, free, points, vertices, sums, missed)
+        if found > 0:
+            k = candidates[free + found - 1]
+            code = _split(program, walk, output, top, layer, k, vertices, count, free, found)
+            if code != DONE:
+                # The polyhedron is taken up again as it was, once there is room.
+                counters[HEIGHT], sums[SLIVERS] = top + 1, slivers
+                return code
+    return DONE

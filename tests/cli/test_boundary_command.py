@@ -1,0 +1,127 @@
+"""`boundary`: the outermost boundary of a stored map, told, drawn and as JSON."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.running import SMALL, Runner
+from steadygaze.cli.boundary_text import certainty_text, describe_boundary, reach_text
+from steadygaze.report import boundary_figure
+from steadygaze.results import store
+
+PLANE = (
+    "verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "brightness", "--perturb", "patch:x=12,y=12,w=4,h=4",
+    "--delta", "50%", "--out", "out",
+)  # fmt: skip
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures that take no time."""
+    monkeypatch.setattr(boundary_figure, "draw_boundary", lambda result, found, path: [Path(f"{path}.png")])
+
+
+@pytest.fixture
+def stored(run: Runner) -> Path:
+    assert run(*SMALL, "--delta", "3.0", "--out", "out").code == 10
+    return Path("out")
+
+
+def test_text_and_pictures(run: Runner):
+    assert run(*PLANE).code == 10
+    result = run("boundary", "out")
+    assert result.code == 10 and result.err == ""
+    assert "can be reached while the label is kept and the attention maps stay within" in result.out
+    assert "component 2" in result.out and "farthest reachable" in result.out
+    for ending in (".png", ".svg"):
+        assert f"out/boundary{ending}" in result.out and Path("out/boundary").with_suffix(ending).stat().st_size > 1000
+    assert run(*PLANE, "--force").code == 10, "the pictures are not in the way of --force"
+
+
+def test_json_is_what_the_result_says(run: Runner, undrawn: None):
+    run(*PLANE)
+    printed = run("boundary", "out", "--property", "ar", "--json")
+    found = store.load("out").boundary("ar")
+    answer = printed.json
+    assert printed.code == 10 and (answer["verdict"], answer["property"]) == ("not robust", "ar")
+    for name in ("satisfying_share", "reachable_share", "unreachable_share", "enclosed_share"):
+        assert answer[name] == getattr(found, name)
+    assert answer["farthest"] == {"theta": found.farthest.tolist(), "distance": found.distance}
+    assert [part["measure"] for part in answer["components"]] == [part.measure for part in found.components]
+    assert [part["inner_regions"] for part in answer["components"]] == [
+        part.inner.tolist() for part in found.components
+    ]
+    assert answer["output"]["pictures"] == ["out/boundary.png"]
+
+
+def test_the_exit_code_is_that_of_the_property_asked(run: Runner, stored: Path, undrawn: None):
+    """CR everywhere; AR everywhere at 25 %, but not at 3.0."""
+    assert run("boundary", stored).code == 10
+    told = run("boundary", stored, "--property", "cr")
+    assert told.code == 0 and "there is no boundary" in told.out
+    assert run("boundary", stored, "--property", "ar", "--delta", "25%").code == 0
+    nothing = run("boundary", stored, "--delta", "0")
+    assert nothing.code == 10 and "Nothing can be reached" in nothing.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--property", "mr"), "expected cr, ar or both"),
+        (("--delta", "-1"), "is not a threshold"),
+    ],
+)
+def test_bad_options_are_refused(run: Runner, stored: Path, arguments: tuple[str, ...], words: str):
+    result = run("boundary", stored, *arguments)
+    assert (result.code, result.out) == (2, "") and words in result.err and result.err.count("\n") == 1
+
+
+def test_a_domain_without_zero_and_a_missing_directory_are_refused(run: Runner):
+    run(*SMALL[:-1], "brightness:0.1..0.2", "--out", "beside")
+    result = run("boundary", "beside")
+    assert (result.code, result.out) == (2, "") and "theta = 0, which is not in the domain" in result.err
+    assert run("boundary", "nowhere").code == 2
+
+
+def test_an_answer_whose_pictures_cannot_be_written_is_told(run: Runner, stored: Path):
+    for ending in (".png", ".svg"):
+        (stored / "boundary").with_suffix(ending).mkdir()
+    result = run("boundary", stored)
+    assert result.code == 10 and "From theta = 0" in result.out and "cannot be written" in result.err
+
+
+def test_every_key_is_documented(run: Runner, stored: Path, undrawn: None):
+    path = Path(__file__).parents[2] / "docs" / "make_cli.py"
+    spec = importlib.util.spec_from_file_location("make_cli", path)
+    assert spec is not None and spec.loader is not None
+    maker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(maker)
+    assert {*maker.COMMON_KEYS, *maker.BOUNDARY_KEYS} == set(run("boundary", stored, "--json").json)
+
+
+def test_words_for_what_is_rare(run: Runner, stored: Path, undrawn: None, capsys: pytest.CaptureFixture[str]):
+    """Undecided pieces, several components at zero, more enclaves than are listed."""
+    summary = run("boundary", stored, "--json").json
+    enclave = {"share": 0.1, "satisfying_share": 0.0, "nearest": {"theta": [0.1], "distance": 0.1}, "regions": [3]}
+    undecided = {"share": 0.1, "pieces_beside": 3, "strip_share": 1e-9}
+    summary |= {"starts": 2, "undecided": undecided, "enclaves": [enclave] * 12}
+    assert "From theta = 0" in reach_text(summary)
+    for words in ("2 components", "3 undecided pieces", "1e-09"):
+        assert words in certainty_text(summary)
+    describe_boundary(summary)
+    assert "and 2 more" in capsys.readouterr().out
+
+
+def test_the_shares_of_a_figure_add_up(run: Runner):
+    run(*PLANE)
+    result = store.load("out")
+    found = result.boundary("ar")
+    rows = boundary_figure._area_rows(found)
+    assert sum(float(row.share.strip("<> %")) for row in rows) == pytest.approx(100, abs=0.2)
+    assert len(boundary_figure._line_rows(found, result.answers.compound)) == len(found.components)
+    drawn = [Path(path).read_bytes() for path in boundary_figure.draw_boundary(result, found, "one")]
+    again = [Path(path).read_bytes() for path in boundary_figure.draw_boundary(result, found, "two")]
+    assert drawn == again
+    assert np.unique(boundary_figure._colours(found), axis=0).shape[0] == len(rows)

@@ -1,0 +1,164 @@
+"""Planted bugs in three dimensions: the check lets true maps pass and stops maps that were tampered with."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from regions.test_check_catches import (
+    bundled,
+    change_logit,
+    flip_bit,
+    largest,
+    repeat_instead,
+    smallest_plain_one,
+    take,
+    without,
+)
+from regions.tiny_compounds import make_compound
+from steadygaze.compound import Compound
+from steadygaze.errors import InternalError
+from steadygaze.perturbation import Brightness, Patch, Perturbation, Translate
+from steadygaze.regions.check import check_map
+from steadygaze.regions.region import Cut, RegionSet
+from steadygaze.regions.subdivide import subdivide
+
+SPECS = ("translate:dx=1", "patch:x=12,y=12,w=4,h=4", "brightness:0..0.25")
+IMAGE = np.array([0.0, 0.5, 1.0, 0.25]).reshape(1, 2, 2)
+PERTURBATIONS: list[Perturbation] = [Brightness(range=(-0.5, 0.5)), Patch(x=0, y=0, w=2, h=1), Translate(dx=1)]
+
+
+@pytest.fixture(scope="module")
+def compound() -> Compound:
+    return bundled("M-FNN-100", "mnist:69991", *SPECS)
+
+
+@pytest.fixture(scope="module")
+def regions(compound: Compound) -> RegionSet:
+    return subdivide(compound)
+
+
+def test_a_true_map_passes(compound: Compound, regions: RegionSet) -> None:
+    checked = check_map(compound, regions)
+    assert checked.tiling_error < 1e-9
+    assert checked.inside == len(regions) > 100
+    assert checked.beside > 1000
+
+
+def with_points(regions: RegionSet, points: np.ndarray) -> RegionSet:
+    return replace(regions, polytopes=replace(regions.polytopes, points=points))
+
+
+def inner_vertex(regions: RegionSet) -> int:
+    """The place of a vertex of a large region, away from the border."""
+    points = regions.polytopes.points
+    inside = ((points > 0.01) & (points < 0.99)).all(axis=1)
+    return int(np.argmax(np.where(inside, regions.polytopes.volumes[regions.polytopes.owner], -1)))
+
+
+def move_vertex(regions: RegionSet, *, of_all: bool) -> RegionSet:
+    """Move a vertex towards the middle of one region, for it alone or for all polyhedra that share it."""
+    points, place = regions.polytopes.points.copy(), inner_vertex(regions)
+    shared = np.linalg.norm(points - points[place], axis=1) < 1e-9 if of_all else np.arange(len(points)) == place
+    points[shared] += 0.02 * (regions.polytopes.centres[regions.polytopes.owner[place]] - points[place])
+    return with_points(regions, points)
+
+
+def swap(name: str) -> Callable[[RegionSet], RegionSet]:
+    """Exchange the patterns or logits of the two largest regions beside some neuron's cut."""
+
+    def exchange(regions: RegionSet) -> RegionSet:
+        solids = regions.polytopes
+        inner = (regions.cuts[:, 0] == Cut.NEURON) & (regions.cuts[:, 1] >= 2)
+        facets = np.flatnonzero(inner[np.abs(solids.facets) - 1])
+        place = facets[np.argmax(solids.areas[facets])]
+        other = np.flatnonzero(solids.facets == -solids.facets[place])[0]
+        first, second = solids.facet_owner[place], solids.facet_owner[other]
+        values = getattr(regions, name).copy()
+        values[[first, second]] = values[[second, first]]
+        return replace(regions, **{name: values})
+
+    return exchange
+
+
+def wrong_sign(regions: RegionSet) -> RegionSet:
+    """One facet claims to lie on the other side of its cut."""
+    solids = regions.polytopes
+    inner = np.flatnonzero(regions.cuts[np.abs(solids.facets) - 1, 0] == Cut.NEURON)
+    facets = solids.facets.copy()
+    facets[inner[np.argmax(solids.areas[inner])]] *= -1
+    return replace(regions, polytopes=replace(solids, facets=facets))
+
+
+def lost_incidence(regions: RegionSet) -> RegionSet:
+    """One vertex of a large region is not on one of its facets any more."""
+    incidence, place = regions.polytopes.incidence.copy(), inner_vertex(regions)
+    incidence[place, 0] &= incidence[place, 0] - np.uint64(1)
+    return replace(regions, polytopes=replace(regions.polytopes, incidence=incidence))
+
+
+MUTATIONS: dict[str, Callable[[RegionSet], RegionSet]] = {
+    "largest region dropped": lambda regions: without(regions, largest(regions)),
+    "small region dropped": lambda regions: without(regions, smallest_plain_one(regions)),
+    "region delivered twice": lambda regions: take(regions, np.append(np.arange(len(regions)), largest(regions))),
+    "region delivered instead of another": repeat_instead,
+    "bit of the first layer flipped": lambda regions: flip_bit(regions, smallest_plain_one(regions), "pattern", 4),
+    "bit of the second layer flipped": lambda regions: flip_bit(regions, largest(regions), "pattern", 56 + 7),
+    "bit of the clip flipped": lambda regions: flip_bit(regions, largest(regions), "clip", 3),
+    "vertex moved": lambda regions: move_vertex(regions, of_all=False),
+    "shared vertex moved": lambda regions: move_vertex(regions, of_all=True),
+    "constant of a logit changed": change_logit(1e-4, 3),
+    "slope of a logit changed": change_logit(1e-2, 2),
+    "logit lost": change_logit(np.nan, 2),
+    "patterns of neighbours exchanged": swap("pattern"),
+    "logits of neighbours exchanged": swap("logits"),
+    "axes exchanged": lambda regions: with_points(regions, np.ascontiguousarray(regions.polytopes.points[:, ::-1])),
+    "mirrored in place": lambda regions: with_points(regions, 1 - regions.polytopes.points),
+    "point that is no number": lambda regions: with_points(regions, regions.polytopes.points * np.nan),
+    "facet on the wrong side": wrong_sign,
+    "vertex taken off a facet": lost_incidence,
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_planted_bug_is_caught(compound: Compound, regions: RegionSet, mutation: str) -> None:
+    broken = MUTATIONS[mutation](regions)
+    with pytest.raises(InternalError):
+        check_map(compound, broken)
+
+
+@pytest.mark.parametrize("neuron", range(4))
+def test_a_missed_split_is_caught(neuron: int) -> None:
+    """The map of a network in which one neuron is never active tiles the domain as well, with fewer regions."""
+    layers = [
+        (np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 1.0], [1.0, 1.0, 1.0, 0], [0, 0, 1.0, -1.0]]), np.full(4, -0.625)),
+        (np.ones((2, 4)), np.zeros(2)),
+    ]
+    compound = make_compound(layers, PERTURBATIONS, IMAGE)
+    check_map(compound, subdivide(compound))
+    bias = layers[0][1].copy()
+    bias[neuron] = -100.0
+    missed = subdivide(make_compound([(layers[0][0], bias), layers[1]], PERTURBATIONS, IMAGE))
+    assert len(missed) < len(subdivide(compound))
+    assert abs(missed.polytopes.volumes.sum() - 1) < 1e-12
+    with pytest.raises(InternalError):
+        check_map(compound, missed)
+
+
+def test_a_missed_split_without_influence_on_the_logits_is_caught() -> None:
+    """Pattern alone is wrong then, on half of a region: inside or beside a facet it must show."""
+    weights = np.array([[1.0, 0, 0, 0], [0, 0, 0, 1.0]])
+    after = np.array([[1.0, 0.0], [2.0, 0.0]])
+    full = make_compound([(weights, np.array([-0.5, -0.5])), (after, np.zeros(2))], PERTURBATIONS, IMAGE)
+    other = make_compound([(weights, np.array([-0.5, -9.0])), (after, np.zeros(2))], PERTURBATIONS, IMAGE)
+    broken = subdivide(other)
+    assert broken.polytopes.volumes.sum() == pytest.approx(1.0, abs=1e-12)
+    with pytest.raises(InternalError):
+        check_map(full, broken)
+
+
+def test_the_map_of_another_image_is_caught(compound: Compound) -> None:
+    other = bundled("M-FNN-100", "mnist:69993", *SPECS)
+    with pytest.raises(InternalError):
+        check_map(compound, subdivide(other))
