@@ -77,7 +77,8 @@ def test_partial_maps_are_stored(regions: int, tmp_path: Path) -> None:
     [
         ("region_points", 1.5), ("region_starts", -4), ("region_facets", 10**6), ("region_facets", 0),
         ("region_facet_starts", 1), ("region_incidence", 1 << 40), ("region_incidence", -1),
-        ("part_incidence", 1 << 62), ("part_facets", 10**6), ("part_facet_starts", 2), ("part_starts", 1), ("part_points", np.nan),
+        ("part_incidence", 1 << 62), ("part_facets", 10**6), ("part_facet_starts", 2), ("part_starts", 1),
+        ("part_points", np.nan),
     ],
 )  # fmt: skip
 def test_a_map_with_wrong_entries_is_refused(result: Result, folder: Path, name: str, value: float) -> None:

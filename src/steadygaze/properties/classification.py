@@ -20,7 +20,8 @@ class Pieces:
     """Pieces of regions on which one class wins.
 
     region (P,) and winner (P,); cuts (E, 3) is the regions' table with the argmax cuts appended. margin (P, 2) is the
-    smallest and largest f_label − max of the others on the piece, slack (P,) the bound of its error.
+    smallest f_label − max of the others on the piece and the largest seen at its vertices and centre, slack (P,) the
+    bound of its error.
     """
 
     polytopes: Polytopes

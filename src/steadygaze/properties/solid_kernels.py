@@ -279,16 +279,18 @@ def slab_volumes(solids, chosen, slab, axis, forms, room, out):
 
 
 @compiled
-def margins(logits, label, points, starts, region, out):
-    """Write the smallest and largest of f_label − max of the other logits on the vertices of every piece."""
+def margins(logits, label, points, starts, region, centres, out):
+    """Write the smallest of f_label − max of the other logits on every piece, and the largest seen at its vertices and
+    its centre: where the label wins the margin is concave, and may be positive inside alone."""
     for p in range(out.shape[0]):
         form = logits[region[p]]
         low, high = np.inf, -np.inf
-        for i in range(starts[p], starts[p + 1]):
+        for i in range(starts[p], starts[p + 1] + 1):
+            point = points[i] if i < starts[p + 1] else centres[p]
             other = -np.inf
             for j in range(form.shape[1]):
                 if j != label:
-                    other = max(other, _value(form, j, points[i]))
-            own = _value(form, label, points[i])
+                    other = max(other, _value(form, j, point))
+            own = _value(form, label, point)
             low, high = min(low, own - other), max(high, own - other)
         out[p, 0], out[p, 1] = low, high

@@ -49,7 +49,7 @@ def split_by_slab(
 def margins(polyhedra: Polyhedra, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:
     """See `shapes.margins`."""
     out = np.zeros((len(region), 2))
-    solid_kernels.margins(logits, label, polyhedra.points, polyhedra.starts, region, out)
+    solid_kernels.margins(logits, label, polyhedra.points, polyhedra.starts, region, polyhedra.centres, out)
     return out
 
 

@@ -23,8 +23,9 @@ from ..verdict import Property
 from .colours import FAINT_INK, INK, UNKNOWN, WINNERS
 from .figures import write_figure
 from .marks import mark_thetas
-from .panels import PIXELS, positions
+from .panels import PIXELS
 from .raster import BLOCK, colour_grid, owners_on_grid
+from .sections import Section, make_sections
 from .sheet import ROW, Row, Sheet, name_axis
 from .wording import counted, number, percent, theta_text
 
@@ -80,16 +81,16 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
 
 def _draw(axes: Axes, result: Result, boundary: Boundary) -> None:
     """The pieces as a picture, the frontiers as lines."""
-    compound, polygons = result.answers.compound, result.answer.joint.polytopes
-    (left, bottom), (right, top) = positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
+    compound, section = result.answers.compound, make_sections(result)[0]
+    (left, bottom), (right, top) = section.positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
     image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
-    image.set_data(colour_grid(owners_on_grid(polygons, BLOCK * PIXELS), _colours(boundary)))
+    image.set_data(colour_grid(owners_on_grid(section.polygons, BLOCK * PIXELS), _colours(boundary)))
     axes.add_artist(image)
     for enclave in boundary.enclaves:
-        _add_line(axes, compound, boundary.frontier.extent[enclave.facets], ENCLAVE_LINE, 1.2)
+        _add_line(axes, compound, section, boundary.frontier.extent[enclave.facets], ENCLAVE_LINE, 1.2)
     for place, component in reversed(list(enumerate(boundary.components))):
         colour = LINES[min(place, len(LINES) - 1)]
-        _add_line(axes, compound, boundary.frontier.extent[component.facets], colour, 1.9)
+        _add_line(axes, compound, section, boundary.frontier.extent[component.facets], colour, 1.9)
     axes.set_xlim(left, right)
     axes.set_ylim(bottom, top)
 
@@ -102,9 +103,11 @@ def _colours(boundary: Boundary) -> np.ndarray:
     return to_rgba_array([REACHED, UNREACHED, UNKNOWN, ENCLAVE, OUTSIDE])[code]
 
 
-def _add_line(axes: Axes, compound: Compound, segments: np.ndarray, colour: str, width: float) -> None:
+def _add_line(
+    axes: Axes, compound: Compound, section: Section, segments: np.ndarray, colour: str, width: float
+) -> None:
     codes = np.tile(np.array([MplPath.MOVETO, MplPath.LINETO], dtype=np.uint8), len(segments))
-    path = MplPath(positions(compound, segments).reshape(-1, 2), codes)
+    path = MplPath(section.positions(compound, segments).reshape(-1, 2), codes)
     axes.add_artist(PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle="round", zorder=2))
 
 

@@ -134,8 +134,8 @@ class BoundaryFollower:
 
     def _compare(self, parts: Parts, facet: int, other: Parts) -> None:
         """Where the traces of two kept parts on their facet differ, the frontier runs along it."""
-        if self.walker.property is Property.CR:
-            return  # the margin is continuous
+        if self.walker.property is Property.CR and parts.kept is not None and other.kept is not None:
+            return  # the margin is continuous, so the traces are the same; only a tie is not kept beside what is
         region = parts.region
         try:
             if not differs_on_facet(self.walker.traversal, region, facet, parts.kept, other.kept):
