@@ -15,16 +15,23 @@ from steadygaze.cli.interrupt import ABORTED
 from steadygaze.cli.program import BAD_INPUT, BUG, app
 from steadygaze.cli.requirement import NAMES, Outcome
 from steadygaze.perturbation import find_families
+from steadygaze.search.store import StoredSearch
 from steadygaze.verdict import Verdict
 
 TARGET = Path(__file__).with_name("cli.md")
 
 JSON_KEYS = {
     "schema_version": "grows when a reader of the older form would misread the newer one",
-    "verdict": "`robust`, `not robust` or `undecided`, for the property asked",
+    "method": "`map`, `bfs`, `gbs` or `boundary`",
+    "verdict": "`robust`, `not robust` or `undecided`, for the property asked, over the whole domain",
+    "status": "`Robust`, `NotRobust`, `Timeout` (a limit or Ctrl-C ended the run) or `Failed`, as in the paper: of a "
+    "search, it speaks of the visited regions, so that `Robust` alone proves nothing",
     "property": "`cr`, `ar` or `both`",
     "label, label_name": "the predicted class of the unperturbed image",
     "regions": "number of activation regions",
+    "visited, visited_share": "number of regions that were looked at (of a map: all), and the share of the domain that "
+    "they cover",
+    "face_checks, lps": "facets looked across and linear programs solved; a map needs neither",
     "area": "proved `[low, high]` of each share of the domain: " + ", ".join(f"`{name}`" for name in NAMES),
     "nearest": "for `CR` and `AR`: the violation nearest to zero, each axis divided by its width. No violation is "
     "nearer than `low`; `theta`, at distance `high`, is one. `null` stands for infinity, or for no violation",
@@ -40,9 +47,23 @@ JSON_KEYS = {
     "model, image, attention": "what was asked of what",
     "notes": "sentences that a reader should know",
     "witnesses": "for each kind of violation a theta inside it, replayed through the model file",
-    "seconds": "`total` and `engine` (mapping, attention, labels), and `check`; not part of the stored answer",
+    "seconds": "`total`, and of a map `engine` (mapping, attention, labels) and `check`; not part of the stored answer",
     "require": "with `--require`: its `text` and `outcome` (" + ", ".join(f"`{o.value}`" for o in Outcome) + ")",
     "output": "verify only: the `directory` of the result and its `pictures`",
+}
+
+MAP_ALONE = ("regions", "area", "nearest", "ar_at_delta", "tiling_error", "witnesses", "require")
+"""Keys that the answer of a search does not have."""
+
+SEARCH_ALONE = {
+    "undecided": "visited regions whose label is within the error bounds: of the `classification`, of the `attention`; "
+    "`null`, here and in `sets`, for labels that were not asked for",
+    "following": "visited regions that were reached by following the boundary",
+    "failures": "regions and linear programs without an answer, for numerical reasons",
+    "components": "boundary only: for each component of the outermost boundary the number of regions along its `inner` "
+    "(reachable) and `outer` side; `null` for other methods and when a limit ended the search",
+    "w_delta": "the w^δ that was used; `null` where none was",
+    "line": "the theta where the search line from zero ends; `null` for bfs",
 }
 
 COMMON_KEYS = (
@@ -91,7 +112,16 @@ def reference() -> str:
     lines += ["## What --json prints", "", "One object on stdout; everything else goes to stderr.", ""]
     keys = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in JSON_KEYS.items()]
     lines += _table(("key", "meaning"), iter(keys))
-    lines += ["`boundary` prints `" + "`, `".join(COMMON_KEYS) + "` with the same meaning, and:", ""]
+    missing = ", ".join(f"`{key}`" for key in MAP_ALONE)
+    lines += [f"A search has no {missing}; `sliver_share` is `null` unless there are two parameters. It also has:", ""]
+    lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in SEARCH_ALONE.items()))
+    lines += [
+        "## What regions.npz holds after a search",
+        "",
+        inspect.cleandoc(StoredSearch.__doc__ or "").partition("\n\n")[2],
+        "",
+    ]
+    lines += ["The command `boundary` prints `" + "`, `".join(COMMON_KEYS) + "` with the same meaning, and:", ""]
     lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in BOUNDARY_KEYS.items()))
     return "\n".join(lines).rstrip() + "\n"
 
@@ -130,7 +160,8 @@ def _exit_codes() -> Iterator[tuple[str, str]]:
     yield str(Verdict.NOT_ROBUST.exit_code), "not robust: a violation is proved; or `--require` is not met"
     yield (
         str(Verdict.UNDECIDED.exit_code),
-        "undecided: a limit ended the run, or something is too close to call",
+        "undecided: a limit ended the run, something is too close to call, or a search found no violation in the part "
+        "of the domain that it visited",
     )
     yield str(BAD_INPUT), "bad input: one line on stderr says what, where and how to mend it; nothing is written"
     yield str(BUG), "a bug of ours: a self-check failed, and nothing is delivered"

@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from .api import verify
+from .api import search, verify
 from .budget import Budget, Limits
 from .errors import (
     ImageError,
@@ -17,6 +17,8 @@ from .network.model import Model, read_model
 from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
 from .results.result import Point, Result
 from .results.store import load
+from .search.outcome import SearchResult, Status
+from .search.store import StoredSearch, load_search
 from .verdict import Property, Verdict
 
 __all__ = [
@@ -35,13 +37,18 @@ __all__ = [
     "Point",
     "Property",
     "Result",
+    "SearchResult",
+    "Status",
     "SteadygazeError",
     "StoreError",
+    "StoredSearch",
     "Translate",
     "Verdict",
     "load",
+    "load_search",
     "parse_spec",
     "read_model",
+    "search",
     "verify",
 ]
 

@@ -1,8 +1,11 @@
-"""verify(model, image, perturbations, …) -> Result: reads, checks, maps, labels. Prints nothing."""
+"""verify(model, image, perturbations, …) -> Result, and search(…) -> SearchResult: read, check, map or search, label.
+
+Prints nothing.
+"""
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,6 @@ from .attention.options import AttentionOptions
 from .budget import Budget
 from .errors import ModelError, OptionError
 from .images import fit_image, image_from_array, read_image
-from .network.agree import check_agreement
 from .network.model import Model, read_model
 from .perturbation import Perturbation, compose, parse_spec
 from .problem import Delta, Problem
@@ -27,6 +29,8 @@ from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
 from .results.result import Result
+from .search import SearchResult
+from .search import search as search_problem
 from .verdict import Property
 
 
@@ -99,6 +103,48 @@ def verify(
     )
 
 
+def search(
+    model: str | Path | Model,
+    image: str | Path | np.ndarray,
+    perturbations: Sequence[Perturbation | str] | Perturbation | str,
+    *,
+    method: str = "gbs",
+    w_delta: float = 0.2,
+    line: str | Sequence[float] | np.ndarray = "corner",
+    budget: Budget | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Any,
+) -> SearchResult:
+    """Visit regions of a question one by one, for up to four perturbations at once.
+
+    method: "bfs" (all regions), "gbs" (those on a line from zero and near the outermost boundary, as in the paper) or
+    "boundary" (those along the boundary alone). w_delta (gbs): how far from δ a region may be to count as near. line
+    (gbs and boundary): "corner", or the theta where the line from zero ends. Model, image, perturbations and the other
+    options are as for `verify`. `status` speaks of what was visited; `verdict` of the whole domain, so it is robust
+    only when all of it was visited.
+
+    >>> result = search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs", property="ar", delta=3.0)
+    >>> result.verdict.value, result.status.value, result.sets["CR"], 0.0 < result.visited_share < 1.0
+    ('not robust', 'NotRobust', None, True)
+    """
+    problem = make_problem(model, image, perturbations, **options)
+    return explore(problem, method=method, w_delta=w_delta, line=line, budget=budget, progress=progress)
+
+
+def explore(
+    problem: Problem,
+    *,
+    method: str,
+    w_delta: float,
+    line: str | Sequence[float] | np.ndarray,
+    budget: Budget | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> SearchResult:
+    """Search a question that was made by `make_problem`, once the model file is known to agree with what was read."""
+    _ = problem.agreement  # a model file that computes something else is refused here
+    return search_problem(problem, method=method, w_delta=w_delta, line=line, budget=budget, progress=progress)
+
+
 def solve(
     problem: Problem, *, budget: Budget | None = None, threads: int | None = None, progress: Progress | None = None
 ) -> Result:
@@ -114,7 +160,7 @@ def _solve(problem: Problem, budget: Budget | None, threads: int | None, progres
     workers = threads if threads is not None else os.cpu_count() or 1
     if workers < 1:
         raise OptionError(f"threads is {workers}; expected a whole number above 0")
-    agreement = check_agreement(problem.model, problem.perturbed.x0)
+    agreement = problem.agreement
     compound, label = problem.compound, problem.label
     original = original_maps(compound, problem.attention)
     engine = time.perf_counter()

@@ -1,4 +1,7 @@
-"""The question: one model, one image, perturbations, and what is asked of them. Nothing is computed but the label."""
+"""The question: one model, one image, perturbations, and what is asked of them.
+
+Nothing is computed but the label, the notes, and whether the model file computes what was read from it.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +11,7 @@ import numpy as np
 from .attention.options import AttentionOptions
 from .compound import Compound
 from .errors import ImageError, OptionError
+from .network.agree import Agreement, check_agreement
 from .network.model import Model
 from .perturbation import Perturbed
 from .tolerances import NOISE, TIE
@@ -81,6 +85,11 @@ class Problem:
                 "label to keep; choose another image"
             )
         return int(np.argmax(logits))
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """How far the model file, run by onnxruntime, is from what was read from it; too far is an error."""
+        return check_agreement(self.model, self.perturbed.x0)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

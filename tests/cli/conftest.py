@@ -6,7 +6,7 @@ import pytest
 
 from cli.running import Run, Runner
 from steadygaze.cli import main
-from steadygaze.report import figures
+from steadygaze.report import figures, searches
 
 
 @pytest.fixture
@@ -28,6 +28,7 @@ def run(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         return drawn
 
     monkeypatch.setattr(figures, "draw_map", draw)
+    monkeypatch.setattr(searches, "draw_search", draw)
 
     def run_command(*arguments: str) -> Run:
         capsys.readouterr()

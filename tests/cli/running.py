@@ -22,3 +22,5 @@ Runner = Callable[..., Run]
 
 SMALL = ("verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "brightness:0..0.2")
 """A question with a dozen regions: CR everywhere, AR everywhere at 25 % but only in part of the domain at 3.0."""
+
+SEARCHES = ("bfs", "gbs", "boundary")

@@ -11,6 +11,7 @@ from cli.running import SMALL, Runner
 from steadygaze import zoo
 from steadygaze.report import figures
 
+AWAY = ("verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "brightness:0.1..0.2")
 MODEL, IMAGE, PERTURB = ("M-FNN-100",), ("--image", "mnist:69990"), ("--perturb", "brightness:0..0.02")
 
 
@@ -115,6 +116,31 @@ CASES = [
     ((*SMALL, "--class-names", "gap.txt"), "gap.txt: line 2"),
     ((*SMALL, "--class-names", "missing.txt"), "missing.txt: cannot be read"),
     ((*SMALL, "--class-names", "folder"), "folder: cannot be read"),
+    # methods
+    ((*SMALL, "--method", "gsb"), "--method 'gsb' is not known. Did you mean gbs? Expected map, bfs, gbs, boundary"),
+    ((*SMALL, "--method", "bound"), "Did you mean boundary?"),
+    ((*SMALL, "--method", ""), "--method '' is not known. Expected"),
+    ((*SMALL, "--method", "bfs", "--require", "CR>=1"), "--require does not go with --method bfs"),
+    ((*SMALL, "--method", "gbs", "--threads", "2"), "--threads does not go with --method gbs"),
+    ((*SMALL, "--w-delta", "0.2"), "--w-delta does not go with --method map"),
+    ((*SMALL, "--method", "bfs", "--w-delta", "0.2"), "--w-delta does not go with --method bfs"),
+    ((*SMALL, "--method", "boundary", "--w-delta", "0.2"), "--w-delta does not go with --method boundary"),
+    ((*SMALL, "--line", "corner"), "--line does not go with --method map"),
+    ((*SMALL, "--method", "bfs", "--line", "0.1"), "--line does not go with --method bfs"),
+    ((*SMALL, "--method", "gbs", "--w-delta=-0.1"), "--w-delta is '-0.1'; expected a number of at least 0"),
+    ((*SMALL, "--method", "gbs", "--w-delta", "nan"), "--w-delta is 'nan'"),
+    ((*SMALL, "--method", "gbs", "--w-delta", "inf"), "--w-delta is 'inf'"),
+    ((*SMALL, "--method", "gbs", "--w-delta", "wide"), "--w-delta is 'wide'"),
+    ((*SMALL, "--method", "gbs", "--line", "diagonal"), "--line is 'diagonal'; expected corner, or a theta"),
+    ((*SMALL, "--method", "gbs", "--line", "nan"), "--line is 'nan'"),
+    ((*SMALL, "--method", "gbs", "--line", ""), "--line is ''"),
+    ((*SMALL, "--method", "gbs", "--line", "0.3"), "the line to [0.3] leaves the domain from [0.0] to [0.2]"),
+    ((*SMALL, "--method", "boundary", "--line", "0.1,0.1"), "give one number for each parameter"),
+    ((*SMALL, "--method", "gbs", "--line", "0"), "the line ends at zero"),
+    ((*SMALL, "--method", "gbs", "--property", "all"), "expected cr, ar or both"),
+    ((*AWAY, "--method", "gbs"), "does not contain zero"),
+    ((*AWAY, "--method", "boundary"), "does not contain zero"),
+    ((*SMALL, "--method", "gbs", "--out", "folder"), "folder: exists already"),
     # directories
     ((*SMALL, "--out", "folder"), "folder: exists already"),
     ((*SMALL, "--out", "folder", "--force"), "folder: is not a steadygaze result"),

@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 from typer.main import get_command
 
-from cli.running import SMALL, Runner
+from cli.running import SEARCHES, SMALL, Runner
 from steadygaze.cli import app
 
 FOLDER = Path(__file__).parents[2] / "docs"
@@ -42,7 +42,7 @@ def test_every_command_and_option_is_documented():
 def test_the_options_of_the_issue_are_there():
     options = {
         "verify": "image perturb property delta filter dist classes mean std scale class-names expect require timeout "
-        "max-regions memory threads out force json quiet debug",
+        "max-regions memory threads out force json quiet debug method w-delta line",
         "show": "delta json",
         "boundary": "property delta json",
         "demo": "out force",
@@ -57,3 +57,9 @@ def test_every_key_of_the_json_is_documented(maker: ModuleType, run: Runner):
     documented = {key for name in maker.JSON_KEYS for key in name.split(", ")}
     printed = run(*SMALL, "--require", "CR>=0.5", "--json").json
     assert documented == set(printed)
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_every_key_of_the_json_of_a_search_is_documented(maker: ModuleType, run: Runner, method: str):
+    documented = {key for name in maker.JSON_KEYS for key in name.split(", ")} - set(maker.MAP_ALONE)
+    assert documented | set(maker.SEARCH_ALONE) == set(run(*SMALL, "--method", method, "--json").json)

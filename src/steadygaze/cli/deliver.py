@@ -3,7 +3,7 @@
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,16 @@ from typing import Any
 from ..errors import StoreError
 from ..results import store
 from ..results.result import Result
+from ..search import SearchResult
+from ..search.store import save_search
+from ..search.summary import summarise_search
 from .describe import describe
+from .describe_search import describe_search
 from .requirement import Requirement
 from .wording import Summary
 
-PICTURES = "map"
-"""Name of the pictures inside a result's directory, without ending."""
+PICTURES, SEARCH_PICTURES = "map", "search"
+"""Names of the pictures inside a result's directory, without ending."""
 
 
 @dataclass(frozen=True)
@@ -40,32 +44,53 @@ class Target:
         return cls(directory, force)
 
 
-def save_and_draw(result: Result, target: Target) -> list[Path]:
-    """Store a result and draw its map beside it; returns the paths of the pictures."""
+@dataclass(frozen=True)
+class Delivered:
+    """An answer that is stored and drawn: its plain data, and where everything is."""
+
+    summary: Summary
+    seconds: dict[str, float]
+    directory: Path
+    pictures: tuple[Path, ...]
+
+
+def save_and_draw(result: Result, target: Target) -> Delivered:
+    """Store a map and draw it beside."""
     directory = result.save(target.directory, force=target.force)
+    pictures = _drawn(directory, lambda: result.plot(directory / PICTURES))
+    return Delivered(result.summary(), result.seconds, target.directory, pictures)
+
+
+def save_and_draw_search(result: SearchResult, target: Target) -> Delivered:
+    """Store a search and draw it beside; there are no pictures of three parameters and more."""
+    from ..report import searches  # noqa: PLC0415 (matplotlib is slow to import)
+
+    directory = save_search(result, target.directory, force=target.force)
+    pictures = _drawn(directory, lambda: searches.draw_search(result, directory / SEARCH_PICTURES))
+    return Delivered(summarise_search(result), {"total": result.seconds}, target.directory, pictures)
+
+
+def _drawn(directory: Path, draw: Callable[[], Sequence[Path]]) -> tuple[Path, ...]:
     try:
-        return [Path(path) for path in result.plot(directory / PICTURES)]
+        return tuple(Path(path) for path in draw())
     except OSError as error:
         raise StoreError(
             f"{directory}: the result is stored, but its pictures cannot be written ({error.strerror or error})"
         ) from None
 
 
-def tell(
-    result: Result,
-    target: Target,
-    pictures: Sequence[Path],
-    *,
-    requirement: Requirement | None = None,
-    is_json: bool = False,
-) -> None:
-    """Print a stored result on stdout, for people or as JSON."""
-    summary = result.summary()
+def tell(delivered: Delivered, *, requirement: Requirement | None = None, is_json: bool = False) -> None:
+    """Print a stored answer on stdout, for people or as JSON."""
+    summary, seconds, directory, pictures = (
+        delivered.summary, delivered.seconds, delivered.directory, delivered.pictures,
+    )  # fmt: skip
     if is_json:
-        output = {"directory": str(target.directory), "pictures": [str(path) for path in pictures]}
-        print_json(summary, seconds=result.seconds, requirement=requirement, output=output)
-        return
-    describe(summary, seconds=result.seconds, requirement=requirement, directory=target.directory, pictures=pictures)
+        output = {"directory": str(directory), "pictures": [str(path) for path in pictures]}
+        print_json(summary, seconds=seconds, requirement=requirement, output=output)
+    elif store.is_search(summary):
+        describe_search(summary, seconds=seconds, directory=directory, pictures=pictures)
+    else:
+        describe(summary, seconds=seconds, requirement=requirement, directory=directory, pictures=pictures)
 
 
 def print_json(

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 
 from .. import api
 from ..budget import Budget
@@ -37,17 +38,17 @@ def demo(
         raise StoreError(f"{out}: exists already; choose another --out, or replace its results with --force")
     targets = {name: Target.check(out / name, force=force) for name in MAPS}
     print(f"Two maps of {MODEL} on {IMAGE}; the first run compiles for up to half a minute.", file=sys.stderr)
-    pictures = []
+    pictures: list[Path] = []
     for name, specs in MAPS.items():
         budget = Budget()
         with stopping_on_signals(budget), showing_progress(budget, is_wanted=True) as display:
             problem = with_bundled_names(api.make_problem(MODEL, IMAGE, specs, delta=DELTA), IMAGE)
             result = api.solve(problem, budget=budget, progress=display.report)
             display.say_writing()
-            drawn = save_and_draw(result, targets[name])
-        tell(result, targets[name], drawn)
+            delivered = save_and_draw(result, targets[name])
+        tell(delivered)
         print()
-        pictures += drawn
+        pictures += delivered.pictures
         if budget.cancelled.is_set():
             return Verdict.UNDECIDED.exit_code
     first = next(path for path in pictures if path.suffix == ".png")

@@ -20,7 +20,7 @@ from .wording import (
     verdict_text,
 )
 
-_STYLES = {"robust": "bold green", "not robust": "bold red", "undecided": "bold yellow"}
+VERDICT_STYLES = {"robust": "bold green", "not robust": "bold red", "undecided": "bold yellow"}
 _OUTCOME_STYLES = {Outcome.MET: "bold green", Outcome.NOT_MET: "bold red", Outcome.UNDECIDED: "bold yellow"}
 
 
@@ -36,13 +36,18 @@ def describe(
     console = Console(highlight=False)
     console.print(Text(question_text(summary)))
     verdict = summary["verdict"]
-    console.print(Text.assemble((verdict.upper(), _STYLES[verdict]), ": ", verdict_text(summary)))
+    console.print(Text.assemble((verdict.upper(), VERDICT_STYLES[verdict]), ": ", verdict_text(summary)))
     if requirement is not None:
         outcome = requirement.judge(summary["area"])
         console.print(Text.assemble(f"Required {requirement.text}: ", (outcome.value, _OUTCOME_STYLES[outcome])))
     console.print(_share_table(summary))
     console.print(_fact_table(summary, seconds))
     console.print(Text(summary["guarantee"], style="dim"))
+    print_places(console, directory, pictures)
+
+
+def print_places(console: Console, directory: Path | None, pictures: Sequence[Path]) -> None:
+    """Print where the result and its pictures are, one line each."""
     for name, path in (("result", directory), *(("picture", picture) for picture in pictures)):
         if path is not None:
             console.print(Text(f"{name:8}{path}"), soft_wrap=True)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 QUESTION = "What is asked"
+METHOD = "How it is answered"
 CLASSIFIER = "The classifier"
 LIMITS = "Limits"
 OUTPUT = "Output"
@@ -28,7 +29,8 @@ PerturbOption = Annotated[
     typer.Option(
         "--perturb", metavar="SPEC", rich_help_panel=QUESTION,
         help="A perturbation: brightness, brightness:-0.2..0.5, darkness:0..0.3, patch:x=12,y=12,w=4,h=4, "
-        "translate:dy=1 or translate:dx=3:0..1.5. Repeat the option for two or three at once.",
+        "translate:dy=1 or translate:dx=3:0..1.5. Repeat the option for several at once: up to three, or "
+        "four for a search.",
     ),
 ]  # fmt: skip
 PropertyOption = Annotated[
@@ -72,6 +74,30 @@ RequireOption = Annotated[
         "says whether they are proved, in place of the verdict.",
     ),
 ]  # fmt: skip
+MethodOption = Annotated[
+    str,
+    typer.Option(
+        "--method", metavar="map|bfs|gbs|boundary", rich_help_panel=METHOD,
+        help="The whole domain at once with shares for every δ (map), or region by region: all of them (bfs), those on "
+        "a line from zero and near the boundary, as in the paper (gbs), or those along the boundary alone (boundary). "
+        "gbs and boundary find violations but visit part of the domain, so they rarely prove robustness.",
+    ),
+]  # fmt: skip
+WDeltaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--w-delta", metavar="NUMBER", rich_help_panel=METHOD, show_default="0.2",
+        help="For gbs: how far from δ the inconsistency of a region may be for it to count as near the boundary.",
+    ),
+]  # fmt: skip
+LineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--line", metavar="corner|THETA", rich_help_panel=METHOD, show_default="corner",
+        help="For gbs and boundary: where the search line leads from zero: to the corner of the domain that is "
+        "farthest away, or to a theta, such as 0.5,1.",
+    ),
+]  # fmt: skip
 MeanOption = Annotated[
     str | None,
     typer.Option(
@@ -110,31 +136,31 @@ TimeoutOption = Annotated[
         "--timeout",
         metavar="SECONDS",
         rich_help_panel=LIMITS,
-        help="Stop mapping after so long; the result is then partial, as for the other limits.",
+        help="Stop after so long; the result is then partial, as for the other limits.",
     ),
 ]
 MaxRegionsOption = Annotated[
     str | None,
-    typer.Option("--max-regions", metavar="N", rich_help_panel=LIMITS, help="Stop mapping at so many regions."),
+    typer.Option("--max-regions", metavar="N", rich_help_panel=LIMITS, help="Stop at so many regions."),
 ]
 MemoryOption = Annotated[
     str | None,
     typer.Option(
         "--memory", metavar="GIB", rich_help_panel=LIMITS, show_default="80 % of what the machine has",
-        help="Stop mapping when the process holds so many GiB.",
+        help="Stop when the process holds so many GiB.",
     ),
 ]  # fmt: skip
 ThreadsOption = Annotated[
     str | None,
     typer.Option(
         "--threads", metavar="N", rich_help_panel=LIMITS, show_default="one for each processor",
-        help="Threads to compute with; the answer does not depend on them.",
+        help="Threads to compute a map with; the answer does not depend on them.",
     ),
 ]  # fmt: skip
 OutOption = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", rich_help_panel=OUTPUT, show_default="named after model, image and perturbations",
+        "--out", metavar="DIR", rich_help_panel=OUTPUT, show_default="named after the question",
         help="The directory for the result and the pictures.",
     ),
 ]  # fmt: skip
@@ -169,7 +195,7 @@ OtherDeltaOption = Annotated[
     str | None,
     typer.Option(
         "--delta", metavar="NUMBER|PERCENT", rich_help_panel=QUESTION, show_default="as stored",
-        help="Answer for another threshold, from the stored map and without a new run.",
+        help="Answer for another threshold, from the stored map and without a new run. A search answers one alone.",
     ),
 ]  # fmt: skip
 OtherPropertyOption = Annotated[

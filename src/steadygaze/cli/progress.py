@@ -1,4 +1,4 @@
-"""The progress of a run on stderr: share of the domain done, regions, rate, time left, and what follows the mapping.
+"""The progress of a run on stderr: share of the domain done, regions, rate, time left, and what follows.
 
 Turns the engine's reports into one line that is redrawn and wiped at the end. Silent where stderr is not a terminal.
 """
@@ -17,6 +17,7 @@ from ..budget import Budget
 
 READING = "reading (the first run compiles)"
 MAPPING = "mapping"
+SEARCHING = "searching"
 CHECKING = "attention and self-checks"
 WRITING = "storing and drawing"
 
@@ -26,6 +27,9 @@ class Display:
 
     def report(self, area: float, regions: int) -> None:
         """The engine has mapped this share of the domain, into so many regions."""
+
+    def count(self, visited: int) -> None:
+        """A search has visited so many regions; how many there are is not known."""
 
     def say_writing(self) -> None:
         """The result is there and is being written."""
@@ -49,10 +53,15 @@ class _LiveDisplay(Display):
         self.task = progress.add_task(READING, total=1.0, regions=0, seconds=0.0)
 
     def report(self, area: float, regions: int) -> None:
+        self._update(MAPPING if area < 1.0 - 1e-9 else CHECKING, area, regions)
+
+    def count(self, visited: int) -> None:
+        self._update(SEARCHING, 0.0, visited)
+
+    def _update(self, state: str, area: float, regions: int) -> None:
         # The time before the first report went into reading and compiling, and says nothing about the rate.
         now = time.monotonic()
         self.started = self.started or now
-        state = MAPPING if area < 1.0 - 1e-9 else CHECKING
         self.progress.update(self.task, description=state, completed=area, regions=regions, seconds=now - self.started)
 
     def say_writing(self) -> None:
@@ -86,8 +95,11 @@ class _Numbers(ProgressColumn):
         regions, seconds = task.fields["regions"], task.fields["seconds"]
         if task.description == READING:
             return Text("")
-        if task.description != MAPPING:
+        if task.description not in (MAPPING, SEARCHING):
             return Text(f"{regions:,} regions")
+        if task.description == SEARCHING:
+            rate = [f"{regions / seconds:,.0f}/s"] if seconds > 0.2 else []
+            return Text(", ".join([f"{regions:,} regions visited", *rate]))
         parts = [f"{task.percentage:.1f} %", f"{regions:,} regions"]
         if seconds > 0.2 and task.completed > 0.0:
             left = timedelta(seconds=round(seconds * (1.0 - task.completed) / task.completed))

@@ -2,13 +2,16 @@
 
 from .. import api
 from ..budget import Budget, Limits
+from ..problem import Problem
 from ..results import store
+from ..verdict import Verdict
 from . import options as o
-from .deliver import Target, print_notes, save_and_draw, tell
+from .deliver import Delivered, Target, print_notes, save_and_draw, save_and_draw_search, tell
 from .interrupt import stopping_on_signals
 from .labels import check_expected, read_class_names, with_bundled_names
+from .methods import Plan
 from .numbers import number, numbers, whole_number
-from .progress import showing_progress
+from .progress import Display, showing_progress
 from .requirement import Requirement
 
 
@@ -22,6 +25,9 @@ def verify(
     dist: o.DistOption = "l2",
     classes: o.ClassesOption = "all",
     require: o.RequireOption = None,
+    method: o.MethodOption = "map",
+    w_delta: o.WDeltaOption = None,
+    line: o.LineOption = None,
     mean: o.MeanOption = None,
     std: o.StdOption = None,
     scale: o.ScaleOption = None,
@@ -37,10 +43,11 @@ def verify(
     quiet: o.QuietOption = False,
     debug: o.DebugOption = False,
 ) -> int:
-    """Map where an image keeps its label and its attention.
+    """Prove where an image keeps its label and its attention: by a map, or by a search.
 
     Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 a bug of ours.
     """
+    plan = Plan.parse(method, w_delta=w_delta, line=line, require=require, threads=threads)
     requirement = None if require is None else Requirement.parse(require)
     budget = Budget(
         Limits(number("timeout", timeout), whole_number("max-regions", max_regions), number("memory", memory))
@@ -58,12 +65,28 @@ def verify(
                 problem = with_bundled_names(problem, image)
             if expect is not None:
                 check_expected(problem, expect)
-            target = Target.check(out or store.default_directory(problem), force=force)
-            result = api.solve(problem, budget=budget, threads=workers, progress=display.report)
-            display.say_writing()
-            pictures = save_and_draw(result, target)
+            target = Target.check(out or store.default_directory(problem, method=plan.search), force=force)
+            delivered = _answer(problem, plan, target, budget, display, workers)
         if not quiet:
-            print_notes(problem.notes)
+            print_notes(delivered.summary["notes"])
         if json or not quiet:
-            tell(result, target, pictures, requirement=requirement, is_json=json)
-    return result.verdict.exit_code if requirement is None else requirement.judge(result.areas).exit_code
+            tell(delivered, requirement=requirement, is_json=json)
+    summary = delivered.summary
+    return (
+        Verdict(summary["verdict"]).exit_code if requirement is None else requirement.judge(summary["area"]).exit_code
+    )
+
+
+def _answer(
+    problem: Problem, plan: Plan, target: Target, budget: Budget, display: Display, workers: int | None
+) -> Delivered:
+    """Map or search, then store and draw."""
+    if plan.search is None:
+        result = api.solve(problem, budget=budget, threads=workers, progress=display.report)
+        display.say_writing()
+        return save_and_draw(result, target)
+    found = api.explore(
+        problem, method=plan.search, w_delta=plan.w_delta, line=plan.line, budget=budget, progress=display.count
+    )
+    display.say_writing()
+    return save_and_draw_search(found, target)

@@ -86,10 +86,9 @@ def verdict_text(summary: Summary) -> str:
     """One sentence for the verdict: what is proved, where, and for which δ."""
     area, wanted = summary["area"], summary["property"]
     asks_label, asks_attention = wanted in ("cr", "both"), wanted in ("ar", "both")
-    within = f"within δ = {delta_text(summary)} of the expected ones"
+    within = within_text(summary)
     if summary["verdict"] == "robust":
-        parts = ["the label is kept"] * asks_label + [f"the attention maps stay {within}"] * asks_attention
-        return _sentence(" and ".join(parts) + f" everywhere in the domain{_except_slivers(summary)}")
+        return robust_text(summary)
     if summary["verdict"] == "not robust":
         parts = []
         if asks_label and area["MR"][0] > 0.0:
@@ -97,10 +96,23 @@ def verdict_text(summary: Summary) -> str:
         if asks_attention and area["IR"][0] > 0.0:
             parts.append(f"the attention maps are not {within} on {_at_least(area['IR'])} of it")
         text = " and ".join(parts)
-        return _sentence(text.replace(" of it", " of the domain") if len(parts) == 1 else text)
+        return sentence(text.replace(" of it", " of the domain") if len(parts) == 1 else text)
     name = {"cr": "CR", "ar": "AR"}.get(wanted)
     share = area["undecided"][1] if name is None else area[name][1] - area[name][0]
-    return _sentence(f"no violation is proved, but {share_text(share)} of the domain is not decided")
+    return sentence(f"no violation is proved, but {share_text(share)} of the domain is not decided")
+
+
+def within_text(summary: Summary) -> str:
+    """What the attention maps have to be."""
+    return f"within δ = {delta_text(summary)} of the expected ones"
+
+
+def robust_text(summary: Summary) -> str:
+    """One sentence for the verdict robust, whatever the method."""
+    wanted = summary["property"]
+    parts = ["the label is kept"] * (wanted in ("cr", "both"))
+    parts += [f"the attention maps stay {within_text(summary)}"] * (wanted in ("ar", "both"))
+    return sentence(" and ".join(parts) + f" everywhere in the domain{_except_slivers(summary)}")
 
 
 def nearest_text(summary: Summary, name: str) -> str:
@@ -135,6 +147,8 @@ def enough_text(summary: Summary) -> str:
 
 def _except_slivers(summary: Summary) -> str:
     share = summary["sliver_share"]
+    if share is None:
+        return ", except on slivers below the tolerances"
     return f", except on slivers of total share at most {round_up(share, 2):g}" if share > 0.0 else ""
 
 
@@ -143,5 +157,6 @@ def _at_least(bounds: Sequence[float]) -> str:
     return low if low == high else f"at least {low}"
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """A text as a sentence."""
     return text[0].upper() + text[1:] + "."

@@ -18,6 +18,8 @@ HATCH_INK = "#a3a3a3"
 
 JOINT = {"CR&AR": KEPT, "CR&IR": "#f0a63c", "MR&AR": "#9170b8", "MR&IR": "#4b1a45"}
 DELTA_LINE = "#0b4f8a"
+MIXED = "#2f8f83"
+"""Of a region in which a property holds in part."""
 
 WINNERS = ("#6a1f5d", "#cf6a9b", "#1c6f72", "#b3a641", "#35468c")
 OTHER_WINNER = "#85858a"

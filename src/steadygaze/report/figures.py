@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from ..errors import StoreError
+from ..problem import Problem
 from ..results.result import Result
 from ..verdict import Property, Verdict
 from .colours import FAINT_INK
@@ -159,22 +160,32 @@ def _name_and_mark(
 
 def _write_header(sheet: Sheet, result: Result) -> None:
     problem, width = result.problem, WIDTH - 0.8
+    sheet.write(0.4, 0.32, title_text(problem, result.verdict), size=15, weight="bold", width=width)
+    sheet.write(0.4, 0.66, " · ".join(_facts(result)), size=9.5, colour=FAINT_INK, width=width)
+
+
+def title_text(problem: Problem, verdict: Verdict) -> str:
+    """What was asked of what, and the verdict."""
     what = {Property.CR: "label", Property.AR: "attention", Property.BOTH: "label and attention"}[problem.property]
     outcome = {
         Verdict.ROBUST: f"{what} proved robust",
         Verdict.NOT_ROBUST: f"{what} not robust",
         Verdict.UNDECIDED: f"{what} undecided",
-    }[result.verdict]
-    label = problem.names[result.label]
-    sheet.write(
-        0.4, 0.32, f"{problem.model_name} on {problem.image_name}, label {label}: {outcome}",
-        size=15, weight="bold", width=width,
-    )  # fmt: skip
-    sheet.write(0.4, 0.66, " · ".join(_facts(result)), size=9.5, colour=FAINT_INK, width=width)
+    }[verdict]
+    return f"{problem.model_name} on {problem.image_name}, label {problem.names[problem.label]}: {outcome}"
+
+
+def attention_text(problem: Problem) -> str:
+    """How attention maps are compared, and of which classes."""
+    options, chosen = problem.attention, problem.attention.classes
+    if chosen is None:
+        classes = "all classes"
+    else:
+        classes = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(problem.names[j] for j in chosen)}"
+    return f"filter {options.filter.name}, distance {options.distance.name}, {classes}"
 
 
 def _facts(result: Result) -> list[str]:
-    problem, options = result.problem, result.problem.attention
     delta = f"δ = {number(result.answer.delta)}"
     if result.delta.is_relative:
         delta += f" ({result.delta} of the original map's size {number(result.answers.size)})"
@@ -185,9 +196,4 @@ def _facts(result: Result) -> list[str]:
     else:
         share = percent(1.0 - share_not_reached(result))
         extent = f"partial map ({regions.stopped}): {count} on {share} of the domain"
-    chosen = options.classes
-    if chosen is None:
-        classes = "all classes"
-    else:
-        classes = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(problem.names[j] for j in chosen)}"
-    return [extent, delta, f"filter {options.filter.name}, distance {options.distance.name}, {classes}"]
+    return [extent, delta, attention_text(result.problem)]

@@ -24,6 +24,8 @@ from .wording import font_families, printable
 ROW = 0.205
 """Height of a row of a table."""
 MOST_TICKS = 9
+DASHES = (0, (3, 1.6))
+"""The pattern of a dashed line."""
 HATCHED: dict[str, Any] = {"facecolor": NOT_REACHED, "edgecolor": HATCH_INK, "hatch": "//////"}
 """How what was not reached looks."""
 BADGE = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": INK, "linewidth": 0.8}
@@ -32,7 +34,10 @@ BADGE_SIZE = 7.5
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: a swatch (a colour, shades, a line, or hatched), what it means, and a share or nothing."""
+    """A row of a table: a swatch (a colour, shades, a line, or hatched), what it means, and a share or nothing.
+
+    `frame` is the width of the swatch's outline.
+    """
 
     text: str
     share: str = ""
@@ -40,6 +45,8 @@ class Row:
     shades: Colormap | None = None
     is_hatched: bool = False
     is_line: bool = False
+    is_dashed: bool = False
+    frame: float = 0.5
 
 
 class Sheet:
@@ -123,13 +130,16 @@ class Sheet:
 
     def _swatch(self, left: float, top: float, width: float, height: float, row: Row) -> None:
         if row.is_line:
-            self.page.plot([left, left + width], [top + height / 2] * 2, color=row.colour, linewidth=1.4)
+            dashes = DASHES if row.is_dashed else "-"
+            self.page.plot(
+                [left, left + width], [top + height / 2] * 2, linestyle=dashes, color=row.colour, linewidth=1.4
+            )
         elif row.shades is not None:
             self.image(left, top, width, height, np.linspace(0, 1, 64)[None], cmap=row.shades, norm=Normalize(0, 1))
         elif row.is_hatched:
             self.box(left, top, width, height, **HATCHED)
         else:
-            self.box(left, top, width, height, facecolor=row.colour)
+            self.box(left, top, width, height, facecolor=row.colour, linewidth=row.frame)
 
     def _shorten(self, artist: Text, width: float) -> None:
         text = artist.get_text()

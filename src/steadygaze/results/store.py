@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,7 +22,7 @@ from PIL import Image
 from .. import zoo
 from ..budget import machine_gib
 from ..errors import StoreError
-from ..problem import Problem
+from ..problem import Delta, Problem
 from .archive import write_arrays
 from .arrays import pack
 from .directory import written_at_once
@@ -44,20 +45,35 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
     The bytes of `result.json` and `regions.npz` depend on the question and the versions alone. An existing directory is
     refused; with `force` it is replaced if it is a result, once the new one is complete.
     """
-    target = check_directory(directory, force=force)
+    check_directory(directory, force=force)
     answers = result.answers
     arrays = pack(answers.regions, answers.pieces, answers.curves)
-    content = summarise(result)
+    return write_result(
+        directory, summarise(result), _stored(result), arrays, result.problem, result.seconds, force=force
+    )
+
+
+def write_result(
+    directory: str | Path,
+    content: dict[str, Any],
+    stored: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    problem: Problem,
+    seconds: dict[str, float],
+    *,
+    force: bool,
+) -> Path:
+    """Write an answer, what is stored beside it, its arrays and the image into a new directory, all or nothing."""
+    target = check_directory(directory, force=force)
     try:
         with written_at_once(target, replaces=force) as folder:
             write_arrays(folder / MAP, arrays)
-            np.save(folder / PIXELS, result.problem.perturbed.x0, allow_pickle=False)
-            _picture(result.problem.perturbed.x0).save(folder / PICTURE)
+            np.save(folder / PIXELS, problem.perturbed.x0, allow_pickle=False)
+            _picture(problem.perturbed.x0).save(folder / PICTURE)
             files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
-            content["stored"] = _stored(result) | {"files": files}
-            content["checksum"] = _checksum(content)
-            _write_json(folder / ANSWER, content)
-            _write_json(folder / TIMINGS, {"seconds": result.seconds, "machine": _machine()})
+            whole = content | {"stored": stored | {"files": files}}
+            _write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
+            _write_json(folder / TIMINGS, {"seconds": seconds, "machine": _machine()})
     except OSError as error:
         raise StoreError(f"{directory}: cannot be written ({error.strerror or error}); choose another --out") from None
     return Path(directory)
@@ -69,6 +85,19 @@ def load(directory: str | Path, *, model: str | Path | None = None) -> Result:
     The model is read again from where it was, or from `model`; its hash must be the same. Raises StoreError.
     """
     folder = Path(directory)
+    content = read_checked(folder)
+    if is_search(content):
+        raise StoreError(f"{folder}: holds a search ({content['method']}), not a map; steadygaze show tells it again")
+    return rebuild(content, folder / MAP, folder / PIXELS, seconds=read_seconds(folder), model=model)
+
+
+def is_search(summary: Mapping[str, Any]) -> bool:
+    """Whether an answer is that of a search; older maps do not name their method."""
+    return summary.get("method", "map") != "map"
+
+
+def read_checked(folder: Path) -> dict[str, Any]:
+    """The content of `result.json`, once the arrays and the image beside it have the hashes that it gives."""
     content = _read_answer(folder)
     for name in (MAP, PIXELS):
         path = folder / name
@@ -82,7 +111,7 @@ def load(directory: str | Path, *, model: str | Path | None = None) -> Result:
             raise StoreError(
                 f"{path}: differs from what was written; the result is damaged: run the verification again"
             )
-    return rebuild(content, folder / MAP, folder / PIXELS, seconds=read_seconds(folder), model=model)
+    return content
 
 
 def read_summary(directory: str | Path) -> dict[str, Any]:
@@ -126,13 +155,16 @@ def check_directory(directory: str | Path, *, force: bool = False) -> Path:
     return target
 
 
-def default_directory(problem: Problem) -> Path:
-    """A name made of model, image and perturbations: ASCII letters, digits and . _ - alone, at most 120 characters."""
+def default_directory(problem: Problem, *, method: str | None = None) -> Path:
+    """A name made of model, image, perturbations and the method of a search, at most 120 characters long.
+
+    It holds ASCII letters, digits and . _ - alone.
+    """
     image = re.sub(r"\.(png|jpe?g|npy)$", "", problem.image_name, flags=re.IGNORECASE)
     specs = [perturbation.spec for perturbation in problem.perturbed.perturbations]
     texts = (problem.model_name, image, *(_name_of(spec) for spec in specs))
     parts = [re.sub(r"-+", "-", re.sub(r"[^A-Za-z0-9._-]", "-", text)).strip("-.") or "unnamed" for text in texts]
-    name = "--".join(parts)
+    name = "--".join(parts if method is None else [*parts, method])
     if len(name) > LONGEST_NAME:
         name = f"{name[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return Path(name)
@@ -149,7 +181,20 @@ def _name_of(spec: str) -> str:
 
 def _stored(result: Result) -> dict[str, Any]:
     """What `rebuild` needs beside the summary and the arrays."""
-    problem, regions = result.problem, result.answers.regions
+    regions = result.answers.regions
+    return describe_stored(result.problem, result.delta) | {
+        "agreement": asdict(result.agreement),
+        "checked": asdict(result.checked),
+        "map": {
+            "pixels_missed": float(regions.pixels_missed),
+            "sliver_area": float(regions.sliver_area),
+            "stopped": regions.stopped,
+        },
+    }
+
+
+def describe_stored(problem: Problem, delta: Delta) -> dict[str, Any]:
+    """What is needed to put a question again, beside its summary, and the versions that answered it."""
     # What the file expects of its pixels is known to its replay.
     preprocessing = problem.model.replay.preprocessing
     place = os.path.realpath(problem.model.path)
@@ -164,14 +209,7 @@ def _stored(result: Result) -> dict[str, Any]:
         },
         "class_names": list(problem.names),
         "image_notes": list(problem.image_notes),
-        "delta": asdict(result.delta),
-        "agreement": asdict(result.agreement),
-        "checked": asdict(result.checked),
-        "map": {
-            "pixels_missed": float(regions.pixels_missed),
-            "sliver_area": float(regions.sliver_area),
-            "stopped": regions.stopped,
-        },
+        "delta": asdict(delta),
         "versions": {name: _version(name) for name in PACKAGES},
     }
 

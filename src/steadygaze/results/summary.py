@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..attention.options import AttentionOptions
+from ..network.agree import Agreement
 from ..perturbation import Perturbed
+from ..problem import Problem
 from ..properties.nearest import Nearest
+from ..tolerances import AREA
+from ..verdict import Verdict
 from .answer import round_up
 from .result import Result
 from .witness import Witness
@@ -27,11 +31,17 @@ def summarise(result: Result) -> dict[str, Any]:
     problem, answer = result.problem, result.answer
     return {
         "schema_version": SCHEMA_VERSION,
+        "method": "map",
         "verdict": result.verdict.value,
+        "status": _status(result),
         "property": problem.property.value,
         "label": result.label,
         "label_name": problem.names[result.label],
         "regions": len(result.answers.regions),
+        "visited": len(result.answers.regions),
+        "visited_share": _mapped_share(result),
+        "face_checks": 0,
+        "lps": 0,
         "area": {name: list(bounds) for name, bounds in result.areas.items()},
         "nearest": {name: _nearest(found) for name, found in answer.nearest.items()},
         "delta": {"text": str(result.delta), "value": answer.delta, "map_size": result.answers.size},
@@ -42,13 +52,41 @@ def summarise(result: Result) -> dict[str, Any]:
         "guarantee": _guarantee(result),
         "complete": result.is_complete,
         "stopped": result.answers.regions.stopped,
+        **describe_question(problem),
+        "witnesses": [_witness(witness, problem.names) for witness in result.witnesses],
+    }
+
+
+def describe_question(problem: Problem) -> dict[str, Any]:
+    """What was asked of what, as plain data: the part that the answers of all methods share."""
+    return {
         "domain": domain_summary(problem.perturbed),
         "model": {"name": problem.model_name, "sha256": problem.model.sha256, "classes": problem.model.classes},
         "image": {"name": problem.image_name, "shape": list(problem.perturbed.x0.shape)},
         "attention": _attention(problem.attention),
         "notes": list(problem.notes),
-        "witnesses": [_witness(witness, problem.names) for witness in result.witnesses],
     }
+
+
+def agreement_text(agreement: Agreement) -> str:
+    """One sentence on how well the model file agrees with what was read from it."""
+    return (
+        f"The model file, run by onnxruntime, gave the same logits within {round_up(agreement.difference, 2):g} "
+        f"on {agreement.images} images."
+    )
+
+
+def _status(result: Result) -> str:
+    """How the run ended, in the words of the searches: a limit comes first, whatever was proved until then."""
+    stopped = result.answers.regions.stopped
+    if stopped is not None:
+        return "Failed" if "memory" in stopped else "Timeout"
+    return {Verdict.ROBUST: "Robust", Verdict.NOT_ROBUST: "NotRobust", Verdict.UNDECIDED: "Failed"}[result.verdict]
+
+
+def _mapped_share(result: Result) -> float:
+    total = float(result.answers.regions.polytopes.volumes.sum())
+    return 1.0 if abs(total - 1.0) <= AREA else total
 
 
 def _kept_shares(result: Result) -> dict[str, Any]:
@@ -86,11 +124,7 @@ def _guarantee(result: Result) -> str:
         "Proved for the real-valued network, by float64 arithmetic with error bounds, except on slivers of total share "
         f"at most {round_up(sliver, 2):g}; {within}."
     )
-    agreement = result.agreement
-    sentences.append(
-        f"The model file, run by onnxruntime, gave the same logits within {round_up(agreement.difference, 2):g} "
-        f"on {agreement.images} images."
-    )
+    sentences.append(agreement_text(result.agreement))
     return " ".join(sentences)
 
 

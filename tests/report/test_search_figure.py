@@ -1,0 +1,115 @@
+"""The figures of searches: written, valid, the same bytes, and every label in its colour."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+from PIL import Image
+
+import steadygaze
+from steadygaze import Budget, SearchResult
+from steadygaze.report import search_panels
+from steadygaze.report.colours import JOINT, KEPT, MIXED
+from steadygaze.report.search_panels import common_rows, make_search_views, outlined, region_polygons
+from steadygaze.report.searches import draw_search
+
+SQUARE = ["translate:dx=2:0..0.5", "brightness:0..0.05"]
+
+
+def search(method: str, specs: list[str] = SQUARE, **options: object) -> SearchResult:
+    return steadygaze.search("M-FNN-100", "mnist:69992", specs, method=method, **{"delta": 3.0, **options})
+
+
+@pytest.fixture(scope="module")
+def gbs() -> SearchResult:
+    return search("gbs", property="both")
+
+
+def test_png_and_svg_are_valid_and_the_same_every_time(gbs: SearchResult, tmp_path: Path):
+    files = draw_search(gbs, tmp_path / "new" / "search.png")
+    assert [path.name for path in files] == ["search.png", "search.svg"]
+    with Image.open(files[0]) as picture:
+        picture.verify()
+    text = files[1].read_text(encoding="utf-8")
+    assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    again = draw_search(gbs, tmp_path / "again")
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in files]
+
+
+def test_each_label_has_its_colour(gbs: SearchResult):
+    classification, attention, both = make_search_views(gbs)
+    wanted = {"AR": KEPT, "IR": JOINT["CR&IR"], "AB": MIXED}
+    for one, colour, joint in zip(gbs.visited, attention.colours, both.colours, strict=True):
+        assert tuple(colour) == to_rgba(wanted[one.attention])
+        if one.classification == "CR":
+            assert tuple(joint) == tuple(colour)
+    assert len(set(map(tuple, attention.colours))) == 3
+    assert {tuple(colour) for colour in classification.colours} <= {
+        to_rgba(KEPT),
+        to_rgba(JOINT["MR&AR"]),
+        to_rgba(MIXED),
+    }
+
+
+def test_tables_count_what_was_visited(gbs: SearchResult):
+    for view in make_search_views(gbs):
+        counts = [int(row.share.partition(" ")[0].replace(",", "")) for row in view.rows]
+        assert sum(counts) == len(gbs)
+    texts = [row.text for row in common_rows(gbs)]
+    assert texts == ["reached by following", "search line from zero (0)", "not visited"]
+
+
+def test_polygons_are_the_regions(gbs: SearchResult):
+    polygons = region_polygons(gbs)
+    assert np.allclose(polygons.volumes, [one.region.volume for one in gbs.visited])
+    assert np.array_equal(outlined(gbs), [one.is_following for one in gbs.visited])
+
+
+def test_a_boundary_outlines_the_regions_along_it():
+    result = search("boundary", property="cr", specs=["translate:dx=2:0..1.5", "brightness:0..0.02"])
+    assert result.components
+    along = {key for part in result.components for key in part.inner | part.outer}
+    assert {one.region.key for one, shown in zip(result.visited, outlined(result), strict=True) if shown} == along
+    assert common_rows(result)[0].share == "1 component"
+
+
+@pytest.mark.parametrize(
+    ("specs", "property", "method"),
+    [
+        (["brightness:0..0.3"], "both", "gbs"),
+        (["translate:dx=2:-0.2..0.3"], "ar", "bfs"),
+        (["brightness:-0.1..0.1"], "cr", "boundary"),
+        (SQUARE, "cr", "gbs"),
+        (SQUARE, "ar", "boundary"),
+        (SQUARE, "both", "bfs"),
+    ],
+)
+def test_every_method_and_property_can_be_drawn(specs: list[str], property: str, method: str, tmp_path: Path):
+    for path in draw_search(search(method, specs, property=property), tmp_path / "search"):
+        assert path.stat().st_size > 1000
+
+
+def test_many_regions_are_drawn_as_a_picture(gbs: SearchResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    fine = draw_search(gbs, tmp_path / "fine")[0]
+    monkeypatch.setattr(search_panels, "MOST_VECTOR_PIECES", 10)
+    coarse = draw_search(gbs, tmp_path / "coarse")[0]
+    with Image.open(fine) as one, Image.open(coarse) as other:
+        assert one.size == other.size
+        difference = np.abs(np.asarray(one.convert("L"), dtype=float) - np.asarray(other.convert("L"), dtype=float))
+    assert 0.0 < difference.mean() < 5.0
+
+
+def test_what_was_stopped_at_once_can_be_drawn(tmp_path: Path):
+    budget = Budget()
+    budget.cancelled.set()
+    assert len(draw_search(search("bfs", budget=budget), tmp_path / "search")) == 2
+
+
+def test_three_parameters_have_no_picture(tmp_path: Path):
+    budget = Budget()
+    budget.cancelled.set()
+    specs = ["translate:dx=2:0..0.1", "brightness:0..0.01", "patch:x=1,y=1,w=2,h=2:0..0.1"]
+    assert draw_search(search("bfs", specs, budget=budget), tmp_path / "search") == []
+    assert not list(tmp_path.iterdir())
