@@ -18,6 +18,7 @@ from matplotlib.text import Text
 from ..boundary import Boundary
 from ..compound import Compound
 from ..properties.joint import Kept
+from ..regions.adjacency import touching
 from ..results.result import Result
 from ..verdict import Property
 from .colours import FAINT_INK, INK, UNKNOWN, WINNERS
@@ -31,6 +32,7 @@ from .wording import counted, number, percent, theta_text
 
 WIDTH, HEADER, LEFT = 11.2, 0.95, 0.85
 PANEL, BAND = 5.4, 0.7
+GAP, SECTION_TITLE = 0.75, 0.2
 TABLE_GAP, TABLE_RIGHT = 0.45, 0.35
 
 REACHED, ENCLAVE, UNREACHED, OUTSIDE = "#a9cbe8", "#f0a63c", "#cbb8e0", "#f3f1ee"
@@ -46,32 +48,28 @@ WHAT = {
 
 
 def draw_boundary(result: Result, boundary: Boundary, path: str | Path) -> list[Path]:
-    """Write the figure of a boundary of one or two parameters to PATH.png and PATH.svg; return both."""
+    """Write the figure of a boundary to PATH.png and PATH.svg; return both."""
     return write_figure(lambda: boundary_figure(result, boundary), path)
 
 
 def boundary_figure(result: Result, boundary: Boundary) -> Figure:
-    """The map with its outermost boundary on the left, a table on the right."""
-    domain = result.answers.compound.domain
-    rows, lines = _area_rows(boundary), _line_rows(boundary, result.answers.compound)
-    height = BAND if domain.dimension == 1 else PANEL
+    """The map with its outermost boundary (sections of it with three parameters) and a table."""
+    compound, sections = result.answers.compound, make_sections(result)
+    rows, lines = _area_rows(boundary), _line_rows(boundary, compound)
     table = ROW * (len(rows) + len(lines) + 2) + 0.6
-    sheet = Sheet(WIDTH, HEADER + max(height + 0.6, table) + 0.15)
+    is_line, is_single = compound.domain.dimension == 1, len(sections) == 1
+    width = PANEL if is_single else (WIDTH - LEFT - TABLE_RIGHT - (len(sections) - 1) * GAP) / len(sections)
+    height = BAND if is_line else width
+    below = HEADER + (0.0 if is_single else SECTION_TITLE) + height + 0.6
+    bottom = max(below, HEADER + table) if is_single else below + table
+    sheet = Sheet(WIDTH, bottom + 0.15)
     _write_header(sheet, result, boundary)
-    axes = sheet.axes(LEFT, HEADER, PANEL, height)
-    _draw(axes, result, boundary)
-    name_axis(axes, domain.names[0], is_below=True)
-    thetas = [np.zeros(domain.dimension)] + ([] if boundary.farthest is None else [boundary.farthest])
-    if domain.dimension == 1:
-        axes.set_yticks([])
-        mark_thetas(axes, [np.append(theta, 0.5) for theta in thetas], (PANEL, height))
-    else:
-        name_axis(axes, domain.names[1], is_below=False)
-        mark_thetas(axes, thetas, (PANEL, height))
-    left = LEFT + PANEL + TABLE_GAP
-    width = WIDTH - left - TABLE_RIGHT
-    sheet.table(left, HEADER, width, rows)
-    top = HEADER + ROW * len(rows) + 0.2
+    for place, section in enumerate(sections):
+        _draw_section(sheet, result, boundary, section, LEFT + place * (width + GAP), (width, height))
+    left, top = (LEFT + PANEL + TABLE_GAP, HEADER) if is_single else (LEFT, below + 0.1)
+    width = WIDTH - left - TABLE_RIGHT if is_single else PANEL
+    sheet.table(left, top, width, rows)
+    top += ROW * len(rows) + 0.2
     sheet.table(left, top, width, lines)
     _write_thetas(sheet, result, boundary, left, top + ROW * len(lines) + 0.25, width)
     for text in sheet.figure.findobj(Text):
@@ -79,18 +77,46 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
     return sheet.figure
 
 
-def _draw(axes: Axes, result: Result, boundary: Boundary) -> None:
+def _draw_section(
+    sheet: Sheet, result: Result, boundary: Boundary, section: Section, left: float, size: tuple[float, float]
+) -> None:
+    """One panel: the pieces, the lines, zero and the farthest theta where the section shows them."""
+    compound, top = result.answers.compound, HEADER
+    names = compound.domain.names
+    if section.held is not None:
+        axis, value = section.held
+        sheet.write(left, top, f"at {names[axis]} = {number(value)}", size=9.5, weight="bold", width=size[0])
+        top += SECTION_TITLE
+    axes = sheet.axes(left, top, *size)
+    _draw(axes, compound, boundary, section)
+    name_axis(axes, names[section.axes[0]], is_below=True)
+    thetas = [np.zeros(len(names)), boundary.farthest]
+    shown = [theta if theta is not None and section.shows(compound, theta) else None for theta in thetas]
+    if len(names) == 1:
+        axes.set_yticks([])
+        mark_thetas(axes, [None if theta is None else np.append(theta, 0.5) for theta in shown], size)
+    else:
+        name_axis(axes, names[section.axes[1]], is_below=False)
+        mark_thetas(axes, [None if theta is None else theta[list(section.axes)] for theta in shown], size)
+
+
+def _draw(axes: Axes, compound: Compound, boundary: Boundary, section: Section) -> None:
     """The pieces as a picture, the frontiers as lines."""
-    compound, section = result.answers.compound, make_sections(result)[0]
     (left, bottom), (right, top) = section.positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
     image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
-    image.set_data(colour_grid(owners_on_grid(section.polygons, BLOCK * PIXELS), _colours(boundary)))
+    owners = owners_on_grid(section.polygons, BLOCK * PIXELS)
+    image.set_data(colour_grid(owners, _colours(boundary)[section.piece]))
     axes.add_artist(image)
-    for enclave in boundary.enclaves:
-        _add_line(axes, compound, section, boundary.frontier.extent[enclave.facets], ENCLAVE_LINE, 1.2)
+    adjacency = touching(section.polygons)
+    first, second = section.piece[adjacency.first], section.piece[adjacency.second]
+    is_frontier = boundary.reachable[first] != boundary.reachable[second]
+    beyond = np.where(boundary.reachable[first], second, first)
+    looks = [(enclave.pieces, ENCLAVE_LINE, 1.2) for enclave in boundary.enclaves]
     for place, component in reversed(list(enumerate(boundary.components))):
-        colour = LINES[min(place, len(LINES) - 1)]
-        _add_line(axes, compound, section, boundary.frontier.extent[component.facets], colour, 1.9)
+        looks.append((component.pieces, LINES[min(place, len(LINES) - 1)], 1.9))
+    for pieces, colour, width in looks:
+        segments = adjacency.extent[is_frontier & np.isin(beyond, pieces)]
+        _add_line(axes, section.positions(compound, segments), colour, width)
     axes.set_xlim(left, right)
     axes.set_ylim(bottom, top)
 
@@ -103,11 +129,10 @@ def _colours(boundary: Boundary) -> np.ndarray:
     return to_rgba_array([REACHED, UNREACHED, UNKNOWN, ENCLAVE, OUTSIDE])[code]
 
 
-def _add_line(
-    axes: Axes, compound: Compound, section: Section, segments: np.ndarray, colour: str, width: float
-) -> None:
+def _add_line(axes: Axes, segments: np.ndarray, colour: str, width: float) -> None:
+    """Draw segments (S, 2, 2), given in theta."""
     codes = np.tile(np.array([MplPath.MOVETO, MplPath.LINETO], dtype=np.uint8), len(segments))
-    path = MplPath(section.positions(compound, segments).reshape(-1, 2), codes)
+    path = MplPath(segments.reshape(-1, 2), codes)
     axes.add_artist(PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle="round", zorder=2))
 
 
@@ -127,6 +152,7 @@ def _area_rows(boundary: Boundary) -> list[Row]:
 
 def _line_rows(boundary: Boundary, compound: Compound) -> list[Row]:
     rows = []
+    size = "area" if compound.domain.dimension == 3 else "length"
     is_only = len(boundary.components) == 1
     for place, component in enumerate(boundary.components[: len(LINES)]):
         text = "outermost boundary" if is_only else f"outermost boundary, component {place + 1}"
@@ -135,10 +161,10 @@ def _line_rows(boundary: Boundary, compound: Compound) -> list[Row]:
             rows.append(Row(text, theta_text(theta, compound.domain.widths), LINES[place], is_line=True))
         else:
             text += f" (along {counted(len(component.inner), 'region')})"
-            rows.append(Row(text, f"length {number(component.measure, 3)}", LINES[place], is_line=True))
+            rows.append(Row(text, f"{size} {number(component.measure, 3)}", LINES[place], is_line=True))
     rest = boundary.components[len(LINES) :]
     if rest:
-        length = f"length {number(sum(component.measure for component in rest), 3)}"
+        length = f"{size} {number(sum(component.measure for component in rest), 3)}"
         rows.append(Row(counted(len(rest), "further component"), length, LINES[-1], is_line=True))
     if boundary.enclaves:
         rows.append(Row("borders of enclaves", colour=ENCLAVE_LINE, is_line=True))
