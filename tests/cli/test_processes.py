@@ -110,6 +110,29 @@ def test_ctrl_c_in_a_terminal_delivers_what_is_proved(tmp_path: Path):
     assert (tmp_path / "out/map.png").exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+def test_ctrl_c_during_a_search_delivers_what_was_visited(tmp_path: Path):
+    shown, terminal = pty.openpty()
+    question = [word for word in LONG if word not in ("--threads", "1")]
+    process = subprocess.Popen(
+        [*PROGRAM, *question, "--method", "bfs"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal
+    )
+    os.close(terminal)
+    try:
+        seen = _read_until(shown, "regions visited")
+        assert "searching" in seen
+        process.send_signal(signal.SIGINT)
+        rest = _read_until(shown, None)
+        process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+        os.close(shown)
+    answer = json.loads((tmp_path / "out/result.json").read_text(encoding="utf-8"))
+    assert answer["stopped"] == "interrupted" and answer["status"] == "Timeout"
+    assert process.returncode == Verdict(answer["verdict"]).exit_code != 0
+    assert "Traceback" not in seen + rest and (tmp_path / "out/search.png").exists()
+
+
 def _read_until(handle: int, text: str | None) -> str:
     """What a terminal shows up to a text, or to its end."""
     seen = b""

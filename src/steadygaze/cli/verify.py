@@ -71,10 +71,9 @@ def verify(
             print_notes(delivered.summary["notes"])
         if json or not quiet:
             tell(delivered, requirement=requirement, is_json=json)
-    summary = delivered.summary
-    return (
-        Verdict(summary["verdict"]).exit_code if requirement is None else requirement.judge(summary["area"]).exit_code
-    )
+    if requirement is not None:
+        return requirement.judge(delivered.summary["area"]).exit_code
+    return Verdict(delivered.summary["verdict"]).exit_code
 
 
 def _answer(
