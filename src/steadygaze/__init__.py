@@ -17,9 +17,9 @@ from .network.model import Model, read_model
 from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
 from .results.result import Point, Result
 from .results.store import load
-from .search.outcome import SearchResult, Status
+from .search.outcome import SearchResult
 from .search.store import StoredSearch, load_search
-from .verdict import Property, Verdict
+from .verdict import Property, Status, Verdict
 
 __all__ = [
     "Brightness",

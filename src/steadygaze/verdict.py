@@ -56,3 +56,27 @@ class Verdict(Enum):
         if violated > 0.0:
             return cls.NOT_ROBUST
         return cls.UNDECIDED if undecided > 0.0 else cls.ROBUST
+
+
+class Status(Enum):
+    """How a run ended, in the paper's words; unlike a verdict, it speaks of what was visited alone."""
+
+    ROBUST = "Robust"
+    NOT_ROBUST = "NotRobust"
+    TIMEOUT = "Timeout"
+    FAILED = "Failed"
+
+    @classmethod
+    def stopped_by(cls, limit: str) -> "Status":
+        """The status of a run that a limit ended: memory is a failure, everything else counts as time."""
+        return cls.FAILED if "memory" in limit else cls.TIMEOUT
+
+    @property
+    def meaning(self) -> str:
+        """One sentence for people."""
+        return {
+            Status.ROBUST: "Every region that was visited satisfies the property.",
+            Status.NOT_ROBUST: "A region that was visited violates the property, or contains part of its boundary.",
+            Status.TIMEOUT: "The search was ended by a limit before it was done.",
+            Status.FAILED: "Regions were lost or left undecided for numerical reasons, or memory ran out.",
+        }[self]

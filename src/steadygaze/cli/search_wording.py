@@ -4,7 +4,7 @@ Turns the plain data of a summary into text, and says no more than was proved. P
 """
 
 from ..regions.subdivide import MOST_PARAMETERS
-from ..search.outcome import Status
+from ..verdict import Status
 from .wording import Summary, number_text, robust_text, sentence, share_text, theta_text, within_text
 
 METHODS = {

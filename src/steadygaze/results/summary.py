@@ -14,7 +14,7 @@ from ..perturbation import Perturbed
 from ..problem import Problem
 from ..properties.nearest import Nearest
 from ..tolerances import AREA
-from ..verdict import Verdict
+from ..verdict import Status, Verdict
 from .answer import round_up
 from .result import Result
 from .witness import Witness
@@ -33,7 +33,7 @@ def summarise(result: Result) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "method": "map",
         "verdict": result.verdict.value,
-        "status": _status(result),
+        "status": _status(result).value,
         "property": problem.property.value,
         "label": result.label,
         "label_name": problem.names[result.label],
@@ -76,12 +76,13 @@ def agreement_text(agreement: Agreement) -> str:
     )
 
 
-def _status(result: Result) -> str:
+def _status(result: Result) -> Status:
     """How the run ended, in the words of the searches: a limit comes first, whatever was proved until then."""
     stopped = result.answers.regions.stopped
     if stopped is not None:
-        return "Failed" if "memory" in stopped else "Timeout"
-    return {Verdict.ROBUST: "Robust", Verdict.NOT_ROBUST: "NotRobust", Verdict.UNDECIDED: "Failed"}[result.verdict]
+        return Status.stopped_by(stopped)
+    found = {Verdict.ROBUST: Status.ROBUST, Verdict.NOT_ROBUST: Status.NOT_ROBUST}
+    return found.get(result.verdict, Status.FAILED)
 
 
 def _mapped_share(result: Result) -> float:

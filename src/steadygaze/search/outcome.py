@@ -4,34 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..problem import Problem
 from ..tolerances import AREA
 from ..traversal import TraversedRegion
-from ..verdict import Property, Verdict
+from ..verdict import Property, Status, Verdict
 
 CLASSIFICATIONS, ATTENTIONS = ("CR", "MR", "CB"), ("AR", "IR", "AB")
-
-
-class Status(Enum):
-    """How a search ended, in the paper's words."""
-
-    ROBUST = "Robust"
-    NOT_ROBUST = "NotRobust"
-    TIMEOUT = "Timeout"
-    FAILED = "Failed"
-
-    @property
-    def meaning(self) -> str:
-        """One sentence for people."""
-        return {
-            Status.ROBUST: "Every region that was visited satisfies the property.",
-            Status.NOT_ROBUST: "A region that was visited violates the property, or contains part of its boundary.",
-            Status.TIMEOUT: "The search was ended by a limit before it was done.",
-            Status.FAILED: "Regions were lost or left undecided for numerical reasons, or memory ran out.",
-        }[self]
 
 
 class Holds(Enum):
@@ -114,7 +97,7 @@ class SearchResult:
     def status(self) -> Status:
         """How the search ended, in the paper's meaning: Robust speaks of what was visited."""
         if self.stopped is not None:
-            return Status.FAILED if "memory" in self.stopped else Status.TIMEOUT
+            return Status.stopped_by(self.stopped)
         held = [one.holds(self.problem.property) for one in self.visited]
         if Holds.NOWHERE in held or Holds.PARTLY in held:
             return Status.NOT_ROBUST
@@ -128,6 +111,24 @@ class SearchResult:
             return Verdict.NOT_ROBUST
         is_whole = self.status is Status.ROBUST and self.visited_share == 1.0
         return Verdict.ROBUST if is_whole else Verdict.UNDECIDED
+
+    def summary(self) -> dict[str, Any]:
+        """What was found as plain data: what `--json` prints and `result.json` stores, timings apart."""
+        from .summary import summarise_search  # noqa: PLC0415 (a summary describes a result)
+
+        return summarise_search(self)
+
+    def save(self, directory: str | Path, *, force: bool = False) -> Path:
+        """Store the search in a directory, atomically; an existing one is refused without `force`."""
+        from .store import save_search  # noqa: PLC0415 (stores results)
+
+        return save_search(self, directory, force=force)
+
+    def plot(self, path: str | Path) -> list[Path]:
+        """Draw the visited regions as PNG and SVG; from three parameters on there is no picture."""
+        from ..report.searches import draw_search  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return draw_search(self, path)
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,14 +40,14 @@ def search(
         raise OptionError(f"method {method!r} is not known; expected {', '.join(METHODS)}, or map")
     if not 0.0 <= w_delta < float("inf"):
         raise OptionError(f"w-delta is {w_delta}; expected a number of at least 0")
+    domain = problem.perturbed.domain
+    path = None if method == "bfs" else Line.through(domain, _end(line))
     started = time.perf_counter()
     size = sum(problem.attention.distance.size(part) for part in original_maps(problem.compound, problem.attention))
     delta = problem.delta.value(float(size))
     # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
     with threadpool_limits(limits=1):
         walker = Walker(problem, delta, budget or Budget(), asks_everything=method == "bfs", progress=progress)
-        domain = problem.perturbed.domain
-        path = None if method == "bfs" else Line.through(domain, _end(line))
         components = None
         if path is None:
             nearest = np.clip(-domain.low / domain.widths, 0.0, 1.0)

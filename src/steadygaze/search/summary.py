@@ -12,8 +12,8 @@ from ..attention.inconsistency import original_maps
 from ..results.answer import round_up
 from ..results.summary import SCHEMA_VERSION, agreement_text, describe_question
 from ..tolerances import AREA, DISTANCE
-from ..verdict import Property, Verdict
-from .outcome import SearchResult, Status
+from ..verdict import Property, Status, Verdict
+from .outcome import SearchResult
 
 
 def summarise_search(result: SearchResult) -> dict[str, Any]:

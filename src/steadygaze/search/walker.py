@@ -13,7 +13,7 @@ from .labels import Labeller
 from .outcome import Visited
 
 ASK_EVERY = 16
-"""Regions between two questions to the budget: some milliseconds."""
+"""Steps between two questions to the budget: some milliseconds."""
 
 
 class Walker:
@@ -39,12 +39,15 @@ class Walker:
             asks_attention=asks_everything or self.property is not Property.CR,
         )
         self.failures = 0
+        self._asked = 0
         self.stopped: str | None = None
 
     def goes_on(self, visited: int) -> bool:
         """Whether the budget allows another region; if not, `stopped` says why."""
         self.budget.regions = visited
-        if visited % ASK_EVERY == 0 or self.budget.limits.max_regions == visited:
+        self._asked += 1
+        most = self.budget.limits.max_regions
+        if self._asked % ASK_EVERY == 1 or (most is not None and visited >= most):
             self.stopped = self.budget.exhausted()
             if self.progress is not None:
                 self.progress(visited)
