@@ -54,7 +54,7 @@ class _Side:
         try:
             first = traversal.region_at(np.full(d - 1, 0.5))
         except LostRegionError:
-            self.walker.failures += 1
+            self.walker.lost += 1
             return
         behind = self._behind(first.inside)
         if behind is not None:
@@ -66,7 +66,7 @@ class _Side:
                 try:
                     beyond = traversal.cross(region, facet)
                 except LostRegionError:
-                    self.walker.failures += 1
+                    self.walker.lost += 1
                     continue
                 if beyond is None:
                     continue
@@ -102,7 +102,7 @@ class _Side:
         try:
             return self.walker.traversal.region_beyond(self._embed(point), self.inward)
         except LostRegionError:
-            self.walker.failures += 1
+            self.walker.lost += 1
             return None
 
 

@@ -58,7 +58,7 @@ class BoundaryFollower:
         try:
             region = self.walker.traversal.region_beyond(line.start, line.step)
         except LostRegionError:
-            self.walker.failures += 1
+            self.walker.lost += 1
             return
         parts, passed = self._add(region), {region.key}
         while parts is not None and self.walker.goes_on(len(self.parts)):
@@ -102,7 +102,7 @@ class BoundaryFollower:
             try:
                 self.parts[region.key] = make_parts(self.walker.labeller, visited, self.walker.property)
             except LinearProgramTroubleError:
-                self.walker.failures += 1
+                self.walker.lost += 1
                 return None
         return self.parts[region.key]
 
@@ -141,7 +141,7 @@ class BoundaryFollower:
             if not differs_on_facet(self.walker.traversal, region, facet, parts.kept, other.kept):
                 return
         except LinearProgramTroubleError:
-            self.walker.failures += 1
+            self.walker.lost += 1
             return
         ends = _trace_ends(region, facet, parts, other)
         self._mark(parts, ends)
@@ -160,7 +160,7 @@ class BoundaryFollower:
 
     def _key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
         if (region.key, facet) not in self.beyond:
-            self.beyond[region.key, facet] = self.walker.traversal.key_beyond(region, facet)
+            self.beyond[region.key, facet] = self.walker.key_beyond(region, facet)
         return self.beyond[region.key, facet]
 
 

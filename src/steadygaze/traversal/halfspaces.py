@@ -58,8 +58,10 @@ class Simplifier:
             if centre is None or self._clearance(rows[others], centre) < CLEAR:
                 centre = self.facet_centre(rows, int(place), others)
             if centre is not None:
+                # Onto the plane: rays and programs meet it only to their own tolerance.
+                gap = rows[place, :-1] @ centre + rows[place, -1]
                 places.append(place)
-                centres.append(centre)
+                centres.append(centre - gap * rows[place, :-1])
         return Facets(np.array(places, dtype=np.int64), np.array(centres), inside)
 
     def centre(self, rows: np.ndarray) -> np.ndarray | None:
