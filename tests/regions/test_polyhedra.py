@@ -202,6 +202,43 @@ def test_planes_of_few_small_numbers(seed: int, count: int) -> None:
     assert_sound(cut_all(forms), forms)
 
 
+def nearly_degenerate_plane(rng: np.random.Generator, solids: Polyhedra, eps: float) -> np.ndarray | None:
+    """A plane that misses three vertices, an edge, a facet or a vertex of one of the solids by about `eps`."""
+    kind = rng.integers(4)
+    vertices = solids[rng.integers(len(solids))]
+    through = vertices[rng.permutation(len(vertices))[:3]]
+    if kind == 1:
+        places, starts = solids.cycles
+        facet = rng.integers(len(solids.facets))
+        through = solids.points[places[starts[facet] : starts[facet + 1]]][:3]
+    elif kind > 1:
+        through[4 - kind :] = rng.random((kind - 1, 3))
+    through = through + rng.normal(size=(3, 3)) * eps * rng.integers(0, 2, size=(3, 1))
+    normal = np.cross(through[1] - through[0], through[2] - through[0])
+    length = np.linalg.norm(normal)
+    if length < 1e-7:
+        return None
+    return np.array([*normal / length, -(through @ normal / length).mean()])
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_planes_that_nearly_hit_vertices_edges_and_facets(seed: int) -> None:
+    """Distances around the limit: volume and areas of both sides hold, and vertices have three facets."""
+    rng = np.random.default_rng([seed, 77])
+    eps = 10.0 ** rng.uniform(-12, -6)
+    solids = [CUBE]
+    for number in range(7, 7 + rng.integers(4, 12)):
+        form = nearly_degenerate_plane(rng, joined(solids), eps)
+        if form is not None:
+            solids = [part for solid in solids for part in split(solid, form, number)]
+    whole = joined(solids)
+    assert whole.volumes.sum() == pytest.approx(1.0, abs=1e-9)
+    areas = np.zeros((2, 20))
+    np.add.at(areas, ((whole.facets < 0).astype(int), np.abs(whole.facets)), whole.areas)
+    assert np.abs(areas[0, 7:] - areas[1, 7:]).max() < 1e-8
+    assert all(bits(solid).sum(axis=1).min() >= 3 for solid in solids)
+
+
 def test_take_and_joined_keep_everything_together() -> None:
     forms = np.array([[1.0, 0.4, -0.3, -0.5], [0.2, 1.0, 0.5, -0.8], [1, 1, 1, -1.4]])
     solids = cut_all(forms)

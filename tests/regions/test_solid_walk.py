@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from regions.reading_maps import assert_forward_agrees
+from regions.test_check_catches import bundled
 from regions.tiny_compounds import crossing_layers, make_compound, plain_map
 from steadygaze.budget import Budget, Limits
 from steadygaze.compound import Compound
@@ -153,6 +154,15 @@ def test_degenerate_maps_pass_the_check(seed: int) -> None:
     regions = subdivide(compound)
     check_map(compound, regions)
     assert regions.sliver_area < 1e-9
+
+
+def test_a_convolutional_network() -> None:
+    """Sparse layers are brought up to date entry by entry."""
+    specs = ("translate:dx=1:0..0.06", "patch:x=12,y=12,w=4,h=4:0..0.06", "brightness:0..0.03")
+    compound = bundled("M-CNN-S", "mnist:69991", *specs)
+    regions = subdivide(compound)
+    assert len(regions) > 200
+    check_map(compound, regions)
 
 
 def test_parallel_directions() -> None:

@@ -105,6 +105,35 @@ def _evaluate(a, b, c, d, limit, points, vertices, value):
     return negative, positive, snapped
 
 
+@compiled
+def _settle(incidence, value, limit, vertices):
+    """Give a sign to the vertices taken for 0 that are not between a negative and a positive neighbour.
+
+    A plane that cuts a polyhedron at a vertex has neighbours of the vertex on either side. Where the plane is nearly a
+    facet, more vertices than that come out as 0, and both facets would then hold the triangles between these. Returns
+    how many vertices are negative and positive now.
+    """
+    has_changed = True
+    while has_changed:
+        has_changed = False
+        for k in range(vertices):
+            if value[k] != 0.0:
+                continue
+            has_negative, has_positive = False, False
+            for i in range(vertices):
+                if value[i] != 0.0 and _share_two(incidence, i, k):
+                    has_negative |= value[i] < 0.0
+                    has_positive |= value[i] > 0.0
+            if has_negative != has_positive:
+                value[k] = -max(limit, 1e-300) if has_negative else max(limit, 1e-300)
+                has_changed = True
+    negative, positive = 0, 0
+    for i in range(vertices):
+        negative += value[i] < 0.0
+        positive += value[i] > 0.0
+    return negative, positive
+
+
 @compiled_inline
 def _rank(incidence, value, vertices, count, rank):
     """Number the facets that have a vertex strictly inside of the negative (0) and of the positive part (1)."""
@@ -187,14 +216,17 @@ def split_polyhedron(
 
     Vertices go to `out_points` and `out_incidence` from `first` on, facets to `out_facets` from `first_facet` on; the
     outputs must not overlap the inputs. Vertices closer to the plane than `limit` in value count as lying on it and
-    belong to both parts. A facet stays with a part that has one of its vertices strictly inside. The new facet comes
-    last, marked −cut in the negative and +cut in the positive part. Scratch: value (≥ vertices,), rank (2, ≥ count),
-    pairs (2, ≥ new vertices). Returns what was done (SPLIT, or a code with nothing written), vertices and facets of
-    the negative part, those of the positive part, and the largest value that was taken for 0.
+    belong to both parts, if they are between neighbours on either side. A facet stays with a part that has one of its
+    vertices strictly inside. The new facet comes last, marked −cut in the negative and +cut in the positive part.
+    Scratch: value (≥ vertices,), rank (2, ≥ count), pairs (2, ≥ new vertices). Returns what was done (SPLIT, or a code
+    with nothing written), vertices and facets of the negative part, those of the positive part, and the largest value
+    that was taken for 0.
     """
     negative, positive, snapped = _evaluate(a, b, c, d, limit, points, vertices, value)
     if negative == 0 or positive == 0:
         return UNCUT, 0, 0, 0, 0, snapped
+    if negative + positive < vertices:
+        negative, positive = _settle(incidence, value, limit, vertices)
     new = _crossings(incidence, value, vertices, pairs)
     if new < 0:
         return NEED_ROOM, 0, 0, 0, 0, snapped
