@@ -12,6 +12,7 @@ import numpy as np
 from ..compound import CellProgram
 from ..traversal import Traversal, TraversedRegion
 from ..traversal.traverse import LostRegionError
+from .parts import facet_corners
 from .walker import Walker
 
 
@@ -108,6 +109,4 @@ class _Side:
 
 def _between(region: TraversedRegion, facet: int) -> np.ndarray:
     """Points of a facet of a region on the side: its centre and its corners."""
-    row = region.halfspaces[facet]
-    corners = region.vertices[np.abs(region.vertices @ row[:-1] + row[-1]) <= 1e-9]
-    return np.concatenate([region.centres[[facet]], corners])
+    return np.concatenate([region.centres[[facet]], facet_corners(region, facet)])

@@ -10,14 +10,11 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import HalfspaceIntersection
 
-from ..tolerances import DISTANCE
+from ..tolerances import DISTANCE, TOUCH
 from ..traversal import Traversal, TraversedRegion
 from ..verdict import Property
 from .labels import Labeller
 from .outcome import Visited
-
-TOUCH = 1e-9
-"""Parts touch where what they have in common is wider than this: ten times the tolerance of a vertex."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +99,7 @@ def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
         both = np.concatenate([region.halfspaces, rows])
         inside = traversal.largest_ball(both)
         if inside is None:
-            return np.zeros((0, region.dimension))
+            raise traversal.programs.trouble("the kept part of a region is narrower than the tolerance")
         corners = HalfspaceIntersection(-both, inside).intersections
     return corners[(np.abs(corners @ rows[:, :-1].T + rows[:, -1]) <= TOUCH).any(axis=1)]
 

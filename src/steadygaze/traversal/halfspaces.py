@@ -9,15 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..tolerances import DISTANCE
-from .programs import FEASIBILITY, Programs
+from ..tolerances import CLEAR, DISTANCE, FEASIBILITY, THIN
+from .programs import Programs
 
 RAYS = 40
-CLEAR = 1e-7
-"""Distance to the other facets from which on a point inside a facet is good enough without a program."""
-
-THIN = 10 * DISTANCE
-"""Facets and regions with a smaller inscribed ball do not count: they are within the tolerances of the rows."""
 
 
 @dataclass(frozen=True, eq=False)

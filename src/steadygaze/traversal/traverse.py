@@ -12,18 +12,12 @@ import numpy as np
 from scipy.spatial import QhullError
 
 from ..compound import CLIP_LAYERS, CellProgram, Compound
-from ..tolerances import DISTANCE
+from ..tolerances import BEYOND, DISTANCE, SHORTEST
 from . import kernels
 from .halfspaces import Simplifier
 from .kernels import Standing
 from .programs import LinearProgramTroubleError, Programs
 from .region import TraversedRegion, make_key
-
-SHORTEST = 4 * DISTANCE
-"""Edges of a polygon below this are no facets: what lies beyond is reached through longer ones."""
-
-BEYOND = 1e-9
-"""How far a point is moved to tell in which knot cell it goes on: far below the width of a cell."""
 
 INWARD = (0.5223, 0.4639, 0.5361, 0.4857)
 """The fixed point of the unit cube that the direction at a theta leads to; no symmetry of the domain holds it."""
@@ -304,7 +298,7 @@ def _start(cell: CellProgram, dimension: int) -> Standing:
         listed=np.zeros((2, widest), dtype=np.int64),
         peak=np.zeros(neurons),
         missed=np.zeros(neurons),
-        sums=np.zeros(2),
+        sums=np.zeros(1),
     )
 
 
