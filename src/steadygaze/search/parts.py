@@ -59,10 +59,11 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
         rows += [form / max(float(np.linalg.norm(form[:-1])), 1e-300) for form in forms]
     cutting, lost = [], []
     for row in rows:
-        low, high = labeller.traversal.reach(region, row)
-        if low < -DISTANCE:
+        # On the vertices: the bounds of `reach` are rounded outward and would invent pieces.
+        values = region.vertices @ row[:-1] + row[-1]
+        if values.min() < -DISTANCE:
             lost.append(-row[None])
-            if high <= DISTANCE:
+            if values.max() <= DISTANCE:
                 return Parts(visited, None, (whole,))
             cutting.append(row)
     kept = np.array(cutting).reshape(-1, region.dimension + 1)
