@@ -115,7 +115,8 @@ def assert_as_flooded(
         assert enclave.satisfying_share == pytest.approx(share * len(kept & set(part)))
     corners = [np.array(corner) / cells - start for cell in reached for corner in product(*((i, i + 1) for i in cell))]
     assert found.distance == (pytest.approx(max(map(np.linalg.norm, corners))) if reached else None)
-    assert {cell_of[piece] for piece in found.undecided} == {b for _, b in sides if paint[b] == UNKNOWN}
+    beside = zero | {b for _, b in sides}
+    assert {cell_of[piece] for piece in found.undecided} == {cell for cell in beside if paint[cell] == UNKNOWN}
     total = found.enclosed_share + sum(component.share for component in found.components)
     assert total == pytest.approx(1.0 if reached else 0.0)
 

@@ -70,8 +70,8 @@ class Boundary:
     kept (P,): `Kept` codes of the property. reachable and enclosed (P,): the pieces of C0; those and its enclaves'.
     starts: how many components through facets contain zero in their closures (C0 is their union, and empty if there
     are none). frontier: the facets between C0 and the rest, `first` in C0. farthest (d,): a theta of C0 with the
-    largest ‖theta‖₂, None if C0 is empty. undecided (U,): the pieces beside C0 that may satisfy the property;
-    strip_share: the share of the domain within the error of a threshold in C0 and in the pieces beside it.
+    largest ‖theta‖₂, None if C0 is empty. undecided (U,): the pieces beside C0 or at zero that may satisfy the
+    property; strip_share: the share of the domain within the error of a threshold in C0 and in the pieces beside it.
     """
 
     wanted: Property
@@ -114,7 +114,7 @@ class Boundary:
 
     @property
     def is_certain(self) -> bool:
-        """Whether nothing beside C0 is undecided: then no piece could join it."""
+        """Whether nothing beside C0, or at zero, is undecided: then no piece could join it."""
         return not len(self.undecided)
 
     def share(self, chosen: np.ndarray) -> float:
@@ -135,7 +135,9 @@ def find_boundary(compound: Compound, regions: RegionSet, joint: JointPieces, wa
     adjacency = touching(polytopes)
     reachable, starts = _reachable(compound, joint, adjacency, kept == Kept.YES)
     frontier = _frontier(adjacency, reachable)
-    beside = np.unique(frontier.second)
+    # Beside C0, and around zero itself: what is undecided there could belong to it.
+    zero = compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
+    beside = np.union1d(frontier.second, np.flatnonzero(_contain(polytopes, zero) & ~reachable))
     components: list[Component] = []
     enclaves: list[Enclave] = []
     enclosed = reachable.copy()

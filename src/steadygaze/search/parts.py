@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import HalfspaceIntersection
 
-from ..tolerances import DISTANCE, TOUCH
+from ..tolerances import DISTANCE, TOUCH, UNIT
 from ..traversal import Traversal, TraversedRegion
 from ..verdict import Property
 from .labels import Labeller
@@ -56,7 +56,9 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
         if visited.classification == "undecided" and not labeller.keeps_label_inside(region):
             return Parts(visited, None, (whole,))  # a tie, to rounding, is not kept
         forms = labeller.leads(region).T
-        rows += [form / max(float(np.linalg.norm(form[:-1])), 1e-300) for form in forms]
+        # A lead without a slope (to what a division can tell) is kept as it is: only its sign counts.
+        sizes = np.maximum(np.linalg.norm(forms[:, :-1], axis=1), np.abs(forms[:, -1]) * UNIT)
+        rows += [form / size if size > 0.0 else form for form, size in zip(forms, sizes, strict=True)]
     cutting, lost = [], []
     for row in rows:
         # On the vertices: the bounds of `reach` are rounded outward and would invent pieces.
