@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..problem import Problem
-from ..tolerances import AREA
 from ..traversal import TraversedRegion
 from ..verdict import Property, Status, Verdict
 
@@ -56,8 +55,12 @@ class Visited:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What a search found. `stopped` says which limit ended it, `failures` counts regions and programs without an
-    answer; `components` are those of the outermost boundary, where it was followed alone (None otherwise)."""
+    """What a search found.
+
+    `stopped` says which limit ended it, `failures` counts regions and programs without an answer, `is_whole` tells that
+    the visited regions are all there are; `components` are those of the outermost boundary, where it was followed alone
+    (None otherwise).
+    """
 
     problem: Problem
     method: str
@@ -71,6 +74,7 @@ class SearchResult:
     sliver_share: float
     stopped: str | None
     seconds: float
+    is_whole: bool
     components: Sequence["BoundaryPart"] | None = None
     notes: tuple[str, ...] = field(default_factory=tuple)
 
@@ -80,8 +84,7 @@ class SearchResult:
     @cached_property
     def visited_share(self) -> float:
         """The share of the domain that the visited regions cover."""
-        total = float(sum(one.region.volume for one in self.visited))
-        return 1.0 if abs(total - 1.0) <= AREA else total
+        return 1.0 if self.is_whole else min(1.0, float(sum(one.region.volume for one in self.visited)))
 
     @cached_property
     def sets(self) -> dict[str, int | None]:
@@ -109,8 +112,7 @@ class SearchResult:
         held = [one.holds(self.problem.property) for one in self.visited]
         if Holds.NOWHERE in held or Holds.PARTLY in held:
             return Verdict.NOT_ROBUST
-        is_whole = self.status is Status.ROBUST and self.visited_share == 1.0
-        return Verdict.ROBUST if is_whole else Verdict.UNDECIDED
+        return Verdict.ROBUST if self.status is Status.ROBUST and self.is_whole else Verdict.UNDECIDED
 
     def summary(self) -> dict[str, Any]:
         """What was found as plain data: what `--json` prints and `result.json` stores, timings apart."""

@@ -10,12 +10,13 @@ from ..attention.inconsistency import original_maps
 from ..budget import Budget
 from ..errors import OptionError
 from ..problem import Problem
+from ..tolerances import AREA
 from ..verdict import Property
 from .bfs import breadth_first
 from .follow import BoundaryFollower
 from .gbs import BoundarySearch
 from .line import Line
-from .outcome import SearchResult
+from .outcome import SearchResult, Visited
 from .walker import Walker
 
 METHODS = ("bfs", "gbs", "boundary")
@@ -65,11 +66,31 @@ def search(
         visited=visited,
         face_checks=walker.traversal.face_checks,
         lps=walker.traversal.lps,
-        failures=walker.failures,
+        failures=walker.failures + walker.traversal.programs.failures,
         sliver_share=walker.traversal.sliver_share,
         stopped=walker.stopped,
         seconds=time.perf_counter() - started,
+        is_whole=_is_whole(walker, visited),
         components=components,
+    )
+
+
+def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
+    """Whether the visited regions are all there are: nothing but them and the border lies beyond their facets.
+
+    The volumes must add up as well; they alone would let a corner of volume AREA go unnoticed.
+    """
+    if walker.stopped is not None or walker.failures or walker.traversal.programs.failures or not visited:
+        return False
+    if abs(sum(one.region.volume for one in visited) - 1.0) > AREA:
+        return False
+    keys: set[bytes | None] = {one.region.key for one in visited}
+    keys.add(None)
+    regions = (one.region for one in visited)
+    return all(
+        walker.traversal.key_beyond(region, facet) in keys
+        for region in regions
+        for facet in range(len(region.halfspaces))
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..tolerances import DISTANCE
-from .programs import Programs
+from .programs import FEASIBILITY, Programs
 
 RAYS = 40
 CLEAR = 1e-7
@@ -67,12 +67,18 @@ class Simplifier:
         return self._ball(rows, np.ones(len(rows)))
 
     def reach(self, rows: np.ndarray, form: np.ndarray) -> tuple[float, float]:
-        """Smallest and largest value of a form (d+1,) on the region, by two programs."""
+        """Bounds of the smallest and largest value of a form (d+1,) on a region, by two programs, rounded outward."""
         low, high = np.full(self.dimension, -1.0), np.full(self.dimension, 2.0)
+        size = float(np.linalg.norm(form[:-1]))
+        if size == 0.0:
+            return float(form[-1]), float(form[-1])
         ends = []
         for sign in (-1.0, 1.0):
-            found = self.programs.maximise(sign * form[:-1], rows[:, :-1], -rows[:, -1], low, high)
-            ends.append(-sign * np.inf if found is None else float(form[:-1] @ found + form[-1]))
+            # A slope of length 1: the tolerances of the solver are absolute.
+            found = self.programs.maximise(sign / size * form[:-1], rows[:, :-1], -rows[:, -1], low, high)
+            if found is None:
+                raise self.programs.trouble("a region that is there has no point")
+            ends.append(float(form[:-1] @ found + form[-1]) + sign * 10 * FEASIBILITY * size)
         return ends[0], ends[1]
 
     def _clearance(self, rows: np.ndarray, point: np.ndarray) -> float:

@@ -275,6 +275,22 @@ def outline(x, y, source, count, shortest, rows, makers, corners):
 
 
 @compiled
+def record_missed(program, standing, points):
+    """Raise `missed` to how far any neuron is on the wrong side of its activity at the vertices (V, d) of a region.
+
+    Not needed after clipping, which records what it leaves out.
+    """
+    forms, d = standing.forms, points.shape[1]
+    for k in range(program.offsets[program.offsets.shape[0] - 2]):
+        sign = 1.0 if standing.active[k] == 1 else -1.0
+        for n in range(points.shape[0]):
+            value = forms[d, k]
+            for i in range(d):
+                value += forms[i, k] * points[n, i]
+            standing.missed[k] = max(standing.missed[k], -sign * value)
+
+
+@compiled
 def has_doubt(program, standing, first, points):
     """Whether a neuron from the given one on has nothing but rounding for its value at all of the points (V, d)."""
     forms, d = standing.forms, points.shape[1]

@@ -54,8 +54,12 @@ class Programs:
                 return np.array(self._solver.getSolution().col_value)
             if status == highspy.HighsModelStatus.kInfeasible:
                 return None
+        raise self.trouble(f"HiGHS: {self._solver.modelStatusToString(status)}")
+
+    def trouble(self, what: str) -> LinearProgramTroubleError:
+        """Count a program without a usable answer; returns the error to raise."""
         self.failures += 1
-        raise LinearProgramTroubleError(f"HiGHS: {self._solver.modelStatusToString(status)}")
+        return LinearProgramTroubleError(what)
 
 
 def _program(

@@ -27,8 +27,8 @@ class TraversedRegion:
     centres: np.ndarray
     inside: np.ndarray
     logits: np.ndarray
-    is_doubtful: bool
     corners: np.ndarray | None = None
+    is_doubtful: bool = False
 
     @cached_property
     def key(self) -> bytes:

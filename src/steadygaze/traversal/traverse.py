@@ -6,8 +6,10 @@ rays and linear programs from three on. No geometry of the subdivision is used, 
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+from scipy.spatial import QhullError
 
 from ..compound import CLIP_LAYERS, CellProgram, Compound
 from ..tolerances import DISTANCE
@@ -124,11 +126,14 @@ class Traversal:
         return self._cell_across(region, facet) is None
 
     def reach(self, region: TraversedRegion, form: np.ndarray) -> tuple[float, float]:
-        """Smallest and largest value of a form (d+1,) on a region: on its vertices, or by two programs."""
+        """Smallest and largest value of a form (d+1,) on a region: on its vertices, and from three dimensions on by two
+        programs as well, whichever is farther out."""
         if region.corners is not None:
             values = region.corners @ form[:-1] + form[-1]
             return float(values.min()), float(values.max())
-        return self._simplifier.reach(region.halfspaces, form)
+        low, high = self._simplifier.reach(region.halfspaces, form)
+        values = region.vertices @ form[:-1] + form[-1]
+        return min(low, float(values.min())), max(high, float(values.max()))
 
     def largest_ball(self, rows: np.ndarray) -> np.ndarray | None:
         """A point well inside of half-spaces (M, d+1), or None if they have no common inside."""
@@ -175,9 +180,7 @@ class Traversal:
         else:
             shape = self._interval(cell) if self.dimension == 1 else self._polygon(cell)
         halfspaces, sources, centres, inside, corners = shape
-        first = int(program.offsets[CLIP_LAYERS]) if program.clipped else 0
-        seen = corners if corners is not None else np.concatenate([centres, inside[None]])
-        return TraversedRegion(
+        region = TraversedRegion(
             cell=cell,
             clip=clip,
             pattern=pattern,
@@ -186,9 +189,16 @@ class Traversal:
             centres=centres,
             inside=inside,
             logits=standing.forms[:, program.offsets[-2] :].copy(),
-            is_doubtful=bool(kernels.has_doubt(program, standing, first, seen)),
             corners=corners,
         )
+        try:
+            points = np.ascontiguousarray(region.vertices)
+        except QhullError:
+            raise LostRegionError("a region whose vertices cannot be found") from None
+        if self.by_programs or self.dimension == 1:
+            kernels.record_missed(program, standing, points)
+        first = int(program.offsets[CLIP_LAYERS]) if program.clipped else 0
+        return replace(region, is_doubtful=True) if kernels.has_doubt(program, standing, first, points) else region
 
     def _polygon(self, cell: int) -> tuple:
         numbers, sources = self._room
