@@ -57,3 +57,23 @@ pixel hardly depends on theta; then either state is right to within this."""
 TOUCH = 1e-9
 """Two polytopes touch where their common facet is wider than this: 10 DISTANCE, since tolerance may have moved the
 ends of both facets by DISTANCE each. What is narrower may be nothing but a common vertex or edge."""
+
+FEASIBILITY = 1e-10
+"""The smallest tolerance that HiGHS takes; rows have unit normals, so it is a distance in t."""
+
+THIN = 10 * DISTANCE
+"""Facets and regions of the traversal with a smaller inscribed ball do not count, where they are found by linear
+programs: ten times the tolerance of these."""
+
+SHORTEST = 4 * DISTANCE
+"""Edges of a traversed polygon below this are no facets: what lies beyond is reached through longer ones."""
+
+CLEAR = 1e-7
+"""Distance to the other facets from which on a point inside a facet is good enough without a program: 1,000 times what
+decides the pattern there."""
+
+BEYOND = 1e-9
+"""How far a point is moved to tell in which knot cell it goes on: far below the width of a cell, far above rounding."""
+
+SLOW = 1e-12
+"""A line runs along a plane when it comes nearer by less than this, in t, over its whole length."""

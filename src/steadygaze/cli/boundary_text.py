@@ -37,7 +37,7 @@ def reach_text(summary: Summary) -> str:
     kept = {"cr": label, "ar": attention, "both": f"{label} and {attention}"}[summary["property"]]
     if not summary["starts"]:
         return f"Nothing can be reached from theta = 0: no piece around it is proved to be one where {kept}."
-    if not summary["components"] and not summary["enclaves"]:
+    if not summary["components"] and not summary["enclaves"] and summary["verdict"] == "robust":
         return f"All of the domain can be reached from theta = 0 while {kept}: there is no boundary."
     return f"From theta = 0, {share_text(summary['reachable_share'])} of the domain can be reached while {kept}."
 

@@ -36,6 +36,7 @@ class Plan:
         *,
         w_delta: str | None = None,
         line: str | None = None,
+        property: str = "both",
         require: str | None = None,
         threads: str | None = None,
     ) -> "Plan":
@@ -55,6 +56,11 @@ class Plan:
                 _refuse("threads", method, "a search runs in one thread", "map")
         if w_delta is not None and method != "gbs":
             _refuse("w-delta", method, "it says how near to the boundary gbs follows it", "gbs")
+        if w_delta is not None and property == "cr":
+            raise OptionError(
+                "--w-delta does not go with --property cr: the boundary of the label has no width; take ar or both, or "
+                "leave it out"
+            )
         if line is not None and method not in ("gbs", "boundary"):
             _refuse("line", method, "it says where gbs and boundary start to search", "gbs or boundary")
         return cls(method, _width(w_delta), _line(line))

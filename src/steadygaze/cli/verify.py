@@ -47,7 +47,7 @@ def verify(
 
     Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 a bug of ours.
     """
-    plan = Plan.parse(method, w_delta=w_delta, line=line, require=require, threads=threads)
+    plan = Plan.parse(method, w_delta=w_delta, line=line, property=property, require=require, threads=threads)
     requirement = None if require is None else Requirement.parse(require)
     budget = Budget(
         Limits(number("timeout", timeout), whole_number("max-regions", max_regions), number("memory", memory))

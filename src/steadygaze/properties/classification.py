@@ -10,6 +10,7 @@ import numpy as np
 
 from ..compound import Compound
 from ..regions.region import Cut, RegionSet
+from ..tolerances import UNIT
 from . import shapes
 from .logit_error import coarse_logit_error, logit_errors
 from .shapes import Polytopes
@@ -73,5 +74,7 @@ def strip_volumes(pieces: Pieces, regions: RegionSet) -> np.ndarray:
     decided = shapes.decided_volumes(
         pieces.polytopes, regions.logits, pieces.label, pieces.region, pieces.winner, pieces.slack, chosen
     )
-    strips[chosen] = np.maximum(pieces.polytopes.volumes[chosen] - decided, 0.0)
+    # A strip around one vertex may be smaller than the rounding of the volumes; it is there all the same.
+    volumes = pieces.polytopes.volumes[chosen]
+    strips[chosen] = np.maximum(volumes - decided, UNIT * volumes)
     return strips

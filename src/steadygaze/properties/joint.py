@@ -97,7 +97,9 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
         chosen = np.flatnonzero((attention == code) & (width > 0.0))
         inside_slab = shapes.slab_volumes(split.polytopes, chosen, slab[region[chosen]], axis)
         strip[chosen] = split.polytopes.volumes[chosen] - inside_slab if code == Kept.YES else inside_slab
-    strip = np.clip(strip, 0.0, split.polytopes.volumes)
+    # However narrow, a strip is there: rounding must not hide it.
+    volumes = split.polytopes.volumes
+    strip = np.where(width > 0.0, np.clip(strip, UNIT * volumes, volumes), 0.0)
     return JointPieces(split, attention, strip_volumes(split, regions), strip)
 
 

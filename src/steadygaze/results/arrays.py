@@ -253,6 +253,12 @@ def _check_incidence(kind: str, arrays: Mapping[str, np.ndarray]) -> None:
         # A shift by all 64 bits is not defined: the halves are shifted one after the other.
         beyond = (incidence[:, word] >> (bits // np.uint64(2))) >> (bits - bits // np.uint64(2))
         _require(not beyond.any(), name, "names facets that do not exist")
+    if not len(incidence):
+        return
+    bits = np.unpackbits(incidence.view(np.uint8).reshape(len(incidence), -1), axis=1, bitorder="little")
+    counts = np.add.reduceat(bits, arrays[f"{kind}_starts"][:-1], axis=0, dtype=np.int32)
+    is_facet = np.arange(bits.shape[1]) < np.diff(arrays[f"{kind}_facet_starts"])[:, None]
+    _require(bool((counts[is_facet] >= 3).all()), name, "has a facet with fewer than 3 vertices")
 
 
 def _check_range(name: str, array: np.ndarray, low: float, end: float) -> None:

@@ -33,7 +33,7 @@ def breadth_first(walker: Walker, start: np.ndarray) -> list[Visited]:
 
 def _unseen(walker: Walker, region: TraversedRegion, facet: int, seen: set[bytes]) -> TraversedRegion | None:
     """The region beyond a facet, if there is one that was not seen."""
-    key = walker.traversal.key_beyond(region, facet)
+    key = walker.key_beyond(region, facet)
     if key is None or key in seen:
         return None
     beyond = walker.cross(region, facet)

@@ -12,6 +12,7 @@ import numpy as np
 from ..compound import CellProgram
 from ..traversal import Traversal, TraversedRegion
 from ..traversal.traverse import LostRegionError
+from .parts import facet_corners
 from .walker import Walker
 
 
@@ -54,7 +55,7 @@ class _Side:
         try:
             first = traversal.region_at(np.full(d - 1, 0.5))
         except LostRegionError:
-            self.walker.failures += 1
+            self.walker.lost += 1
             return
         behind = self._behind(first.inside)
         if behind is not None:
@@ -66,7 +67,7 @@ class _Side:
                 try:
                     beyond = traversal.cross(region, facet)
                 except LostRegionError:
-                    self.walker.failures += 1
+                    self.walker.lost += 1
                     continue
                 if beyond is None:
                     continue
@@ -102,12 +103,10 @@ class _Side:
         try:
             return self.walker.traversal.region_beyond(self._embed(point), self.inward)
         except LostRegionError:
-            self.walker.failures += 1
+            self.walker.lost += 1
             return None
 
 
 def _between(region: TraversedRegion, facet: int) -> np.ndarray:
     """Points of a facet of a region on the side: its centre and its corners."""
-    row = region.halfspaces[facet]
-    corners = region.vertices[np.abs(region.vertices @ row[:-1] + row[-1]) <= 1e-9]
-    return np.concatenate([region.centres[[facet]], corners])
+    return np.concatenate([region.centres[[facet]], facet_corners(region, facet)])

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ..tolerances import TOUCH
 from ..traversal import Traversal, TraversedRegion
 from .outcome import BoundaryPart
-from .parts import TOUCH, Parts, has_inside, on_facet
+from .parts import Parts, has_inside, on_facet
 
 Node = tuple[bytes, int]
 KeyBeyond = Callable[[TraversedRegion, int], bytes | None]

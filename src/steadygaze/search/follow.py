@@ -8,7 +8,9 @@ and an IR region, along the slabs where ai = δ. No w^δ is needed.
 from collections import deque
 
 import numpy as np
+from scipy.spatial import QhullError
 
+from ..tolerances import TOUCH
 from ..traversal import TraversedRegion
 from ..traversal.programs import LinearProgramTroubleError
 from ..traversal.traverse import LostRegionError
@@ -17,7 +19,7 @@ from .border import border_steps
 from .components import outermost_parts
 from .line import Line
 from .outcome import BoundaryPart, Visited
-from .parts import TOUCH, Parts, differs_on_facet, facet_corners, facet_interval, frontier_points, make_parts
+from .parts import Parts, differs_on_facet, facet_corners, facet_interval, frontier_points, make_parts
 from .walker import Walker
 
 
@@ -33,8 +35,8 @@ class BoundaryFollower:
         self.followed: set[bytes] = set()
         self.is_following = False
 
-    def run(self) -> tuple[list[Visited], list[BoundaryPart]]:
-        """The regions looked at, and the components of the outermost boundary; ends early with the budget."""
+    def run(self) -> tuple[list[Visited], list[BoundaryPart] | None]:
+        """The regions looked at, and the components of the outermost boundary: None where a limit or a failure is."""
         for line in (self.line, *self._other_lines()):
             self._start_from_line(line)
         self._look_around(self.line.start, [parts.region for parts in list(self.parts.values())])
@@ -44,8 +46,11 @@ class BoundaryFollower:
             self._spread(*self.queue.popleft())
         visited = [parts.visited for parts in self.parts.values()]
         if self.walker.stopped is not None:
-            return visited, []
-        return visited, outermost_parts(self.walker.traversal, self.parts, self._key_beyond, self.line.start)
+            return visited, None
+        try:
+            return visited, outermost_parts(self.walker.traversal, self.parts, self._key_beyond, self.line.start)
+        except LinearProgramTroubleError:
+            return visited, None
 
     def _other_lines(self) -> list[Line]:
         """With one parameter the border is two points and tells nothing: the other way from zero is a line, too."""
@@ -58,11 +63,11 @@ class BoundaryFollower:
         try:
             region = self.walker.traversal.region_beyond(line.start, line.step)
         except LostRegionError:
-            self.walker.failures += 1
+            self.walker.lost += 1
             return
         parts, passed = self._add(region), {region.key}
         while parts is not None and self.walker.goes_on(len(self.parts)):
-            self._mark(parts, frontier_points(self.walker.traversal, parts))
+            self._mark(parts, self._frontier(parts))
             passage = line.passage(parts.region)
             beyond = None if passage is None or passage[2] < 0 else self._cross(parts.region, passage[2])
             if passage is None or beyond is None or beyond.key in passed:
@@ -79,7 +84,7 @@ class BoundaryFollower:
                 return
             own = self._add(step.region)
             if own is not None and own.kept is not None and len(own.kept):
-                points = frontier_points(self.walker.traversal, own)
+                points = self._frontier(own)
                 if ((points <= TOUCH) | (points >= 1.0 - TOUCH)).any():
                     self._mark(own, points)
             before = None if step.before is None else self.parts.get(step.before.key)
@@ -102,9 +107,17 @@ class BoundaryFollower:
             try:
                 self.parts[region.key] = make_parts(self.walker.labeller, visited, self.walker.property)
             except LinearProgramTroubleError:
-                self.walker.failures += 1
+                self.walker.lost += 1
                 return None
         return self.parts[region.key]
+
+    def _frontier(self, parts: Parts) -> np.ndarray:
+        """The corners of the frontier inside a region; none (and a failure) where they cannot be found."""
+        try:
+            return frontier_points(self.walker.traversal, parts)
+        except (LinearProgramTroubleError, QhullError):
+            self.walker.lost += 1
+            return np.zeros((0, parts.region.dimension))
 
     def _mark(self, parts: Parts, points: np.ndarray) -> None:
         """Queue points (S, d) of the frontier, or where it may go on, that were not looked around in a region."""
@@ -128,7 +141,7 @@ class BoundaryFollower:
                 continue
             if beyond.key not in self.followed:
                 self.followed.add(beyond.key)
-                self._mark(other, frontier_points(self.walker.traversal, other))
+                self._mark(other, self._frontier(other))
             self._mark(other, points[gaps[facet] <= TOUCH])
             self._compare(parts, int(facet), other)
 
@@ -141,7 +154,7 @@ class BoundaryFollower:
             if not differs_on_facet(self.walker.traversal, region, facet, parts.kept, other.kept):
                 return
         except LinearProgramTroubleError:
-            self.walker.failures += 1
+            self.walker.lost += 1
             return
         ends = _trace_ends(region, facet, parts, other)
         self._mark(parts, ends)
@@ -160,7 +173,7 @@ class BoundaryFollower:
 
     def _key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
         if (region.key, facet) not in self.beyond:
-            self.beyond[region.key, facet] = self.walker.traversal.key_beyond(region, facet)
+            self.beyond[region.key, facet] = self.walker.key_beyond(region, facet)
         return self.beyond[region.key, facet]
 
 

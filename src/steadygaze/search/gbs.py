@@ -35,7 +35,7 @@ class BoundarySearch:
         try:
             first = self.walker.traversal.region_beyond(self.line.start, self.line.step)
         except LostRegionError:
-            self.walker.failures += 1
+            self.walker.lost += 1
             return visited
         self._push(first, False, 0.0)  # 1:3
         while self.queue and self.walker.goes_on(len(visited)):  # 1:5
@@ -87,7 +87,11 @@ class BoundarySearch:
         keeps_map = walker.problem.perturbed.moving_axis is None
         for facet in range(len(region.halfspaces)):
             if keeps_map and walker.property is Property.AR:
-                pattern = walker.traversal.pattern_beyond(region, facet)
+                try:
+                    pattern = walker.traversal.pattern_beyond(region, facet)
+                except LostRegionError:
+                    walker.lost += 1
+                    continue
                 if pattern is None:
                     continue
                 label = walker.labeller.attend_pattern(pattern)
@@ -106,7 +110,7 @@ class BoundarySearch:
 
     def _beyond(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
         """The region beyond a facet; one that is known is not made again."""
-        key = self.walker.traversal.key_beyond(region, facet)
+        key = self.walker.key_beyond(region, facet)
         if key is None:
             return None
         known = self.known.get(key)

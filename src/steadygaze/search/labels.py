@@ -51,21 +51,21 @@ class Labeller:
     def classify(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
         """CR, MR, CB or undecided, and bounds of the margin f_label − max of the others on the region."""
         try:
-            low, high, seen = self._margin(region)
+            low, dip, seen, high = self._margin(region)
         except LinearProgramTroubleError:
             return "undecided", UNKNOWN
         slack = 2.0 * self._coarse_error()
-        name = _decide(low, high, seen, slack)
+        name = _decide(low, dip, seen, high, slack)
         if name == "undecided":
             slack = min(slack, self._own_slack(region))
-            name = _decide(low, high, seen, slack)
+            name = _decide(low, dip, seen, high, slack)
         if name == "undecided":
             try:
                 reached, bound = self._highest(region)
             except LinearProgramTroubleError:
                 return "undecided", (low - slack, high + slack)
             seen, high = max(seen, reached), min(high, bound)
-            name = _decide(low, high, seen, slack)
+            name = _decide(low, dip, seen, high, slack)
         return name, (low - slack, high + slack)
 
     def attend(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
@@ -76,6 +76,8 @@ class Labeller:
         labels = self.slabs(region)
         names = (("AR", labels.is_kept), ("IR", labels.is_lost), ("AB", labels.is_mixed))
         name = next((name for name, holds in names if holds[0]), "undecided")
+        if name == "AB" and region.corners is None and not self._slabs(region, self._seen_taus(region)).is_mixed[0]:
+            name = "undecided"  # mixed within the tolerance of the programs alone
         found = name, (float(labels.reach[0, 0]), float(labels.reach[0, 1]))
         if not moves and not region.is_doubtful:
             self._constant[region.pattern] = found
@@ -92,35 +94,49 @@ class Labeller:
 
     def slabs(self, region: TraversedRegion) -> AttentionLabels:
         """Where on the region ai ≤ δ, in τ."""
+        return self._slabs(region, self._taus(region))
+
+    def _slabs(self, region: TraversedRegion, taus: np.ndarray) -> AttentionLabels:
         curves, errors = self.curves.of(region.cell, region.pattern)
         doubtful = np.array([region.is_doubtful]) if region.is_doubtful else None
-        return label_attention(curves, self._taus(region), self.delta, errors, doubtful)
+        return label_attention(curves, taus, self.delta, errors, doubtful)
 
     def _taus(self, region: TraversedRegion) -> np.ndarray:
-        """The range of τ of a region (1, 2)."""
+        """A range of τ (1, 2) that encloses that of a region."""
         axis = self.problem.perturbed.moving_axis
         if axis is None:
             return np.zeros((1, 2))
         form = np.zeros(region.dimension + 1)
         form[axis] = 1.0
-        domain = self.problem.perturbed.domain
         try:
             ends = np.array([self.traversal.reach(region, form)])
         except LinearProgramTroubleError:
             cell = self.traversal.cells[region.cell]
             ends = np.array([[cell.low[axis], cell.high[axis]]])
+        return self._to_tau(region, ends)
+
+    def _seen_taus(self, region: TraversedRegion) -> np.ndarray:
+        """The range of τ (1, 2) of the vertices of a region."""
+        axis = self.problem.perturbed.moving_axis
+        if axis is None:
+            return np.zeros((1, 2))
+        along = region.vertices[:, axis]
+        return self._to_tau(region, np.array([[along.min(), along.max()]]))
+
+    def _to_tau(self, region: TraversedRegion, ends: np.ndarray) -> np.ndarray:
+        axis, domain = self.problem.perturbed.moving_axis, self.problem.perturbed.domain
         return domain.low[axis] + ends * domain.widths[axis] - self.problem.perturbed.cells[region.cell].low[axis]
 
-    def _margin(self, region: TraversedRegion) -> tuple[float, float, float]:
-        """The smallest margin on a region, an upper bound of the largest, and the largest that was seen at a point."""
+    def _margin(self, region: TraversedRegion) -> tuple[float, float, float, float]:
+        """A lower bound of the margin on a region, the smallest and largest seen at a point, and an upper bound."""
         forms = self.leads(region)
-        points = region.corners if region.corners is not None else np.concatenate([region.centres, region.inside[None]])
-        values = points @ forms[:-1] + forms[-1]
-        seen = float(values.min(axis=1).max())
+        values = region.vertices @ forms[:-1] + forms[-1]
+        inner = np.concatenate([region.centres, region.inside[None]]) @ forms[:-1] + forms[-1]
+        dip, seen = float(values.min()), float(max(values.min(axis=1).max(), inner.min(axis=1).max()))
         if region.corners is not None:
-            return float(values.min()), float(values.max(axis=0).min()), seen
+            return dip, dip, seen, float(values.max(axis=0).min())
         ends = np.array([self.traversal.reach(region, forms[:, j]) for j in range(forms.shape[1])])
-        return float(ends[:, 0].min()), float(ends[:, 1].min()), seen
+        return float(ends[:, 0].min()), dip, seen, float(ends[:, 1].min())
 
     def keeps_label_inside(self, region: TraversedRegion) -> bool:
         """Whether the label surely wins at the region's inner point."""
@@ -170,10 +186,10 @@ class Labeller:
         return 4.0 * float(logit_errors(self.problem.compound, errors, np.zeros(1, dtype=np.int64)).max())
 
 
-def _decide(low: float, high: float, seen: float, slack: float) -> str:
-    """The label for a margin from `low` to at most `high` that was seen to reach `seen`, with an error of `slack`."""
+def _decide(low: float, dip: float, seen: float, high: float, slack: float) -> str:
+    """The label for a margin between `low` and `high` that was seen from `dip` to `seen`, with an error of `slack`."""
     if low > slack:
         return "CR"
     if high < -slack:
         return "MR"
-    return "CB" if low < -slack and seen > slack else "undecided"
+    return "CB" if dip < -slack and seen > slack else "undecided"

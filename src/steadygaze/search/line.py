@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..perturbation import Domain
-from ..tolerances import DISTANCE
+from ..tolerances import DISTANCE, SLOW
 from ..traversal import TraversedRegion
 
 
@@ -58,7 +58,7 @@ class Line:
         normals = region.halfspaces[:, :-1]
         gap = normals @ self.start + region.halfspaces[:, -1]
         speed = normals @ self.step
-        is_slow = np.abs(speed) <= 1e-12
+        is_slow = np.abs(speed) <= SLOW
         tilt = np.where(normals != 0.0, np.sign(normals), 0.0)
         first = tilt[np.arange(len(tilt)), np.argmax(tilt != 0.0, axis=1)]
         if (is_slow & ((gap < -DISTANCE) | ((gap <= DISTANCE) & (first < 0.0)))).any():

@@ -1,7 +1,7 @@
 """What a search returns: the regions visited with their labels, its counts, status and verdict. Data only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -76,7 +76,6 @@ class SearchResult:
     seconds: float
     is_whole: bool
     components: Sequence["BoundaryPart"] | None = None
-    notes: tuple[str, ...] = field(default_factory=tuple)
 
     def __len__(self) -> int:
         return len(self.visited)

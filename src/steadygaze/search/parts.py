@@ -10,14 +10,11 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import HalfspaceIntersection
 
-from ..tolerances import DISTANCE
+from ..tolerances import DISTANCE, TOUCH
 from ..traversal import Traversal, TraversedRegion
 from ..verdict import Property
 from .labels import Labeller
 from .outcome import Visited
-
-TOUCH = 1e-9
-"""Parts touch where what they have in common is wider than this: ten times the tolerance of a vertex."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +59,11 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
         rows += [form / max(float(np.linalg.norm(form[:-1])), 1e-300) for form in forms]
     cutting, lost = [], []
     for row in rows:
-        low, high = labeller.traversal.reach(region, row)
-        if low < -DISTANCE:
+        # On the vertices: the bounds of `reach` are rounded outward and would invent pieces.
+        values = region.vertices @ row[:-1] + row[-1]
+        if values.min() < -DISTANCE:
             lost.append(-row[None])
-            if high <= DISTANCE:
+            if values.max() <= DISTANCE:
                 return Parts(visited, None, (whole,))
             cutting.append(row)
     kept = np.array(cutting).reshape(-1, region.dimension + 1)
@@ -102,7 +100,7 @@ def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
         both = np.concatenate([region.halfspaces, rows])
         inside = traversal.largest_ball(both)
         if inside is None:
-            return np.zeros((0, region.dimension))
+            raise traversal.programs.trouble("the kept part of a region is narrower than the tolerance")
         corners = HalfspaceIntersection(-both, inside).intersections
     return corners[(np.abs(corners @ rows[:, :-1].T + rows[:, -1]) <= TOUCH).any(axis=1)]
 

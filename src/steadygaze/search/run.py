@@ -57,6 +57,7 @@ def search(
             visited, components = BoundaryFollower(walker, path).run()
         else:
             visited = BoundarySearch(walker, path, 0.0 if problem.property is Property.CR else w_delta).run()
+        is_whole = _is_whole(walker, visited)
     return SearchResult(
         problem=problem,
         method=method,
@@ -66,11 +67,11 @@ def search(
         visited=visited,
         face_checks=walker.traversal.face_checks,
         lps=walker.traversal.lps,
-        failures=walker.failures + walker.traversal.programs.failures,
+        failures=walker.failures,
         sliver_share=walker.traversal.sliver_share,
         stopped=walker.stopped,
         seconds=time.perf_counter() - started,
-        is_whole=_is_whole(walker, visited),
+        is_whole=is_whole,
         components=components,
     )
 
@@ -80,18 +81,14 @@ def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
 
     The volumes must add up as well; they alone would let a corner of volume AREA go unnoticed.
     """
-    if walker.stopped is not None or walker.failures or walker.traversal.programs.failures or not visited:
+    if walker.stopped is not None or walker.failures or not visited:
         return False
     if abs(sum(one.region.volume for one in visited) - 1.0) > AREA:
         return False
     keys: set[bytes | None] = {one.region.key for one in visited}
     keys.add(None)
-    regions = (one.region for one in visited)
-    return all(
-        walker.traversal.key_beyond(region, facet) in keys
-        for region in regions
-        for facet in range(len(region.halfspaces))
-    )
+    facets = ((one.region, facet) for one in visited for facet in range(len(one.region.halfspaces)))
+    return all(walker.key_beyond(region, facet) in keys for region, facet in facets) and not walker.failures
 
 
 def _end(line: str | Sequence[float] | np.ndarray) -> np.ndarray | None:

@@ -11,7 +11,7 @@ import numpy as np
 from ..attention.inconsistency import original_maps
 from ..results.answer import round_up
 from ..results.summary import SCHEMA_VERSION, agreement_text, describe_question
-from ..tolerances import AREA, DISTANCE
+from ..tolerances import AREA, THIN
 from ..verdict import Property, Status, Verdict
 from .outcome import SearchResult
 
@@ -48,7 +48,7 @@ def summarise_search(result: SearchResult) -> dict[str, Any]:
         "complete": result.stopped is None,
         "stopped": result.stopped,
         **describe_question(problem),
-    } | {"notes": [*problem.notes, *result.notes]}
+    }
 
 
 def line_end(result: SearchResult) -> np.ndarray | None:
@@ -89,7 +89,7 @@ def guarantee(result: SearchResult) -> str:
 def _slivers(result: SearchResult) -> str:
     if result.problem.perturbed.domain.dimension == 2:
         return f"slivers of total share at most {round_up(result.sliver_share, 2):g}"
-    return f"slivers thinner than {DISTANCE:g} of the domain, which are not added up in this number of parameters"
+    return f"slivers narrower than {THIN:g} of the domain, which are not added up in this number of parameters"
 
 
 def _undecided(result: SearchResult) -> dict[str, int | None]:

@@ -38,7 +38,7 @@ class Walker:
             asks_label=asks_everything or self.property is not Property.AR,
             asks_attention=asks_everything or self.property is not Property.CR,
         )
-        self.failures = 0
+        self.lost = 0
         self._asked = 0
         self.stopped: str | None = None
 
@@ -58,7 +58,7 @@ class Walker:
         try:
             return self.traversal.region_at(point)
         except LostRegionError:
-            self.failures += 1
+            self.lost += 1
             return None
 
     def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
@@ -66,8 +66,21 @@ class Walker:
         try:
             return self.traversal.cross(region, facet)
         except LostRegionError:
-            self.failures += 1
+            self.lost += 1
             return None
+
+    def key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
+        """The key of the region beyond a facet; None at the border, or (and a failure) where it cannot be told."""
+        try:
+            return self.traversal.key_beyond(region, facet)
+        except LostRegionError:
+            self.lost += 1
+            return None
+
+    @property
+    def failures(self) -> int:
+        """Regions that were lost, facets with a sliver beyond, and linear programs without an answer."""
+        return self.lost + self.traversal.fallbacks + self.traversal.programs.failures
 
     def label(self, region: TraversedRegion, *, is_following: bool = False) -> Visited:
         """The region with its labels."""

@@ -9,15 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..tolerances import DISTANCE
-from .programs import FEASIBILITY, Programs
+from ..tolerances import CLEAR, DISTANCE, FEASIBILITY, THIN
+from .programs import Programs
 
 RAYS = 40
-CLEAR = 1e-7
-"""Distance to the other facets from which on a point inside a facet is good enough without a program."""
-
-THIN = 10 * DISTANCE
-"""Facets and regions with a smaller inscribed ball do not count: they are within the tolerances of the rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +53,10 @@ class Simplifier:
             if centre is None or self._clearance(rows[others], centre) < CLEAR:
                 centre = self.facet_centre(rows, int(place), others)
             if centre is not None:
+                # Onto the plane: rays and programs meet it only to their own tolerance.
+                gap = rows[place, :-1] @ centre + rows[place, -1]
                 places.append(place)
-                centres.append(centre)
+                centres.append(centre - gap * rows[place, :-1])
         return Facets(np.array(places, dtype=np.int64), np.array(centres), inside)
 
     def centre(self, rows: np.ndarray) -> np.ndarray | None:

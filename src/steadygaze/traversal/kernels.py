@@ -11,7 +11,7 @@ import numpy as np
 from ..compiling import compiled, compiled_fused
 from ..tolerances import DISTANCE, MAX_SYNCS
 
-SLIVERS, PIXELS_MISSED = 0, 1
+SLIVERS = 0
 
 
 class Standing(NamedTuple):
@@ -243,6 +243,9 @@ def intersect_halfplanes(program, standing, low, high, x, y, source, value):
             return 0
         if count + 2 > x.shape[1]:
             return -1
+        for i in range(count):
+            if -limit <= value[i] < 0.0:
+                standing.missed[k] = max(standing.missed[k], -value[i])
         kept = _keep(x[0], y[0], source[0], value, limit, count, k, x[1], y[1], source[1])
         for i in range(kept):
             x[0, i], y[0, i], source[0, i] = x[1, i], y[1, i], source[1, i]

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import highspy
 import numpy as np
 
-FEASIBILITY = 1e-10
-"""The smallest tolerance that HiGHS takes; rows have unit normals, so it is a distance in t."""
+from ..tolerances import FEASIBILITY
 
 _PLAIN: dict[str, str | int] = {"presolve": "off", "solver": "simplex", "simplex_scale_strategy": 0}
 _RETRIES: tuple[dict[str, str | int], ...] = (

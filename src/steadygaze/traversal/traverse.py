@@ -12,20 +12,14 @@ import numpy as np
 from scipy.spatial import QhullError
 
 from ..compound import CLIP_LAYERS, CellProgram, Compound
-from ..tolerances import DISTANCE
+from ..tolerances import BEYOND, DISTANCE, SHORTEST
 from . import kernels
 from .halfspaces import Simplifier
 from .kernels import Standing
 from .programs import LinearProgramTroubleError, Programs
 from .region import TraversedRegion, make_key
 
-SHORTEST = 4 * DISTANCE
-"""Edges of a polygon below this are no facets: what lies beyond is reached through longer ones."""
-
-BEYOND = 1e-9
-"""How far a point is moved to tell in which knot cell it goes on: far below the width of a cell."""
-
-INWARD = (0.5, 0.4639, 0.5361, 0.4857)
+INWARD = (0.5223, 0.4639, 0.5361, 0.4857)
 """The fixed point of the unit cube that the direction at a theta leads to; no symmetry of the domain holds it."""
 
 
@@ -44,6 +38,7 @@ class Traversal:
         self.by_programs = by_programs or dimension > 2
         self.programs = Programs()
         self.face_checks = 0
+        self.fallbacks = 0
         self._simplifier = Simplifier(dimension, self.programs)
         self._standings = [_start(cell, dimension) for cell in self.cells]
         self._room = np.zeros((5, 64)), np.zeros((2, 64), dtype=np.int64)
@@ -74,34 +69,45 @@ class Traversal:
         return self._region(self._cell_beyond(point, direction), point, _directions(direction))
 
     def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
-        """The region beyond a facet; None where it is the border of the domain. Raises LostRegionError."""
+        """The region beyond a facet; None where it is the border of the domain. Raises LostRegionError.
+
+        Where nothing with volume lies beyond the facet's centre, other points of the facet are tried, and `fallbacks`
+        counts it: there is a sliver between the two.
+        """
         cell = self._cell_across(region, facet)
         if cell is None:
             return None
         self.face_checks += 1
         directions = _directions(-region.halfspaces[facet, :-1])
-        for point in self._points_on(region, facet):
+        for attempt, point in enumerate(self._points_on(region, facet)):
             try:
-                return self._region(cell, point, directions)
+                beyond = self._region(cell, point, directions)
             except LostRegionError:
                 continue
+            if beyond.key != region.key:
+                self.fallbacks += attempt > 0
+                return beyond
         raise LostRegionError("no region beyond a facet")
 
     def key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
-        """The key of the region beyond a facet, without its geometry; None at the border."""
-        cell = self._cell_across(region, facet)
-        if cell is None:
-            return None
-        self.face_checks += 1
-        return make_key(cell, *self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1])))
+        """The key of the region beyond a facet, without its geometry; None at the border. Raises LostRegionError."""
+        bits = self._bits_beyond(region, facet)
+        return None if bits is None else make_key(*bits)
 
     def pattern_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
-        """The classifier's packed pattern beyond a facet; None at the border."""
+        """The classifier's packed pattern beyond a facet; None at the border. Raises LostRegionError."""
+        bits = self._bits_beyond(region, facet)
+        return None if bits is None else bits[2]
+
+    def _bits_beyond(self, region: TraversedRegion, facet: int) -> tuple[int, bytes, bytes] | None:
         cell = self._cell_across(region, facet)
         if cell is None:
             return None
         self.face_checks += 1
-        return self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1]))[1]
+        clip, pattern = self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1]))
+        if (cell, clip, pattern) == (region.cell, region.clip, region.pattern):
+            raise LostRegionError("beyond a facet lies the region itself")
+        return cell, clip, pattern
 
     def errors(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Of the classifier's neurons, over all regions so far: peaks and missed (see RegionSet); pixels missed."""
@@ -158,7 +164,10 @@ class Traversal:
     def _cell_beyond(self, point: np.ndarray, direction: np.ndarray) -> int:
         if len(self.cells) == 1:
             return 0
-        moved = point + BEYOND * direction / max(float(np.abs(direction).max()), 1e-300)
+        step = direction / max(float(np.abs(direction).max()), 1e-300)
+        # An axis that the direction does not move along is decided by the tilt (see `_directions`).
+        tilt = np.where(direction < 0.0, -1e-3, 1e-3)
+        moved = point + BEYOND * np.where(np.abs(step) < 1e-6, tilt, step)
         d = self.dimension
         outside = [float(np.maximum(cell.low[:d] - moved, moved - cell.high[:d]).max()) for cell in self.cells]
         return int(np.argmin(outside))
@@ -289,7 +298,7 @@ def _start(cell: CellProgram, dimension: int) -> Standing:
         listed=np.zeros((2, widest), dtype=np.int64),
         peak=np.zeros(neurons),
         missed=np.zeros(neurons),
-        sums=np.zeros(2),
+        sums=np.zeros(1),
     )
 
 

@@ -1,0 +1,83 @@
+"""Cases in which a search, or the map, could say robust wrongly: corners, slivers, tiny logits, knots at zero."""
+
+import numpy as np
+import pytest
+
+from oracle.small_problems import FloatLayer, diamond, free_pixels, make_problem
+from steadygaze.api import solve
+from steadygaze.problem import Problem
+from steadygaze.search import search
+from steadygaze.verdict import Status, Verdict
+
+
+def on_pixels(layers: list[FloatLayer]) -> Problem:
+    """A network that takes theta itself: every parameter is the value of one pixel."""
+    model, image, specs = free_pixels(layers, in_middle=False)
+    return make_problem(model, image, list(specs), property="cr")
+
+
+def verdict_of(problem: Problem, method: str) -> Verdict:
+    return solve(problem).verdict if method == "map" else search(problem, method=method).verdict
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_corner_that_gbs_does_not_visit_is_not_proved(count: int):
+    """ReLU(x_n − (other x) − 1 + s) is active in a corner whose volume is below the tolerance of the volumes."""
+    side = {2: 2.0**-16, 3: 2.0**-10, 4: 2.0**-7}[count]
+    weight = np.array([[-1.0] * (count - 1) + [1.0]])
+    problem = on_pixels([(weight, np.array([side - 1.0])), (np.array([[0.0], [2.0 / side]]), np.array([1.0, 0.0]))])
+    assert search(problem, method="bfs").verdict is Verdict.NOT_ROBUST
+    found = search(problem, method="gbs")
+    assert (found.status, found.verdict) == (Status.ROBUST, Verdict.UNDECIDED)
+    assert found.visited_share < 1.0
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("method", ["map", "bfs"])
+def test_a_violation_thinner_than_the_tolerance_is_undecided(count: int, method: str):
+    """The margin is 1e-8 − 1e3 ReLU(Σx − n + 5e-11): violated in a corner that no engine splits off."""
+    weight = np.vstack([np.ones((1, count)), np.eye(count)])
+    bias = np.concatenate([[5e-11 - count], np.zeros(count)])
+    last = np.array([[0.0] * (count + 1), [1e3] + [0.0] * count])
+    assert verdict_of(on_pixels([(weight, bias), (last, np.array([1e-8, 0.0]))]), method) is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("method", ["map", "bfs"])
+def test_a_strip_around_a_vertex_is_undecided_however_small(count: int, method: str):
+    """The margin n − 5e-11 − Σx is violated at one vertex of the domain, by less than a share that volumes can tell."""
+    weight, bias = np.eye(count), np.zeros(count)
+    last = np.array([[-1.0] * count, [0.0] * count])
+    problem = on_pixels([(weight, bias), (last, np.array([count - 5e-11, 0.0]))])
+    assert verdict_of(problem, method) is not Verdict.ROBUST
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-10, 1e-13])
+def test_tiny_logits_have_the_same_labels(scale: float):
+    """Linear programs have absolute tolerances; the labels must not depend on the size of the logits."""
+    *hidden, (weight, bias) = diamond(np.full(3, 0.5), 0.25)
+    found = search(on_pixels([*hidden, (weight * scale, bias * scale)]), method="bfs")
+    whole = search(on_pixels([*hidden, (weight, bias)]), method="bfs")
+    assert found.sets["CR"] == whole.sets["CR"] > 0
+    assert found.sets["CB"] == whole.sets["CB"] > 0
+
+
+@pytest.mark.parametrize("method", ["bfs", "gbs", "boundary"])
+def test_zero_on_a_knot_in_the_middle(method: str):
+    specs = ["translate:dx=1:-0.5..0.5", "patch:x=12,y=12,w=4,h=4:0..0.2"]
+    problem = make_problem("M-FNN-100", "mnist:69990", specs, property="cr", delta=3.0)
+    options = {} if method == "bfs" else {"line": (0.0, 0.2)}
+    found = search(problem, method=method, **options)
+    assert found.visited and not found.failures
+    if method == "bfs":
+        whole = solve(problem)
+        assert len(found) == len(whole.regions)
+        assert found.verdict is whole.verdict
+
+
+@pytest.mark.parametrize("method", ["bfs", "gbs", "boundary"])
+def test_a_margin_that_grazes_zero_is_no_violation(method: str):
+    """The margin |x1 + x2 + x3 − 1.5| + 1e-10 is positive everywhere, by less than the tolerance of linear programs."""
+    fold = (np.vstack([np.ones((1, 3)), -np.ones((1, 3))]), np.array([-1.5, 1.5]))
+    problem = on_pixels([fold, (np.array([[1.0, 1.0], [0.0, 0.0]]), np.array([1e-10, 0.0]))])
+    assert search(problem, method=method).verdict is not Verdict.NOT_ROBUST
