@@ -39,7 +39,8 @@ class Expected:
 
     def _kind(self, number: int) -> str:
         own = set().union(*self.names(number)) - {"undecided"}
-        if own & {"MR", "IR"}:
+        # A region that is tied as a whole has no label, and R does not contain it.
+        if own & {"MR", "IR"} or {"undecided"} in self.names(number):
             return "V"
         return "B" if own & {"CB", "AB"} else "S"
 
@@ -228,6 +229,25 @@ def test_beyond_an_enclave_the_search_goes_on() -> None:
     logits = [np.append(one.region.inside, 1.0) @ one.region.logits for one in mixed]
     assert {1, 2} <= {int(values[1:].argmax()) + 1 for values in logits}
     assert compound.domain.contains(theta)
+
+
+def test_an_undecided_region_beside_a_violated_one() -> None:
+    """t ∈ [0,1]: the margin falls to 0 at 1/2, is 0 up to 3/4, and rises; ai is 0, 5 and 4.5, δ = 4.75.
+
+    The regions at both ends keep the label inside, but their margins touch 0, which floats leave undecided. The one in
+    the middle violates both properties, and the boundary on its far side hangs together with the one on its near side.
+    """
+    layers = [
+        (np.array([[1.0], [0.5], [-2.0]]), np.array([-0.75, -0.375, 1.0])),
+        (np.array([[0.0, -1.0, -2.0], [1.0, 0.0, -0.5]]), np.array([0.0, 0.0])),
+    ]
+    model, image, specs = free_pixels(layers, in_middle=False)
+    problem = make_problem(model, image, list(specs), property="both", delta=4.75)
+    truth = truth_of(problem)
+    expected = Expected(truth, "both", 4.75)
+    line = walk(truth.map, [Fraction(0)], [Fraction(1)])
+    assert [expected.kinds[number] for number in line.regions] == ["S", "V", "S"]
+    assert assert_sound(search(problem, method="gbs", w_delta=0.0), expected) == set(line.regions)
 
 
 def test_robust_without_a_proof() -> None:
