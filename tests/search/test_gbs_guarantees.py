@@ -84,6 +84,9 @@ class Expected:
     def may(self, line: Line) -> set[int]:
         """What there is a reason to visit: the line, what is near the boundary, and the neighbours of that."""
         near = {number for number in range(len(self.kinds)) if self.is_near(number)}
+        # What cannot be decided may be of either kind, so its neighbours may be near.
+        unknown = {n for n in range(len(self.kinds)) if any("undecided" in names for names in self.names(n))}
+        near |= {other for number in unknown for other in self.neighbours(number)}
         return set(line.regions) | near | {other for number in near for other in self.neighbours(number)}
 
 

@@ -6,6 +6,7 @@ and an IR region, along the slabs where ai = δ. No w^δ is needed.
 """
 
 from collections import deque
+from itertools import product
 
 import numpy as np
 from scipy.spatial import QhullError
@@ -90,9 +91,22 @@ class BoundaryFollower:
             before = None if step.before is None else self.parts.get(step.before.key)
             if own is None or before is None or step.before is None:
                 continue
-            if any(_is_kept_at(own, point) != _is_kept_at(before, point) for point in step.between):
+            is_end = any(_is_kept_at(own, point) != _is_kept_at(before, point) for point in step.between)
+            if is_end or not self._is_beside(step.before, step.region, step.between):
                 self._mark(own, step.between)
                 self._mark(before, step.between)
+        corners = np.array(list(product((0.0, 1.0), repeat=self.walker.traversal.dimension)))
+        for corner in corners:
+            self._look_around(corner, [parts.region for parts in list(self.parts.values())])
+
+    def _is_beside(self, region: TraversedRegion, other: TraversedRegion, between: np.ndarray) -> bool:
+        """Whether two regions have a facet in common that holds the points between them on the border.
+
+        Elsewhere further regions lie between the two, which touch the border in these points alone.
+        """
+        gaps = np.abs(region.halfspaces[:, :-1] @ between.T + region.halfspaces[:, [-1]])
+        facets = np.flatnonzero((gaps <= TOUCH).all(axis=1))
+        return region.key == other.key or any(self._key_beyond(region, int(f)) == other.key for f in facets)
 
     def _look_around(self, point: np.ndarray, regions: list[TraversedRegion]) -> None:
         """Look at all regions that contain a point, from those at hand on."""

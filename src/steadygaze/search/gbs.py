@@ -83,6 +83,7 @@ class BoundarySearch:
         return any(abs(end - delta) <= self.w_delta for end in one.inconsistency)
 
     def _touches_other(self, one: Visited, other: Holds) -> bool:
+        """Whether a region has a facet to one of the other label, or to one that may be."""
         region, walker = one.region, self.walker
         keeps_map = walker.problem.perturbed.moving_axis is None
         for facet in range(len(region.halfspaces)):
@@ -95,11 +96,11 @@ class BoundarySearch:
                 if pattern is None:
                     continue
                 label = walker.labeller.attend_pattern(pattern)
-                if label == ("AR" if other is Holds.EVERYWHERE else "IR"):
+                if label in ("undecided", "AR" if other is Holds.EVERYWHERE else "IR"):
                     return True
                 continue
             beyond = self._beyond(region, facet)
-            if beyond is not None and self._label(beyond).holds(walker.property) is other:
+            if beyond is not None and self._label(beyond).holds(walker.property) in (other, Holds.UNKNOWN):
                 return True
         return False
 
