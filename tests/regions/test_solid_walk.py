@@ -114,7 +114,7 @@ def test_runs_find_the_same_regions(compound: Compound, regions: RegionSet, monk
 
 
 def test_a_budget_stops_the_walk(compound: Compound, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "NODES", 50)
+    monkeypatch.setattr(engine, "SOLID_NODES", 50)
     part = subdivide(compound, budget=Budget(Limits(max_regions=40)))
     assert part.stopped == "limit of 40 regions"
     assert 40 <= len(part) < 200 and part.polytopes.volumes.sum() < 0.9

@@ -30,8 +30,9 @@ SMALL = 1 << 21
 MOST_PARAMETERS = 3
 """Dimensions that the subdivision takes."""
 
-NODES = 20_000
-"""Polytopes looked at between two questions to the budget: some ten milliseconds."""
+NODES, SOLID_NODES = 20_000, 500
+"""Polygons, and polyhedra, looked at between two questions to the budget: some ten milliseconds, and up to a tenth of a
+second on convolutional networks."""
 
 Progress = Callable[[float, int], None]
 
@@ -47,7 +48,7 @@ def subdivide(
     if compound.domain.dimension > MOST_PARAMETERS:
         raise OptionError(
             f"{compound.domain.dimension} parameters at once ({', '.join(compound.domain.names)}); the map takes up to "
-            f"{MOST_PARAMETERS}: leave some out"
+            f"{MOST_PARAMETERS}: leave some out, or take a search (--method bfs, gbs or boundary)"
         )
     return subdivide_cells(list(compound.programs), budget=budget, threads=threads, progress=progress)
 
@@ -125,9 +126,10 @@ def _walk(
 ) -> None:
     """Walk polytopes through the layers up to `last_layer`, appending to the block until the budget ends."""
     walk = SolidWalk(cell, polytopes, block) if isinstance(polytopes, Polyhedra) else FlatWalk(cell, polytopes, block)
+    nodes = SOLID_NODES if isinstance(walk, SolidWalk) else NODES
     done = 0.0
     while True:
-        code, regions = walk.advance(last_layer, NODES)
+        code, regions = walk.advance(last_layer, nodes)
         if are_regions:
             watch.add(walk.volume - done, regions)
         done = walk.volume

@@ -32,7 +32,12 @@ class Line:
             )
         if end is None:
             end = np.where(np.abs(domain.low) > np.abs(domain.high), domain.low, domain.high)
-        if len(end) != domain.dimension or not domain.contains(end):
+        if len(end) != domain.dimension:
+            raise OptionError(
+                f"the line to {np.asarray(end).tolist()} has {len(end)} numbers for {domain.dimension} parameters "
+                f"({', '.join(domain.names)}); give one for each"
+            )
+        if not domain.contains(end):
             raise OptionError(
                 f"the line to {np.asarray(end).tolist()} leaves the domain from {domain.low.tolist()} to "
                 f"{domain.high.tolist()}; give one number for each parameter, inside of its range"

@@ -68,12 +68,17 @@ def search(
         face_checks=walker.traversal.face_checks,
         lps=walker.traversal.lps,
         failures=walker.failures,
-        sliver_share=walker.traversal.sliver_share,
+        # What no visited region covers although nothing lies beyond their facets.
+        sliver_share=walker.traversal.sliver_share + (max(0.0, 1.0 - _volume(visited)) if is_whole else 0.0),
         stopped=walker.stopped,
         seconds=time.perf_counter() - started,
         is_whole=is_whole,
         components=components,
     )
+
+
+def _volume(visited: list[Visited]) -> float:
+    return float(sum(one.region.volume for one in visited))
 
 
 def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
@@ -83,7 +88,7 @@ def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
     """
     if walker.stopped is not None or walker.failures or not visited:
         return False
-    if abs(sum(one.region.volume for one in visited) - 1.0) > AREA:
+    if abs(_volume(visited) - 1.0) > AREA:
         return False
     keys: set[bytes | None] = {one.region.key for one in visited}
     keys.add(None)

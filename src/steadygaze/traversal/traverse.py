@@ -65,8 +65,18 @@ class Traversal:
         return self.region_beyond(where, inward)
 
     def region_beyond(self, point: np.ndarray, direction: np.ndarray) -> TraversedRegion:
-        """The region that a point (d,) enters when it moves in a direction, tilted by less than any rounding."""
-        return self._region(self._cell_beyond(point, direction), point, _directions(direction))
+        """The region that a point (d,) enters when it moves in a direction, tilted by less than any rounding.
+
+        Where that region is thinner than the tolerances, the one behind it: within 100 DISTANCE of the point.
+        """
+        step = direction / max(float(np.abs(direction).max()), 1e-300)
+        for moved in (0.0, 10.0, 100.0):
+            start = point + moved * DISTANCE * step
+            try:
+                return self._region(self._cell_beyond(start, direction), start, _directions(direction))
+            except LostRegionError as error:
+                lost = error
+        raise lost
 
     def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
         """The region beyond a facet; None where it is the border of the domain. Raises LostRegionError.
