@@ -135,7 +135,10 @@ CASES = [
     ((*SMALL, "--method", "gbs", "--line", "nan"), "--line is 'nan'"),
     ((*SMALL, "--method", "gbs", "--line", ""), "--line is ''"),
     ((*SMALL, "--method", "gbs", "--line", "0.3"), "the line to [0.3] leaves the domain from [0.0] to [0.2]"),
-    ((*SMALL, "--method", "boundary", "--line", "0.1,0.1"), "has 2 numbers for 1 parameters (brightness); give one for each"),
+    (
+        (*SMALL, "--method", "boundary", "--line", "0.1,0.1"),
+        "has 2 numbers for 1 parameters (brightness)",
+    ),
     ((*SMALL, "--method", "gbs", "--line", "0"), "the line ends at zero"),
     ((*SMALL, "--method", "gbs", "--property", "cr", "--w-delta", "0.1"), "--w-delta does not go with --property cr"),
     ((*SMALL, "--method", "gbs", "--property", "all"), "expected cr, ar or both"),

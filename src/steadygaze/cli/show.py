@@ -24,6 +24,8 @@ def show(
     """
     if delta is None:
         summary, seconds = store.read_summary(directory), store.read_seconds(directory)
+        if store.is_search(summary):
+            store.read_checked(directory)  # its regions are all that the answer rests on
     else:
         Delta.parse(delta)  # refused before a large map is read
         _refuse_search(directory)

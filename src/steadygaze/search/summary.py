@@ -89,7 +89,7 @@ def guarantee(result: SearchResult) -> str:
 def _slivers(result: SearchResult) -> str:
     if result.problem.perturbed.domain.dimension == 2:
         return f"slivers of total share at most {round_up(result.sliver_share, 2):g}"
-    return f"slivers narrower than {THIN:g} of the domain, which are not added up in this number of parameters"
+    return f"slivers narrower than {10 * THIN:g} of the domain, which are not added up in this number of parameters"
 
 
 def _undecided(result: SearchResult) -> dict[str, int | None]:
