@@ -13,6 +13,7 @@ from ..problem import Problem
 from ..tolerances import AREA
 from ..verdict import Property
 from .bfs import breadth_first
+from .check import check_visited
 from .follow import BoundaryFollower
 from .gbs import BoundarySearch
 from .line import Line
@@ -58,6 +59,7 @@ def search(
         else:
             visited = BoundarySearch(walker, path, 0.0 if problem.property is Property.CR else w_delta).run()
         is_whole = _is_whole(walker, visited)
+        check_visited(problem, visited)
     return SearchResult(
         problem=problem,
         method=method,

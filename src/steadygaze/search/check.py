@@ -1,0 +1,48 @@
+"""Checks what a search visited before it is delivered: pattern and logits of regions against a plain forward pass.
+
+The pass is the graph's own, at a point inside of every region (a fixed sample of many). It shares nothing with the
+traversal but the images.
+"""
+
+import numpy as np
+
+from ..errors import InternalError
+from ..problem import Problem
+from ..regions.pattern import unpack
+from ..tolerances import LOGITS
+from .outcome import Visited
+
+MOST = 2_000
+BATCH = 512
+
+
+def check_visited(problem: Problem, visited: list[Visited]) -> None:
+    """Compare visited regions with the graph; raises InternalError where they differ by more than rounding."""
+    count = len(visited)
+    chosen = range(count) if count <= MOST else np.linspace(0, count - 1, MOST).astype(np.int64)
+    for start in range(0, len(chosen), BATCH):
+        _check([visited[i] for i in chosen[start : start + BATCH]], problem)
+
+
+def _check(visited: list[Visited], problem: Problem) -> None:
+    compound, noise = problem.compound, problem.compound.noise
+    inside = np.array([one.region.inside for one in visited])
+    thetas = compound.domain.low + inside * compound.domain.widths
+    values, logits = compound.graph.trace(compound.perturbed.images(thetas))
+    packed = np.stack([np.frombuffer(one.region.pattern, dtype=np.uint8) for one in visited])
+    for layer, (value, bits) in enumerate(zip(values, unpack(packed, compound.hidden), strict=True)):
+        wrong = (np.abs(value) > 64 * noise[layer]) & ((value > 0.0) != bits)
+        if wrong.any():
+            _fail(f"neuron {np.argmax(wrong.any(axis=0))} of ReLU layer {layer}")
+    forms = np.stack([one.region.logits for one in visited])
+    claimed = np.einsum("bi,bik->bk", np.hstack([inside, np.ones((len(inside), 1))]), forms)
+    off = np.abs(logits - claimed).max(axis=1)
+    if not (off <= LOGITS * (1.0 + np.abs(logits).max(axis=1)) + 64 * noise[-1].max()).all():
+        _fail(f"a logit, by {off.max():.3g}")
+
+
+def _fail(what: str) -> None:
+    raise InternalError(
+        f"self-check failed inside a visited region: {what} differs from a plain forward pass; nothing is delivered, "
+        "please report this model and image"
+    )

@@ -1,0 +1,37 @@
+"""What a search visited is compared with a plain forward pass: a planted fault stops it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steadygaze.api import make_problem
+from steadygaze.errors import InternalError
+from steadygaze.search import search
+from steadygaze.search.check import check_visited
+
+
+@pytest.fixture(scope="module")
+def found():
+    problem = make_problem("M-FNN-100", "mnist:69990", ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.1"])
+    return search(problem, method="gbs")
+
+
+def test_what_was_found_passes(found):
+    check_visited(found.problem, found.visited)
+
+
+def test_a_flipped_bit_is_caught(found):
+    one = found.visited[-1]
+    bits = bytearray(one.region.pattern)
+    bits[0] ^= 0x80
+    planted = replace(one, region=replace(one.region, pattern=bytes(bits)))
+    with pytest.raises(InternalError, match="neuron 0 of ReLU layer 0"):
+        check_visited(found.problem, [*found.visited[:-1], planted])
+
+
+def test_a_wrong_logit_is_caught(found):
+    one = found.visited[0]
+    forms = one.region.logits + np.eye(1, one.region.logits.size, 3).reshape(one.region.logits.shape)
+    with pytest.raises(InternalError, match="a logit, by"):
+        check_visited(found.problem, [replace(one, region=replace(one.region, logits=forms))])
