@@ -27,6 +27,7 @@ class BoundarySearch:
         self.queue: list[tuple[float, int, TraversedRegion, bool]] = []
         self.observed: set[bytes] = set()
         self.known: dict[bytes, Visited] = {}
+        self.made: dict[bytes, TraversedRegion] = {}
         self.order = count()
 
     def run(self) -> list[Visited]:
@@ -110,12 +111,16 @@ class BoundarySearch:
         return self.known[region.key]
 
     def _beyond(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
-        """The region beyond a facet; one that is known is not made again."""
+        """The region beyond a facet; one that was made before is not made again."""
         key = self.walker.key_beyond(region, facet)
         if key is None:
             return None
-        known = self.known.get(key)
-        return known.region if known is not None else self.walker.cross(region, facet)
+        if key not in self.made:
+            beyond = self.walker.cross(region, facet)
+            if beyond is None or beyond.key != key:
+                return beyond
+            self.made[key] = beyond
+        return self.made[key]
 
     def _cross(self, region: TraversedRegion, facet: int, is_following: bool, distance: float) -> None:
         beyond = self._beyond(region, facet)

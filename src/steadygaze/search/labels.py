@@ -12,6 +12,7 @@ from ..attention.single import SingleCurves
 from ..problem import Problem
 from ..properties.attention import AttentionLabels, label_attention
 from ..properties.logit_error import coarse_logit_error, logit_errors
+from ..tolerances import FEASIBILITY
 from ..traversal import Traversal, TraversedRegion
 from ..traversal.programs import LinearProgramTroubleError
 from .outcome import Visited
@@ -128,15 +129,25 @@ class Labeller:
         return domain.low[axis] + ends * domain.widths[axis] - self.problem.perturbed.cells[region.cell].low[axis]
 
     def _margin(self, region: TraversedRegion) -> tuple[float, float, float, float]:
-        """A lower bound of the margin on a region, the smallest and largest seen at a point, and an upper bound."""
+        """A lower bound of the margin on a region, the smallest and largest seen at a point, and an upper bound.
+
+        From three dimensions on the bound that can prove a label, CR or MR, is found by programs.
+        """
         forms = self.leads(region)
         values = region.vertices @ forms[:-1] + forms[-1]
         inner = np.concatenate([region.centres, region.inside[None]]) @ forms[:-1] + forms[-1]
         dip, seen = float(values.min()), float(max(values.min(axis=1).max(), inner.min(axis=1).max()))
+        tops = values.max(axis=0)
         if region.corners is not None:
-            return dip, dip, seen, float(values.max(axis=0).min())
-        ends = np.array([self.traversal.reach(region, forms[:, j]) for j in range(forms.shape[1])])
-        return float(ends[:, 0].min()), dip, seen, float(ends[:, 1].min())
+            return dip, dip, seen, float(tops.min())
+        rounding = 10 * FEASIBILITY * float(np.linalg.norm(forms[:-1], axis=0).max())
+        low, high = dip - rounding, float(tops.min()) + rounding
+        if seen < 0.0:
+            # One rival that leads everywhere is enough; the vertices tell which.
+            high = self.traversal.highest(region, forms[:, int(np.argmin(tops))])
+        elif dip >= 0.0:
+            low = min(-self.traversal.highest(region, -forms[:, j]) for j in range(forms.shape[1]))
+        return low, dip, seen, high
 
     def keeps_label_inside(self, region: TraversedRegion) -> bool:
         """Whether the label surely wins at the region's inner point."""

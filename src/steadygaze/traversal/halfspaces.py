@@ -63,20 +63,17 @@ class Simplifier:
         """The centre of the largest ball inside the rows; None if there is none of more than rounding."""
         return self._ball(rows, np.ones(len(rows)))
 
-    def reach(self, rows: np.ndarray, form: np.ndarray) -> tuple[float, float]:
-        """Bounds of the smallest and largest value of a form (d+1,) on a region, by two programs, rounded outward."""
+    def highest(self, rows: np.ndarray, form: np.ndarray) -> float:
+        """An upper bound of a form (d+1,) on a region, by one program, rounded outward."""
         low, high = np.full(self.dimension, -1.0), np.full(self.dimension, 2.0)
         size = float(np.linalg.norm(form[:-1]))
         if size == 0.0:
-            return float(form[-1]), float(form[-1])
-        ends = []
-        for sign in (-1.0, 1.0):
-            # A slope of length 1: the tolerances of the solver are absolute.
-            found = self.programs.maximise(sign / size * form[:-1], rows[:, :-1], -rows[:, -1], low, high)
-            if found is None:
-                raise self.programs.trouble("a region that is there has no point")
-            ends.append(float(form[:-1] @ found + form[-1]) + sign * 10 * FEASIBILITY * size)
-        return ends[0], ends[1]
+            return float(form[-1])
+        # A slope of length 1: the tolerances of the solver are absolute.
+        found = self.programs.maximise(form[:-1] / size, rows[:, :-1], -rows[:, -1], low, high)
+        if found is None:
+            raise self.programs.trouble("a region that is there has no point")
+        return float(form[:-1] @ found + form[-1]) + 10 * FEASIBILITY * size
 
     def _clearance(self, rows: np.ndarray, point: np.ndarray) -> float:
         return float((rows[:, :-1] @ point + rows[:, -1]).min(initial=np.inf))

@@ -141,15 +141,15 @@ class Traversal:
         """Whether a facet lies on the border of the domain."""
         return self._cell_across(region, facet) is None
 
+    def highest(self, region: TraversedRegion, form: np.ndarray) -> float:
+        """An upper bound of a form (d+1,) on a region: on its vertices, and from three dimensions on by a program as
+        well, whichever is farther out."""
+        seen = float((region.vertices @ form[:-1] + form[-1]).max())
+        return seen if region.corners is not None else max(seen, self._simplifier.highest(region.halfspaces, form))
+
     def reach(self, region: TraversedRegion, form: np.ndarray) -> tuple[float, float]:
-        """Smallest and largest value of a form (d+1,) on a region: on its vertices, and from three dimensions on by two
-        programs as well, whichever is farther out."""
-        if region.corners is not None:
-            values = region.corners @ form[:-1] + form[-1]
-            return float(values.min()), float(values.max())
-        low, high = self._simplifier.reach(region.halfspaces, form)
-        values = region.vertices @ form[:-1] + form[-1]
-        return min(low, float(values.min())), max(high, float(values.max()))
+        """Bounds of the smallest and largest value of a form (d+1,) on a region, as `highest`."""
+        return -self.highest(region, -form), self.highest(region, form)
 
     def largest_ball(self, rows: np.ndarray) -> np.ndarray | None:
         """A point well inside of half-spaces (M, d+1), or None if they have no common inside."""
