@@ -8,6 +8,7 @@ with a single parameter nothing depends on the second coordinate. Nothing is sub
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
@@ -19,6 +20,13 @@ from .program import Program
 from .tolerances import NOISE
 
 CLIP_LAYERS = 2
+
+
+class Corners(NamedTuple):
+    """A box in t: its two extreme corners (D,)."""
+
+    low: np.ndarray
+    high: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +97,17 @@ class Compound:
         return np.clip(thetas, self.domain.low, self.domain.high)
 
     @cached_property
+    def corners(self) -> tuple["Corners", ...]:
+        """Every knot cell as a box in t."""
+        return tuple(self._corners(cell) for cell in self.cells)
+
+    def _corners(self, cell: KnotCell) -> "Corners":
+        low, high = self.to_unit(np.stack([cell.low, cell.high]))
+        if self.domain.dimension == 1:
+            high[1] = 1.0
+        return Corners(low, high)
+
+    @cached_property
     def programs(self) -> tuple[CellProgram, ...]:
         """The compound network compiled for every knot cell."""
         return tuple(self._compile_cell(cell) for cell in self.cells)
@@ -107,10 +126,8 @@ class Compound:
         maps = (_on_lines(self.chain.maps[0], line_of, constant, lines.shape[1]), *self.chain.maps[1:])
         program = _compile(lines, maps, clipped=True)
         self._raise_noise(program, forms)
-        corners = self.to_unit(np.stack([cell.low, cell.high]))
-        if d == 1:
-            corners[:, 1] = (0.0, 1.0)
-        return CellProgram(program, lines, corners[0], corners[1], line_of, constant)
+        corners = self.corners[cell.index]
+        return CellProgram(program, lines, corners.low, corners.high, line_of, constant)
 
     def _raise_noise(self, program: Program, forms: np.ndarray) -> None:
         """Noise of the classifier's first layer from all pixels: merging them and the bias may cancel large terms."""

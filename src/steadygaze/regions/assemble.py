@@ -1,10 +1,11 @@
 """Joins what the walks deliver into one `RegionSet`: numbers the cuts, finds the distinct patterns."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..compound import CellProgram
+from ..compound import CellProgram, Corners
 from ..program import Program
 from .pattern import distinct_rows
 from .polyhedra import Polyhedra, box, joined
@@ -54,7 +55,7 @@ def _joined(parts: list[np.ndarray], shape: tuple[int, ...], kind: type = np.flo
 class CutTable:
     """The cuts of a map, numbered from 1: borders and knots first, then those of the neurons."""
 
-    def __init__(self, cells: list[CellProgram]) -> None:
+    def __init__(self, cells: Sequence[CellProgram | Corners]) -> None:
         self.cells = cells
         axes = range(len(cells[0].low))
         self.rows = [np.array([[Cut.BORDER, axis, side] for axis in axes for side in (0, 1)])]
@@ -78,14 +79,15 @@ class CutTable:
     def cell(self, number: int) -> Polytopes:
         """A knot cell as a polygon or polyhedron, its edges or facets marked as borders or knots."""
         low, high = self.cells[number].low, self.cells[number].high
-        sides = np.array([self._side(axis, side, (low, high)[side]) for axis in range(len(low)) for side in (0, 1)])
+        sides = np.array([self.side(axis, side, (low, high)[side]) for axis in range(len(low)) for side in (0, 1)])
         if len(low) > 2:
             return box(low, high, sides)
         left, right, bottom, top = sides
         corners = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
         return Polygons(corners, np.array([0, 4]), np.array([bottom, right, top, left]))
 
-    def _side(self, axis: int, side: int, corner: np.ndarray) -> int:
+    def side(self, axis: int, side: int, corner: np.ndarray) -> int:
+        """The signed cut at the low (0) or high (1) side of a cell along an axis, given that corner (D,)."""
         if corner[axis] == float(side):
             return 1 + 2 * axis + side
         # The cell above a knot lies on its positive side.

@@ -18,6 +18,7 @@ class Cut(IntEnum):
     NEURON = 2  # layer (0 and 1 are the clip), neuron
     ARGMAX = 3  # two classes
     SLAB = 4  # moving axis, 0
+    SPLIT = 5  # axis, 0: where a refinement halves a box
 
 
 @dataclass(frozen=True, eq=False)
