@@ -12,8 +12,10 @@ import numpy as np
 
 from steadygaze.network.operators import Array, Operator, Relu, Shape
 
-# Images that pass through the graph at once: keeps the memory of a forward pass independent of the batch.
+# Images that pass through the graph at once, and most numbers of all their values: keeps the memory of a forward pass
+# independent of the batch, and below a GiB where a convolution copies its input for every place of its window.
 CHUNK = 128
+CHUNK_NUMBERS = 2**24
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class Graph:
         """Number of logits."""
         return prod(self.shape_of(len(self.nodes)))
 
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Number of neurons of every Relu node, in topological order."""
+        return tuple(prod(node.shape) for node in self.nodes if isinstance(node.operator, Relu))
+
     def shape_of(self, value: int) -> Shape:
         """Shape of value number `value` for one image."""
         return self.nodes[value - 1].shape if value else self.input_shape
@@ -67,11 +74,17 @@ class Graph:
         *preactivations, logits = [np.concatenate(part) for part in parts]
         return preactivations, logits
 
+    @property
+    def _numbers(self) -> int:
+        """Numbers of all values of one image."""
+        return prod(self.input_shape) + sum(prod(node.shape) for node in self.nodes)
+
     def _chunks(self, images: Array) -> Iterator[Array]:
         images = np.asarray(images, dtype=np.float64)
         if images.shape[1:] != self.input_shape:
             raise ValueError(f"images of shape {images.shape}, expected (B, {', '.join(map(str, self.input_shape))})")
-        return (images[start : start + CHUNK] for start in range(0, len(images), CHUNK))
+        size = max(1, min(CHUNK, CHUNK_NUMBERS // self._numbers))
+        return (images[start : start + size] for start in range(0, len(images), size))
 
     def _run(self, images: Array) -> list[Array]:
         values = [images]
