@@ -11,9 +11,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..errors import ModelError
+from . import window_kernels
 from .graph import Graph
 from .operators import Array, Linear, Matrix, Relu, Reshape, Scale, Shape, Transpose
 from .windows import Conv
+
+CACHED = 1 << 17
+"""Numbers that the columns of a convolution may hold at a time: one megabyte."""
 
 
 class Step(ABC):
@@ -61,9 +65,10 @@ class MatrixStep(Step):
             self.transposed, self.absolute_transposed = matrix.T, self.absolute.T
             self.terms, self.backward_terms = matrix.shape[1] + 1, matrix.shape[0] + 1
         else:
-            self.transposed, self.absolute_transposed = csr_array(matrix.T), csr_array(self.absolute.T)
+            transposed = csr_array(matrix.T)
+            self.transposed, self.absolute_transposed = transposed, csr_array(self.absolute.T)
             self.terms, self.backward_terms = (
-                int(np.diff(rows.indptr).max(initial=0)) + 1 for rows in (matrix, self.transposed)
+                int(np.diff(rows.indptr).max(initial=0)) + 1 for rows in (matrix, transposed)
             )
 
     def forward(self, values: Array) -> Array:
@@ -161,7 +166,8 @@ class ConvStep(Step):
         self.weight = conv.weight.reshape(len(conv.weight), -1)
         self.absolute = np.abs(self.weight)
         self.bias = np.repeat(conv.bias, prod(self.target[1:]))
-        places = prod(conv.window.kernel)
+        window, places = conv.window, prod(conv.window.kernel)
+        self.window = np.array([*window.strides, *window.dilations, *window.before])
         self.terms, self.backward_terms = self.weight.shape[1] + 1, len(self.weight) * places + 1
 
     def forward(self, values: Array) -> Array:
@@ -186,32 +192,30 @@ class ConvStep(Step):
         return self.weight.size * prod(self.target[1:])
 
     def _forward(self, values: Array, weight: Array) -> Array:
-        views = self.conv.window.views(values.reshape(-1, *self.shape))
-        count, depth = len(values), self.shape[0]
-        columns = np.empty((count, depth, len(views), *self.target[1:]))
-        for place, view in enumerate(views):
-            columns[:, :, place] = view
-        return (weight @ columns.reshape(count, weight.shape[1], -1)).reshape(count, -1)
+        images = np.ascontiguousarray(values).reshape(-1, *self.shape)
+        result = np.empty((len(images), len(weight), prod(self.target[1:])))
+        for part in self._parts(len(images)):
+            columns = self._columns(len(images[part]))
+            window_kernels.gather(images[part], self.window, columns)
+            np.matmul(weight, columns.reshape(len(columns), weight.shape[1], -1), out=result[part])
+        return result.reshape(len(images), -1)
 
     def _backward(self, rows: Array, weight: Array) -> Array:
-        window, count, (depth, height, width) = self.conv.window, len(rows), self.shape
-        columns = weight.T @ rows.reshape(count, len(weight), -1)
-        columns = columns.reshape(count, depth, -1, *self.target[1:])
-        reach = [
-            (n - 1) * s + d * (k - 1) + 1
-            for n, s, d, k in zip(self.target[1:], window.strides, window.dilations, window.kernel, strict=True)
-        ]
-        # What lies in the padding, or beyond the last window, is cut off in the end.
-        sides = [max(r, b + size) for r, b, size in zip(reach, window.before, (height, width), strict=True)]
-        total = np.zeros((count, depth, *sides))
-        for place in range(columns.shape[2]):
-            i, j = divmod(place, window.kernel[1])
-            top, left = i * window.dilations[0], j * window.dilations[1]
-            bottom = top + (self.target[1] - 1) * window.strides[0] + 1
-            right = left + (self.target[2] - 1) * window.strides[1] + 1
-            total[:, :, top : bottom : window.strides[0], left : right : window.strides[1]] += columns[:, :, place]
-        first, second = window.before
-        return total[:, :, first : first + height, second : second + width].reshape(count, -1)
+        images = np.empty((len(rows), *self.shape))
+        above = np.ascontiguousarray(rows).reshape(len(rows), len(weight), -1)
+        for part in self._parts(len(rows)):
+            columns = self._columns(len(images[part]))
+            np.matmul(weight.T, above[part], out=columns.reshape(len(columns), weight.shape[1], -1))
+            window_kernels.scatter(columns, self.window, images[part])
+        return images.reshape(len(rows), -1)
+
+    def _columns(self, count: int) -> Array:
+        return np.empty((count, self.shape[0], *self.conv.window.kernel, *self.target[1:]))
+
+    def _parts(self, count: int) -> list[slice]:
+        """Runs of images whose columns stay in the cache."""
+        step = max(1, CACHED // (self.weight.shape[1] * prod(self.target[1:])))
+        return [slice(first, first + step) for first in range(0, count, step)]
 
 
 def steps_of(graph: Graph) -> tuple[tuple[Step, ...], ...]:
