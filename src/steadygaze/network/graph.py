@@ -6,11 +6,16 @@ forward passes; it does not fuse anything (see `lower`) and knows nothing about 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from steadygaze.network.operators import Array, Operator, Relu, Shape
+
+if TYPE_CHECKING:
+    from steadygaze.network.steps import Step
 
 # Images that pass through the graph at once, and most numbers of all their values: keeps the memory of a forward pass
 # independent of the batch, and below a GiB where a convolution copies its input for every place of its window.
@@ -48,6 +53,13 @@ class Graph:
     def hidden(self) -> tuple[int, ...]:
         """Number of neurons of every Relu node, in topological order."""
         return tuple(prod(node.shape) for node in self.nodes if isinstance(node.operator, Relu))
+
+    @cached_property
+    def steps(self) -> tuple[tuple["Step", ...], ...]:
+        """For every ReLU, and for the logits, the linear steps that lead to it (see `steps`); made once."""
+        from steadygaze.network.steps import steps_of  # noqa: PLC0415 (steps are made from graphs)
+
+        return steps_of(self)
 
     def shape_of(self, value: int) -> Shape:
         """Shape of value number `value` for one image."""
