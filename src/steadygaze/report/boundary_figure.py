@@ -19,7 +19,7 @@ from ..boundary import Boundary
 from ..compound import Compound
 from ..properties.joint import Kept
 from ..regions.adjacency import touching
-from ..results.result import Result
+from ..results.domain_result import DomainResult
 from ..verdict import Property
 from .colours import FAINT_INK, INK, UNKNOWN, WINNERS
 from .figures import write_figure
@@ -47,14 +47,14 @@ WHAT = {
 }
 
 
-def draw_boundary(result: Result, boundary: Boundary, path: str | Path) -> list[Path]:
+def draw_boundary(result: DomainResult, boundary: Boundary, path: str | Path) -> list[Path]:
     """Write the figure of a boundary to PATH.png and PATH.svg; return both."""
     return write_figure(lambda: boundary_figure(result, boundary), path)
 
 
-def boundary_figure(result: Result, boundary: Boundary) -> Figure:
+def boundary_figure(result: DomainResult, boundary: Boundary) -> Figure:
     """The map with its outermost boundary (sections of it with three parameters) and a table."""
-    compound, sections = result.answers.compound, make_sections(result)
+    compound, sections = result.problem.compound, make_sections(result)
     rows, lines = _area_rows(boundary), _line_rows(boundary, compound)
     table = ROW * (len(rows) + len(lines) + 2) + 0.6
     is_line, is_single = compound.domain.dimension == 1, len(sections) == 1
@@ -78,10 +78,10 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
 
 
 def _draw_section(
-    sheet: Sheet, result: Result, boundary: Boundary, section: Section, left: float, size: tuple[float, float]
+    sheet: Sheet, result: DomainResult, boundary: Boundary, section: Section, left: float, size: tuple[float, float]
 ) -> None:
     """One panel: the pieces, the lines, zero and the farthest theta where the section shows them."""
-    compound, top = result.answers.compound, HEADER
+    compound, top = result.problem.compound, HEADER
     names = compound.domain.names
     if section.held is not None:
         axis, value = section.held
@@ -171,10 +171,12 @@ def _line_rows(boundary: Boundary, compound: Compound) -> list[Row]:
     return rows
 
 
-def _write_thetas(sheet: Sheet, result: Result, boundary: Boundary, left: float, top: float, width: float) -> None:
+def _write_thetas(
+    sheet: Sheet, result: DomainResult, boundary: Boundary, left: float, top: float, width: float
+) -> None:
     lines: Sequence[str] = ["unperturbed image, θ = 0"]
     if boundary.farthest is not None and boundary.distance is not None:
-        where = theta_text(boundary.farthest, result.answers.compound.domain.widths)
+        where = theta_text(boundary.farthest, result.problem.compound.domain.widths)
         lines = [*lines, f"farthest reachable: {where}, ‖θ‖ = {number(boundary.distance)}"]
     for place, text in enumerate(lines):
         y = top + 0.25 * place
@@ -182,7 +184,7 @@ def _write_thetas(sheet: Sheet, result: Result, boundary: Boundary, left: float,
         sheet.write(left + 0.34, y, text, width=width - 0.34)
 
 
-def _write_header(sheet: Sheet, result: Result, boundary: Boundary) -> None:
+def _write_header(sheet: Sheet, result: DomainResult, boundary: Boundary) -> None:
     problem, width = result.problem, WIDTH - 0.8
     title = f"{problem.model_name} on {problem.image_name}, label {problem.names[result.label]}"
     sheet.write(0.4, 0.32, f"{title}: how far {WHAT[boundary.wanted]}", size=15, weight="bold", width=width)

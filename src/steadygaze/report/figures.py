@@ -16,7 +16,7 @@ from matplotlib.text import Text
 
 from ..errors import StoreError
 from ..problem import Problem
-from ..results.result import Result
+from ..results.domain_result import DomainResult
 from ..verdict import Property, Verdict
 from .colours import FAINT_INK
 from .exhibits import Exhibit, choose_exhibits
@@ -46,7 +46,7 @@ _SETTINGS = {
 }
 
 
-def draw_map(result: Result, path: str | Path) -> list[Path]:
+def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
     """Write the figure of a map to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both."""
     return write_figure(lambda: _figure(result), path)
 
@@ -70,17 +70,17 @@ def write_figure(make: Callable[[], Figure], path: str | Path) -> list[Path]:
     return files
 
 
-def map_figure(result: Result) -> Figure:
+def map_figure(result: DomainResult) -> Figure:
     """The figure that `draw_map` writes, for notebooks and for changes of one's own."""
     with _ONE_AT_A_TIME, style.context(["default", _SETTINGS]):
         return _figure(result)
 
 
-def _figure(result: Result) -> Figure:
+def _figure(result: DomainResult) -> Figure:
     sections = make_sections(result)
     views, exhibits = make_views(result, sections), choose_exhibits(result)
     inner = WIDTH - LEFT - RIGHT
-    is_line = result.answers.compound.domain.dimension == 1
+    is_line = result.problem.compound.domain.dimension == 1
     upper = profile_height(views) if is_line else _panels_height(views, sections)
     top = HEADER + upper + 0.3
     sheet = Sheet(WIDTH, top + STRIP_HEIGHT + 0.2)
@@ -108,7 +108,7 @@ def _panels_height(views: Sequence[View], sections: Sequence[Section]) -> float:
 
 
 def _draw_panels(
-    sheet: Sheet, result: Result, views: Sequence[View], sections: Sequence[Section], exhibits: Sequence[Exhibit]
+    sheet: Sheet, result: DomainResult, views: Sequence[View], sections: Sequence[Section], exhibits: Sequence[Exhibit]
 ) -> None:
     """The views beside each other, the sections of each below each other, its table at the end."""
     width, height = _panel_size(sections)
@@ -133,21 +133,21 @@ def _draw_panels(
         sheet.table(left, top, width, view.rows)
 
 
-def _write_section(sheet: Sheet, result: Result, section: Section, top: float) -> None:
+def _write_section(sheet: Sheet, result: DomainResult, section: Section, top: float) -> None:
     """The line above a row of panels: which parameter is held at which value."""
     assert section.held is not None
     axis, value = section.held
-    names = result.answers.compound.domain.names
+    names = result.problem.compound.domain.names
     plane = " and ".join(names[other] for other in section.axes)
     text = f"Section of the map at {names[axis]} = {number(value)}: {plane}"
     sheet.write(LEFT, top + 0.02, text, size=9.5, width=WIDTH - LEFT - RIGHT)
 
 
 def _name_and_mark(
-    axes: Axes, result: Result, section: Section, exhibits: Sequence[Exhibit], size: tuple[float, float], *,
+    axes: Axes, result: DomainResult, section: Section, exhibits: Sequence[Exhibit], size: tuple[float, float], *,
     is_first: bool,
 ) -> None:  # fmt: skip
-    compound = result.answers.compound
+    compound = result.problem.compound
     thetas = [e.point.theta if section.shows(compound, e.point.theta) else None for e in exhibits]
     mark_thetas(axes, [None if theta is None else theta[list(section.axes)] for theta in thetas], size)
     below, beside = (compound.domain.names[axis] for axis in section.axes)
@@ -158,7 +158,7 @@ def _name_and_mark(
         axes.tick_params(labelleft=False)
 
 
-def _write_header(sheet: Sheet, result: Result) -> None:
+def _write_header(sheet: Sheet, result: DomainResult) -> None:
     problem, width = result.problem, WIDTH - 0.8
     sheet.write(0.4, 0.32, title_text(problem, result.verdict), size=15, weight="bold", width=width)
     sheet.write(0.4, 0.66, " · ".join(_facts(result)), size=9.5, colour=FAINT_INK, width=width)
@@ -185,11 +185,11 @@ def attention_text(problem: Problem) -> str:
     return f"filter {options.filter.name}, distance {options.distance.name}, {classes}"
 
 
-def _facts(result: Result) -> list[str]:
+def _facts(result: DomainResult) -> list[str]:
     delta = f"δ = {number(result.answer.delta)}"
     if result.delta.is_relative:
-        delta += f" ({result.delta} of the original map's size {number(result.answers.size)})"
-    regions = result.answers.regions
+        delta += f" ({result.delta} of the original map's size {number(result.map_size)})"
+    regions = result.exact_regions
     count = f"{len(regions):,} region{'' if len(regions) == 1 else 's'}"
     if result.is_complete:
         extent = f"exact map of {count}"

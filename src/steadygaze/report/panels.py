@@ -19,14 +19,13 @@ from matplotlib.path import Path as MplPath
 from ..compound import Compound
 from ..properties.joint import Kept
 from ..results.answer import round_up
-from ..results.result import Result
+from ..results.domain_result import DomainResult
 from . import colours as palette
 from .borders import borders_between
 from .colours import DELTA_LINE, INK, JOINT, KEPT, UNKNOWN
 from .raster import BLOCK, colour_grid, owners_on_grid
 from .sections import Section
 from .sheet import HATCHED, Row
-from .values import inconsistency_at
 from .wording import number, percent, percent_between
 
 MOST_VECTOR_PIECES = 1500
@@ -50,7 +49,7 @@ class View:
     rows: tuple[Row, ...]
 
 
-def make_views(result: Result, sections: Sequence[Section]) -> tuple[View, View, View]:
+def make_views(result: DomainResult, sections: Sequence[Section]) -> tuple[View, View, View]:
     """Classification, attention and joint."""
     joint = result.answer.joint
     keeps = joint.pieces.keeps_label
@@ -69,7 +68,7 @@ def make_views(result: Result, sections: Sequence[Section]) -> tuple[View, View,
     )
 
 
-def share_not_reached(result: Result) -> float:
+def share_not_reached(result: DomainResult) -> float:
     """The share of the domain that a partial map does not cover."""
     missing = 1.0 - float(result.answer.joint.polytopes.volumes.sum())
     return missing if missing > 1e-9 and not result.is_complete else 0.0
@@ -83,10 +82,10 @@ def pixel_owners(section: Section) -> np.ndarray | None:
 
 
 def draw_view(
-    axes: Axes, result: Result, view: View, section: Section, lines: Lines, owners: np.ndarray | None
+    axes: Axes, result: DomainResult, view: View, section: Section, lines: Lines, owners: np.ndarray | None
 ) -> None:
     """Draw one section of a view and set the limits of the axes; what no piece covers stays hatched."""
-    compound = result.answers.compound
+    compound = result.problem.compound
     corners = section.positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
     if share_not_reached(result) > 0.0:
         width, height = corners[1] - corners[0]
@@ -128,7 +127,7 @@ def _add_lines(axes: Axes, segments: np.ndarray, colour: str | Sequence[float], 
     axes.add_artist(PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle="round", zorder=zorder))
 
 
-def _classification(result: Result, lines: tuple[Lines, ...]) -> View:
+def _classification(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     pieces, names, areas = result.answer.joint.pieces, result.problem.names, result.areas
     share = np.bincount(pieces.winner, weights=pieces.polytopes.volumes, minlength=len(names))
     share[result.label] = 0.0
@@ -150,13 +149,14 @@ def _classification(result: Result, lines: tuple[Lines, ...]) -> View:
     return View("Classification: is the label kept?", rgba, lines, (*rows, *_open_rows(result, "label")))
 
 
-def _attention(result: Result, lines: tuple[Lines, ...]) -> View:
+def _attention(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     answer, areas = result.answer, result.areas
     joint, delta = answer.joint, answer.delta
-    ai = inconsistency_at(result.answers, joint.pieces.region, joint.polytopes.centres)
     is_lost = joint.attention == Kept.NO
-    top = float(answer.labels.reach[joint.pieces.region[is_lost], 1].max(initial=delta))
-    rgba = palette.attention_colours(ai, joint.attention == Kept.YES, joint.attention == Kept.UNKNOWN, delta, top)
+    top = float(answer.reach[is_lost, 1].max(initial=delta))
+    rgba = palette.attention_colours(
+        answer.inconsistencies, joint.attention == Kept.YES, joint.attention == Kept.UNKNOWN, delta, top
+    )
     rows = [Row(f"AR  differs by ≤ δ = {number(delta)}", percent_between(*areas["AR"]), shades=palette.AR_SHADES)]
     is_known = is_lost.any() and result.is_complete
     above = f"by more, up to {number(round_up(top, 4))}" if is_known else "differs by more"
@@ -166,7 +166,7 @@ def _attention(result: Result, lines: tuple[Lines, ...]) -> View:
     return View("Attention: is the map as expected?", rgba, lines, (*rows, *_open_rows(result, "attention")))
 
 
-def _joint(result: Result, lines: tuple[Lines, ...]) -> View:
+def _joint(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     joint, areas = result.answer.joint, result.areas
     keeps, is_kept = joint.pieces.keeps_label, joint.attention == Kept.YES
     rgba = to_rgba_array([*JOINT.values(), UNKNOWN])
@@ -179,7 +179,7 @@ def _joint(result: Result, lines: tuple[Lines, ...]) -> View:
     return View("Both together", rgba[code], lines, (*rows, *_open_rows(result, "both")))
 
 
-def _open_rows(result: Result, which: str) -> list[Row]:
+def _open_rows(result: DomainResult, which: str) -> list[Row]:
     """Rows for what was not reached and for what was reached but is not decided."""
     cells = np.array(result.answer.shares.cells)
     not_reached = share_not_reached(result)

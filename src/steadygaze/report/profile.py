@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..results.result import Result
+from ..results.domain_result import DomainResult
 from .colours import DELTA_LINE, FAINT_INK, INK, JOINT, KEPT
 from .exhibits import Exhibit
 from .panels import View, draw_view, pixel_owners
@@ -31,11 +31,11 @@ def profile_height(views: Sequence[View]) -> float:
 
 
 def draw_profile(
-    sheet: Sheet, result: Result, section: Section, views: Sequence[View], exhibits: Sequence[Exhibit], left: float,
-    top: float, width: float,
+    sheet: Sheet, result: DomainResult, section: Section, views: Sequence[View], exhibits: Sequence[Exhibit],
+    left: float, top: float, width: float,
 ) -> None:  # fmt: skip
     """Bands and curves on the left, the tables of the views on the right."""
-    domain, curves, owners = result.answers.compound.domain, profile(result.answer), pixel_owners(section)
+    domain, curves, owners = result.problem.compound.domain, profile(result.answer), pixel_owners(section)
     x, plot = left + NAMES, width - TABLE - 0.4 - NAMES
     for place, view in enumerate(views):
         y = top + NUMBERS + place * BAND_PITCH
@@ -93,10 +93,10 @@ def _draw_inconsistency(axes: Axes, curves: Profile, delta: float) -> None:
 
 
 def _mark_exhibits(
-    sheet: Sheet, result: Result, exhibits: Sequence[Exhibit], left: float, top: float, width: float
+    sheet: Sheet, result: DomainResult, exhibits: Sequence[Exhibit], left: float, top: float, width: float
 ) -> None:
     """A dotted line through all plots at the theta of every exhibit inside the domain, its number above."""
-    domain = result.answers.compound.domain
+    domain = result.problem.compound.domain
     shown = [(place, e.point.theta) for place, e in enumerate(exhibits) if domain.contains(e.point.theta)]
     places = [left + width * float((theta - domain.low)[0] / domain.widths[0]) for _, theta in shown]
     # Over the plots, unlike the page; the axes lie exactly on it.

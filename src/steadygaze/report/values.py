@@ -1,11 +1,10 @@
-"""Margin and inconsistency at given points of given regions, from what a map stores. No pass through the network."""
+"""From an answer to its profile: margin and inconsistency along a single parameter. No pass through the network."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..attention.curve_kernels import curve_value
-from ..results.answer import Answer, Answers
+from ..results.answer import Answer
 
 SAMPLES_PER_DOMAIN = 1000
 GAP = 1e-9
@@ -20,37 +19,6 @@ class Profile:
     margin: np.ndarray
     inconsistency: np.ndarray
     gaps: np.ndarray
-
-
-def inconsistency_at(answers: Answers, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """ai (N,) at points (N, D) of the unit square or cube, given with their regions (N,). Exact up to rounding."""
-    curves, compound = answers.curves, answers.compound
-    curve = curves.curve[region]
-    axis = compound.perturbed.moving_axis
-    if axis is None:
-        return curves.constant[curve]
-    lows = np.array([cell.low[axis] for cell in compound.cells])[answers.regions.cell[region]]
-    tau = compound.domain.low[axis] + points[:, axis] * compound.domain.widths[axis] - lows
-    if len(curves.quadratic):
-        alpha, beta, gamma = np.moveaxis(curves.quadratic[curve], 2, 0)
-        squares = alpha - 2.0 * beta * tau[:, None] + gamma * tau[:, None] ** 2
-        return np.sqrt(np.maximum(squares, 0.0)).sum(axis=1)
-    none = np.zeros((0, 3))
-    values = np.empty(len(tau))
-    for place, (number, at) in enumerate(zip(curve, tau, strict=True)):
-        part = slice(curves.breaks[number], curves.breaks[number + 1])
-        values[place] = curve_value(
-            none, curves.start[number], curves.places[part], curves.jumps[part], at, curves.rounding
-        )[0]
-    return values
-
-
-def margin_at(answers: Answers, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """f_label − max of the other logits (N,) at points (N, D) of the unit square or cube in the given regions (N,)."""
-    forms = answers.regions.logits[region]
-    logits = np.einsum("nd,ndk->nk", np.hstack([points, np.ones((len(points), 1))]), forms)
-    label = answers.pieces.label
-    return logits[:, label] - np.delete(logits, label, axis=1).max(axis=1)
 
 
 def profile(answer: Answer) -> Profile:
@@ -71,7 +39,7 @@ def profile(answer: Answer) -> Profile:
     points = np.stack([t, np.full(len(t), 0.5)], axis=1)
     which = np.repeat(region, counts)
     theta = answers.compound.to_theta(points)[:, 0]
-    columns = [theta, margin_at(answers, which, points), inconsistency_at(answers, which, points)]
+    columns = [theta, answer.margin_at(which, points), answer.inconsistency_at(which, points)]
     starts_gap = ends[:-1][low[1:] - high[:-1] > GAP]
     gaps = np.stack([np.append(0.0, high), np.append(low, 1.0)], axis=1)
     gaps = gaps[gaps[:, 1] - gaps[:, 0] > GAP]
