@@ -182,12 +182,7 @@ def _refuse(compound: Compound, regions: RegionSet | None) -> None:
 def _kept(joint: JointPieces, wanted: Property) -> tuple[np.ndarray, np.ndarray]:
     """Whether each piece satisfies the property (P,), and the share of it within the error of a threshold (P,)."""
     volumes = joint.polytopes.volumes
-    label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
-    label, attention = (
-        # A piece that is nothing but strip is not decided.
-        np.where(strip >= (1.0 - 1e-9) * volumes, Kept.UNKNOWN, code)
-        for code, strip in ((label, joint.label_strip), (joint.attention, joint.attention_strip))
-    )
+    label, attention = joint.label_codes, joint.attention_codes
     if wanted is Property.CR:
         return label, np.minimum(joint.label_strip, volumes)
     if wanted is Property.AR:

@@ -47,7 +47,7 @@ def made(
     compound = whole.problem.compound
     cells = Boxes.of(compound)
     is_exact = np.isin(cells.cell, exact_cells)
-    rest = halved(cells.take(~is_exact), levels)
+    rest = halved(cells.take(~is_exact), levels, compound.domain.dimension)
     exact = cells.take(is_exact)
     rest.margin[:], rest.inconsistency[:] = enclosures(whole, rest)
     if property == "cr":
@@ -79,11 +79,10 @@ def settled(result: RefineResult) -> RefineResult:
     return replace(result, boxes=replace(boxes, state=state.astype(np.uint8)))
 
 
-def halved(boxes: Boxes, levels: int) -> Boxes:
+def halved(boxes: Boxes, levels: int, dimension: int) -> Boxes:
     """All boxes halved so many times, along one axis after the other."""
     for level in range(levels):
-        axis = 0 if (boxes.sides[:, 1] == [3, 4]).all() and boxes.low.shape[1] == 2 and level == 0 else level
-        boxes = boxes.split(np.full(len(boxes), axis % boxes.low.shape[1]))
+        boxes = boxes.split(np.full(len(boxes), level % dimension))
     return boxes
 
 

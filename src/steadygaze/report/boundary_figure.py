@@ -22,6 +22,7 @@ from ..regions.adjacency import touching
 from ..results.domain_result import DomainResult
 from ..verdict import Property
 from .colours import FAINT_INK, INK, UNKNOWN, WINNERS
+from .extent import extent_text
 from .figures import write_figure
 from .marks import mark_thetas
 from .panels import PIXELS
@@ -55,7 +56,7 @@ def draw_boundary(result: DomainResult, boundary: Boundary, path: str | Path) ->
 def boundary_figure(result: DomainResult, boundary: Boundary) -> Figure:
     """The map with its outermost boundary (sections of it with three parameters) and a table."""
     compound, sections = result.problem.compound, make_sections(result)
-    rows, lines = _area_rows(boundary), _line_rows(boundary, compound)
+    rows, lines = _area_rows(boundary), _line_rows(boundary, compound, result)
     table = ROW * (len(rows) + len(lines) + 2) + 0.6
     is_line, is_single = compound.domain.dimension == 1, len(sections) == 1
     width = PANEL if is_single else (WIDTH - LEFT - TABLE_RIGHT - (len(sections) - 1) * GAP) / len(sections)
@@ -150,8 +151,9 @@ def _area_rows(boundary: Boundary) -> list[Row]:
     return [Row(text, percent(share), colour) for text, share, colour in shares if share > 0.0 or colour == REACHED]
 
 
-def _line_rows(boundary: Boundary, compound: Compound) -> list[Row]:
+def _line_rows(boundary: Boundary, compound: Compound, result: DomainResult) -> list[Row]:
     rows = []
+    what = "region" if result.method == "map" else "piece"
     size = "area" if compound.domain.dimension == 3 else "length"
     is_only = len(boundary.components) == 1
     for place, component in enumerate(boundary.components[: len(LINES)]):
@@ -160,7 +162,7 @@ def _line_rows(boundary: Boundary, compound: Compound) -> list[Row]:
             theta = compound.to_theta(boundary.frontier.extent[component.facets[:1], 0])[0]
             rows.append(Row(text, theta_text(theta, compound.domain.widths), LINES[place], is_line=True))
         else:
-            text += f" (along {counted(len(component.inner), 'region')})"
+            text += f" (along {counted(len(component.inner), what)})"
             rows.append(Row(text, f"{size} {number(component.measure, 3)}", LINES[place], is_line=True))
     rest = boundary.components[len(LINES) :]
     if rest:
@@ -188,7 +190,7 @@ def _write_header(sheet: Sheet, result: DomainResult, boundary: Boundary) -> Non
     problem, width = result.problem, WIDTH - 0.8
     title = f"{problem.model_name} on {problem.image_name}, label {problem.names[result.label]}"
     sheet.write(0.4, 0.32, f"{title}: how far {WHAT[boundary.wanted]}", size=15, weight="bold", width=width)
-    facts = [f"exact map of {counted(len(result.answers.regions), 'region')}"]
+    facts = [extent_text(result)]
     if boundary.wanted is not Property.CR:
         facts.append(f"δ = {number(result.answer.delta)}")
     facts.append(_verdict(boundary))

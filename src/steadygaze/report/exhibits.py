@@ -13,6 +13,10 @@ CLOSEST_VIOLATION, CLOSEST_OTHER = 0.003, 0.05
 """Thetas nearer to each other than these shares of the domain's widths show the same picture: one of them is enough."""
 
 
+NEARER = 0.003
+"""Where a violation that is nearer by more than this (in widths of the domain) is not excluded, the figure says so."""
+
+
 @dataclass(frozen=True, eq=False)
 class Exhibit:
     """A theta to be shown: why, and everything about it."""
@@ -45,23 +49,25 @@ def _unperturbed(result: DomainResult) -> Point:
 
 
 def _nearest(result: DomainResult) -> list[tuple[str, np.ndarray]]:
-    word = "nearest" if result.is_complete else "nearest found"
-    nearest = result.nearest
-    found = [(f"{word} IR", nearest["AR"]), (f"{word} MR", nearest["CR"])]
-    return [(title, violation.theta) for title, violation in found if violation.theta is not None]
+    found = [("IR", result.nearest["AR"]), ("MR", result.nearest["CR"])]
+    return [
+        (f"nearest {name}" if violation.high - violation.low < NEARER else f"nearest found {name}", violation.theta)
+        for name, violation in found
+        if violation.theta is not None
+    ]
 
 
 def _telling(result: DomainResult) -> list[tuple[str, np.ndarray]]:
     """Inside the pieces that only both labels together show: the label kept for another reason, and the reverse."""
     joint, compound = result.answer.joint, result.problem.compound
-    keeps = joint.pieces.keeps_label
+    label = joint.label_codes
     centres = joint.polytopes.centres
     found = []
-    other_reason = np.flatnonzero(keeps & (joint.attention == Kept.NO))
+    other_reason = np.flatnonzero((label == Kept.YES) & (joint.attention == Kept.NO))
     if len(other_reason):
         ai = result.answer.inconsistencies[other_reason]
         found.append(("other evidence", centres[other_reason[np.argmax(ai)]]))
-    same_reason = np.flatnonzero(~keeps & (joint.attention == Kept.YES))
+    same_reason = np.flatnonzero((label == Kept.NO) & (joint.attention == Kept.YES))
     if len(same_reason):
         largest = same_reason[np.argmax(joint.polytopes.volumes[same_reason])]
         found.append(("MR, same evidence", centres[largest]))

@@ -16,18 +16,20 @@ from matplotlib.text import Text
 
 from ..errors import StoreError
 from ..problem import Problem
+from ..refine.merged import MOST_DRAWN
 from ..results.domain_result import DomainResult
 from ..verdict import Property, Verdict
 from .colours import FAINT_INK
 from .exhibits import Exhibit, choose_exhibits
+from .extent import extent_text
 from .marks import mark_thetas
-from .panels import View, draw_view, make_views, pixel_owners, share_not_reached
+from .panels import View, draw_view, make_views, pixel_owners
 from .profile import draw_profile, profile_height
 from .sections import Section, make_sections
 from .sheet import ROW, Sheet, name_axis
 from .strip import HEIGHT as STRIP_HEIGHT
 from .strip import draw_strip
-from .wording import MAIN_FONT, number, percent
+from .wording import MAIN_FONT, number
 
 WIDTH = 13.0
 LEFT, RIGHT = 0.85, 0.3
@@ -47,7 +49,12 @@ _SETTINGS = {
 
 
 def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
-    """Write the figure of a map to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both."""
+    """Write the figure of a map to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both.
+
+    From four parameters on there is no picture, and nothing is written or returned.
+    """
+    if result.problem.compound.domain.dimension > MOST_DRAWN:
+        return []
     return write_figure(lambda: _figure(result), path)
 
 
@@ -189,11 +196,4 @@ def _facts(result: DomainResult) -> list[str]:
     delta = f"δ = {number(result.answer.delta)}"
     if result.delta.is_relative:
         delta += f" ({result.delta} of the original map's size {number(result.map_size)})"
-    regions = result.exact_regions
-    count = f"{len(regions):,} region{'' if len(regions) == 1 else 's'}"
-    if result.is_complete:
-        extent = f"exact map of {count}"
-    else:
-        share = percent(1.0 - share_not_reached(result))
-        extent = f"partial map ({regions.stopped}): {count} on {share} of the domain"
-    return [extent, delta, attention_text(result.problem)]
+    return [extent_text(result), delta, attention_text(result.problem)] if result.is_measured else [extent_text(result)]

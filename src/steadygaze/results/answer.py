@@ -30,7 +30,9 @@ class DeltaAnswer(Protocol):
     """
 
     @property
-    def delta(self) -> float: ...  # noqa: D102 (see above)
+    def compound(self) -> Compound: ...  # noqa: D102 (see above)
+    @property
+    def delta(self) -> float: ...  # noqa: D102
     @property
     def joint(self) -> JointPieces: ...  # noqa: D102
     @property
@@ -101,6 +103,11 @@ class Answer:
     labels: AttentionLabels
     joint: JointPieces
     shares: Shares
+
+    @property
+    def compound(self) -> Compound:
+        """Classifier after perturbation."""
+        return self.answers.compound
 
     def verdict(self, wanted: Property) -> Verdict:
         """What was proved of a property over the whole domain."""

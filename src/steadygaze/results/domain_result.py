@@ -145,6 +145,11 @@ class DomainResult(ABC):
         return self.stopped is None
 
     @property
+    def is_measured(self) -> bool:
+        """Whether attention was looked at."""
+        return True
+
+    @property
     def region_count(self) -> int:
         """How many regions were found one by one."""
         return 0 if self.exact_regions is None else len(self.exact_regions)
