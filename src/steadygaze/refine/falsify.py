@@ -18,7 +18,7 @@ from .rounding import Measuring
 WORK = 3_000_000_000
 """Multiplications spent on each property: about a second."""
 
-FEWEST = 24
+FEWEST = 20
 """Thetas that may be looked at for each property, however large the network."""
 
 LARGEST_GRID = 300
@@ -51,7 +51,7 @@ CLEAR = 1e-8
 MOST_POINTS = 16
 """Violating thetas that are handed back."""
 
-LEAST_MEASURED = 4
+LEAST_MEASURED = 3
 """Violating thetas that are measured for each property, however large the network."""
 
 SAME = 1e-9
