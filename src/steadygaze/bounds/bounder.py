@@ -1,0 +1,151 @@
+"""Boxes of thetas → proved enclosures of the margin and of the inconsistency on each. The entry to this part."""
+
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..attention.options import AttentionOptions
+from ..network.graph import Graph
+from ..network.steps import steps_of
+from ..perturbation import Perturbed
+from .forms import Forms
+from .forward import Passed, Rows, forward, pixels
+from .gradient import Intervals, filtered, gradients, inconsistencies
+from .rounding import gamma
+
+CACHED = 1 << 20
+"""Numbers that the arrays of one batch of boxes may hold: eight megabytes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosures:
+    """What is proved of B boxes: margin and inconsistency (B, 2); unstable (B,) counts neurons of unknown sign.
+
+    pull (B, d) is a hint which parameter to split (see `forward.Passed`).
+    """
+
+    margin: np.ndarray
+    inconsistency: np.ndarray
+    unstable: np.ndarray
+    pull: np.ndarray
+
+
+class Bounder:
+    """Bounds over boxes of the domain, for one image, one label and one way to compare maps.
+
+    `room` is how many generators every layer may add (see `forms`): 0 for the affine form with a remainder alone. What
+    is proved is true of the graph over the real numbers, whatever the rounding of float64.
+    """
+
+    def __init__(
+        self, graph: Graph, perturbed: Perturbed, label: int, attention: AttentionOptions, *, room: int = 0
+    ) -> None:
+        self.perturbed, self.attention, self.room = perturbed, attention, room
+        self.segments = steps_of(graph)
+        everything = np.eye(graph.classes, dtype=np.int64)
+        rivals = np.delete(np.arange(graph.classes), label)
+        self.margins = Rows.of(self.segments[-1], everything[label] - everything[rivals])
+        self.logits = Rows.of(self.segments[-1], everything[attention.chosen(graph.classes)])
+
+    def with_room(self, room: int) -> "Bounder":
+        """The same with other room for generators."""
+        other = copy(self)
+        other.room = room
+        return other
+
+    @property
+    def batch(self) -> int:
+        """How many boxes are bounded at a time."""
+        widest = max([self.perturbed.x0.size, *(step.sizes[1] for steps in self.segments for step in steps)])
+        return int(np.clip(CACHED // (widest * (2 + self.perturbed.domain.dimension)), 1, 64))
+
+    def bound(self, cell: int, low: np.ndarray, high: np.ndarray, attention: np.ndarray | None = None) -> Enclosures:
+        """Bound boxes with corners low and high (B, d) in t, of one knot cell.
+
+        The inconsistency is bounded where `attention` (B,) says so (everywhere by default), and is unknown elsewhere.
+        """
+        passed = self.pass_forward(cell, low, high)
+        inconsistency = np.tile([0.0, np.inf], (len(low), 1))
+        chosen = np.arange(len(low)) if attention is None else np.flatnonzero(attention)
+        if len(chosen):
+            inconsistency[chosen] = self.inconsistency_bounds(passed.take(chosen), cell, low[chosen], high[chosen])
+        return Enclosures(self.margin_bounds(passed), inconsistency, passed.unstable, passed.pull)
+
+    def pass_forward(self, cell: int, low: np.ndarray, high: np.ndarray) -> Passed:
+        """What is known of every neuron on the boxes."""
+        image = pixels(self.perturbed, cell, low, high)
+        return forward(self.segments, image, self.perturbed.domain.dimension, self.room)
+
+    def margin_bounds(self, passed: Passed) -> np.ndarray:
+        """Bounds (B, 2) of the smallest difference between the label's logit and another one."""
+        least, most = self.margins.bounds(passed.last)
+        return np.stack([least.min(axis=1, initial=np.inf), most.min(axis=1, initial=np.inf)], axis=1)
+
+    def inconsistency_bounds(self, passed: Passed, cell: int, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Bounds (B, 2) of the inconsistency."""
+        found = gradients(self.segments, passed, self.logits)
+        shape = (*found.centre.shape[:2], *self.perturbed.x0.shape)
+        maps = filtered(Intervals(found.centre.reshape(shape), found.radius.reshape(shape)), self.attention.filter)
+        flat = Intervals(maps.centre.reshape(found.centre.shape), maps.radius.reshape(found.radius.shape))
+        return inconsistencies(flat, *self._expected(cell, low, high), self.attention.distance)
+
+    @cached_property
+    def original(self) -> Intervals:
+        """The filtered maps (K', C, H, W) of the unperturbed image."""
+        image = self.perturbed.x0.reshape(1, 1, -1)
+        passed = forward(self.segments, Forms(image, np.zeros((1, image.size))))
+        # Where the sign of a neuron is not known at one point, its activity is open, and so is the map.
+        found = gradients(self.segments, passed, self.logits)
+        shape = (-1, *self.perturbed.x0.shape)
+        return filtered(
+            Intervals(found.centre[0].reshape(shape), found.radius[0].reshape(shape)), self.attention.filter
+        )
+
+    def _expected(self, cell: int, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the expected maps over boxes, (B or 1, K', pixels) each."""
+        axis, count = self.perturbed.moving_axis, len(self.original.centre)
+        if axis is None:
+            least, most = self.original.ends
+            return least.reshape(1, count, -1), most.reshape(1, count, -1)
+        domain = self.perturbed.domain
+        ends = []
+        for corner in (low, high):
+            theta = (domain.low[axis] + corner[:, axis] * domain.widths[axis])[:, None, None]
+            centre, error = self._moved(cell, theta)
+            ends.append((centre - error, centre + error))
+        return np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
+
+    def _moved(self, cell: int, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The expected maps at thetas (B, 1, 1) of the moving axis, and the bound of their error."""
+        base, offset, slope, error = self._transports[cell]
+        centre = base + offset + theta * slope
+        rounding = gamma(24) * (np.abs(base) + np.abs(offset) + np.abs(theta * slope))
+        return centre, rounding + error
+
+    @cached_property
+    def _transports(self) -> list["_Transport"]:
+        """What moves the expected maps on every knot cell."""
+        found = []
+        for cell in self.perturbed.cells:
+            maps, radius, axis = self.original.centre, self.original.radius, self.perturbed.moving_axis
+            moved, spread = self.perturbed.transport(maps, cell), self.perturbed.transport(radius, cell)
+            if moved is None or spread is None:
+                continue
+            # Expected maps are mixtures of two shifted ones, and so are their errors: largest at an end of the cell.
+            ends = [np.abs(radius + spread[0] + end[axis] * spread[1]) for end in (cell.low, cell.high)]
+            rounding = gamma(24) * (radius + np.abs(spread[0]) + np.abs(cell.high[axis] * spread[1]))
+            error = np.maximum(*ends) * (1.0 + 1e-9) + rounding
+            found.append(_Transport(*(part.reshape(len(maps), -1) for part in (maps, *moved, error))))
+        return found
+
+
+class _Transport(NamedTuple):
+    """The expected maps base + offset + θ_T · slope on one knot cell, and a bound of their error; (K', pixels) each."""
+
+    base: np.ndarray
+    offset: np.ndarray
+    slope: np.ndarray
+    error: np.ndarray

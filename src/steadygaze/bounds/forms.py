@@ -1,0 +1,118 @@
+"""Sets of values over a box: affine forms with a remainder, and what linear steps, the clip and the ReLU make of them.
+
+The box is e ∈ [−1, 1]^m. A value is centre + Σ_k coefficient_k · e_k + r with |r| ≤ remainder. The first coordinates
+of e are those of theta; more of them (generators) may stand for the relaxation errors of single neurons, which keeps
+what they do to several values at once. All bounds hold for real numbers: rounding goes into the remainder.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..network.steps import Step
+from ..tolerances import UNIT
+from .rounding import LEAST, gamma, up
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """The values of n neurons on each of B boxes: forms (B, 1 + m, n), the centre first; remainder (B, n)."""
+
+    forms: np.ndarray
+    remainder: np.ndarray
+
+    @property
+    def spread(self) -> np.ndarray:
+        """Σ_k |coefficient_k| (B, n), as computed."""
+        return np.abs(self.forms[:, 1:]).sum(axis=1)
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Proved lower and upper bounds (B, n) of the values."""
+        centre = self.forms[:, 0]
+        reach = self.spread + self.remainder
+        # The sum of m + 1 numbers, and one more addition for each end.
+        slack = gamma(self.forms.shape[1] + 2) * (reach + np.abs(centre)) + LEAST
+        return centre - reach - slack, centre + reach + slack
+
+
+def through(forms: Forms, step: Step) -> Forms:
+    """What a linear step makes of values."""
+    boxes, rows, size = forms.forms.shape
+    terms = step.terms
+    before = forms.remainder + gamma(terms + 2) * (np.abs(forms.forms[:, 0]) + forms.spread)
+    after = step.forward(forms.forms.reshape(boxes * rows, size)).reshape(boxes, rows, -1)
+    after[:, 0] += step.bias
+    remainder = step.forward_abs(before)
+    remainder += gamma(2) * np.abs(step.bias)
+    remainder *= up(terms + rows)
+    remainder += LEAST
+    return Forms(after, remainder)
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """A function of every value enclosed by slope · value + shift ± radius, each (B, n)."""
+
+    slope: np.ndarray
+    shift: np.ndarray
+    radius: np.ndarray
+
+    def of(self, forms: Forms, room: int = 0) -> Forms:
+        """The function's values; up to `room` of the largest radii of each box become generators of their own."""
+        after = forms.forms * self.slope[:, None]
+        after[:, 0] += self.shift
+        rounding = gamma(3) * (np.abs(after).sum(axis=1) + np.abs(self.shift))
+        kept = forms.remainder * self.slope + rounding
+        if room:
+            generators, radius = _generators(self.radius, room)
+            after = np.concatenate([after, generators], axis=1)
+        else:
+            radius = self.radius
+        return Forms(after, (kept + radius) * up(4) + LEAST)
+
+
+def _generators(radius: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """The largest radii of each box as one-hot rows (B, k, n), and what is left (B, n)."""
+    boxes, size = radius.shape
+    count = min(room, int((radius > 0.0).sum(axis=1).max(initial=0)))
+    rows = np.zeros((boxes, count, size))
+    if not count:
+        return rows, radius
+    chosen = (
+        np.argpartition(-radius, count - 1, axis=1)[:, :count] if count < size else np.tile(np.arange(size), (boxes, 1))
+    )
+    number = np.arange(boxes)[:, None]
+    rows[number, np.arange(count), chosen] = radius[number, chosen]
+    left = radius.copy()
+    left[number, chosen] = 0.0
+    return rows, left
+
+
+def relax_relu(low: np.ndarray, high: np.ndarray) -> Relaxed:
+    """max(z, 0) for z in [low, high] (B, n): exact where the sign is known, else between the chord and its parallel."""
+    is_open = (low < 0.0) & (high > 0.0)
+    width = np.where(is_open, high - low, 1.0)
+    slope = np.where(is_open, high / width, (low >= 0.0).astype(np.float64))
+    # max(z, 0) − slope · z lies between 0 (at the kink) and its value at one of the ends.
+    top = np.maximum(-slope * low, (1.0 - slope) * high)
+    half = np.where(is_open, 0.5 * top, 0.0)
+    return Relaxed(slope, half, half * (1.0 + 8.0 * UNIT))
+
+
+def relax_clip(low: np.ndarray, high: np.ndarray) -> Relaxed:
+    """min(max(z, 0), 1) for z in [low, high] (B, n), likewise; the slope is that of the chord."""
+    first, last = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    is_same = (low >= 0.0) & (high <= 1.0)
+    is_flat = (high <= 0.0) | (low >= 1.0)
+    is_open = ~is_same & ~is_flat
+    width = np.where(is_open, high - low, 1.0)
+    slope = np.where(is_open, (last - first) / width, is_same.astype(np.float64))
+    # The difference to slope · z is largest and smallest at an end, or at a kink between them.
+    ends = np.stack([first - slope * low, last - slope * high])
+    at_zero = np.where((low < 0.0) & (high > 0.0), 0.0, ends[0])
+    at_one = np.where((low < 1.0) & (high > 1.0), 1.0 - slope, ends[1])
+    top = np.maximum(ends.max(axis=0), np.maximum(at_zero, at_one))
+    bottom = np.minimum(ends.min(axis=0), np.minimum(at_zero, at_one))
+    rounding = 8.0 * UNIT * (1.0 + slope * np.maximum(np.abs(low), np.abs(high)))
+    shift = np.where(is_open, 0.5 * (top + bottom), np.where(is_flat, first, 0.0))
+    return Relaxed(slope, shift, np.where(is_open, 0.5 * (top - bottom) + rounding, 0.0))

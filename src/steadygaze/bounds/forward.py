@@ -1,0 +1,131 @@
+"""From boxes of thetas to what every neuron, and every margin, can be on them: one pass through the network.
+
+Nothing is decided here, and no gradient is computed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..network.steps import Step
+from ..perturbation import Perturbed
+from ..tolerances import UNIT
+from .forms import Forms, relax_clip, relax_relu, through
+from .rounding import LEAST, gamma, up
+
+Segments = tuple[tuple[Step, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Linear functions of the last hidden values: row · h + constant, each known up to the errors beside it.
+
+    row and row_error (R, n); constant and constant_error (R,).
+    """
+
+    row: np.ndarray
+    row_error: np.ndarray
+    constant: np.ndarray
+    constant_error: np.ndarray
+
+    @classmethod
+    def of(cls, steps: Sequence[Step], targets: np.ndarray) -> "Rows":
+        """The functions target · (the last steps applied to h), for targets (R, K) of whole numbers."""
+        row, error = targets.astype(np.float64), np.zeros(targets.shape)
+        constant, slack = np.zeros(len(row)), np.zeros(len(row))
+        for step in reversed(steps):
+            size = np.abs(step.bias)
+            slack += (error @ size + gamma(len(size) + 2) * (np.abs(row) @ size)) * up(len(size))
+            constant = constant + row @ step.bias
+            slack += gamma(1) * np.abs(constant)
+            above = error + gamma(step.backward_terms + 1) * np.abs(row)
+            row = step.backward(row)
+            error = step.backward_abs(above) * up(step.backward_terms) + LEAST
+        return cls(row, error, constant, slack * up(4) + LEAST)
+
+    def take(self, chosen: np.ndarray) -> "Rows":
+        """Some of the functions."""
+        return Rows(self.row[chosen], self.row_error[chosen], self.constant[chosen], self.constant_error[chosen])
+
+    @cached_property
+    def absolute(self) -> np.ndarray:
+        """|row| and what may be missing of it."""
+        return np.abs(self.row)
+
+    def bounds(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
+        """Proved bounds (B, R) of the functions for values given as forms."""
+        boxes, rows, size = forms.forms.shape
+        values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, -1)
+        magnitude = np.abs(forms.forms[:, 0]) + forms.spread
+        error = (forms.remainder + gamma(size + 2) * magnitude) @ self.absolute.T
+        error += ((magnitude + forms.remainder) * up(rows)) @ self.row_error.T
+        reach = (np.abs(values[:, 1:]).sum(axis=1) + error + self.constant_error) * up(size + rows)
+        centre = values[:, 0] + self.constant
+        slack = gamma(4) * (np.abs(values[:, 0]) + np.abs(self.constant) + reach) + LEAST
+        return centre - reach - slack, centre + reach + slack
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """What one pass knows: proved bounds (B, n) of the input of every ReLU layer, and the last hidden values.
+
+    pull (B, d) adds up how much each parameter moves the neurons of unknown sign: a hint where to split, nothing more.
+    """
+
+    low: tuple[np.ndarray, ...]
+    high: tuple[np.ndarray, ...]
+    last: Forms
+    pull: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> "Passed":
+        """Some of the boxes."""
+        low, high = (tuple(part[chosen] for part in ends) for ends in (self.low, self.high))
+        return Passed(low, high, Forms(self.last.forms[chosen], self.last.remainder[chosen]), self.pull[chosen])
+
+    @property
+    def unstable(self) -> np.ndarray:
+        """Neurons of the classifier whose sign is not known on the box (B,)."""
+        counts = [((low <= 0.0) & (high > 0.0)).sum(axis=1) for low, high in zip(self.low, self.high, strict=True)]
+        return np.sum(counts, axis=0) if counts else np.zeros(len(self.last.forms), dtype=np.int64)
+
+
+def pixels(perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray) -> Forms:
+    """The clipped pixels on boxes with corners low and high (B, d), in t, of one knot cell."""
+    domain, piece = perturbed.domain, perturbed.cells[cell]
+    d = domain.dimension
+    slope, base = piece.slope.reshape(d, -1), (perturbed.x0 + piece.offset).ravel()
+    middle = 0.5 * (low + high)
+    # Not less than either half, however the middle was rounded.
+    half = np.maximum(high - middle, middle - low) * (1.0 + 4.0 * UNIT)
+    thetas = domain.low + middle * domain.widths
+    forms = np.empty((len(low), 1 + d, len(base)))
+    forms[:, 0] = base + thetas @ slope
+    forms[:, 1:] = (half * domain.widths)[:, :, None] * slope
+    # A handful of roundings of numbers up to this size, those inside offset and slope of a moving image included.
+    ends = np.maximum(np.abs(domain.low), np.abs(domain.high))
+    size = np.abs(perturbed.x0.ravel()) + np.abs(piece.offset.ravel()) + ends @ np.abs(slope)
+    error = gamma(16 + 4 * d) * size + LEAST
+    unclipped = Forms(forms, np.broadcast_to(error, forms[:, 0].shape))
+    return relax_clip(*unclipped.bounds()).of(unclipped)
+
+
+def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0) -> Passed:
+    """Carry values through the classifier up to its last hidden layer.
+
+    The first coordinates of the forms are those of so many parameters; every layer may add `room` generators.
+    """
+    lows, highs = [], []
+    values = image
+    pull = np.zeros((len(image.forms), parameters))
+    for steps in segments[:-1]:
+        for step in steps:
+            values = through(values, step)
+        low, high = values.bounds()
+        lows.append(low)
+        highs.append(high)
+        is_open = ((low < 0.0) & (high > 0.0)).astype(np.float64)
+        pull += np.einsum("bkn,bn->bk", np.abs(values.forms[:, 1 : 1 + parameters]), is_open)
+        values = relax_relu(low, high).of(values, room)
+    return Passed(tuple(lows), tuple(highs), values, pull)
