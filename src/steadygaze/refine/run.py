@@ -140,7 +140,9 @@ class _Run:
 
     def _falsify(self) -> np.ndarray:
         """Thetas (N, d) that violate the property, found by trying."""
-        found = falsify(self.problem, self.question.delta, wanted=self.problem.property, budget=self.budget)
+        found = falsify(
+            self.problem, self.question.delta, wanted=self.problem.property, original=self.original, budget=self.budget
+        )
         self.is_violated |= bool(len(found.points))
         return found.points
 
