@@ -154,22 +154,28 @@ class _Run:
             return start
         known = self.resume.boxes
         self.cuts = known.cuts
-        is_open, is_exact = known.state == State.OPEN, known.state == State.EXACT
-        self.bounded.append(known.take(known.state == State.BOUNDED))
+        is_exact = known.state == State.EXACT
+        # What the earlier run asked may have been less.
+        is_open = ~is_exact & ~self.question.is_decided(known.margin, known.inconsistency)
+        self.bounded.append(known.take(~is_exact & ~is_open))
+        if self.resume.answers is not None and self.question.asks_attention and self.resume.answers.curves is None:
+            raise OptionError(
+                "the result to go on from did not measure attention (--property cr); start anew, or ask for --property cr"
+            )
         if self.resume.answers is not None:
             places = np.cumsum(is_exact) - 1
             self.exact.start_from(self.resume.answers, places[self.resume.box_of], int(is_exact.sum()))
         self.handed.append(known.take(is_exact))
         self.left = float(known.volumes[is_open].sum())
         self.is_violated |= bool(self.question.is_violated(known.margin, known.inconsistency).any())
-        return known.take(is_open)
+        return replace(known.take(is_open), state=np.full(is_open.sum(), State.OPEN, dtype=np.uint8))
 
     def _go(self, start: Boxes, plan: Plan) -> None:
         if plan.is_exact_at_once:
             self.pending.append((start, np.ones(len(start))))
         else:
             self._bound_all(start, plan)
-        if not self._is_done():
+        if self.pending and not self._is_done():
             self._hand_over()
 
     def _bound_all(self, start: Boxes, plan: Plan) -> None:
