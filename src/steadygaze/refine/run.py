@@ -19,7 +19,7 @@ from .boxes import Boxes, State, joined
 from .check import check_refined
 from .decide import Question
 from .exact import ExactPart
-from .falsify import falsify
+from .falsify import WORK, falsify
 from .frontier import Frontier, is_smallest, split_axes
 from .outcome import Goal, RefineResult, Until
 from .plan import Plan, make_plan
@@ -112,7 +112,7 @@ class _Run:
             plan = make_plan(self.bounder, self.question, self._count_regions)
             # Where all regions are looked at anyway, trying finds nothing more.
             if self.goal == "map" and not plan.is_exact_at_once:
-                points = self._falsify()
+                points = self._falsify(plan.trying)
         if plan is None:
             self.bounded.append(start)
         else:
@@ -138,11 +138,12 @@ class _Run:
             relaxation="" if plan is None or plan.is_exact_at_once else "generators" if plan.room else "plain",
         )
 
-    def _falsify(self) -> np.ndarray:
-        """Thetas (N, d) that violate the property, found by trying."""
+    def _falsify(self, most: float = WORK) -> np.ndarray:
+        """Thetas (N, d) that violate the property, found by trying, with at most so many multiplications."""
         found = falsify(
-            self.problem, self.question.delta, wanted=self.problem.property, original=self.original, budget=self.budget
-        )
+            self.problem, self.question.delta, wanted=self.problem.property, original=self.original,
+            work=int(min(WORK, most)), budget=self.budget,
+        )  # fmt: skip
         self.is_violated |= bool(len(found.points))
         return found.points
 
@@ -160,7 +161,7 @@ class _Run:
         self.bounded.append(known.take(~is_exact & ~is_open))
         if self.resume.answers is not None and self.question.asks_attention and self.resume.answers.curves is None:
             raise OptionError(
-                "the result to go on from did not measure attention (--property cr); start anew, or ask for --property cr"
+                "the result to go on from did not measure attention; start anew, or ask for --property cr"
             )
         if self.resume.answers is not None:
             places = np.cumsum(is_exact) - 1
