@@ -20,16 +20,16 @@ from typing import Any
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 import numpy as np
-from steadygaze.refine.outcome import RefineResult
 
 from paper_problems import DELTA, Asked, specs
-from refine_check import map_disagreements, sampled_contradictions, window_disagreements
+from refine_check import map_disagreements, sampled, window_disagreements
 from steadygaze import api, zoo
 from steadygaze.budget import Budget, Limits
 from steadygaze.errors import SteadygazeError
 from steadygaze.images import read_image
 from steadygaze.network.model import Model
 from steadygaze.problem import Problem
+from steadygaze.refine.outcome import RefineResult
 from steadygaze.refine.run import refine
 from timing import CHECKOUT, clock, peak_mib
 from vgg import NAME as VGG
@@ -99,7 +99,9 @@ class OneProblem:
         try:
             seconds, result = self._refined(question)
             row |= {"seconds": seconds, "peak_mib": peak_mib()} | facts(result)
-            row["wrong"] += sampled_contradictions(result, self.options.samples)
+            found = sampled(result, self.options.samples)
+            row["sampled"] = {"inside": found.inside, "beside": found.beside, "attention": found.inconsistencies}
+            row["wrong"] += found.contradictions
             if self.part == "cnn-m-exact":
                 row["wrong"] += window_disagreements(result, self.options.windows)
             if self.part == "map":
