@@ -53,7 +53,10 @@ class CellProgram:
 
 @dataclass(frozen=True, eq=False)
 class Compound:
-    """Classifier after perturbation. `graph` and `perturbed` are the plain definition, `chain` what is subdivided."""
+    """Classifier after perturbation. `graph` and `perturbed` are the plain definition, `chain` what is subdivided.
+
+    Nothing but `programs`, and what is made of them, asks for the chain's maps.
+    """
 
     graph: Graph
     chain: Chain
@@ -72,7 +75,7 @@ class Compound:
     @cached_property
     def hidden(self) -> tuple[int, ...]:
         """Neurons of each ReLU layer of the classifier."""
-        return tuple(len(affine.bias) for affine in self.chain.maps[:-1])
+        return self.graph.hidden
 
     @cached_property
     def noise(self) -> list[np.ndarray]:

@@ -13,6 +13,7 @@ from .compound import Compound
 from .errors import ImageError, OptionError
 from .network.agree import Agreement, check_agreement
 from .network.model import Model
+from .network.passes import magnitude, upwards
 from .perturbation import Perturbed
 from .tolerances import NOISE, TIE
 from .verdict import Property
@@ -96,13 +97,11 @@ class Problem:
         """Sentences that a reader of the answer should know."""
         notes = [*self.model.notes, *self.image_notes]
         close = 0
-        size = np.abs(self.perturbed.x0.ravel())
-        for affine, values in zip(
-            self.model.chain.maps[:-1], self.model.chain.preactivations(self.perturbed.x0.reshape(1, -1)), strict=False
-        ):
-            scale = abs(affine.matrix) @ size + np.abs(affine.bias)
-            close += int((np.abs(values[0]) <= NOISE * scale).sum())
-            size = np.maximum(values[0], 0.0)
+        values = self.perturbed.x0.reshape(1, -1)
+        for segment in self.model.graph.steps[:-1]:
+            scale, inputs = magnitude(segment, np.abs(values)), upwards(segment, values)
+            close += int((np.abs(inputs) <= NOISE * scale).sum())
+            values = np.maximum(inputs, 0.0)
         if close:
             notes.append(
                 f"{close} neurons of the classifier are on their kink at the unperturbed image and count as inactive; "

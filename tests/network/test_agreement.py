@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from steadygaze.api import make_problem
+from steadygaze.attention.inconsistency import original_maps
 from steadygaze.errors import InternalError, ModelError
+from steadygaze.network import lower as lowering
 from steadygaze.network.agree import check_agreement, rounding_effect, sample_images
-from steadygaze.network.lower import AffineMap, Chain, lower
+from steadygaze.network.graph import Graph, Node
+from steadygaze.network.lower import AffineMap, Chain, check_lowered, lower
 from steadygaze.network.model import read_model
-from steadygaze.network.operators import MatMul, Transpose
+from steadygaze.network.operators import MatMul, Relu, Transpose
+from steadygaze.network.steps import ScaleStep
 from steadygaze.network.windows import Conv
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "models"
@@ -95,7 +100,7 @@ def cancelling(save):
 def test_the_tolerance_is_never_so_wide_that_a_misread_bias_fits(cancelling, offset):
     """Rounding may explain 0.1 to first order; 5e-4 lies within the tolerance, but on every image."""
     image = np.full((1, 6, 6), 0.5)
-    assert rounding_effect(cancelling.chain, image.ravel(), cancelling.replay.unit_roundoff) > 0.2
+    assert rounding_effect(cancelling.graph, image.ravel(), cancelling.replay.unit_roundoff) > 0.2
     assert check_agreement(cancelling, image).tolerance == pytest.approx(2e-3, rel=1e-6)
 
     def change(operator):
@@ -107,13 +112,20 @@ def test_the_tolerance_is_never_so_wide_that_a_misread_bias_fits(cancelling, off
 
 def test_rounding_effect_by_hand():
     """One neuron 3·x0 − 4·x1 + 1 with a ReLU, then the logits (2·a, −a); unit 1, so that only the formula is left."""
-    first = AffineMap(np.array([[3.0, -4.0]]), np.array([1.0]))
-    second = AffineMap(np.array([[2.0], [-1.0]]), np.zeros(2))
+    operators = (
+        MatMul(np.array([[3.0], [-4.0]]), np.array([1.0])),
+        Relu(),
+        MatMul(np.array([[2.0, -1.0]]), np.zeros(2)),
+    )
+    nodes = tuple(
+        Node(operator, (i,), shape, "")
+        for i, (operator, shape) in enumerate(zip(operators, [(1, 1, 1), (1, 1, 1), (1, 1, 2)], strict=True))
+    )
+    graph = Graph((1, 1, 2), nodes)
     active, dead = np.array([1.0, 0.5]), np.array([0.0, 1.0])
-    chain = Chain((first, second))
-    # First layer: (√2 + 1)·(3 + 4 + 1), doubled by the second; there 2·|2·a| with a = 2.
-    assert rounding_effect(chain, active, 1.0) == pytest.approx(2 * (np.sqrt(2) + 1) * 8 + 2 * 4)
-    assert rounding_effect(chain, dead, 1.0) == 0.0
+    # First layer, two products and a bias: (√3 + 1)·(3 + 4 + 1), doubled by the second; there (√2 + 1)·|2·a|, a = 2.
+    assert rounding_effect(graph, active, 1.0) == pytest.approx(2 * (np.sqrt(3) + 1) * 8 + (np.sqrt(2) + 1) * 4)
+    assert rounding_effect(graph, dead, 1.0) == 0.0
 
 
 def test_a_wrong_image_order_is_refused(save):
@@ -131,11 +143,41 @@ def test_a_wrong_image_order_is_refused(save):
 def test_a_chain_that_differs_from_the_graph_is_a_bug_of_ours(convolutional):
     maps = list(convolutional.chain.maps)
     maps[0] = AffineMap(maps[0].matrix, maps[0].bias + 1e-7)
-    with pytest.raises(InternalError, match="affine maps differ"):
-        check_agreement(replace(convolutional, chain=Chain(tuple(maps))), np.zeros((1, 6, 6)))
+    with pytest.raises(InternalError, match=r"small\.onnx: .* affine maps differ by"):
+        check_lowered(convolutional.graph, Chain(tuple(maps)), "small.onnx")
     identity = AffineMap(np.eye(3), np.zeros(3))
     with pytest.raises(InternalError, match="differ in their layers"):
-        check_agreement(replace(convolutional, chain=Chain((*maps, identity))), np.zeros((1, 6, 6)))
+        check_lowered(convolutional.graph, Chain((*maps, identity)), "small.onnx")
+
+
+def test_what_is_lowered_is_compared_with_the_graph(convolutional, monkeypatch):
+    wrong = Chain(tuple(AffineMap(affine.matrix, affine.bias + 1e-7) for affine in lower(convolutional.graph).maps))
+    monkeypatch.setattr(lowering, "lower", lambda graph: wrong)
+    with pytest.raises(InternalError, match="affine maps differ"):
+        _ = convolutional.chain.maps
+
+
+def test_steps_that_differ_from_the_graph_are_a_bug_of_ours(convolutional):
+    image = np.full((1, 6, 6), 0.5)
+    segments = convolutional.graph.steps
+    convolutional.graph.__dict__["steps"] = (segments[0], (*segments[1], ScaleStep(np.full(3, 1 + 1e-7), np.zeros(3))))
+    with pytest.raises(InternalError, match="linear steps differ by"):
+        check_agreement(convolutional, image)
+    convolutional.graph.__dict__["steps"] = (*segments, ())
+    with pytest.raises(InternalError, match="differ in their layers"):
+        check_agreement(convolutional, image)
+
+
+def test_nothing_is_lowered_before_it_is_asked_for(convolutional, monkeypatch):
+    """Reading, the agreement, the label, the notes and the original map of a network too large to lower."""
+    monkeypatch.setattr(lowering, "MAX_ENTRIES", 0)
+    image = np.full((1, 6, 6), 0.5)
+    problem = make_problem(convolutional, image, ["brightness"], delta=1.0)
+    assert problem.agreement.chain_difference < 1e-13
+    assert problem.label in range(3) and problem.compound.hidden == (64,) and len(problem.notes) >= 0
+    assert original_maps(problem.compound, problem.attention).shape == (3, 1, 6, 6)
+    with pytest.raises(ModelError, match=r"small\.onnx: .*--method refine"):
+        _ = problem.compound.programs
 
 
 def test_logits_that_overflow_are_refused(save):

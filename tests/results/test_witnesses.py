@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steadygaze.attention.maps import gradient_maps, pattern_at
+from steadygaze.attention.maps import maps_under, pattern_at
 from steadygaze.errors import InternalError
 from steadygaze.properties.joint import Kept
 from steadygaze.results import map_check, witness
@@ -132,19 +132,19 @@ def test_replay_that_predicts_another_label_is_caught(results):
 
 @pytest.mark.parametrize("bug", ["sign", "one neuron", "one pixel"])
 def test_wrong_gradient_is_caught(results, monkeypatch, bug):
-    def wrong(chain, bits):
-        maps = gradient_maps(chain, bits)
+    def wrong(graph, bits, classes):
+        maps = maps_under(graph, bits)
         if bug == "sign":
-            return -maps
+            return -maps[classes]
         if bug == "one neuron":
             # The active neuron of the first layer that matters most to the label is forgotten.
-            loss = [np.abs(maps - gradient_maps(chain, flipped(bits, k)))[0, 7].max() for k in range(50)]
-            return gradient_maps(chain, flipped(bits, int(np.argmax(loss))))
-        place = np.argmax(np.abs(maps[0, 7]))
-        maps[0, 7, place] *= 0.7
-        return maps
+            loss = [np.abs(maps - maps_under(graph, flipped(bits, k)))[7].max() for k in range(50)]
+            return maps_under(graph, flipped(bits, int(np.argmax(loss))), classes)
+        place = np.argmax(np.abs(maps[7]))
+        maps[7, place] *= 0.7
+        return maps[classes]
 
-    monkeypatch.setattr(map_check, "gradient_maps", wrong)
+    monkeypatch.setattr(map_check, "maps_under", wrong)
     with pytest.raises(InternalError, match="finite differences"):
         find_witnesses(results["keep"])
 
@@ -170,7 +170,7 @@ def test_noise_that_hides_everything_is_not_called_agreement(results):
 def test_steps_reach_exactly_to_the_nearest_kink(results):
     model, image, bits = pieces_of_check(results["keep"])
     pixels = np.arange(300, 500, 7)
-    steps = longest_steps(model.chain, image.ravel(), bits, pixels)
+    steps = longest_steps(model.graph, image.ravel(), bits, pixels)
     assert (steps > 0.0).all()
     for pixel, step in zip(pixels, steps, strict=True):
         changes = []

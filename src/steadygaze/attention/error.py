@@ -14,7 +14,7 @@ from ..regions.pattern import unpack
 from ..tolerances import UNIT
 from .bounds import allowed_flips, coarse_error, relative_error, total_size
 from .inconsistency import Inconsistency, measure_again, original_maps
-from .maps import pattern_at, sensitivities
+from .maps import pattern_of, sensitivities
 from .options import AttentionOptions
 
 
@@ -70,7 +70,7 @@ class MapErrors:
     @cached_property
     def original_error(self) -> float:
         """The bound for the map of the unperturbed image."""
-        return self._own(pattern_at(self.compound.chain, self.compound.perturbed.x0.reshape(1, -1)))
+        return self._own(pattern_of(self.compound.graph, self.compound.perturbed.x0.reshape(1, -1)))
 
     @cached_property
     def _summing(self) -> float:

@@ -22,7 +22,7 @@ from .bounds import allowed_flips
 from .distances import Distance
 from .filters import IDENTITY
 from .kernels import Maps
-from .maps import gradient_maps, pattern_at
+from .maps import gradient_maps, maps_at
 from .options import AttentionOptions
 from .rows import blank_maps, compress, lay_out
 
@@ -124,10 +124,8 @@ def measure_again(
 
 def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
     """The filtered maps (K', C, H, W) of the unperturbed image, under the classifier's pattern there."""
-    x0 = compound.perturbed.x0
-    bits = pattern_at(compound.chain, x0.reshape(1, -1))
-    maps = gradient_maps(compound.chain, bits)[0]
-    return options.filter(maps[options.chosen(len(maps))].reshape(-1, *x0.shape))
+    classes = options.chosen(compound.graph.classes)
+    return options.filter(maps_at(compound.graph, compound.perturbed.x0, classes))
 
 
 def expected_maps(compound: Compound, cell: KnotCell, original: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

@@ -1,13 +1,16 @@
 """From patterns of the classifier to gradients: attention maps before any filter, plainly, with matrix products.
 
-This is the definition that faster code is compared with, and what single thetas are answered with.
+This is the definition that faster code is compared with. What is asked of single images goes through the linear steps
+of the graph, which needs no matrices of whole layers: `pattern_of`, `maps_under`, `maps_at`.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from ..network.graph import Graph
 from ..network.lower import Chain
+from ..network.passes import gradients, preactivations
 
 
 def sensitivities(chain: Chain, bits: list[np.ndarray]) -> list[np.ndarray]:
@@ -52,3 +55,23 @@ def _backward(
 def pattern_at(chain: Chain, pixels: np.ndarray) -> list[np.ndarray]:
     """The classifier's pattern at images (B, pixels): active means above zero."""
     return [values > 0.0 for values in chain.preactivations(pixels)[:-1]]
+
+
+def pattern_of(graph: Graph, pixels: np.ndarray) -> list[np.ndarray]:
+    """As `pattern_at`, through the linear steps of a graph."""
+    return [values > 0.0 for values in preactivations(graph, pixels)[:-1]]
+
+
+def maps_under(graph: Graph, bits: list[np.ndarray], classes: np.ndarray | None = None) -> np.ndarray:
+    """Gradients (K, pixels) of the logits (of all or the given classes) under one pattern: bits (1, n) per ReLU layer.
+
+    As `gradient_maps` for that pattern, to rounding, through the linear steps of a graph.
+    """
+    *_, maps = gradients(graph, [layer[0] for layer in bits], classes)
+    return maps
+
+
+def maps_at(graph: Graph, image: np.ndarray, classes: np.ndarray | None = None) -> np.ndarray:
+    """Maps (K, C, H, W) of the logits (of all or the given classes) at one image (C, H, W), before any filter."""
+    bits = pattern_of(graph, image.reshape(1, -1))
+    return maps_under(graph, bits, classes).reshape(-1, *image.shape)

@@ -1,5 +1,6 @@
 """Boxes of thetas → proved enclosures of the margin and of the inconsistency on each. The entry to this part."""
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -48,6 +49,12 @@ class Bounder:
         rivals = np.delete(np.arange(graph.classes), label)
         self.margins = Rows.of(self.segments[-1], everything[label] - everything[rivals])
         self.logits = Rows.of(self.segments[-1], everything[attention.chosen(graph.classes)])
+
+    def with_room(self, room: int) -> "Bounder":
+        """The same with other room for generators."""
+        other = copy(self)
+        other.room = room
+        return other
 
     @property
     def batch(self) -> int:

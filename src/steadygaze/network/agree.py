@@ -1,8 +1,8 @@
-"""The self-check before any verification: do the graph, the chain and the file itself compute the same function?
+"""The self-check before any verification: do the graph, its linear steps and the file itself compute the same function?
 
-The graph is compared with onnxruntime on the image, on noise around it and on plain noise, and with its own affine
-maps in float64. A model that fails is refused. It samples: it finds a misread operator, not a bug that needs a special
-image.
+The graph is compared with onnxruntime on the image, on noise around it and on plain noise, and with its own linear
+steps in float64. A model that fails is refused. It samples: it finds a misread operator, not a bug that needs a special
+image. Affine maps are compared with the graph when they are made (`lower`).
 """
 
 from dataclasses import dataclass
@@ -10,16 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from steadygaze.errors import InternalError, ModelError
-from steadygaze.network.lower import AffineMap, Chain
+from steadygaze.network.graph import Graph
 from steadygaze.network.model import Model
 from steadygaze.network.operators import Array
+from steadygaze.network.passes import downwards, magnitude, preactivations, upwards
 
 SEED = 20240
 RANDOM_IMAGES = 16
 NOISE = 0.25  # how far the noise around the image reaches
 
-# Bounds of the tolerance, as a share of the largest logit. The rounding estimate below is first order and knows only
-# fused layers; it must neither refuse a model over what it leaves out, nor let a visible difference pass.
+# Bounds of the tolerance, as a share of the largest logit. The rounding estimate below is first order; it must neither
+# refuse a model over what it leaves out, nor let a visible difference pass.
 LEAST_SHARE = 1e-5
 MOST_SHARE = {2.0**-24: 1e-3, 2.0**-11: 5e-2, 2.0**-8: 2e-1}
 
@@ -28,15 +29,15 @@ MOST_SHARE = {2.0**-24: 1e-3, 2.0**-11: 5e-2, 2.0**-8: 2e-1}
 # below a tenth of the median tolerance (or below LEAST_SHARE).
 USUAL_SHARE = 0.1
 
-# The chain repeats the graph's sums in float64 in another order: n·2⁻⁵³ for n ≤ 10⁵ terms is 1e-11.
-CHAIN_SHARE = 1e-9
+# The steps repeat the graph's sums in float64 in another order: n·2⁻⁵³ for n ≤ 10⁵ terms is 1e-11.
+STEP_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
 class Agreement:
     """How far graph and file are apart: the largest difference of a logit, what was allowed there, on how many images.
 
-    `scale` is the largest logit seen; `chain_difference` is the largest one between graph and affine maps, relative to
+    `scale` is the largest logit seen; `chain_difference` is the largest one between graph and linear steps, relative to
     the magnitude of their layer.
     """
 
@@ -48,12 +49,12 @@ class Agreement:
 
 
 def check_agreement(model: Model, image: Array) -> Agreement:
-    """Compare the model's graph with onnxruntime and with its affine maps; `image` (C, H, W) with pixels in [0,1].
+    """Compare the model's graph with onnxruntime and with its linear steps; `image` (C, H, W) with pixels in [0,1].
 
     Every logit of every image must be within the tolerance of that image: the first-order effect of rounding each
     layer's sums in the file's float type (see `rounding_effect`), held between 1e-5 and 1e-3 of the largest logit
     (more for half precision). Their median must be within a tenth of the median tolerance. Raises ModelError when file
-    and graph disagree, InternalError when graph and affine maps do. The random images are always the same.
+    and graph disagree, InternalError when graph and steps do. The random images are always the same.
     """
     images = sample_images(image)
     ours = model.graph.logits(images)
@@ -63,10 +64,10 @@ def check_agreement(model: Model, image: Array) -> Agreement:
         raise ModelError(f"{name}: gives NaN or infinite logits; check its weights, and mean, std and scale")
     if ours.shape != theirs.shape:
         raise ModelError(f"{name}: gives {theirs.shape[1]} logits in onnxruntime, but {ours.shape[1]} here")
-    chain_difference = _check_chain(model, images)
+    chain_difference = _check_steps(model, images)
     scale = float(np.abs(ours).max())
     unit = model.replay.unit_roundoff
-    effects = np.array([rounding_effect(model.chain, pixels.ravel(), unit) for pixels in images])
+    effects = np.array([rounding_effect(model.graph, pixels.ravel(), unit) for pixels in images])
     tolerances = np.clip(effects, LEAST_SHARE * scale, MOST_SHARE[unit] * scale)
     differences = np.abs(ours - theirs).max(axis=1)
     usual = max(LEAST_SHARE * scale, USUAL_SHARE * float(np.median(tolerances)))
@@ -99,55 +100,45 @@ def sample_images(image: Array) -> Array:
     return np.concatenate([image[None], near, noise[1::2]])
 
 
-def rounding_effect(chain: Chain, pixels: Array, unit: float) -> float:
+def rounding_effect(graph: Graph, pixels: Array, unit: float) -> float:
     """How far rounding with unit roundoff `unit` moves any logit of one image (C·H·W,), to first order.
 
     A sum of n products is off by about √n·unit·Σ|products| in the usual random model of rounding errors (n·unit in the
     worst case); that error reaches the logits through the layers above, whose ReLUs are fixed by the image: |J|·error,
     added up over all layers. Pixels count as 1 in the first layer, so that what preprocessing subtracts is covered.
     """
-    values = np.ones_like(pixels)
+    sizes, values = np.ones((1, len(pixels))), pixels[None]
     errors, actives = [], []
-    inputs = pixels
-    for affine in chain.maps:
-        errors.append(unit * (np.sqrt(_longest_row(affine)) + 1.0) * _magnitude(affine, values))
-        result = affine.apply(inputs[None])[0]
-        actives.append(result > 0.0)
-        inputs = values = np.maximum(result, 0.0)
+    for segment in graph.steps:
+        share = unit * sum(np.sqrt(step.terms) + 1.0 for step in segment)
+        errors.append(share * magnitude(segment, sizes)[0])
+        values = upwards(segment, values)
+        actives.append(values > 0.0)
+        sizes = values = np.maximum(values, 0.0)
     total = errors[-1].copy()
     jacobian = np.eye(len(total))
-    for layer in range(len(errors) - 2, -1, -1):
-        jacobian = (chain.maps[layer + 1].matrix.T @ jacobian.T).T * actives[layer]
-        total += np.abs(jacobian) @ errors[layer]
+    for segment, active, error in zip(graph.steps[:0:-1], actives[-2::-1], errors[-2::-1], strict=True):
+        jacobian = downwards(segment, jacobian) * active
+        total += np.abs(jacobian) @ error
     return float(total.max())
 
 
-def _magnitude(affine: AffineMap, values: Array) -> Array:
-    """Sum of |weight·value| + |bias| for each row; values (n_in,)."""
-    return abs(affine.matrix) @ np.abs(values) + np.abs(affine.bias)
-
-
-def _longest_row(affine: AffineMap) -> int:
-    matrix = affine.matrix
-    return int(np.diff(matrix.indptr).max(initial=0)) if not isinstance(matrix, np.ndarray) else matrix.shape[1]
-
-
-def _check_chain(model: Model, images: Array) -> float:
-    """Largest difference between graph and affine maps, relative to the magnitude of each layer."""
+def _check_steps(model: Model, images: Array) -> float:
+    """Largest difference between graph and linear steps, relative to the magnitude of each layer."""
     pixels = images.reshape(len(images), -1)
-    ours = [*model.graph.preactivations(images), model.graph.logits(images)]
-    theirs = model.chain.preactivations(pixels)
+    before, logits = model.graph.trace(images)
+    ours, theirs = [*before, logits], preactivations(model.graph, pixels)
     if [layer.shape for layer in ours] != [layer.shape for layer in theirs]:
-        raise InternalError(f"{model.path.name}: graph and affine maps differ in their layers; report this file")
+        raise InternalError(f"{model.path.name}: graph and linear steps differ in their layers; report this file")
     largest = 0.0
     values = pixels
-    for affine, left, right in zip(model.chain.maps, ours, theirs, strict=True):
-        scale = max(float(_magnitude(affine, row).max(initial=0.0)) for row in values)
+    for segment, left, right in zip(model.graph.steps, ours, theirs, strict=True):
+        scale = float(magnitude(segment, values).max(initial=0.0))
         difference = float(np.abs(left - right).max(initial=0.0))
-        if difference > CHAIN_SHARE * scale:
+        if difference > STEP_SHARE * scale:
             raise InternalError(
-                f"{model.path.name}: graph and affine maps differ by {difference:.3g} in a layer of size {scale:.3g}; "
-                "report this file"
+                f"{model.path.name}: graph and linear steps differ by {difference:.3g} in a layer of size "
+                f"{scale:.3g}; report this file"
             )
         largest = max(largest, difference / scale if scale else 0.0)
         values = np.maximum(right, 0.0)

@@ -6,14 +6,21 @@ forward passes; it does not fuse anything (see `lower`) and knows nothing about 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from steadygaze.network.operators import Array, Operator, Relu, Shape
 
-# Images that pass through the graph at once: keeps the memory of a forward pass independent of the batch.
+if TYPE_CHECKING:
+    from steadygaze.network.steps import Step
+
+# Images that pass through the graph at once, and most numbers of all their values: keeps the memory of a forward pass
+# independent of the batch, and below a GiB where a convolution copies its input for every place of its window.
 CHUNK = 128
+CHUNK_NUMBERS = 2**24
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,18 @@ class Graph:
         """Number of logits."""
         return prod(self.shape_of(len(self.nodes)))
 
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Number of neurons of every Relu node, in topological order."""
+        return tuple(prod(node.shape) for node in self.nodes if isinstance(node.operator, Relu))
+
+    @cached_property
+    def steps(self) -> tuple[tuple["Step", ...], ...]:
+        """For every ReLU, and for the logits, the linear steps that lead to it (see `steps`); made once."""
+        from steadygaze.network.steps import steps_of  # noqa: PLC0415 (steps are made from graphs)
+
+        return steps_of(self)
+
     def shape_of(self, value: int) -> Shape:
         """Shape of value number `value` for one image."""
         return self.nodes[value - 1].shape if value else self.input_shape
@@ -67,11 +86,17 @@ class Graph:
         *preactivations, logits = [np.concatenate(part) for part in parts]
         return preactivations, logits
 
+    @property
+    def _numbers(self) -> int:
+        """Numbers of all values of one image."""
+        return prod(self.input_shape) + sum(prod(node.shape) for node in self.nodes)
+
     def _chunks(self, images: Array) -> Iterator[Array]:
         images = np.asarray(images, dtype=np.float64)
         if images.shape[1:] != self.input_shape:
             raise ValueError(f"images of shape {images.shape}, expected (B, {', '.join(map(str, self.input_shape))})")
-        return (images[start : start + CHUNK] for start in range(0, len(images), CHUNK))
+        size = max(1, min(CHUNK, CHUNK_NUMBERS // self._numbers))
+        return (images[start : start + size] for start in range(0, len(images), size))
 
     def _run(self, images: Array) -> list[Array]:
         values = [images]

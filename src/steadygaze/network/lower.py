@@ -1,9 +1,11 @@
 """From a graph to a chain of affine maps with a ReLU between: what the region engine runs on.
 
 All linear operators between two ReLUs become one matrix and one bias. Only graphs without branches can be lowered.
+Matrices of large networks fill the memory, so a model is read without them: `LaterChain` makes them on first use.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -19,6 +21,13 @@ DENSE_SHARE = 0.25
 
 # Most entries that one matrix may store: 1.6 GB as CSR. Beyond it neither memory nor time would suffice for a map.
 MAX_ENTRIES = 2**27
+
+# Graph and chain are compared on these random images, always the same.
+SEED = 20240
+IMAGES = 8
+
+# The chain repeats the graph's sums in float64 in another order: n·2⁻⁵³ for n ≤ 10⁵ terms is 1e-11.
+SHARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,28 +61,68 @@ class Chain:
         return self.preactivations(pixels)[-1]
 
 
+class LaterChain(Chain):
+    """The chain of a graph, lowered and compared with the graph when its maps are first asked for; then kept."""
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    @cached_property
+    def maps(self) -> tuple[AffineMap, ...]:
+        """The affine maps; ModelError, with the name of the model file, where they are too large."""
+        try:
+            chain = lower(self.graph)
+        except ModelError as error:
+            raise ModelError(f"{self.name}: {error}") from None
+        check_lowered(self.graph, chain, self.name)
+        return chain.maps
+
+
+def check_chain(graph: Graph) -> None:
+    """Raise ModelError for a graph that is no chain of linear operators and ReLUs; makes no matrix."""
+    for number, node in enumerate(graph.nodes):
+        if node.inputs != (number,):
+            raise ModelError(f"node '{node.name}' joins or leaves a branch; networks with branches come later")
+        if not isinstance(node.operator, Relu | Linear):
+            raise InternalError(f"node '{node.name}': {type(node.operator).__name__} cannot be lowered")
+
+
 def lower(graph: Graph) -> Chain:
     """Fuse the linear operators of a graph without branches into one affine map for each ReLU, and one for the logits.
 
     Exact up to float64 rounding of the fused products. A ReLU that follows another, or stands first or last, gets the
     identity as its map.
     """
+    check_chain(graph)
     maps: list[AffineMap] = []
     fused = _Fused(prod(graph.input_shape))
-    previous = 0
-    for number, node in enumerate(graph.nodes, start=1):
-        if node.inputs != (previous,):
-            raise ModelError(f"node '{node.name}' joins or leaves a branch; networks with branches come later")
-        if isinstance(node.operator, Relu):
-            maps.append(fused.finish())
-            fused = _Fused(prod(node.shape))
-        elif isinstance(node.operator, Linear):
+    for node in graph.nodes:
+        if isinstance(node.operator, Linear):
             fused.follow(node, node.operator, graph)
         else:
-            raise InternalError(f"node '{node.name}': {type(node.operator).__name__} cannot be lowered")
-        previous = number
+            maps.append(fused.finish())
+            fused = _Fused(prod(node.shape))
     maps.append(fused.finish())
     return Chain(tuple(maps))
+
+
+def check_lowered(graph: Graph, chain: Chain, name: str) -> None:
+    """Raise InternalError where graph and chain differ in a layer on fixed random images beyond rounding."""
+    images = np.random.default_rng(SEED).random((IMAGES, *graph.input_shape))
+    preactivations, logits = graph.trace(images)
+    ours, values = [*preactivations, logits], images.reshape(IMAGES, -1)
+    if [layer.shape[1] for layer in ours] != [len(affine.bias) for affine in chain.maps]:
+        raise InternalError(f"{name}: graph and affine maps differ in their layers; report this file")
+    for affine, left in zip(chain.maps, ours, strict=True):
+        right = affine.apply(values)
+        scale = float((abs(affine.matrix) @ np.abs(values.T) + np.abs(affine.bias)[:, None]).max(initial=0.0))
+        difference = float(np.abs(left - right).max(initial=0.0))
+        if not difference <= SHARE * scale:
+            raise InternalError(
+                f"{name}: graph and affine maps differ by {difference:.3g} in a layer of size {scale:.3g}; "
+                "report this file"
+            )
+        values = np.maximum(right, 0.0)
 
 
 class _Fused:
@@ -109,7 +158,7 @@ def _check_entries(entries: int, name: str) -> None:
     if entries > MAX_ENTRIES:
         raise ModelError(
             f"node '{name}' needs a matrix of {entries:.3g} entries, at most {MAX_ENTRIES:.3g} are supported; "
-            "verify a smaller network"
+            "verify with --method refine, which takes larger networks, or verify a smaller one"
         )
 
 

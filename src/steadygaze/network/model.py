@@ -8,7 +8,7 @@ from steadygaze.errors import ModelError
 from steadygaze.network.from_onnx import build_graph, input_dims
 from steadygaze.network.graph import Graph
 from steadygaze.network.layout import choose_layout, make_preprocessing
-from steadygaze.network.lower import Chain, lower
+from steadygaze.network.lower import Chain, LaterChain, check_chain
 from steadygaze.network.onnx_file import one_line, read_onnx
 from steadygaze.network.replay import Replay
 
@@ -17,8 +17,8 @@ from steadygaze.network.replay import Replay
 class Model:
     """A classifier of images (C, H, W) with pixels in [0,1], read from a file.
 
-    `graph` computes in float64, `chain` is the same function as affine maps with ReLUs between, `replay` runs the
-    file itself in float32. `notes` are sentences that a user should see.
+    `graph` computes in float64, `chain` is the same function as affine maps with ReLUs between (made on first use: they
+    are large), `replay` runs the file itself in float32. `notes` are sentences that a user should see.
     """
 
     graph: Graph
@@ -74,8 +74,8 @@ def _read(
     preprocessing = make_preprocessing(mean, std, scale, layout.image_shape[0])
     graph = build_graph(file, layout, preprocessing)
     try:
-        chain = lower(graph)
+        check_chain(graph)
     except ModelError as error:
         raise ModelError(f"{path.name}: {error}") from None
     replay = Replay(file, layout, preprocessing)
-    return Model(graph, chain, path, path.stem, file.sha256, graph.notes, replay)
+    return Model(graph, LaterChain(graph, path.name), path, path.stem, file.sha256, graph.notes, replay)

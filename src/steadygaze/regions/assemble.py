@@ -8,15 +8,16 @@ import numpy as np
 from ..compound import CellProgram, Corners
 from ..program import Program
 from .pattern import distinct_rows
-from .polyhedra import Polyhedra, box, joined
-from .region import Cut, Polygons, Polytopes, RegionSet
+from .polyhedra import Polyhedra, joined
+from .region import Cut, Polygons, Polytopes, RegionSet, box_polytopes
 
 
 @dataclass
 class Block:
     """Regions of one walk; `cuts` are numbered from `base` + 1 on. `sides` are the signed cuts of edges or facets.
 
-    `facet_counts` (facets of each polyhedron) and `incidence` are only filled in three dimensions.
+    `origins` says which of the polytopes that were walked each region is a part of, `unfinished` which of them were not
+    walked to the end. `facet_counts` (facets of each polyhedron) and `incidence` are only filled in three dimensions.
     """
 
     base: int
@@ -28,6 +29,8 @@ class Block:
     packed: list[np.ndarray] = field(default_factory=list)
     doubtful: list[np.ndarray] = field(default_factory=list)
     cuts: list[np.ndarray] = field(default_factory=list)
+    origins: list[np.ndarray] = field(default_factory=list)
+    unfinished: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sliver_area: float = 0.0
     peak: np.ndarray = field(default_factory=lambda: np.zeros(0))
     missed: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -52,22 +55,11 @@ def _joined(parts: list[np.ndarray], shape: tuple[int, ...], kind: type = np.flo
     return np.concatenate(parts) if parts else np.zeros(shape, dtype=kind)
 
 
-class CutTable:
-    """The cuts of a map, numbered from 1: borders and knots first, then those of the neurons."""
+class CutRows:
+    """A table of cuts, numbered from 1, that begins with given rows (E, 3); those of the neurons follow."""
 
-    def __init__(self, cells: Sequence[CellProgram | Corners]) -> None:
-        self.cells = cells
-        axes = range(len(cells[0].low))
-        self.rows = [np.array([[Cut.BORDER, axis, side] for axis in axes for side in (0, 1)])]
-        knots = {
-            (axis, cell.low[axis]): number
-            for number, cell in reversed(list(enumerate(cells)))
-            for axis in axes
-            if cell.low[axis] > 0.0
-        }
-        self.knots = {key: 2 * len(axes) + 1 + place for place, key in enumerate(sorted(knots))}
-        self.rows += [np.array([[Cut.KNOT, key[0], knots[key]]]) for key in self.knots]
-        self.size = 2 * len(axes) + len(self.knots)
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows, self.size = [rows], len(rows)
 
     def __len__(self) -> int:
         return self.size
@@ -75,23 +67,6 @@ class CutTable:
     def cuts(self) -> np.ndarray:
         """The table (E, 3): kind, and which (see `Cut`)."""
         return np.concatenate(self.rows).astype(np.int32)
-
-    def cell(self, number: int) -> Polytopes:
-        """A knot cell as a polygon or polyhedron, its edges or facets marked as borders or knots."""
-        low, high = self.cells[number].low, self.cells[number].high
-        sides = np.array([self.side(axis, side, (low, high)[side]) for axis in range(len(low)) for side in (0, 1)])
-        if len(low) > 2:
-            return box(low, high, sides)
-        left, right, bottom, top = sides
-        corners = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
-        return Polygons(corners, np.array([0, 4]), np.array([bottom, right, top, left]))
-
-    def side(self, axis: int, side: int, corner: np.ndarray) -> int:
-        """The signed cut at the low (0) or high (1) side of a cell along an axis, given that corner (D,)."""
-        if corner[axis] == float(side):
-            return 1 + 2 * axis + side
-        # The cell above a knot lies on its positive side.
-        return self.knots[(axis, corner[axis])] * (-1 if side else 1)
 
     def add(self, program: Program, block: Block) -> None:
         """Append the cuts of a block, made by the neurons of a program."""
@@ -107,6 +82,37 @@ class CutTable:
         for sides in block.sides:
             own = np.abs(sides) > block.base
             sides[own] += shift * np.sign(sides[own])
+
+
+class CutTable(CutRows):
+    """The cuts of a map, numbered from 1: borders and knots first, then those of the neurons."""
+
+    def __init__(self, cells: Sequence[CellProgram | Corners]) -> None:
+        self.cells = cells
+        axes = range(len(cells[0].low))
+        super().__init__(np.array([[Cut.BORDER, axis, side] for axis in axes for side in (0, 1)]))
+        knots = {
+            (axis, cell.low[axis]): number
+            for number, cell in reversed(list(enumerate(cells)))
+            for axis in axes
+            if cell.low[axis] > 0.0
+        }
+        self.knots = {key: 2 * len(axes) + 1 + place for place, key in enumerate(sorted(knots))}
+        self.rows += [np.array([[Cut.KNOT, key[0], knots[key]]]) for key in self.knots]
+        self.size += len(self.knots)
+
+    def cell(self, number: int) -> Polytopes:
+        """A knot cell as a polygon or polyhedron, its edges or facets marked as borders or knots."""
+        low, high = self.cells[number].low, self.cells[number].high
+        sides = np.array([[self.side(axis, side, (low, high)[side]) for side in (0, 1)] for axis in range(len(low))])
+        return box_polytopes(low[None], high[None], sides[None])
+
+    def side(self, axis: int, side: int, corner: np.ndarray) -> int:
+        """The signed cut at the low (0) or high (1) side of a cell along an axis, given that corner (D,)."""
+        if corner[axis] == float(side):
+            return 1 + 2 * axis + side
+        # The cell above a knot lies on its positive side.
+        return self.knots[(axis, corner[axis])] * (-1 if side else 1)
 
 
 def assemble(

@@ -12,7 +12,7 @@ import numpy as np
 from ..compound import Compound
 from ..errors import InternalError
 from ..tolerances import AREA, BESIDE, CLIPPED, DISTANCE, LOGITS
-from .check_solids import beside_facets, check_flat
+from .check_solids import beside_facets, check_flat, two_sided
 from .pattern import unpack
 from .polyhedra import Polyhedra
 from .region import Cut, Polygons, RegionSet
@@ -24,29 +24,37 @@ BATCH = 512
 
 @dataclass(frozen=True)
 class CheckedMap:
-    """What was compared: |sum of areas (or volumes) − 1|, points inside regions, points beside edges (or facets)."""
+    """What was compared: how far the sum of areas (or volumes) is from what it should be, points inside regions, points
+    beside edges (or facets)."""
 
     tiling_error: float
     inside: int
     beside: int
 
 
-def check_map(compound: Compound, regions: RegionSet) -> CheckedMap:
-    """Check a map; raises InternalError when something does not fit. A partial map need not cover the domain."""
-    error = _check_tiling(regions)
+def check_map(
+    compound: Compound, regions: RegionSet, *, expected_volume: float | None = None, inside: int = INSIDE
+) -> CheckedMap:
+    """Check a map; raises InternalError when something does not fit. A partial map need not cover the domain.
+
+    `expected_volume` is the share of the domain that regions inside boxes have to cover: then only the cuts of neurons
+    must have two sides, since beyond a box's side there may be nothing. At most `inside` regions are compared inside.
+    """
+    is_map = expected_volume is None
+    error = _check_tiling(regions, 1.0 if expected_volume is None else expected_volume, is_map=is_map)
     count = len(regions)
-    chosen = np.arange(count) if count <= INSIDE else np.linspace(0, count - 1, INSIDE).astype(np.int64)
+    chosen = np.arange(count) if count <= inside else np.linspace(0, count - 1, inside).astype(np.int64)
     _check_points(compound, regions, regions.polytopes.centres[chosen], chosen, "inside")
     polytopes = regions.polytopes
     if isinstance(polytopes, Polyhedra):
-        points, owners = beside_facets(regions, polytopes, EDGES)
+        points, owners = beside_facets(regions, polytopes, EDGES, is_map=is_map)
     else:
-        points, owners = _beside_edges(regions, polytopes)
+        points, owners = _beside_edges(regions, polytopes, is_map=is_map)
     _check_points(compound, regions, points, owners, "beside an edge or facet of")
     return CheckedMap(error, len(chosen), len(points))
 
 
-def _check_tiling(regions: RegionSet) -> float:
+def _check_tiling(regions: RegionSet, expected: float, *, is_map: bool) -> float:
     polytopes = regions.polytopes
     total = float(polytopes.volumes.sum())
     smallest = float(polytopes.volumes.min(initial=1.0))
@@ -59,16 +67,20 @@ def _check_tiling(regions: RegionSet) -> float:
         sides, sizes = polytopes.edges, polytopes.lengths
     if regions.stopped is not None:
         return 0.0
-    if not abs(total - 1.0) <= AREA:
-        raise InternalError(f"the regions add up to {total!r} of the domain: please report this model and image")
+    if not abs(total - expected) <= AREA:
+        raise InternalError(
+            f"the regions add up to {total!r} of the domain instead of {expected!r}: please report this model and image"
+        )
     totals = np.zeros((2, len(regions.cuts) + 1))
     np.add.at(totals, ((sides < 0).astype(np.int64), np.abs(sides)), sizes)
     is_border = np.concatenate([[False], regions.cuts[:, 0] == Cut.BORDER])
     uneven = np.abs(totals[0] - np.where(is_border, 1.0, totals[1]))[1:]
+    if not is_map:
+        uneven[regions.cuts[:, 0] != Cut.NEURON] = 0.0
     worst = int(np.argmax(uneven))
     if uneven[worst] > 1e-7:
         raise InternalError(f"cut {worst + 1} has a part with one side only: please report this model and image")
-    return abs(total - 1.0)
+    return abs(total - expected)
 
 
 def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, owners: np.ndarray, where: str) -> None:
@@ -118,7 +130,7 @@ def _fail(region: int, where: str, what: str) -> None:
     )
 
 
-def _beside_edges(regions: RegionSet, polygons: Polygons) -> tuple[np.ndarray, np.ndarray]:
+def _beside_edges(regions: RegionSet, polygons: Polygons, *, is_map: bool) -> tuple[np.ndarray, np.ndarray]:
     """Points just inside and just outside of sampled edges, and the regions that must hold there."""
     thickness = polygons.volumes[polygons.owner] / np.maximum(polygons.lengths, 1e-300)
     cut = np.abs(polygons.edges)
@@ -129,15 +141,19 @@ def _beside_edges(regions: RegionSet, polygons: Polygons) -> tuple[np.ndarray, n
     start, end = polygons.points[usable], polygons.points[polygons.following[usable]]
     along = (end - start) / polygons.lengths[usable, None]
     middle, inward = 0.5 * (start + end), np.stack([-along[:, 1], along[:, 0]], axis=1)
-    across, is_thick = _across(regions, polygons, usable, middle, thickness)
+    has_other = two_sided(regions, polygons.edges[usable], is_map=is_map)
+    across, is_thick = _across(polygons, usable, middle, thickness, has_other)
     points = np.concatenate([middle + BESIDE * inward, (middle - BESIDE * inward)[is_thick]])
     return points, np.concatenate([polygons.owner[usable], across[is_thick]])
 
 
 def _across(
-    regions: RegionSet, polygons: Polygons, edges: np.ndarray, middle: np.ndarray, thickness: np.ndarray
+    polygons: Polygons, edges: np.ndarray, middle: np.ndarray, thickness: np.ndarray, has_other: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The region on the other side of the middle of each edge, and whether it is thick enough to be tested there."""
+    """The region on the other side of the middle of each edge, and whether it is thick enough to be tested there.
+
+    has_other (E,) says which edges must have one.
+    """
     order = np.argsort(polygons.edges, kind="stable")
     ranked = polygons.edges[order]
     wanted = -polygons.edges[edges]
@@ -151,9 +167,12 @@ def _across(
     touching = np.flatnonzero(outside <= 10 * DISTANCE)
     best = np.full(len(edges), -1)
     best[number[touching]] = touching
-    if (best < 0).any() and regions.stopped is None:
-        lost = edges[np.argmax(best < 0)]
+    is_lost = (best < 0) & has_other
+    if is_lost.any():
+        lost = edges[np.argmax(is_lost)]
         raise InternalError(f"edge {lost} has no region on its other side: please report this model and image")
+    if not len(touching):
+        return best, np.zeros(len(edges), dtype=bool)
     is_clear = (best >= 0) & (share[best] > 0.01) & (share[best] < 0.99)
     facing = other[best]
     return polygons.owner[facing], is_clear & (thickness[facing] > 1e-4) & (polygons.lengths[facing] > 1e-4)

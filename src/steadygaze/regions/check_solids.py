@@ -30,7 +30,19 @@ def check_flat(polyhedra: Polyhedra) -> None:
         raise InternalError(f"a facet of region {region} is not flat: please report this model and image")
 
 
-def beside_facets(regions: RegionSet, polyhedra: Polyhedra, most: int) -> tuple[np.ndarray, np.ndarray]:
+def two_sided(regions: RegionSet, signed: np.ndarray, *, is_map: bool) -> np.ndarray:
+    """Which edges or facets, given their signed cuts (E,), must have a region on their other side.
+
+    None of a partial map; all inner ones of a whole map; those of neurons where the regions are those inside boxes.
+    """
+    if regions.stopped is not None:
+        return np.zeros(len(signed), dtype=bool)
+    return is_map | (regions.cuts[np.abs(signed) - 1, 0] == Cut.NEURON)
+
+
+def beside_facets(
+    regions: RegionSet, polyhedra: Polyhedra, most: int, *, is_map: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     """Points (B, 3) just inside and just outside of at most `most` facets, and the regions that must hold there."""
     is_inner = regions.cuts[np.abs(polyhedra.facets) - 1, 0] != Cut.BORDER
     widths = _widths(polyhedra)
@@ -42,7 +54,8 @@ def beside_facets(regions: RegionSet, polyhedra: Polyhedra, most: int) -> tuple[
     own = polyhedra.facet_owner[usable]
     within, beyond = middle - BESIDE * outward, middle + BESIDE * outward
     is_within = _height(polyhedra, own, within) < -0.1 * BESIDE
-    across, is_beyond = _across(polyhedra, usable, middle, beyond, widths, is_whole=regions.stopped is None)
+    has_other = two_sided(regions, polyhedra.facets[usable], is_map=is_map)
+    across, is_beyond = _across(polyhedra, usable, middle, beyond, widths, has_other)
     return np.concatenate([within[is_within], beyond[is_beyond]]), np.concatenate([own[is_within], across[is_beyond]])
 
 
@@ -52,10 +65,12 @@ def _across(
     middle: np.ndarray,
     beyond: np.ndarray,
     widths: np.ndarray,
-    *,
-    is_whole: bool,
+    has_other: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The region on the other side of the middle of each facet, and whether the point beyond is clearly inside."""
+    """The region on the other side of the middle of each facet, and whether the point beyond is clearly inside.
+
+    has_other (F,) says which facets must have one.
+    """
     order = np.argsort(polyhedra.facets, kind="stable")
     ranked = polyhedra.facets[order]
     low, high = (np.stack(ends, axis=1) for ends in zip(*(polyhedra.extent(axis) for axis in range(3)), strict=True))
@@ -77,8 +92,9 @@ def _across(
         # The deepest of several goes last and stays.
         for place in np.lexsort((-height, number)):
             region[number[place]], depth[number[place]] = other[place], height[place]
-    if is_whole and (region < 0).any():
-        lost = polyhedra.facet_owner[facets[np.argmax(region < 0)]]
+    is_lost = (region < 0) & has_other
+    if is_lost.any():
+        lost = polyhedra.facet_owner[facets[np.argmax(is_lost)]]
         raise InternalError(
             f"a facet of region {lost} has no region on its other side: please report this model and image"
         )

@@ -15,11 +15,11 @@ CAPACITY = 4096
 
 
 class FlatWalk:
-    """One walk of polygons; what it finds is appended to a block."""
+    """One walk of polygons, each called by a number of `origins` (count,); what it finds is appended to a block."""
 
-    def __init__(self, cell: CellProgram, polygons: Polygons, block: Block) -> None:
+    def __init__(self, cell: CellProgram, polygons: Polygons, origins: np.ndarray, block: Block) -> None:
         self.program, self.block = cell.program, block
-        self.walk, self.output = _start(cell.program, cell.root, polygons), _room(cell.program)
+        self.walk, self.output = _start(cell.program, cell.root, polygons, origins), _room(cell.program)
         self.walk.counters[kernels.BASE] = block.base
 
     @property
@@ -42,19 +42,21 @@ class FlatWalk:
         """Hand over what was added up on the way."""
         self.block.sliver_area = float(self.walk.sums[kernels.SLIVERS])
         self.block.peak, self.block.missed = self.walk.peak, self.walk.missed
+        self.block.unfinished = self.walk.stack[: self.walk.counters[kernels.HEIGHT], -1].copy()
 
 
-def _start(program: Program, root: np.ndarray, polygons: Polygons) -> Walk:
+def _start(program: Program, root: np.ndarray, polygons: Polygons, origins: np.ndarray) -> Walk:
     neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
     widest = int(np.diff(program.offsets).max())
     count = len(polygons)
     vertices = len(polygons.points)
     forms = np.zeros((3, neurons))
     forms[:, : root.shape[1]] = root
-    stack = np.zeros((count + 256, 5), dtype=np.int64)
+    stack = np.zeros((count + 256, 6), dtype=np.int64)
     # The last polygon of the stack is walked first: reverse, so that the regions keep the order of the polygons.
     reverse = polygons.take(np.arange(count)[::-1])
     stack[:count, 1], stack[:count, 2], stack[:count, 3] = reverse.starts[:-1], np.diff(reverse.starts), -1
+    stack[:count, 5] = origins[::-1]
     room = vertices + 4096
     x, y, edge = np.empty(room), np.empty(room), np.empty(room, dtype=np.int64)
     x[:vertices], y[:vertices], edge[:vertices] = reverse.points[:, 0], reverse.points[:, 1], reverse.edges
@@ -107,6 +109,7 @@ def _room(program: Program) -> Output:
         edge=np.empty(16 * CAPACITY, dtype=np.int64),
         doubtful=np.empty(CAPACITY, dtype=np.uint8),
         cuts=np.empty(4 * CAPACITY, dtype=np.int64),
+        origin=np.empty(CAPACITY, dtype=np.int64),
     )
 
 
@@ -120,5 +123,6 @@ def _flush(walk: Walk, output: Output, block: Block, regions: int) -> None:
     block.points.append(np.stack([output.x[:vertices], output.y[:vertices]], axis=1))
     block.sides.append(output.edge[:vertices].copy())
     block.cuts.append(output.cuts[:cuts].copy())
+    block.origins.append(output.origin[:regions].copy())
     walk.counters[kernels.BASE] += cuts
     walk.counters[[kernels.CUTS, kernels.REGIONS, kernels.VERTICES]] = 0

@@ -30,7 +30,7 @@ class Walk(NamedTuple):
     missed: np.ndarray  # (N,) the largest |value| on a part that the tolerance left unsplit
     columns: np.ndarray  # (2, widest layer) scratch lists
     doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: among the stable, the unstable ones
-    stack: np.ndarray  # (depth, 5) layer, first vertex, vertices, first candidate, candidates
+    stack: np.ndarray  # (depth, 6) layer, first vertex, vertices, first candidate, candidates, origin
     x: np.ndarray
     y: np.ndarray
     edge: np.ndarray  # int64 signed cut of the edge from a vertex to the next

@@ -33,6 +33,7 @@ class Output(NamedTuple):
     edge: np.ndarray
     doubtful: np.ndarray  # (capacity,) 1 where the sign of some neuron of the classifier is not certain
     cuts: np.ndarray  # (capacity,) neuron of each cut
+    origin: np.ndarray  # (capacity,) what the polygon that each region is a part of was called at the start
 
 
 @compiled
@@ -137,7 +138,7 @@ def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sum
 
 
 @compiled_inline
-def _deliver(program, walk, output, x, y, edge, count, has_logits):
+def _deliver(program, walk, output, x, y, edge, count, origin, has_logits):
     """Append the polygon at hand, its pattern and (after the last hidden layer) its logits to the output."""
     size = area(x, y, count)
     if size <= 0.0:
@@ -154,7 +155,7 @@ def _deliver(program, walk, output, x, y, edge, count, has_logits):
         output.packed[region, i] = walk.packed[i]
     for i in range(count):
         output.x[vertex + i], output.y[vertex + i], output.edge[vertex + i] = x[i], y[i], edge[i]
-    output.vertices[region] = count
+    output.vertices[region], output.origin[region] = count, origin
     walk.counters[REGIONS] += 1
     walk.counters[VERTICES] += count
     doubts = 0
@@ -183,7 +184,7 @@ def advance(program, walk, output, last_layer, max_nodes):
             return PAUSED
         top = counters[HEIGHT] - 1
         layer, first, count = stack[top, 0], stack[top, 1], stack[top, 2]
-        list_first, list_size = stack[top, 3], stack[top, 4]
+        list_first, list_size, origin = stack[top, 3], stack[top, 4], stack[top, 5]
         if (
             counters[REGIONS] >= output.vertices.shape[0]
             or counters[VERTICES] + count > output.x.shape[0]
@@ -219,7 +220,7 @@ def advance(program, walk, output, last_layer, max_nodes):
                 doubts = walk.doubts[1, layer:]
                 _decide(a, b, c, noise, unstable, start, byte, active, packed, x, y, count, missed, doubts)
                 if layer == last_layer:
-                    _deliver(program, walk, output, x, y, edge, count, last_layer == offsets.shape[0] - 3)
+                    _deliver(program, walk, output, x, y, edge, count, origin, last_layer == offsets.shape[0] - 3)
                     break
                 layer += 1
                 byte, start, end = program.byte_start[layer], offsets[layer], offsets[layer + 1]
@@ -250,5 +251,6 @@ def advance(program, walk, output, last_layer, max_nodes):
                 stack[top + n, 2] = positive if n == 1 else negative
                 stack[top + n, 3] = free
                 stack[top + n, 4] = found - 1
+                stack[top + n, 5] = origin
             counters[HEIGHT] = top + 2
     return DONE

@@ -119,11 +119,23 @@ def box(low: np.ndarray, high: np.ndarray, facets: np.ndarray) -> Polyhedra:
     >>> box(np.zeros(3), np.full(3, 0.5), np.arange(1, 7)).volumes.tolist()
     [0.125]
     """
+    return boxes(low[None], high[None], facets[None])
+
+
+def boxes(low: np.ndarray, high: np.ndarray, facets: np.ndarray) -> Polyhedra:
+    """Boxes from low (B, 3) to high (B, 3), each with six signed cuts (B, 6) as `box` takes them."""
+    count = len(low)
     corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
     on = np.stack([corners == 0, corners == 1], axis=2).reshape(8, 6)
     incidence = (on.astype(np.uint64) << np.arange(6, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
-    points = np.where(corners == 1, high, low).astype(np.float64)
-    return Polyhedra(points, np.array([0, 8]), np.asarray(facets, dtype=np.int64), np.array([0, 6]), incidence[:, None])
+    points = np.where(corners == 1, high[:, None], low[:, None]).astype(np.float64)
+    return Polyhedra(
+        points.reshape(-1, 3),
+        8 * np.arange(count + 1),
+        np.asarray(facets, dtype=np.int64).ravel(),
+        6 * np.arange(count + 1),
+        np.tile(incidence, count)[:, None],
+    )
 
 
 def joined(parts: list[Polyhedra]) -> Polyhedra:

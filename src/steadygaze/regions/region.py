@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..geometry import polygon
-from .polyhedra import Polyhedra
+from .polyhedra import Polyhedra, boxes
 
 
 class Cut(IntEnum):
@@ -85,6 +85,25 @@ class Polygons:
 
 Polytopes = Polygons | Polyhedra
 """What a map consists of: polygons in two dimensions, polyhedra in three."""
+
+
+def box_polytopes(low: np.ndarray, high: np.ndarray, sides: np.ndarray) -> Polytopes:
+    """Boxes from low (B, D) to high (B, D) as polygons or polyhedra, D = 2 or 3.
+
+    sides (B, D, 2) are the signed cuts at the low and at the high side of every axis.
+
+    >>> square = box_polytopes(np.zeros((1, 2)), np.ones((1, 2)), np.array([[[1, 2], [3, 4]]]))
+    >>> square.edges.tolist()
+    [3, 2, 4, 1]
+    """
+    count = len(low)
+    if low.shape[1] > 2:
+        return boxes(low, high, sides.reshape(count, 6))
+    x, y = np.stack([low[:, 0], high[:, 0]], axis=1), np.stack([low[:, 1], high[:, 1]], axis=1)
+    corners = np.stack([x[:, [0, 1, 1, 0]], y[:, [0, 0, 1, 1]]], axis=2)
+    # From the lower left corner on: bottom, right, top, left.
+    edges = np.stack([sides[:, 1, 0], sides[:, 0, 1], sides[:, 1, 1], sides[:, 0, 0]], axis=1)
+    return Polygons(corners.reshape(-1, 2), 4 * np.arange(count + 1), edges.ravel().astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,9 @@ class Walk(NamedTuple):
     missed: np.ndarray  # (N,) the largest |value| on a part that the tolerance left unsplit
     columns: np.ndarray  # (2, widest layer) scratch lists
     doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: among the stable, the unstable ones
-    stack: np.ndarray  # (depth, 7) layer, first vertex, vertices, first facet, facets, first candidate, candidates
+    stack: (
+        np.ndarray
+    )  # (depth, 8) layer, first vertex, vertices, first facet, facets, first candidate, candidates, origin
     points: np.ndarray  # (room, 3)
     incidence: np.ndarray  # (room, words)
     facets: np.ndarray  # (room,) int64 signed cuts

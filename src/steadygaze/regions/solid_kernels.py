@@ -32,6 +32,7 @@ class Output(NamedTuple):
     facets: np.ndarray  # (room,)
     doubtful: np.ndarray  # (capacity,) 1 where the sign of some neuron of the classifier is not certain
     cuts: np.ndarray  # (capacity,) neuron of each cut
+    origin: np.ndarray  # (capacity,) what the polyhedron that each region is a part of was called at the start
 
 
 @compiled
@@ -127,7 +128,7 @@ def _splitters(forms, noise, candidates, source, total, free, points, vertices, 
 
 
 @compiled_inline
-def _deliver(program, walk, output, vertices, count, has_logits):
+def _deliver(program, walk, output, vertices, count, origin, has_logits):
     """Append the polyhedron at hand, its pattern and (after the last hidden layer) its logits to the output."""
     points, incidence = walk.here, walk.here_incidence
     size = volume(points, incidence, vertices, count, walk.order, walk.value)
@@ -145,7 +146,7 @@ def _deliver(program, walk, output, vertices, count, has_logits):
         output.packed[region, i] = walk.packed[i]
     _copy(points, incidence, walk.here_facets, 0, 0, vertices, count, output.points, output.incidence, output.facets,
           vertex, facet)  # fmt: skip
-    output.vertices[region], output.facet_counts[region] = vertices, count
+    output.vertices[region], output.facet_counts[region], output.origin[region] = vertices, count, origin
     walk.counters[REGIONS] += 1
     walk.counters[VERTICES] += vertices
     walk.counters[FACETS] += count
@@ -202,7 +203,7 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
     counters, stack, forms = walk.counters, walk.stack, walk.forms
     a, b, c, d, noise = forms[0, k], forms[1, k], forms[2, k], forms[3, k], program.noise[k]
     limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise)
-    first, first_facet = stack[top, 1], stack[top, 3]
+    first, first_facet, origin = stack[top, 1], stack[top, 3], stack[top, 7]
     code, left, below, right, above, snapped = split_polyhedron(
         a, b, c, d, limit, counters[BASE] + counters[CUTS] + 1, walk.here, walk.here_incidence, walk.here_facets,
         vertices, count, walk.points, walk.incidence, walk.facets, first, first_facet, walk.value, walk.rank,
@@ -224,6 +225,7 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
         stack[top + n, 4] = above if n == 1 else below
         stack[top + n, 5] = free
         stack[top + n, 6] = found - 1
+        stack[top + n, 7] = origin
     counters[HEIGHT] = top + 2
     return DONE
 
@@ -270,7 +272,7 @@ def advance(program, walk, output, last_layer, max_nodes):
                 doubts = walk.doubts[1, layer:]
                 _decide(forms, noise, unstable, start, byte, active, packed, points, vertices, missed, doubts)
                 if layer == last_layer:
-                    _deliver(program, walk, output, vertices, count, last_layer == offsets.shape[0] - 3)
+                    _deliver(program, walk, output, vertices, count, stack[top, 7], last_layer == offsets.shape[0] - 3)
                     break
                 layer += 1
                 byte, start, end = program.byte_start[layer], offsets[layer], offsets[layer + 1]

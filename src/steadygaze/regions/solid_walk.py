@@ -21,11 +21,11 @@ MOST = 256
 
 
 class SolidWalk:
-    """One walk of polyhedra; what it finds is appended to a block."""
+    """One walk of polyhedra, each called by a number of `origins` (count,); what it finds is appended to a block."""
 
-    def __init__(self, cell: CellProgram, polyhedra: Polyhedra, block: Block) -> None:
+    def __init__(self, cell: CellProgram, polyhedra: Polyhedra, origins: np.ndarray, block: Block) -> None:
         self.program, self.block = cell.program, block
-        self.walk = _start(cell.program, cell.root, polyhedra)
+        self.walk = _start(cell.program, cell.root, polyhedra, origins)
         self.output = _room(cell.program, self.walk.incidence.shape[1])
         self.walk.counters[kernels.BASE] = block.base
 
@@ -58,6 +58,7 @@ class SolidWalk:
         """Hand over what was added up on the way."""
         self.block.sliver_area = float(self.walk.sums[kernels.SLIVERS])
         self.block.peak, self.block.missed = self.walk.peak, self.walk.missed
+        self.block.unfinished = self.walk.stack[: self.walk.counters[kernels.HEIGHT], -1].copy()
 
     def _flush(self, regions: int) -> None:
         """Move what the output buffers hold into the block; cuts go on counting."""
@@ -72,11 +73,12 @@ class SolidWalk:
         block.incidence.append(output.incidence[:vertices].copy())
         block.sides.append(output.facets[:facets].copy())
         block.cuts.append(output.cuts[:cuts].copy())
+        block.origins.append(output.origin[:regions].copy())
         counters[kernels.BASE] += cuts
         counters[[kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS]] = 0
 
 
-def _start(program: Program, root: np.ndarray, polyhedra: Polyhedra) -> Walk:
+def _start(program: Program, root: np.ndarray, polyhedra: Polyhedra, origins: np.ndarray) -> Walk:
     neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
     widest = int(np.diff(program.offsets).max())
     forms = np.zeros((ROWS, neurons))
@@ -103,7 +105,7 @@ def _start(program: Program, root: np.ndarray, polyhedra: Polyhedra) -> Walk:
         missed=np.zeros(neurons),
         columns=np.zeros((2, widest), dtype=np.int64),
         doubts=np.zeros((2, layers), dtype=np.int64),
-        stack=_stack(reverse),
+        stack=_stack(reverse, origins[::-1]),
         points=_padded(reverse.points, ROOM),
         incidence=_padded(reverse.incidence, ROOM),
         facets=_padded(reverse.facets, ROOM),
@@ -120,13 +122,14 @@ def _start(program: Program, root: np.ndarray, polyhedra: Polyhedra) -> Walk:
     )
 
 
-def _stack(polyhedra: Polyhedra) -> np.ndarray:
+def _stack(polyhedra: Polyhedra, origins: np.ndarray) -> np.ndarray:
     """A stack that holds the polyhedra, none of which has entered its layer."""
-    stack = np.zeros((len(polyhedra) + 256, 7), dtype=np.int64)
+    stack = np.zeros((len(polyhedra) + 256, 8), dtype=np.int64)
     own = stack[: len(polyhedra)]
     own[:, 1], own[:, 2] = polyhedra.starts[:-1], np.diff(polyhedra.starts)
     own[:, 3], own[:, 4] = polyhedra.facet_starts[:-1], np.diff(polyhedra.facet_starts)
     own[:, 5] = -1
+    own[:, 7] = origins
     return stack
 
 
@@ -157,4 +160,5 @@ def _room(program: Program, words: int, largest: int = 0) -> Output:
         facets=np.empty(room, dtype=np.int64),
         doubtful=np.empty(CAPACITY, dtype=np.uint8),
         cuts=np.empty(4 * CAPACITY, dtype=np.int64),
+        origin=np.empty(CAPACITY, dtype=np.int64),
     )

@@ -15,7 +15,7 @@ from ..budget import Budget
 from ..compound import CellProgram, Compound
 from ..errors import OptionError
 from . import kernels
-from .assemble import Block, CutTable, assemble
+from .assemble import Block, CutRows, CutTable, assemble
 from .flat_walk import FlatWalk
 from .polyhedra import Polyhedra
 from .region import Polytopes, RegionSet
@@ -27,12 +27,18 @@ RUNS = 16
 SMALL = 1 << 21
 """Polytopes after the clip times neurons below which a knot cell is walked in one run: it takes milliseconds."""
 
+SMALL_BOXES = 1 << 18
+"""The same where the polytopes have not been cut by the clip."""
+
 MOST_PARAMETERS = 3
 """Dimensions that the subdivision takes."""
 
 NODES, SOLID_NODES = 20_000, 500
 """Polygons, and polyhedra, looked at between two questions to the budget: some ten milliseconds, and up to a tenth of a
 second on convolutional networks."""
+
+NODES_TIMES_NEURONS = 1 << 24
+"""As many polygons at most, times neurons: where most of them enter all layers, this takes a tenth of a second."""
 
 Progress = Callable[[float, int], None]
 
@@ -57,36 +63,49 @@ def subdivide_cells(
     cells: list[CellProgram], *, budget: Budget | None = None, threads: int = 1, progress: Progress | None = None
 ) -> RegionSet:
     """As `subdivide`, for programs whose cells tile the unit square or cube."""
-    budget = budget or Budget()
-    watch = _Watch(budget, progress)
+    watch = Watch(budget or Budget(), progress)
     table = CutTable(cells)
     parts: list[tuple[int, Block]] = []
     for number, cell in enumerate(cells):
-        polytopes, clipped = table.cell(number), _block(cell, 0)
-        if cell.program.clipped:
-            clipped = _block(cell, len(table))
-            _walk(cell, polytopes, 1, clipped, watch, are_regions=False)
-            table.add(cell.program, clipped)
-            polytopes = clipped.polytopes()
-        is_small = len(polytopes) * int(cell.program.offsets[-1]) < SMALL
-        runs = np.array_split(np.arange(len(polytopes)), 1 if is_small else RUNS)
-        work = [(cell, polytopes.take(run), len(table), watch) for run in runs if len(run)]
-        if threads == 1:
-            blocks = [_run(*item) for item in work]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                blocks = list(pool.map(lambda item: _run(*item), work))
-        for block in blocks:
-            block.sliver_area += clipped.sliver_area / len(blocks)
-            if len(block.missed) and len(clipped.missed):
-                np.maximum(block.missed, clipped.missed, out=block.missed)
-            table.renumber(block)
-            table.add(cell.program, block)
-            parts.append((number, block))
+        blocks = walk_cell(cell, table.cell(number), np.zeros(1, dtype=np.int64), table, watch, threads=threads)
+        parts += [(number, block) for block in blocks]
     return assemble(cells, parts, table.cuts(), watch.stopped)
 
 
-class _Watch:
+def walk_cell(
+    cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, table: CutRows, watch: "Watch", *, threads: int
+) -> list[Block]:
+    """Walk polytopes inside a knot cell, each called by a number of `origins`; add the cuts to the table.
+
+    Many polytopes are walked through all layers at once. A few are first cut by the clip, which makes enough of them
+    for several threads. The blocks that are returned do not depend on the number of threads.
+    """
+    neurons = int(cell.program.offsets[-1])
+    clipped = _block(cell, len(table))
+    is_many = len(polytopes) >= RUNS
+    if cell.program.clipped and not is_many:
+        _walk(cell, polytopes, origins, 1, clipped, watch, are_regions=False)
+        table.add(cell.program, clipped)
+        polytopes, origins = clipped.polytopes(), np.concatenate(clipped.origins)
+    is_small = len(polytopes) * neurons < (SMALL_BOXES if is_many else SMALL)
+    runs = np.array_split(np.arange(len(polytopes)), 1 if is_small else RUNS)
+    work = [(cell, polytopes.take(run), origins[run], len(table), watch) for run in runs if len(run)]
+    if threads == 1:
+        blocks = [_run(*item) for item in work]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            blocks = list(pool.map(lambda item: _run(*item), work))
+    for block in blocks:
+        block.sliver_area += clipped.sliver_area / len(blocks)
+        if len(block.missed) and len(clipped.missed):
+            np.maximum(block.missed, clipped.missed, out=block.missed)
+        block.unfinished = np.concatenate([block.unfinished, clipped.unfinished])
+        table.renumber(block)
+        table.add(cell.program, block)
+    return blocks
+
+
+class Watch:
     """Asks the budget and tells the progress, from any thread."""
 
     def __init__(self, budget: Budget, progress: Progress | None) -> None:
@@ -96,6 +115,7 @@ class _Watch:
         self.lock = threading.Lock()
 
     def add(self, volume: float, regions: int) -> None:
+        """Count what has been done since the last time."""
         with self.lock:
             self.volume += volume
             self.budget.regions += regions
@@ -114,19 +134,32 @@ def _block(cell: CellProgram, base: int) -> Block:
     return Block(base, len(cell.low))
 
 
-def _run(cell: CellProgram, polytopes: Polytopes, base: int, watch: _Watch) -> Block:
+def _run(cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, base: int, watch: Watch) -> Block:
     block = _block(cell, base)
     if watch.goes_on():
-        _walk(cell, polytopes, len(cell.program.offsets) - 3, block, watch)
+        _walk(cell, polytopes, origins, len(cell.program.offsets) - 3, block, watch)
+    else:
+        block.unfinished = origins
     return block
 
 
 def _walk(
-    cell: CellProgram, polytopes: Polytopes, last_layer: int, block: Block, watch: _Watch, *, are_regions: bool = True
+    cell: CellProgram,
+    polytopes: Polytopes,
+    origins: np.ndarray,
+    last_layer: int,
+    block: Block,
+    watch: Watch,
+    *,
+    are_regions: bool = True,
 ) -> None:
     """Walk polytopes through the layers up to `last_layer`, appending to the block until the budget ends."""
-    walk = SolidWalk(cell, polytopes, block) if isinstance(polytopes, Polyhedra) else FlatWalk(cell, polytopes, block)
-    nodes = SOLID_NODES if isinstance(walk, SolidWalk) else NODES
+    walk: SolidWalk | FlatWalk
+    if isinstance(polytopes, Polyhedra):
+        walk, nodes = SolidWalk(cell, polytopes, origins, block), SOLID_NODES
+    else:
+        walk = FlatWalk(cell, polytopes, origins, block)
+        nodes = min(NODES, NODES_TIMES_NEURONS // int(cell.program.offsets[-1]) + 100)
     done = 0.0
     while True:
         code, regions = walk.advance(last_layer, nodes)

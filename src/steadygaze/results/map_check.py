@@ -2,16 +2,17 @@
 
 Inside a region the logits are affine in every pixel as long as no ReLU changes its sign, so a central difference has no
 error but the rounding of the file's float type, divided by the step. The largest step that keeps all signs comes from
-the affine maps in float64. Compares unfiltered maps; filters and distances are not looked at.
+the linear steps in float64. Compares unfiltered maps; filters and distances are not looked at.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..attention.maps import gradient_maps
-from ..network.lower import Chain
+from ..attention.maps import maps_under
+from ..network.graph import Graph
 from ..network.model import Model
+from ..network.passes import upwards
 
 LARGEST = 12
 """Pixels of each class with the largest gradient."""
@@ -66,9 +67,9 @@ def check_maps(model: Model, image: np.ndarray, bits: list[np.ndarray], classes:
     image (C, H, W) lies inside the region of the pattern; bits: one boolean array (1, n) per ReLU layer; classes (2,).
     `noise` bounds the rounding of a replayed logit, so that an entry's tolerance is noise / step.
     """
-    gradients = gradient_maps(model.chain, bits)[0][classes]
+    gradients = maps_under(model.graph, bits, classes)
     pixels = _pixels(np.abs(gradients))
-    steps = np.minimum(LONGEST_STEP, INSIDE * longest_steps(model.chain, image.ravel(), bits, pixels))
+    steps = np.minimum(LONGEST_STEP, INSIDE * longest_steps(model.graph, image.ravel(), bits, pixels))
     with np.errstate(divide="ignore"):
         tolerances = np.broadcast_to(noise / steps, (len(classes), len(pixels)))
     is_sharp = tolerances <= SHARP * np.abs(gradients).max(axis=1, keepdims=True)
@@ -84,22 +85,23 @@ def check_maps(model: Model, image: np.ndarray, bits: list[np.ndarray], classes:
     return MapCheck(names, int(is_sharp.sum()), skipped, float(differences[worst]), float(tolerances[:, usable][worst]))
 
 
-def longest_steps(chain: Chain, image: np.ndarray, bits: list[np.ndarray], pixels: np.ndarray) -> np.ndarray:
+def longest_steps(graph: Graph, image: np.ndarray, bits: list[np.ndarray], pixels: np.ndarray) -> np.ndarray:
     """How far each of the given pixels (S,) may move either way before a ReLU changes its sign, (S,); may be infinite.
 
     image (C·H·W,), bits as in `check_maps`. Exact up to float64 rounding: under one pattern every ReLU's input is
     affine in the pixel.
     """
     steps = np.full(len(pixels), np.inf)
-    values, change = image, np.zeros((len(image), len(pixels)))
-    change[pixels, np.arange(len(pixels))] = 1.0
-    for affine, layer in zip(chain.maps[:-1], bits, strict=True):
-        before, slope = affine.apply(values[None])[0], np.abs(affine.matrix @ change)
-        room = np.full(slope.shape, np.inf)
-        np.divide(np.abs(before)[:, None], slope, out=room, where=slope > 0.0)
-        steps = np.minimum(steps, room.min(axis=0, initial=np.inf))
-        mask = layer[0]
-        values, change = np.where(mask, before, 0.0), np.where(mask[:, None], affine.matrix @ change, 0.0)
+    values, change = image[None], np.zeros((len(pixels), len(image)))
+    change[np.arange(len(pixels)), pixels] = 1.0
+    for segment, layer in zip(graph.steps[:-1], bits, strict=True):
+        values = upwards(segment, values)
+        for step in segment:
+            change = step.forward(change)
+        room = np.full(change.shape, np.inf)
+        np.divide(np.abs(values), np.abs(change), out=room, where=change != 0.0)
+        steps = np.minimum(steps, room.min(axis=1, initial=np.inf))
+        values, change = np.where(layer, values, 0.0), np.where(layer, change, 0.0)
     return steps
 
 

@@ -181,7 +181,7 @@ def _tolerance(result: Result, point: Point) -> float:
     model = result.problem.model
     unit = model.replay.unit_roundoff
     scale = max(result.agreement.scale, float(np.abs(point.logits).max()))
-    effect = rounding_effect(model.chain, point.image.ravel(), unit)
+    effect = rounding_effect(model.graph, point.image.ravel(), unit)
     return float(np.clip(effect, LEAST_SHARE * scale, MOST_SHARE[unit] * scale))
 
 
@@ -192,7 +192,7 @@ def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
     is_kept = replay.label == result.label
     is_refuted = kind is not Violation.ATTENTION and is_kept != (kind is Violation.EVIDENCE)
     # The tolerance is capped; where rounding may do more than the margin, a replay says nothing about the map.
-    effect = float(rounding_effect(model.chain, point.image.ravel(), model.replay.unit_roundoff))
+    effect = float(rounding_effect(model.graph, point.image.ravel(), model.replay.unit_roundoff))
     if chosen.is_deep and is_refuted and abs(point.margin) > 2.0 * effect:
         raise InternalError(
             f"the map claims a violation ({kind}) at theta {point.theta.tolist()}, but onnxruntime predicts "

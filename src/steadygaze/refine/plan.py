@@ -1,0 +1,165 @@
+"""How a refinement goes about a problem: how much correlation its bounds keep, and from when on a box is handed over.
+
+Everything is decided by counts (multiplications, neurons of unknown sign, regions in a few probe boxes), never by
+seconds, so that the plan does not depend on the machine.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ..bounds.bounder import Bounder
+from ..perturbation import Perturbed
+from .decide import Question
+
+BOX_WORK = 8e5
+"""Multiplications that take as long as what bounding a box costs whatever the network (measured on small ones)."""
+
+REGION_WORK, REGION_SHARE = 1.5e5, 0.3
+"""Likewise for walking one region: whatever the network, and as a share of one product with all weights."""
+
+MAP_WORK, MAP_SHARE = 1.0e5, 1.0
+"""Likewise for the attention maps of one region."""
+
+LARGEST_WORK = 5e7
+"""Products with all weights above this are too much for walking single regions: nothing is handed over."""
+
+CROSSINGS = 0.06
+"""The share of pairs of neurons of unknown sign whose lines cross inside a small box, as seen on the bundled networks."""
+
+PROBE_LEVELS = (1, 2, 3, 4, 5, 6)
+"""Probe boxes have sides of 2 to minus these."""
+
+PROBE_ROOM = 64
+"""Generators that every layer may add where correlations are kept."""
+
+COUNT_LEVEL = {1: 5, 2: 4, 3: 3}
+"""Regions are counted in probe boxes with sides of 2 to minus this, by the number of parameters."""
+
+MOST_EXACT = 3
+"""Parameters that the exact subdivision takes."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was chosen: generators for each layer, estimated regions up to which a box is handed over.
+
+    `is_exact_at_once`: the whole domain is handed over without bounding it. `regions` is the estimated number of
+    regions of the domain (None where they are not counted), `decided` the share of the finest probe boxes that bounds
+    decide.
+    """
+
+    room: int
+    hand_over: float
+    is_exact_at_once: bool
+    regions: float | None
+    decided: float
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Multiplications for bounding a box, and for one region of the exact subdivision (infinite: not possible)."""
+
+    box: float
+    region: float
+
+    @classmethod
+    def of(cls, bounder: Bounder, question: Question, rows: float) -> "Costs":
+        """The costs of a question; `rows` is the number of rows that the forms of a box have on average."""
+        work = float(sum(step.work for steps in bounder.segments for step in steps))
+        box, region = BOX_WORK + (rows + 1.0) * work, REGION_WORK + REGION_SHARE * work
+        if question.asks_attention:
+            box += BOX_WORK + 3.0 * len(bounder.logits.row) * work
+            region += MAP_WORK + MAP_SHARE * work
+        is_possible = work <= LARGEST_WORK and bounder.perturbed.domain.dimension <= MOST_EXACT
+        return cls(box, region if is_possible else float("inf"))
+
+
+def expected_regions(unstable: np.ndarray, dimension: int) -> np.ndarray:
+    """About how many regions a box has in which the signs of so many neurons (B,) are not known.
+
+    >>> expected_regions(np.array([0, 1]), 2).tolist()
+    [1.0, 2.0]
+    """
+    count = np.asarray(unstable, dtype=np.float64)
+    total, term = 1.0 + count, count
+    for k in range(2, dimension + 1):
+        term = CROSSINGS * term * np.maximum(count - k + 1, 0.0) / k
+        total = total + term
+    return total
+
+
+def make_plan(bounder: Bounder, question: Question, count: Callable[[np.ndarray, np.ndarray, np.ndarray], int]) -> Plan:
+    """Choose how to refine; count(cell, low, high) gives the number of regions in some boxes.
+
+    For every way to bound, the share of probe boxes that stay open at each level tells what deciding by bounds down to
+    that level costs, and what is left for the exact subdivision then; the cheapest wins.
+    """
+    d = bounder.perturbed.domain.dimension
+    plain = Costs.of(bounder, question, 1.0 + d)
+    regions = None if plain.region == float("inf") else _count(bounder.perturbed, count)
+    at_once = float("inf") if regions is None else regions * plain.region
+    best = (at_once, Plan(0, _limit(plain), regions is not None, regions, 0.0))
+    for room in (0, PROBE_ROOM):
+        cost, plan = _try(bounder, question, room, regions)
+        if cost < best[0] or (best[0] == float("inf") and plan.decided > best[1].decided):
+            best = (cost, plan)
+    return best[1]
+
+
+def _limit(costs: Costs) -> float:
+    """Regions up to which handing a box over is cheaper than bounding its two halves."""
+    return 2.0 * costs.box / costs.region
+
+
+def _try(bounder: Bounder, question: Question, room: int, regions: float | None) -> tuple[float, Plan]:
+    d = bounder.perturbed.domain.dimension
+    rows = 1.0 + d
+    spent, is_open, best, decided = 0.0, 1.0, float("inf"), 0.0
+    for level in PROBE_LEVELS:
+        found = [bounder.with_room(room).bound(*probe, _all(question)) for probe in _probes(bounder.perturbed, level)]
+        margin, inconsistency = (
+            np.concatenate([getattr(one, name) for one in found]) for name in ("margin", "inconsistency")
+        )
+        if room:
+            rows = 1.0 + d + float(np.mean(np.concatenate([one.unstable for one in found])))
+        costs = Costs.of(bounder, question, rows)
+        spent += 2.0**(d * level) * is_open * costs.box
+        decided = float(question.is_decided(margin, inconsistency).mean())
+        is_open = min(is_open, 1.0 - decided)
+        left = 0.0 if is_open == 0.0 else is_open * (float("inf") if regions is None else regions * costs.region)
+        best = min(best, spent + left)
+        if spent > best:
+            break
+    return best, Plan(room, _limit(costs), False, regions, decided)
+
+
+def _all(question: Question) -> np.ndarray | None:
+    return None if question.asks_attention else np.zeros(1, dtype=bool)
+
+
+def _probes(perturbed: Perturbed, level: int) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """Boxes with sides of 2 to minus `level`, spread over the domain: the knot cell and the corners of each."""
+    domain = perturbed.domain
+    side = 2.0**-level
+    found = []
+    for number, corner in enumerate(product((0.2, 0.65), repeat=min(domain.dimension, 3))):
+        # A little apart from each other along every axis, so that no two lie on the same line.
+        place = np.resize(np.array(corner), domain.dimension) + 0.03 * (number % 5)
+        cell = perturbed.cell_of(domain.low + place * domain.widths)
+        low, high = ((end - domain.low) / domain.widths for end in (cell.low, cell.high))
+        first = low + np.floor((place - low) / ((high - low) * side)) * (high - low) * side
+        found.append((cell.index, first[None], (first + (high - low) * side)[None]))
+    return found
+
+
+def _count(perturbed: Perturbed, count: Callable[[np.ndarray, np.ndarray, np.ndarray], int]) -> float:
+    """About how many regions the domain has, from those of a few boxes."""
+    d = perturbed.domain.dimension
+    probes = _probes(perturbed, COUNT_LEVEL[d])
+    cells = np.array([cell for cell, _, _ in probes])
+    low, high = (np.concatenate(ends) for ends in list(zip(*probes, strict=True))[1:])
+    share = float(np.prod(high - low, axis=1).sum())
+    return count(cells, low, high) / share

@@ -1,0 +1,192 @@
+"""The regions of a compound network inside given boxes, and sets of regions joined into one.
+
+Boxes are polytopes whose sides are known cuts, so the walks of the subdivision start from them as they do from a knot
+cell. What is known of a box, and which boxes are worth it, is decided elsewhere.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..budget import Budget
+from ..compound import Compound
+from ..errors import InternalError
+from ..tolerances import AREA, UNIT
+from .assemble import Block, CutRows, assemble
+from .pattern import distinct_rows
+from .polyhedra import Polyhedra, joined
+from .region import Cut, Polygons, Polytopes, RegionSet, box_polytopes
+from .subdivide import Progress, Watch, walk_cell
+
+
+class Within(NamedTuple):
+    """Regions inside boxes: box (R,) is the place of the box of each region; complete (B,) says which boxes have all
+    of their regions. The others have none."""
+
+    regions: RegionSet
+    box: np.ndarray
+    complete: np.ndarray
+
+
+def subdivide_boxes(
+    compound: Compound,
+    cell: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    sides: np.ndarray,
+    cuts: np.ndarray,
+    *,
+    budget: Budget | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Within:
+    """The regions inside boxes from low (B, D) to high (B, D), each in its knot cell (B,), for D = 2 or 3.
+
+    sides (B, D, 2) are the signed cuts of the boxes' sides in the table `cuts` (E, 3); cuts of neurons are numbered
+    after it. Exact up to the tolerances; the regions of every complete box tile it. The order of the boxes and of the
+    regions does not depend on the number of threads: knot cell by knot cell, and within one along a curve on which
+    boxes that follow each other are close.
+    """
+    cells = list(compound.programs)
+    watch = Watch(budget or Budget(), progress)
+    table = CutRows(cuts)
+    polytopes = box_polytopes(low, high, sides)
+    order = np.lexsort((_along_curve(low, high), cell))
+    parts: list[tuple[int, Block]] = []
+    for number in np.unique(cell):
+        chosen = order[cell[order] == number]
+        blocks = walk_cell(cells[number], polytopes.take(chosen), chosen, table, watch, threads=threads)
+        parts += [(int(number), block) for block in blocks]
+    complete = np.ones(len(cell), dtype=bool)
+    complete[np.concatenate([np.zeros(0, dtype=np.int64), *(block.unfinished for _, block in parts)])] = False
+    regions = assemble(cells, parts, table.cuts(), watch.stopped)
+    box = np.concatenate([np.zeros(0, dtype=np.int64), *(part for _, block in parts for part in block.origins)])
+    if not complete.all():
+        kept = np.flatnonzero(complete[box])
+        regions, box = take_regions(regions, kept), box[kept]
+    _check_tiling(regions.polytopes.volumes, box, complete, low, high)
+    return Within(regions, box, complete)
+
+
+def join_region_sets(parts: Sequence[RegionSet], *, cuts: np.ndarray | None = None) -> RegionSet:
+    """Several sets of regions with disjoint interiors (at least one) as one set, in that order.
+
+    The rows of each table of cuts before its first neuron are shared: the longest such beginning (or `cuts`, which must
+    go on as they do) stays as it is, and the cuts of the neurons follow it, renumbered.
+    """
+    sizes = [_shared_rows(part.cuts) for part in parts]
+    longest = int(np.argmax(sizes))
+    shared = parts[longest].cuts[: sizes[longest]] if cuts is None else cuts
+    edges, rows, size = [], [shared], len(shared)
+    for part, own in zip(parts, sizes, strict=True):
+        if not np.array_equal(part.cuts[:own], shared[:own]):
+            raise InternalError("sets of regions whose tables of cuts begin differently cannot be joined")
+        signed = part.polytopes.edges if isinstance(part.polytopes, Polygons) else part.polytopes.facets
+        edges.append(np.where(np.abs(signed) > own, signed + (size - own) * np.sign(signed), signed))
+        rows.append(part.cuts[own:])
+        size += len(part.cuts) - own
+    pattern, patterns = _joined_tables([(part.pattern, part.patterns) for part in parts])
+    clip, clips = _joined_tables([(part.clip, part.clips) for part in parts])
+    filled = [part for part in parts if len(part)] or [parts[0]]
+    return RegionSet(
+        polytopes=_joined_polytopes([part.polytopes for part in parts], edges),
+        cuts=np.concatenate(rows).astype(np.int32),
+        cell=np.concatenate([part.cell for part in parts]),
+        pattern=pattern,
+        patterns=patterns,
+        clip=clip,
+        clips=clips,
+        logits=np.concatenate([part.logits for part in filled]),
+        doubtful=np.concatenate([part.doubtful for part in parts]),
+        peaks=np.max([part.peaks for part in parts], axis=0),
+        missed=np.max([part.missed for part in parts], axis=0),
+        pixels_missed=max(part.pixels_missed for part in parts),
+        sliver_area=sum(part.sliver_area for part in parts),
+        stopped=next((part.stopped for part in parts if part.stopped is not None), None),
+    )
+
+
+def take_regions(regions: RegionSet, chosen: np.ndarray) -> RegionSet:
+    """The chosen regions (an index array) in that order; tables of cuts and patterns stay whole."""
+    return RegionSet(
+        polytopes=regions.polytopes.take(chosen),
+        cuts=regions.cuts,
+        cell=regions.cell[chosen],
+        pattern=regions.pattern[chosen],
+        patterns=regions.patterns,
+        clip=regions.clip[chosen],
+        clips=regions.clips,
+        logits=regions.logits[chosen],
+        doubtful=regions.doubtful[chosen],
+        peaks=regions.peaks,
+        missed=regions.missed,
+        pixels_missed=regions.pixels_missed,
+        sliver_area=regions.sliver_area,
+        stopped=regions.stopped,
+    )
+
+
+def _along_curve(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """A number (B,) by which boxes are ordered: the bits of the coordinates of their middles, taken in turn."""
+    count, dimension = low.shape
+    bits = 60 // dimension
+    middle = np.clip(0.5 * (low + high), 0.0, 1.0 - 2.0**-40)
+    places = np.floor(middle * 2.0**bits).astype(np.int64)
+    key = np.zeros(count, dtype=np.int64)
+    for bit in range(bits - 1, -1, -1):
+        for axis in range(dimension):
+            key = (key << 1) | ((places[:, axis] >> bit) & 1)
+    return key
+
+
+def _check_tiling(
+    volumes: np.ndarray, box: np.ndarray, complete: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> None:
+    """Raise InternalError unless the regions of every complete box add up to it.
+
+    The slack beside AREA is for boxes that are small in the unit square: a side of a region is off by a few roundings
+    of a coordinate, and as long (in three dimensions: as large) as the box's sides together at most.
+    """
+    wanted = np.prod(high - low, axis=1)
+    total = np.bincount(box, volumes, len(low))
+    count = np.bincount(box, minlength=len(low))
+    surface = 2.0 * (wanted[:, None] / (high - low)).sum(axis=1)
+    off = np.abs(total - wanted) - AREA * wanted - 64 * UNIT * (1 + count) * surface
+    bad = complete & ~(off <= 0.0)
+    if bad.any():
+        worst = int(np.argmax(bad))
+        raise InternalError(
+            f"the regions of box {worst} add up to {total[worst]!r} instead of {wanted[worst]!r}: please report this "
+            "model and image"
+        )
+
+
+def _shared_rows(cuts: np.ndarray) -> int:
+    """The number of rows of a table of cuts before the first neuron."""
+    is_neuron = cuts[:, 0] == Cut.NEURON
+    return int(np.argmax(is_neuron)) if is_neuron.any() else len(cuts)
+
+
+def _joined_tables(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Ids (R,) into one table of distinct rows, from ids and tables; tables without rows may have any width."""
+    filled = [table for _, table in parts if len(table)] or [parts[0][1]]
+    starts = np.cumsum([0] + [len(table) for _, table in parts])
+    rows = np.concatenate(filled)
+    numbers, first = distinct_rows(rows)
+    return numbers[np.concatenate([ids + start for (ids, _), start in zip(parts, starts, strict=False)])], rows[first]
+
+
+def _joined_polytopes(parts: list[Polytopes], edges: list[np.ndarray]) -> Polytopes:
+    """Polytopes one after the other, with new signed cuts for their edges or facets."""
+    if isinstance(parts[0], Polyhedra):
+        solids = [part for part in parts if isinstance(part, Polyhedra)]
+        return joined(
+            [
+                Polyhedra(part.points, part.starts, facets, part.facet_starts, part.incidence)
+                for part, facets in zip(solids, edges, strict=True)
+            ]
+        )
+    polygons = [part for part in parts if isinstance(part, Polygons)]
+    starts = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.starts) for part in polygons]))])
+    return Polygons(np.concatenate([part.points for part in polygons]), starts, np.concatenate(edges))
