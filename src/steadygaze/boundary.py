@@ -123,9 +123,10 @@ class Boundary:
         return 1.0 if chosen.all() else min(float(self.volumes[chosen].sum()), 1.0)
 
 
-def find_boundary(compound: Compound, regions: RegionSet, joint: JointPieces, wanted: Property) -> Boundary:
+def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPieces, wanted: Property) -> Boundary:
     """The outermost boundary of a property on a full map; OptionError for a partial map or a domain without zero.
 
+    `regions` are those that the pieces come from, None where they come from boxes alone.
     Exact by adjacency: a facet narrower than the tolerance connects nothing, and a piece that has no other facet is
     part of neither C0 nor an enclave.
     """
@@ -164,14 +165,14 @@ def find_boundary(compound: Compound, regions: RegionSet, joint: JointPieces, wa
     )
 
 
-def _refuse(compound: Compound, regions: RegionSet) -> None:
+def _refuse(compound: Compound, regions: RegionSet | None) -> None:
     domain = compound.domain
     if not domain.contains_zero:
         raise OptionError(
             "the boundary is defined from the unperturbed image, theta = 0, which is not in the domain from "
             f"{domain.low.tolist()} to {domain.high.tolist()}; map a domain that contains it"
         )
-    if regions.stopped is not None:
+    if regions is not None and regions.stopped is not None:
         raise OptionError(
             f"the boundary needs a full map, but this one is partial ({regions.stopped}); map again with a larger "
             "limit, or a smaller domain"
@@ -181,12 +182,7 @@ def _refuse(compound: Compound, regions: RegionSet) -> None:
 def _kept(joint: JointPieces, wanted: Property) -> tuple[np.ndarray, np.ndarray]:
     """Whether each piece satisfies the property (P,), and the share of it within the error of a threshold (P,)."""
     volumes = joint.polytopes.volumes
-    label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
-    label, attention = (
-        # A piece that is nothing but strip is not decided.
-        np.where(strip >= (1.0 - 1e-9) * volumes, Kept.UNKNOWN, code)
-        for code, strip in ((label, joint.label_strip), (joint.attention, joint.attention_strip))
-    )
+    label, attention = joint.label_codes, joint.attention_codes
     if wanted is Property.CR:
         return label, np.minimum(joint.label_strip, volumes)
     if wanted is Property.AR:

@@ -21,13 +21,13 @@ from . import kernels
 from .bounds import allowed_flips
 from .distances import Distance
 from .filters import IDENTITY
-from .kernels import Maps
+from .gradient_kernels import Maps
 from .maps import gradient_maps, maps_at
 from .options import AttentionOptions
 from .rows import blank_maps, compress, lay_out
 
-BLOCK = 512
-"""Patterns that one thread computes in a row; the first of a block is computed from scratch."""
+BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 256, 2048
+"""Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch."""
 
 BATCH = 32
 """Patterns whose maps are computed by one matrix product: few enough to stay in the cache."""
@@ -180,7 +180,8 @@ class _Run:
             places = np.flatnonzero(cells == number)
             is_worth = self.may_compress and len(places) >= WORTH_COMPRESSING
             curves = CellCurves(self.compound, int(number), self.options, self.original, self.max_flips, is_worth)
-            blocks = [places[i : i + BLOCK] for i in range(0, len(places), BLOCK)]
+            size = min(max(len(places) // BLOCKS, SMALLEST_BLOCK), LARGEST_BLOCK)
+            blocks = [places[i : i + size] for i in range(0, len(places), size)]
             work = [(np.ascontiguousarray(self.patterns[patterns[block]]), ranges[block]) for block in blocks]
             if self.threads == 1:
                 done = [curves.compute(*item) for item in work]
@@ -239,12 +240,13 @@ class CellCurves:
         if self.is_dense:
             return self._by_products(packed)
         maps = blank_maps(self.rows)
+        packed = np.pad(packed, ((0, 0), (0, len(maps.packed) - packed.shape[1])))
         scratch = np.zeros((2, self.expected.shape[1]))
         if self.is_broken:
             return self._breakpoints(packed, ranges, maps, scratch)
         sums = np.zeros((len(packed), len(self.expected), 2))
         kernels.distances(
-            self.rows, maps, packed, 0, len(packed), self.steps, self.shape, self.norm.value,
+            self.rows, maps, packed, packed.view(np.uint64), 0, len(packed), self.steps, self.shape, self.norm.value,
             self.expected, self.slope, scratch, sums,
         )  # fmt: skip
         return sums, (self.slope**2).sum(axis=1)
@@ -274,7 +276,7 @@ class CellCurves:
         done = 0
         while done < count:
             end = kernels.breakpoints(
-                self.rows, maps, packed, done, count, ranges, self.steps, self.shape,
+                self.rows, maps, packed, packed.view(np.uint64), done, count, ranges, self.steps, self.shape,
                 self.expected, self.slope, scratch, start, places, jumps, counts,
             )  # fmt: skip
             used = 0

@@ -4,12 +4,16 @@ Where the distance is L2, the filter is linear and the first layer is narrow, th
 much smaller than the image: `compress` replaces the pixels by coordinates in it, which changes no distance.
 """
 
+from typing import Any
+
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csc_array, csr_array, issparse
 
 from ..network.lower import AffineMap
+from .bounds import is_local
 from .filters import Filter
-from .kernels import Maps, Rows
+from .gradient_kernels import Maps, Rows
+from .local_kernels import ROOM
 
 
 def compress(
@@ -67,10 +71,39 @@ def lay_out(maps: tuple[AffineMap, ...], classes: np.ndarray, max_flips: int) ->
         values=np.concatenate(values),
         logits=np.ascontiguousarray(top),
         flip_cost=_flip_costs(hidden, pull, len(classes)),
+        **_upward(maps, top, max_flips),
         full_cost=float(pull.sum() * len(classes)),
         max_flips=max_flips,
         byte_start=np.concatenate([[0, 0], np.cumsum([-(-size // 8) for size in sizes[1:]])]).astype(np.int64),
     )
+
+
+def _upward(maps: tuple[AffineMap, ...], logits: np.ndarray, max_flips: int) -> dict[str, Any]:
+    """What flips need that are taken locally: the matrix into the heads, and the columns of the sparse ones below."""
+    sparse = [affine.matrix for affine in maps[:-1] if issparse(affine.matrix)]
+    up_start = np.zeros(len(maps), dtype=np.int64)
+    pointers, rows, values = [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
+    if max_flips == 0 or not is_local(maps):
+        heads, top = 0, np.zeros(0)
+    else:
+        heads = len(sparse) + 1
+        top = np.ascontiguousarray((logits if heads == len(maps) else maps[len(sparse)].matrix).T).ravel()
+        entries, lines = 0, 1
+        for layer, part in enumerate(sparse[1:], start=2):
+            matrix = csc_array(part)
+            up_start[layer] = lines
+            pointers.append(matrix.indptr + entries)
+            rows.append(matrix.indices)
+            values.append(matrix.data)
+            entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
+    return {
+        "heads": heads,
+        "top": top,
+        "up_start": up_start,
+        "up_pointers": np.concatenate(pointers).astype(np.int64),
+        "up_rows": np.concatenate(rows).astype(np.int64),
+        "up_values": np.concatenate(values),
+    }
 
 
 def _flip_costs(hidden: tuple, pull: np.ndarray, classes: int) -> np.ndarray:
@@ -91,13 +124,27 @@ def blank_maps(rows: Rows) -> Maps:
     """Room for the gradients of one pattern after another."""
     neurons = int(rows.offsets[-1])
     widest = int(np.diff(rows.offsets).max())
+    classes = len(rows.logits)
+    packed = np.zeros(8 * -(-int(rows.byte_start[-1]) // 8), dtype=np.uint8)
+    heads = len(rows.top) // int(rows.offsets[rows.heads] - rows.offsets[rows.heads - 1]) if rows.heads else 0
     return Maps(
-        gradient=np.zeros((len(rows.logits), neurons)),
+        gradient=np.zeros((classes, rows.offsets[1] if heads else neurons)),
+        wide=np.zeros((rows.offsets[rows.heads] if heads else 0, classes)),
         active=np.zeros(neurons, dtype=np.uint8),
-        packed=np.zeros(rows.byte_start[-1], dtype=np.uint8),
+        packed=packed,
+        words=packed.view(np.uint64),
+        changes=np.zeros(len(packed), dtype=np.int64),
         vector=np.zeros(neurons),
         support=np.zeros((2, widest), dtype=np.int64),
         mark=np.zeros(neurons, dtype=np.int64),
         flips=np.zeros(neurons, dtype=np.int64),
-        state=np.array([-1, 0]),
+        state=np.array([-1, 0, 0, 0]),
+        lit=np.zeros((classes, heads)),
+        head_rows=np.zeros((ROOM if heads else 0, rows.offsets[1])),
+        head_of=np.zeros(ROOM, dtype=np.int64),
+        last_use=np.zeros(ROOM, dtype=np.int64),
+        place_of=np.zeros(heads, dtype=np.int64),
+        computed=np.zeros(heads, dtype=np.int64),
+        unit=np.zeros(heads),
+        factor=np.zeros(classes + ROOM),
     )

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..attention.options import AttentionOptions
+from ..errors import ModelError
 from ..network.graph import Graph
 from ..network.steps import steps_of
 from ..perturbation import Perturbed
 from .forms import Forms
 from .forward import Passed, Rows, forward, pixels
 from .gradient import Intervals, filtered, gradients, inconsistencies
-from .rounding import gamma
+from .rounding import LEAST, SMALLEST_WEIGHT, gamma
 
 CACHED = 1 << 20
 """Numbers that the arrays of one batch of boxes may hold: eight megabytes."""
@@ -45,6 +46,11 @@ class Bounder:
     ) -> None:
         self.perturbed, self.attention, self.room = perturbed, attention, room
         self.segments = steps_of(graph)
+        if min((step.smallest for steps in self.segments for step in steps), default=1.0) < SMALLEST_WEIGHT:
+            raise ModelError(
+                f"a weight other than zero is smaller than {SMALLEST_WEIGHT:g}: products with it vanish in float64; "
+                "set such weights to zero"
+            )
         everything = np.eye(graph.classes, dtype=np.int64)
         rivals = np.delete(np.arange(graph.classes), label)
         self.margins = Rows.of(self.segments[-1], everything[label] - everything[rivals])
@@ -67,6 +73,10 @@ class Bounder:
 
         The inconsistency is bounded where `attention` (B,) says so (everywhere by default), and is unknown elsewhere.
         """
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._bound(cell, low, high, attention)
+
+    def _bound(self, cell: int, low: np.ndarray, high: np.ndarray, attention: np.ndarray | None) -> Enclosures:
         passed = self.pass_forward(cell, low, high)
         inconsistency = np.tile([0.0, np.inf], (len(low), 1))
         chosen = np.arange(len(low)) if attention is None else np.flatnonzero(attention)
@@ -120,26 +130,36 @@ class Bounder:
 
     def _moved(self, cell: int, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The expected maps at thetas (B, 1, 1) of the moving axis, and the bound of their error."""
-        base, offset, slope, error = self._transports[cell]
-        centre = base + offset + theta * slope
-        rounding = gamma(24) * (np.abs(base) + np.abs(offset) + np.abs(theta * slope))
-        return centre, rounding + error
+        moved = self._transports[cell]
+        return moved.base + moved.offset + theta * moved.slope, moved.error
 
     @cached_property
     def _transports(self) -> list["_Transport"]:
-        """What moves the expected maps on every knot cell."""
-        found = []
-        for cell in self.perturbed.cells:
-            maps, radius, axis = self.original.centre, self.original.radius, self.perturbed.moving_axis
-            moved, spread = self.perturbed.transport(maps, cell), self.perturbed.transport(radius, cell)
-            if moved is None or spread is None:
-                continue
-            # Expected maps are mixtures of two shifted ones, and so are their errors: largest at an end of the cell.
-            ends = [np.abs(radius + spread[0] + end[axis] * spread[1]) for end in (cell.low, cell.high)]
-            rounding = gamma(24) * (radius + np.abs(spread[0]) + np.abs(cell.high[axis] * spread[1]))
-            error = np.maximum(*ends) * (1.0 + 1e-9) + rounding
-            found.append(_Transport(*(part.reshape(len(maps), -1) for part in (maps, *moved, error))))
-        return found
+        """What moves the expected maps on every knot cell.
+
+        Errors are those of the largest terms on any cell: the corner of a box may be rounded beyond a knot, where the
+        next cell's maps hold.
+        """
+        maps, radius, axis = self.original.centre, self.original.radius, self.perturbed.moving_axis
+        domain, cells = self.perturbed.domain, self.perturbed.cells
+        farthest = float(max(abs(domain.low[axis]), abs(domain.high[axis])))
+        moved = [part for cell in cells if (part := self.perturbed.transport(maps, cell)) is not None]
+        spread = [part for cell in cells if (part := self.perturbed.transport(radius, cell)) is not None]
+        # Expected maps are mixtures of two shifted ones, and so are their errors.
+        ends = [
+            np.abs(radius + offset + end[axis] * slope)
+            for cell, (offset, slope) in zip(cells, spread, strict=True)
+            for end in (cell.low, cell.high)
+        ]
+        sizes = [np.abs(offset) + farthest * np.abs(slope) for offset, slope in (*moved, *spread)]
+        error = (
+            np.max(ends, axis=0) * (1.0 + 1e-9) + gamma(32) * (np.abs(maps) + radius + np.max(sizes, axis=0)) + LEAST
+        )
+        flat = [part.reshape(len(maps), -1) for part in (maps, error)]
+        return [
+            _Transport(flat[0], offset.reshape(len(maps), -1), slope.reshape(len(maps), -1), flat[1])
+            for offset, slope in moved
+        ]
 
 
 class _Transport(NamedTuple):

@@ -6,46 +6,50 @@ what they do to several values at once. All bounds hold for real numbers: roundi
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ..network.steps import Step
 from ..tolerances import UNIT
-from .rounding import LEAST, gamma, up
+from . import kernels
+from .rounding import FLOOR, LEAST, gamma, up
 
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """The values of n neurons on each of B boxes: forms (B, 1 + m, n), the centre first; remainder (B, n)."""
+    """The values of n neurons on each of B boxes: forms (B, 1 + m, n), the centre first; remainder (B, n).
+
+    A value whose form and remainder are zero is exactly zero.
+    """
 
     forms: np.ndarray
     remainder: np.ndarray
 
-    @property
+    @cached_property
     def spread(self) -> np.ndarray:
         """Σ_k |coefficient_k| (B, n), as computed."""
-        return np.abs(self.forms[:, 1:]).sum(axis=1)
+        spread = np.empty(self.remainder.shape)
+        kernels.spreads(self.forms, spread)
+        return spread
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Proved lower and upper bounds (B, n) of the values."""
-        centre = self.forms[:, 0]
-        reach = self.spread + self.remainder
+        low, high = np.empty(self.remainder.shape), np.empty(self.remainder.shape)
         # The sum of m + 1 numbers, and one more addition for each end.
-        slack = gamma(self.forms.shape[1] + 2) * (reach + np.abs(centre)) + LEAST
-        return centre - reach - slack, centre + reach + slack
+        factor = gamma(self.forms.shape[1] + 2)
+        kernels.ends(self.forms, self.spread, self.remainder, factor, LEAST, low, high)
+        return low, high
 
 
 def through(forms: Forms, step: Step) -> Forms:
     """What a linear step makes of values."""
     boxes, rows, size = forms.forms.shape
-    terms = step.terms
-    before = forms.remainder + gamma(terms + 2) * (np.abs(forms.forms[:, 0]) + forms.spread)
+    before = np.empty((boxes, size))
+    kernels.errors_before(forms.forms, forms.spread, forms.remainder, gamma(step.terms + 2), FLOOR, before)
     after = step.forward(forms.forms.reshape(boxes * rows, size)).reshape(boxes, rows, -1)
-    after[:, 0] += step.bias
     remainder = step.forward_abs(before)
-    remainder += gamma(2) * np.abs(step.bias)
-    remainder *= up(terms + rows)
-    remainder += LEAST
+    kernels.finish_step(after, remainder, step.bias, gamma(2), up(step.terms + rows), LEAST)
     return Forms(after, remainder)
 
 
@@ -59,16 +63,15 @@ class Relaxed:
 
     def of(self, forms: Forms, room: int = 0) -> Forms:
         """The function's values; up to `room` of the largest radii of each box become generators of their own."""
-        after = forms.forms * self.slope[:, None]
-        after[:, 0] += self.shift
-        rounding = gamma(3) * (np.abs(after).sum(axis=1) + np.abs(self.shift))
-        kept = forms.remainder * self.slope + rounding
+        after, remainder = forms.forms.copy(), forms.remainder.copy()
+        kernels.relax(after, remainder, self.slope, self.shift, gamma(3))
+        radius = self.radius
         if room:
-            generators, radius = _generators(self.radius, room)
+            generators, radius = _generators(radius, room)
             after = np.concatenate([after, generators], axis=1)
-        else:
-            radius = self.radius
-        return Forms(after, (kept + radius) * up(4) + LEAST)
+        remainder += radius
+        kernels.lift_radii(remainder, up(4), LEAST)
+        return Forms(after, remainder)
 
 
 def _generators(radius: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
@@ -90,9 +93,10 @@ def _generators(radius: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
 
 def relax_relu(low: np.ndarray, high: np.ndarray) -> Relaxed:
     """max(z, 0) for z in [low, high] (B, n): exact where the sign is known, else between the chord and its parallel."""
-    is_open = (low < 0.0) & (high > 0.0)
+    is_open = ~(low >= 0.0) & ~(high <= 0.0)
     width = np.where(is_open, high - low, 1.0)
-    slope = np.where(is_open, high / width, (low >= 0.0).astype(np.float64))
+    # A value that is exactly zero stays so: its slope is 0.
+    slope = np.where(is_open, high / width, (high > 0.0).astype(np.float64))
     # max(z, 0) − slope · z lies between 0 (at the kink) and its value at one of the ends.
     top = np.maximum(-slope * low, (1.0 - slope) * high)
     half = np.where(is_open, 0.5 * top, 0.0)

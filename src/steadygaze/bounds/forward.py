@@ -64,7 +64,10 @@ class Rows:
         reach = (np.abs(values[:, 1:]).sum(axis=1) + error + self.constant_error) * up(size + rows)
         centre = values[:, 0] + self.constant
         slack = gamma(4) * (np.abs(values[:, 0]) + np.abs(self.constant) + reach) + LEAST
-        return centre - reach - slack, centre + reach + slack
+        low, high = centre - reach - slack, centre + reach + slack
+        # Where a pass has overflowed, nothing is known.
+        is_known = np.isfinite(centre) & np.isfinite(reach)
+        return np.where(is_known, low, -np.inf), np.where(is_known, high, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +89,19 @@ class Passed:
 
     @property
     def unstable(self) -> np.ndarray:
-        """Neurons of the classifier whose sign is not known on the box (B,)."""
-        counts = [((low <= 0.0) & (high > 0.0)).sum(axis=1) for low, high in zip(self.low, self.high, strict=True)]
+        """Neurons of the classifier that may split the box (B,): those on both sides of zero by more than rounding."""
+        counts = [is_split(low, high).sum(axis=1) for low, high in zip(self.low, self.high, strict=True)]
         return np.sum(counts, axis=0) if counts else np.zeros(len(self.last.forms), dtype=np.int64)
+
+
+TOUCHING = 1e-9
+"""Neurons that pass zero by less than this share of their range only touch it, as far as counting goes."""
+
+
+def is_split(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Where bounds (B, n) lie on both sides of zero by more than rounding; no proof, used for counting alone."""
+    least = TOUCHING * (high - low)
+    return (low < -least) & (high > least)
 
 
 def pixels(perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray) -> Forms:
@@ -104,11 +117,24 @@ def pixels(perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray) -
     forms[:, 0] = base + thetas @ slope
     forms[:, 1:] = (half * domain.widths)[:, :, None] * slope
     # A handful of roundings of numbers up to this size, those inside offset and slope of a moving image included.
-    ends = np.maximum(np.abs(domain.low), np.abs(domain.high))
-    size = np.abs(perturbed.x0.ravel()) + np.abs(piece.offset.ravel()) + ends @ np.abs(slope)
-    error = gamma(16 + 4 * d) * size + LEAST
-    unclipped = Forms(forms, np.broadcast_to(error, forms[:, 0].shape))
+    size = magnitudes(perturbed)
+    error = np.where(size > 0.0, gamma(16 + 4 * d) * size + LEAST, 0.0)
+    unclipped = Forms(forms, np.tile(error, (len(low), 1)))
     return relax_clip(*unclipped.bounds()).of(unclipped)
+
+
+def magnitudes(perturbed: Perturbed) -> np.ndarray:
+    """The size (pixels,) of what is added up to a pixel before the clip, on any knot cell.
+
+    On any, because the corner of a box may be rounded beyond a knot, where the next cell's form holds.
+    """
+    domain = perturbed.domain
+    ends = np.maximum(np.abs(domain.low), np.abs(domain.high))
+    sizes = [
+        np.abs(cell.offset.ravel()) + ends @ np.abs(cell.slope.reshape(domain.dimension, -1))
+        for cell in perturbed.cells
+    ]
+    return np.abs(perturbed.x0.ravel()) + np.max(sizes, axis=0)
 
 
 def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0) -> Passed:
@@ -125,7 +151,7 @@ def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0
         low, high = values.bounds()
         lows.append(low)
         highs.append(high)
-        is_open = ((low < 0.0) & (high > 0.0)).astype(np.float64)
+        is_open = is_split(low, high).astype(np.float64)
         pull += np.einsum("bkn,bn->bk", np.abs(values.forms[:, 1 : 1 + parameters]), is_open)
         values = relax_relu(low, high).of(values, room)
     return Passed(tuple(lows), tuple(highs), values, pull)

@@ -10,7 +10,8 @@ import numpy as np
 from ..attention.distances import Distance
 from ..attention.filters import Filter
 from .forward import Passed, Rows, Segments
-from .rounding import LEAST, LEAST_ROOT, down, gamma, up
+from . import kernels
+from .rounding import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,29 +37,18 @@ class Intervals:
 def gradients(segments: Segments, passed: Passed, logits: Rows) -> Intervals:
     """Enclosures (B, R, pixels) of the gradients of the logits, given as rows over the last hidden values."""
     boxes, count = len(passed.last.forms), len(logits.row)
-    centre = np.broadcast_to(logits.row, (boxes, *logits.row.shape))
-    radius = np.broadcast_to(logits.row_error, (boxes, *logits.row.shape))
+    centre, radius = (np.repeat(part[None], boxes, axis=0) for part in (logits.row, logits.row_error))
     layers = zip(segments[:-1], passed.low, passed.high, strict=True)
     for steps, low, high in reversed(list(layers)):
-        found = _through_relu(centre, radius, low, high)
-        centre, radius = (part.reshape(boxes * count, -1) for part in (found.centre, found.radius))
+        kernels.relu_gradients(centre, radius, low, high, up(2))
+        centre, radius = centre.reshape(boxes * count, -1), radius.reshape(boxes * count, -1)
         for step in reversed(steps):
-            radius = step.backward_abs(radius + gamma(step.backward_terms + 1) * np.abs(centre))
-            radius = radius * up(step.backward_terms) + LEAST
-            centre = step.backward(centre)
+            kernels.errors_above(centre, radius, gamma(step.backward_terms + 1), FLOOR)
+            radius = np.ascontiguousarray(step.backward_abs(radius))
+            kernels.lift_radii(radius, up(step.backward_terms), LEAST)
+            centre = np.ascontiguousarray(step.backward(centre))
         centre, radius = centre.reshape(boxes, count, -1), radius.reshape(boxes, count, -1)
     return Intervals(centre, radius)
-
-
-def _through_relu(centre: np.ndarray, radius: np.ndarray, low: np.ndarray, high: np.ndarray) -> Intervals:
-    """Gradients (B, R, n) times derivatives: 1 where low > 0, 0 where high ≤ 0 (B, n), else anything in [0, 1]."""
-    is_on, is_open = (low > 0.0)[:, None], ((low <= 0.0) & (high > 0.0))[:, None]
-    least, most = np.minimum(centre - radius, 0.0), np.maximum(centre + radius, 0.0)
-    wide = up(2) * 0.5 * (most - least)
-    return Intervals(
-        np.where(is_open, 0.5 * (most + least), np.where(is_on, centre, 0.0)),
-        np.where(is_open, wide, np.where(is_on, radius, 0.0)),
-    )
 
 
 def filtered(maps: Intervals, steps: Filter) -> Intervals:
@@ -78,13 +68,15 @@ def filtered(maps: Intervals, steps: Filter) -> Intervals:
 
 def inconsistencies(maps: Intervals, low: np.ndarray, high: np.ndarray, distance: Distance) -> np.ndarray:
     """Proved bounds (B, 2) of Σ_j dist(map_j, expected_j); maps (B, K, pixels), expected between low and high."""
-    least, most = maps.ends
-    near = np.maximum(np.maximum(least - high, low - most), 0.0)
-    far = np.maximum(most - low, high - least)
+    boxes, classes, size = maps.centre.shape
+    sums = np.empty((boxes, classes, 2))
+    kernels.map_distances(maps.centre, maps.radius, low, high, gamma(2), distance.value, sums)
     if distance is Distance.L2:
-        sizes = [np.sqrt(np.einsum("bkp,bkp->bk", part, part)) for part in (near, far)]
-    else:
-        sizes = [part.sum(axis=2) for part in (near, far)]
-    terms = near.shape[1] + near.shape[2] + 8
-    lower, upper = (size.sum(axis=1) for size in sizes)
-    return np.stack([np.maximum(lower * down(terms) - LEAST, 0.0), upper * up(terms) + LEAST_ROOT], axis=1)
+        # A sum of squares that overflows says nothing from below.
+        sums[:, :, 0] = np.where(np.isfinite(sums[:, :, 0]), sums[:, :, 0], 0.0)
+        sums = np.sqrt(sums)
+    lower, upper = sums.sum(axis=1).T
+    terms = classes + size + 8
+    least, most = np.maximum(lower * down(terms) - classes * LEAST_ROOT, 0.0), upper * up(terms) + classes * LEAST_ROOT
+    # Where a pass has overflowed, nothing is known.
+    return np.stack([np.where(np.isfinite(least), least, 0.0), np.where(np.isnan(most), np.inf, most)], axis=1)

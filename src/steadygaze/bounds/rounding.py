@@ -7,7 +7,14 @@ A sum of n products, added in any order and with or without fused operations, ha
 from ..tolerances import UNIT
 
 LEAST = 1e-290
-"""Added to every bound: more than whatever underflow can lose in a sum of fewer than 10²⁰ products."""
+"""Added to every bound that is not exactly zero: more than underflow can lose in a sum of fewer than 10²⁰ products."""
+
+FLOOR = 1e-150
+"""Errors of values that are not exactly zero are at least this large, so that a product with any weight does not
+underflow (see SMALLEST_WEIGHT): where a sum of errors comes out as zero, all of its terms are zero."""
+
+SMALLEST_WEIGHT = 1e-140
+"""Weights other than zero must not be smaller than this. No float32 number is."""
 
 LEAST_ROOT = 1e-140
 """The same for the root of such a sum."""

@@ -53,6 +53,17 @@ class Step(ABC):
     def work(self) -> int:
         """Multiplications of one product with one vector."""
 
+    @property
+    @abstractmethod
+    def weights(self) -> Array:
+        """All entries of W that are stored, in no order."""
+
+    @property
+    def smallest(self) -> float:
+        """The smallest |entry| of W other than zero; infinite where there is none."""
+        sizes = np.abs(self.weights)
+        return float(sizes.min(initial=np.inf, where=sizes > 0.0))
+
 
 class MatrixStep(Step):
     """A step by a matrix (n_out, n_in), dense or sparse."""
@@ -92,6 +103,11 @@ class MatrixStep(Step):
         """See `Step`."""
         return int(self.matrix.size)
 
+    @property
+    def weights(self) -> Array:
+        """See `Step`."""
+        return self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.data
+
 
 def _product(values: Array, matrix: Matrix, transposed: Matrix) -> Array:
     """Rows times the transposed matrix."""
@@ -129,6 +145,11 @@ class ScaleStep(Step):
         """See `Step`."""
         return len(self.factor)
 
+    @property
+    def weights(self) -> Array:
+        """See `Step`."""
+        return self.factor
+
 
 class OrderStep(Step):
     """The same numbers in another order: entry i of the result is entry order[i]."""
@@ -153,6 +174,11 @@ class OrderStep(Step):
     def work(self) -> int:
         """See `Step`."""
         return len(self.order)
+
+    @property
+    def weights(self) -> Array:
+        """See `Step`."""
+        return np.ones(1)
 
 
 class ConvStep(Step):
@@ -190,6 +216,11 @@ class ConvStep(Step):
     def work(self) -> int:
         """See `Step`."""
         return self.weight.size * prod(self.target[1:])
+
+    @property
+    def weights(self) -> Array:
+        """See `Step`."""
+        return self.weight
 
     def _forward(self, values: Array, weight: Array) -> Array:
         images = np.ascontiguousarray(values).reshape(-1, *self.shape)

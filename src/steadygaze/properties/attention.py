@@ -60,6 +60,13 @@ def label_attention(
     return labels if doubtful is None else _without(labels, doubtful.astype(bool))
 
 
+def unknown_attention(taus: np.ndarray, delta: float) -> AttentionLabels:
+    """The labels of regions whose attention was not measured, given with their ranges of τ (R, 2): all undecided."""
+    nothing = np.zeros((len(taus), 2))
+    labels = AttentionLabels(delta, nothing, nothing, taus, nothing)
+    return _without(labels, np.ones(len(taus), dtype=bool))
+
+
 def _without(labels: AttentionLabels, doubtful: np.ndarray) -> AttentionLabels:
     """The labels with doubtful regions (R,) undecided: their maps may be others."""
     nothing, anything = np.array([1.0, 0.0]), np.array([0.0, np.inf])

@@ -17,6 +17,9 @@ from .attention import AttentionLabels
 from .classification import Pieces, strip_volumes
 from .shapes import Polytopes
 
+NOTHING_ELSE = 1.0 - 1e-9
+"""The share of a piece from which on its strip is all of it."""
+
 
 class Kept(IntEnum):
     """Whether something is kept on a piece."""
@@ -39,6 +42,17 @@ class JointPieces:
     def polytopes(self) -> Polytopes:
         """The shapes of the pieces."""
         return self.pieces.polytopes
+
+    @property
+    def label_codes(self) -> np.ndarray:
+        """`Kept` codes of the label (P,); a piece that is nothing but strip is not decided."""
+        codes = np.where(self.pieces.keeps_label, Kept.YES, Kept.NO)
+        return np.where(self.label_strip >= NOTHING_ELSE * self.polytopes.volumes, Kept.UNKNOWN, codes)
+
+    @property
+    def attention_codes(self) -> np.ndarray:
+        """`Kept` codes of the attention (P,), likewise."""
+        return np.where(self.attention_strip >= NOTHING_ELSE * self.polytopes.volumes, Kept.UNKNOWN, self.attention)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _nearest(
     """The nearest violation among pieces that are violated, that may be, and that have strips which may be."""
     violates, possible, strips = chosen
     low = _lower_bound(compound, joint, possible, strips, strips_of) if regions.stopped is None else 0.0
-    zero = _zero(compound)
+    zero = zero_in_t(compound)
     found = nearest_points(compound, joint.polytopes, violates)
     for place in np.argsort(found[:, 0], kind="stable"):
         piece, border = int(violates[place]), found[place, 1:]
@@ -129,15 +129,16 @@ def _lower_bound(
             break
         for strip in strips_of(int(strips[place])):
             if len(strip):
-                low = min(low, shapes.distance(_zero(compound), strip))
-    return _down(low)
+                low = min(low, shapes.distance(zero_in_t(compound), strip))
+    return rounded_down(low)
 
 
-def _down(distance: float) -> float:
+def rounded_down(distance: float) -> float:
+    """A distance less the rounding of its computation; never below 0."""
     return distance if np.isinf(distance) else max(0.0, distance * (1 - 1e-12) - 1e-12)
 
 
-def _zero(compound: Compound) -> np.ndarray:
+def zero_in_t(compound: Compound) -> np.ndarray:
     """Theta = 0 in t; with one parameter the second coordinate does not count."""
     return compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
 
@@ -147,4 +148,4 @@ def nearest_points(compound: Compound, polytopes: Polytopes, chosen: np.ndarray)
 
     In three dimensions the square is a proved lower bound of that of the distance, equal to it up to rounding.
     """
-    return shapes.nearest_points(_zero(compound), polytopes, chosen)
+    return shapes.nearest_points(zero_in_t(compound), polytopes, chosen)

@@ -18,11 +18,11 @@ from .rounding import Measuring
 WORK = 3_000_000_000
 """Multiplications spent on each property: about a second."""
 
-FEWEST = 24
+FEWEST = 20
 """Thetas that may be looked at for each property, however large the network."""
 
-LARGEST_GRID = 300
-"""Most thetas of the grid."""
+SMALL_GRID, LARGEST_GRID = 60, 300
+"""Thetas of the grid that is tried first, and most thetas of the one after it, where that found nothing."""
 
 STARTS = 4
 """Thetas of the grid from which a descent starts."""
@@ -51,7 +51,7 @@ CLEAR = 1e-8
 MOST_POINTS = 16
 """Violating thetas that are handed back."""
 
-LEAST_MEASURED = 4
+LEAST_MEASURED = 3
 """Violating thetas that are measured for each property, however large the network."""
 
 SAME = 1e-9
@@ -137,8 +137,11 @@ class _Search:
         room = self._room(kind)
         if not room:
             return
-        points = _grid(self.dimension, room // 3)
+        points = _grid(self.dimension, min(room // 3, SMALL_GRID))
         excess = self._excess(points, kind)
+        if not self._is_clear(excess, kind).any() and room // 3 > SMALL_GRID:
+            points = _grid(self.dimension, room // 3)
+            excess = self._excess(points, kind)
         if not self._is_clear(excess, kind).any() and kind is Property.CR:
             points, excess = self._descend(points, excess)
         if not self._is_clear(excess, kind).any():

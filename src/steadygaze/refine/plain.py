@@ -103,7 +103,10 @@ class Plain:
 
     def distances(self, thetas: np.ndarray, maps: np.ndarray) -> np.ndarray:
         """The inconsistency (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
-        return self.size(self._filtered(maps) - np.stack([self._expectation(theta) for theta in thetas])).sum(axis=1)
+        expected = self.original[None]
+        if self.perturbed.moving_axis is not None:
+            expected = np.stack([self._expectation(theta) for theta in thetas])
+        return self.size(self._filtered(maps) - expected).sum(axis=1)
 
     def _forward(self, pixels: np.ndarray) -> Trace:
         values, results = pixels, []

@@ -126,7 +126,7 @@ def _try(bounder: Bounder, question: Question, room: int, regions: float | None)
         if room:
             rows = 1.0 + d + float(np.mean(np.concatenate([one.unstable for one in found])))
         costs = Costs.of(bounder, question, rows)
-        spent += 2.0**(d * level) * is_open * costs.box
+        spent += 2.0 ** (d * level) * is_open * costs.box
         decided = float(question.is_decided(margin, inconsistency).mean())
         is_open = min(is_open, 1.0 - decided)
         left = 0.0 if is_open == 0.0 else is_open * (float("inf") if regions is None else regions * costs.region)

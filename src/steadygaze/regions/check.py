@@ -33,12 +33,18 @@ class CheckedMap:
 
 
 def check_map(
-    compound: Compound, regions: RegionSet, *, expected_volume: float | None = None, inside: int = INSIDE
+    compound: Compound,
+    regions: RegionSet,
+    *,
+    expected_volume: float | None = None,
+    inside: int = INSIDE,
+    edges: int = EDGES,
 ) -> CheckedMap:
     """Check a map; raises InternalError when something does not fit. A partial map need not cover the domain.
 
     `expected_volume` is the share of the domain that regions inside boxes have to cover: then only the cuts of neurons
-    must have two sides, since beyond a box's side there may be nothing. At most `inside` regions are compared inside.
+    must have two sides, since beyond a box's side there may be nothing. At most `inside` regions are compared inside,
+    and at most `edges` of their edges (or facets) on either side.
     """
     is_map = expected_volume is None
     error = _check_tiling(regions, 1.0 if expected_volume is None else expected_volume, is_map=is_map)
@@ -47,9 +53,9 @@ def check_map(
     _check_points(compound, regions, regions.polytopes.centres[chosen], chosen, "inside")
     polytopes = regions.polytopes
     if isinstance(polytopes, Polyhedra):
-        points, owners = beside_facets(regions, polytopes, EDGES, is_map=is_map)
+        points, owners = beside_facets(regions, polytopes, edges, is_map=is_map)
     else:
-        points, owners = _beside_edges(regions, polytopes, is_map=is_map)
+        points, owners = _beside_edges(regions, polytopes, edges, is_map=is_map)
     _check_points(compound, regions, points, owners, "beside an edge or facet of")
     return CheckedMap(error, len(chosen), len(points))
 
@@ -130,14 +136,14 @@ def _fail(region: int, where: str, what: str) -> None:
     )
 
 
-def _beside_edges(regions: RegionSet, polygons: Polygons, *, is_map: bool) -> tuple[np.ndarray, np.ndarray]:
+def _beside_edges(regions: RegionSet, polygons: Polygons, count: int, *, is_map: bool) -> tuple[np.ndarray, np.ndarray]:
     """Points just inside and just outside of sampled edges, and the regions that must hold there."""
     thickness = polygons.volumes[polygons.owner] / np.maximum(polygons.lengths, 1e-300)
     cut = np.abs(polygons.edges)
     is_inner = regions.cuts[cut - 1, 0] != Cut.BORDER
     usable = np.flatnonzero(is_inner & (polygons.lengths > 1e-4) & (thickness > 1e-4))
-    if len(usable) > EDGES:
-        usable = usable[np.linspace(0, len(usable) - 1, EDGES).astype(np.int64)]
+    if len(usable) > count:
+        usable = usable[np.linspace(0, len(usable) - 1, count).astype(np.int64)]
     start, end = polygons.points[usable], polygons.points[polygons.following[usable]]
     along = (end - start) / polygons.lengths[usable, None]
     middle, inward = 0.5 * (start + end), np.stack([-along[:, 1], along[:, 0]], axis=1)

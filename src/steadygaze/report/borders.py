@@ -12,8 +12,10 @@ SHORTEST = 1e-9
 """Parts of a cut that are shorter than this come from the rounding of its two sides, not from the tiling."""
 
 
-def borders_between(polygons: Polygons, codes: np.ndarray) -> np.ndarray:
+def borders_between(polygons: Polygons, codes: np.ndarray, *, passed_over: int = -1) -> np.ndarray:
     """Segments (S, 2, 2) in t where polygons of different codes (P,), whole numbers from 0 on, touch.
+
+    Around polygons of the code `passed_over` there are none.
 
     >>> points = np.array([[0, 0], [0.5, 0], [0.5, 1], [0, 1], [0.5, 0], [1, 0], [1, 1], [0.5, 1.0]])
     >>> halves = Polygons(points, np.array([0, 4, 8]), np.array([1, 5, 3, 4, 1, 2, 3, -5]))
@@ -40,7 +42,8 @@ def borders_between(polygons: Polygons, codes: np.ndarray) -> np.ndarray:
     )
     low = stations[order]
     high = np.append(low[1:], -np.inf)
-    shown = np.flatnonzero((left != right) & (left > 0) & (right > 0) & (high - low > SHORTEST))
+    is_border = (left != right) & (left > 0) & (right > 0) & (left != passed_over + 1) & (right != passed_over + 1)
+    shown = np.flatnonzero(is_border & (high - low > SHORTEST))
     which = np.tile(cut, 2)[order][shown]
     ends = np.stack([low[shown], high[shown]], axis=1)
     return origin[which, None] + ends[:, :, None] * direction[which, None]

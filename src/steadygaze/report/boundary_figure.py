@@ -19,9 +19,10 @@ from ..boundary import Boundary
 from ..compound import Compound
 from ..properties.joint import Kept
 from ..regions.adjacency import touching
-from ..results.result import Result
+from ..results.domain_result import DomainResult
 from ..verdict import Property
 from .colours import FAINT_INK, INK, UNKNOWN, WINNERS
+from .extent import extent_text
 from .figures import write_figure
 from .marks import mark_thetas
 from .panels import PIXELS
@@ -47,15 +48,15 @@ WHAT = {
 }
 
 
-def draw_boundary(result: Result, boundary: Boundary, path: str | Path) -> list[Path]:
+def draw_boundary(result: DomainResult, boundary: Boundary, path: str | Path) -> list[Path]:
     """Write the figure of a boundary to PATH.png and PATH.svg; return both."""
     return write_figure(lambda: boundary_figure(result, boundary), path)
 
 
-def boundary_figure(result: Result, boundary: Boundary) -> Figure:
+def boundary_figure(result: DomainResult, boundary: Boundary) -> Figure:
     """The map with its outermost boundary (sections of it with three parameters) and a table."""
-    compound, sections = result.answers.compound, make_sections(result)
-    rows, lines = _area_rows(boundary), _line_rows(boundary, compound)
+    compound, sections = result.problem.compound, make_sections(result)
+    rows, lines = _area_rows(boundary), _line_rows(boundary, compound, result)
     table = ROW * (len(rows) + len(lines) + 2) + 0.6
     is_line, is_single = compound.domain.dimension == 1, len(sections) == 1
     width = PANEL if is_single else (WIDTH - LEFT - TABLE_RIGHT - (len(sections) - 1) * GAP) / len(sections)
@@ -78,10 +79,10 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
 
 
 def _draw_section(
-    sheet: Sheet, result: Result, boundary: Boundary, section: Section, left: float, size: tuple[float, float]
+    sheet: Sheet, result: DomainResult, boundary: Boundary, section: Section, left: float, size: tuple[float, float]
 ) -> None:
     """One panel: the pieces, the lines, zero and the farthest theta where the section shows them."""
-    compound, top = result.answers.compound, HEADER
+    compound, top = result.problem.compound, HEADER
     names = compound.domain.names
     if section.held is not None:
         axis, value = section.held
@@ -150,8 +151,9 @@ def _area_rows(boundary: Boundary) -> list[Row]:
     return [Row(text, percent(share), colour) for text, share, colour in shares if share > 0.0 or colour == REACHED]
 
 
-def _line_rows(boundary: Boundary, compound: Compound) -> list[Row]:
+def _line_rows(boundary: Boundary, compound: Compound, result: DomainResult) -> list[Row]:
     rows = []
+    what = "region" if result.method == "map" else "piece"
     size = "area" if compound.domain.dimension == 3 else "length"
     is_only = len(boundary.components) == 1
     for place, component in enumerate(boundary.components[: len(LINES)]):
@@ -160,7 +162,7 @@ def _line_rows(boundary: Boundary, compound: Compound) -> list[Row]:
             theta = compound.to_theta(boundary.frontier.extent[component.facets[:1], 0])[0]
             rows.append(Row(text, theta_text(theta, compound.domain.widths), LINES[place], is_line=True))
         else:
-            text += f" (along {counted(len(component.inner), 'region')})"
+            text += f" (along {counted(len(component.inner), what)})"
             rows.append(Row(text, f"{size} {number(component.measure, 3)}", LINES[place], is_line=True))
     rest = boundary.components[len(LINES) :]
     if rest:
@@ -171,10 +173,12 @@ def _line_rows(boundary: Boundary, compound: Compound) -> list[Row]:
     return rows
 
 
-def _write_thetas(sheet: Sheet, result: Result, boundary: Boundary, left: float, top: float, width: float) -> None:
+def _write_thetas(
+    sheet: Sheet, result: DomainResult, boundary: Boundary, left: float, top: float, width: float
+) -> None:
     lines: Sequence[str] = ["unperturbed image, θ = 0"]
     if boundary.farthest is not None and boundary.distance is not None:
-        where = theta_text(boundary.farthest, result.answers.compound.domain.widths)
+        where = theta_text(boundary.farthest, result.problem.compound.domain.widths)
         lines = [*lines, f"farthest reachable: {where}, ‖θ‖ = {number(boundary.distance)}"]
     for place, text in enumerate(lines):
         y = top + 0.25 * place
@@ -182,11 +186,11 @@ def _write_thetas(sheet: Sheet, result: Result, boundary: Boundary, left: float,
         sheet.write(left + 0.34, y, text, width=width - 0.34)
 
 
-def _write_header(sheet: Sheet, result: Result, boundary: Boundary) -> None:
+def _write_header(sheet: Sheet, result: DomainResult, boundary: Boundary) -> None:
     problem, width = result.problem, WIDTH - 0.8
     title = f"{problem.model_name} on {problem.image_name}, label {problem.names[result.label]}"
     sheet.write(0.4, 0.32, f"{title}: how far {WHAT[boundary.wanted]}", size=15, weight="bold", width=width)
-    facts = [f"exact map of {counted(len(result.answers.regions), 'region')}"]
+    facts = [extent_text(result)]
     if boundary.wanted is not Property.CR:
         facts.append(f"δ = {number(result.answer.delta)}")
     facts.append(_verdict(boundary))

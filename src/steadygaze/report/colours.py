@@ -21,6 +21,9 @@ DELTA_LINE = "#0b4f8a"
 MIXED = "#2f8f83"
 """Of a region in which a property holds in part."""
 
+CHANGED = "#9170b8"
+"""Of a piece where the label changes, but not to one known class."""
+
 WINNERS = ("#6a1f5d", "#cf6a9b", "#1c6f72", "#b3a641", "#35468c")
 OTHER_WINNER = "#85858a"
 

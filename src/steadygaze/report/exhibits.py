@@ -6,12 +6,15 @@ from itertools import product
 import numpy as np
 
 from ..properties.joint import Kept
-from ..results.result import Point, Result
-from .values import inconsistency_at
+from ..results.domain_result import DomainResult, Point
 
 MOST = 6
 CLOSEST_VIOLATION, CLOSEST_OTHER = 0.003, 0.05
 """Thetas nearer to each other than these shares of the domain's widths show the same picture: one of them is enough."""
+
+
+NEARER = 0.003
+"""Where a violation that is nearer by more than this (in widths of the domain) is not excluded, the figure says so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +25,9 @@ class Exhibit:
     point: Point
 
 
-def choose_exhibits(result: Result) -> tuple[Exhibit, ...]:
+def choose_exhibits(result: DomainResult) -> tuple[Exhibit, ...]:
     """At most six thetas in a fixed order, the unperturbed image first (also where zero is outside of the domain)."""
-    widths = result.answers.compound.domain.widths
+    widths = result.problem.compound.domain.widths
     chosen = [Exhibit("unperturbed", _unperturbed(result))]
     wishes = [(CLOSEST_VIOLATION, *wish) for wish in _nearest(result)]
     wishes += [(CLOSEST_OTHER, *wish) for wish in (*_telling(result), *_corners(result))]
@@ -35,7 +38,7 @@ def choose_exhibits(result: Result) -> tuple[Exhibit, ...]:
     return tuple(chosen)
 
 
-def _unperturbed(result: Result) -> Point:
+def _unperturbed(result: DomainResult) -> Point:
     problem = result.problem
     theta = np.zeros(problem.perturbed.domain.dimension)
     if problem.perturbed.domain.contains_zero:
@@ -45,33 +48,35 @@ def _unperturbed(result: Result) -> Point:
     return Point(theta, None, problem.perturbed.x0, logits, result.label, margin, result.original, result.original, 0.0)
 
 
-def _nearest(result: Result) -> list[tuple[str, np.ndarray]]:
-    word = "nearest" if result.is_complete else "nearest found"
-    nearest = result.answer.nearest
-    found = [(f"{word} IR", nearest["AR"]), (f"{word} MR", nearest["CR"])]
-    return [(title, violation.theta) for title, violation in found if violation.theta is not None]
+def _nearest(result: DomainResult) -> list[tuple[str, np.ndarray]]:
+    found = [("IR", result.nearest["AR"]), ("MR", result.nearest["CR"])]
+    return [
+        (f"nearest {name}" if violation.high - violation.low < NEARER else f"nearest found {name}", violation.theta)
+        for name, violation in found
+        if violation.theta is not None
+    ]
 
 
-def _telling(result: Result) -> list[tuple[str, np.ndarray]]:
+def _telling(result: DomainResult) -> list[tuple[str, np.ndarray]]:
     """Inside the pieces that only both labels together show: the label kept for another reason, and the reverse."""
-    joint, compound = result.answer.joint, result.answers.compound
-    keeps = joint.pieces.keeps_label
+    joint, compound = result.answer.joint, result.problem.compound
+    label = joint.label_codes
     centres = joint.polytopes.centres
     found = []
-    other_reason = np.flatnonzero(keeps & (joint.attention == Kept.NO))
+    other_reason = np.flatnonzero((label == Kept.YES) & (joint.attention == Kept.NO))
     if len(other_reason):
-        ai = inconsistency_at(result.answers, joint.pieces.region[other_reason], centres[other_reason])
+        ai = result.answer.inconsistencies[other_reason]
         found.append(("other evidence", centres[other_reason[np.argmax(ai)]]))
-    same_reason = np.flatnonzero(~keeps & (joint.attention == Kept.YES))
+    same_reason = np.flatnonzero((label == Kept.NO) & (joint.attention == Kept.YES))
     if len(same_reason):
         largest = same_reason[np.argmax(joint.polytopes.volumes[same_reason])]
         found.append(("MR, same evidence", centres[largest]))
     return [(title, compound.to_theta(centre[None])[0]) for title, centre in found]
 
 
-def _corners(result: Result) -> list[tuple[str, np.ndarray]]:
+def _corners(result: DomainResult) -> list[tuple[str, np.ndarray]]:
     """The corners of the domain, the one farthest from zero first, then thetas between them."""
-    domain = result.answers.compound.domain
+    domain = result.problem.compound.domain
     word, shares = ("end", (0.5, 0.25, 0.75)) if domain.dimension == 1 else ("corner", (0.5,))
     corners = [np.array(corner) for corner in product(*zip(domain.low, domain.high, strict=True))]
     corners.sort(key=lambda corner: -float(np.abs(corner / domain.widths).sum()))

@@ -16,18 +16,20 @@ from matplotlib.text import Text
 
 from ..errors import StoreError
 from ..problem import Problem
-from ..results.result import Result
+from ..refine.merged import MOST_DRAWN
+from ..results.domain_result import DomainResult
 from ..verdict import Property, Verdict
 from .colours import FAINT_INK
 from .exhibits import Exhibit, choose_exhibits
+from .extent import extent_text
 from .marks import mark_thetas
-from .panels import View, draw_view, make_views, pixel_owners, share_not_reached
+from .panels import View, draw_view, make_views, pixel_owners
 from .profile import draw_profile, profile_height
 from .sections import Section, make_sections
 from .sheet import ROW, Sheet, name_axis
 from .strip import HEIGHT as STRIP_HEIGHT
 from .strip import draw_strip
-from .wording import MAIN_FONT, number, percent
+from .wording import MAIN_FONT, number
 
 WIDTH = 13.0
 LEFT, RIGHT = 0.85, 0.3
@@ -46,8 +48,13 @@ _SETTINGS = {
 }
 
 
-def draw_map(result: Result, path: str | Path) -> list[Path]:
-    """Write the figure of a map to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both."""
+def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
+    """Write the figure of a map to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both.
+
+    From four parameters on there is no picture, and nothing is written or returned.
+    """
+    if result.problem.compound.domain.dimension > MOST_DRAWN:
+        return []
     return write_figure(lambda: _figure(result), path)
 
 
@@ -70,17 +77,17 @@ def write_figure(make: Callable[[], Figure], path: str | Path) -> list[Path]:
     return files
 
 
-def map_figure(result: Result) -> Figure:
+def map_figure(result: DomainResult) -> Figure:
     """The figure that `draw_map` writes, for notebooks and for changes of one's own."""
     with _ONE_AT_A_TIME, style.context(["default", _SETTINGS]):
         return _figure(result)
 
 
-def _figure(result: Result) -> Figure:
+def _figure(result: DomainResult) -> Figure:
     sections = make_sections(result)
     views, exhibits = make_views(result, sections), choose_exhibits(result)
     inner = WIDTH - LEFT - RIGHT
-    is_line = result.answers.compound.domain.dimension == 1
+    is_line = result.problem.compound.domain.dimension == 1
     upper = profile_height(views) if is_line else _panels_height(views, sections)
     top = HEADER + upper + 0.3
     sheet = Sheet(WIDTH, top + STRIP_HEIGHT + 0.2)
@@ -108,7 +115,7 @@ def _panels_height(views: Sequence[View], sections: Sequence[Section]) -> float:
 
 
 def _draw_panels(
-    sheet: Sheet, result: Result, views: Sequence[View], sections: Sequence[Section], exhibits: Sequence[Exhibit]
+    sheet: Sheet, result: DomainResult, views: Sequence[View], sections: Sequence[Section], exhibits: Sequence[Exhibit]
 ) -> None:
     """The views beside each other, the sections of each below each other, its table at the end."""
     width, height = _panel_size(sections)
@@ -133,21 +140,21 @@ def _draw_panels(
         sheet.table(left, top, width, view.rows)
 
 
-def _write_section(sheet: Sheet, result: Result, section: Section, top: float) -> None:
+def _write_section(sheet: Sheet, result: DomainResult, section: Section, top: float) -> None:
     """The line above a row of panels: which parameter is held at which value."""
     assert section.held is not None
     axis, value = section.held
-    names = result.answers.compound.domain.names
+    names = result.problem.compound.domain.names
     plane = " and ".join(names[other] for other in section.axes)
     text = f"Section of the map at {names[axis]} = {number(value)}: {plane}"
     sheet.write(LEFT, top + 0.02, text, size=9.5, width=WIDTH - LEFT - RIGHT)
 
 
 def _name_and_mark(
-    axes: Axes, result: Result, section: Section, exhibits: Sequence[Exhibit], size: tuple[float, float], *,
+    axes: Axes, result: DomainResult, section: Section, exhibits: Sequence[Exhibit], size: tuple[float, float], *,
     is_first: bool,
 ) -> None:  # fmt: skip
-    compound = result.answers.compound
+    compound = result.problem.compound
     thetas = [e.point.theta if section.shows(compound, e.point.theta) else None for e in exhibits]
     mark_thetas(axes, [None if theta is None else theta[list(section.axes)] for theta in thetas], size)
     below, beside = (compound.domain.names[axis] for axis in section.axes)
@@ -158,7 +165,7 @@ def _name_and_mark(
         axes.tick_params(labelleft=False)
 
 
-def _write_header(sheet: Sheet, result: Result) -> None:
+def _write_header(sheet: Sheet, result: DomainResult) -> None:
     problem, width = result.problem, WIDTH - 0.8
     sheet.write(0.4, 0.32, title_text(problem, result.verdict), size=15, weight="bold", width=width)
     sheet.write(0.4, 0.66, " · ".join(_facts(result)), size=9.5, colour=FAINT_INK, width=width)
@@ -185,15 +192,8 @@ def attention_text(problem: Problem) -> str:
     return f"filter {options.filter.name}, distance {options.distance.name}, {classes}"
 
 
-def _facts(result: Result) -> list[str]:
+def _facts(result: DomainResult) -> list[str]:
     delta = f"δ = {number(result.answer.delta)}"
     if result.delta.is_relative:
-        delta += f" ({result.delta} of the original map's size {number(result.answers.size)})"
-    regions = result.answers.regions
-    count = f"{len(regions):,} region{'' if len(regions) == 1 else 's'}"
-    if result.is_complete:
-        extent = f"exact map of {count}"
-    else:
-        share = percent(1.0 - share_not_reached(result))
-        extent = f"partial map ({regions.stopped}): {count} on {share} of the domain"
-    return [extent, delta, attention_text(result.problem)]
+        delta += f" ({result.delta} of the original map's size {number(result.map_size)})"
+    return [extent_text(result), delta, attention_text(result.problem)] if result.is_measured else [extent_text(result)]

@@ -5,7 +5,7 @@ parameters alike: the polygons of a single parameter are bands, those of three a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,14 +19,14 @@ from matplotlib.path import Path as MplPath
 from ..compound import Compound
 from ..properties.joint import Kept
 from ..results.answer import round_up
-from ..results.result import Result
+from ..results.domain_result import DomainResult
 from . import colours as palette
 from .borders import borders_between
 from .colours import DELTA_LINE, INK, JOINT, KEPT, UNKNOWN
+from .extent import share_not_reached
 from .raster import BLOCK, colour_grid, owners_on_grid
 from .sections import Section
 from .sheet import HATCHED, Row
-from .values import inconsistency_at
 from .wording import number, percent, percent_between
 
 MOST_VECTOR_PIECES = 1500
@@ -35,6 +35,8 @@ PIXELS = 900
 SMALLEST_SHARE_SHOWN = 1e-6
 """Undecided strips along boundaries are smaller than this unless something is worth saying about them."""
 
+
+NOT_MEASURED = Row("attention was not measured", colour=UNKNOWN)
 
 Lines = tuple[tuple[np.ndarray, str, float], ...]
 """Lines of one picture: segments in t, colour, width."""
@@ -50,29 +52,36 @@ class View:
     rows: tuple[Row, ...]
 
 
-def make_views(result: Result, sections: Sequence[Section]) -> tuple[View, View, View]:
+def make_views(result: DomainResult, sections: Sequence[Section]) -> tuple[View, View, View]:
     """Classification, attention and joint."""
     joint = result.answer.joint
-    keeps = joint.pieces.keeps_label
+    label, winner = joint.label_codes, joint.pieces.winner
+    # Winners as codes beside those of `Kept`: what is not decided has no border with anything.
+    winners = np.where(label == Kept.NO, Kept.NO + 1 + winner, label)
     decision, threshold, between = (
-        [(borders_between(section.polygons, codes[section.piece]), colour, width) for section in sections]
+        [
+            (borders_between(section.polygons, codes[section.piece], passed_over=Kept.UNKNOWN), colour, width)
+            for section in sections
+        ]
         for codes, colour, width in (
-            (keeps.astype(np.int64), INK, 1.3),
-            ((joint.attention == Kept.NO).astype(np.int64), DELTA_LINE, 1.1),
-            (np.where(keeps, 0, joint.pieces.winner + 1), palette.PAPER, 0.7),
+            (label, INK, 1.3),
+            (joint.attention, DELTA_LINE, 1.1),
+            (winners, palette.PAPER, 0.7),
         )
     )
+    if not result.is_measured:
+        classification = _classification(result, tuple(zip(between, decision, strict=True)))
+        nothing = View("", np.tile(to_rgba(UNKNOWN), (len(label), 1)), tuple(() for _ in sections), (NOT_MEASURED,))
+        return (
+            classification,
+            replace(nothing, title="Attention: not asked for"),
+            replace(nothing, title="Both together: not asked for"),
+        )
     return (
         _classification(result, tuple(zip(between, decision, strict=True))),
         _attention(result, tuple((lines,) for lines in threshold)),
         _joint(result, tuple(zip(threshold, decision, strict=True))),
     )
-
-
-def share_not_reached(result: Result) -> float:
-    """The share of the domain that a partial map does not cover."""
-    missing = 1.0 - float(result.answer.joint.polytopes.volumes.sum())
-    return missing if missing > 1e-9 and not result.is_complete else 0.0
 
 
 def pixel_owners(section: Section) -> np.ndarray | None:
@@ -83,10 +92,10 @@ def pixel_owners(section: Section) -> np.ndarray | None:
 
 
 def draw_view(
-    axes: Axes, result: Result, view: View, section: Section, lines: Lines, owners: np.ndarray | None
+    axes: Axes, result: DomainResult, view: View, section: Section, lines: Lines, owners: np.ndarray | None
 ) -> None:
     """Draw one section of a view and set the limits of the axes; what no piece covers stays hatched."""
-    compound = result.answers.compound
+    compound = result.problem.compound
     corners = section.positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
     if share_not_reached(result) > 0.0:
         width, height = corners[1] - corners[0]
@@ -128,10 +137,13 @@ def _add_lines(axes: Axes, segments: np.ndarray, colour: str | Sequence[float], 
     axes.add_artist(PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle="round", zorder=zorder))
 
 
-def _classification(result: Result, lines: tuple[Lines, ...]) -> View:
-    pieces, names, areas = result.answer.joint.pieces, result.problem.names, result.areas
-    share = np.bincount(pieces.winner, weights=pieces.polytopes.volumes, minlength=len(names))
-    share[result.label] = 0.0
+def _classification(result: DomainResult, lines: tuple[Lines, ...]) -> View:
+    joint, names, areas = result.answer.joint, result.problem.names, result.areas
+    # A winner of −1 is not told, and comes last.
+    shares = np.zeros(len(names) + 1)
+    np.add.at(shares, joint.pieces.winner, joint.polytopes.volumes)
+    shares[result.label] = 0.0
+    share, untold = shares[:-1], float(shares[-1])
     ranked = [int(winner) for winner in np.argsort(-share, kind="stable") if share[winner] > 0.0]
     colours = palette.winner_colours(ranked, result.label)
     rows = [Row(f"CR  label kept: {names[result.label]}", percent_between(*areas["CR"]), KEPT)]
@@ -144,21 +156,28 @@ def _classification(result: Result, lines: tuple[Lines, ...]) -> View:
     for name, group in groups:
         part = min(float(share[group].sum()), 1.0)
         rows.append(Row(f"MR  changed to {name}", at_least + percent(part), colours[group[0]]))
+    if untold > 0.0:
+        rows.append(Row("MR  changed, to one class or several", at_least + percent(min(untold, 1.0)), palette.CHANGED))
     if any(len(section[-1][0]) for section in lines):
         rows.append(Row("decision boundary", colour=INK, is_line=True))
-    rgba = to_rgba_array([colours.get(int(winner), KEPT) for winner in range(len(names))])[pieces.winner]
+    table = [*(colours.get(winner, KEPT) for winner in range(len(names))), palette.CHANGED]
+    rgba = to_rgba_array(table)[joint.pieces.winner]
+    rgba[joint.label_codes == Kept.UNKNOWN] = to_rgba(UNKNOWN)
     return View("Classification: is the label kept?", rgba, lines, (*rows, *_open_rows(result, "label")))
 
 
-def _attention(result: Result, lines: tuple[Lines, ...]) -> View:
+def _attention(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     answer, areas = result.answer, result.areas
     joint, delta = answer.joint, answer.delta
-    ai = inconsistency_at(result.answers, joint.pieces.region, joint.polytopes.centres)
     is_lost = joint.attention == Kept.NO
-    top = float(answer.labels.reach[joint.pieces.region[is_lost], 1].max(initial=delta))
-    rgba = palette.attention_colours(ai, joint.attention == Kept.YES, joint.attention == Kept.UNKNOWN, delta, top)
+    reach = answer.reach[is_lost, 1]
+    top = float(reach[np.isfinite(reach)].max(initial=delta))
+    rgba = palette.attention_colours(
+        answer.inconsistencies, joint.attention == Kept.YES, joint.attention == Kept.UNKNOWN, delta, top
+    )
     rows = [Row(f"AR  differs by ≤ δ = {number(delta)}", percent_between(*areas["AR"]), shades=palette.AR_SHADES)]
-    is_known = is_lost.any() and result.is_complete
+    is_known = is_lost.any() and result.is_complete and areas["undecided"][1] <= SMALLEST_SHARE_SHOWN
+    is_known &= bool(np.isfinite(reach).all())
     above = f"by more, up to {number(round_up(top, 4))}" if is_known else "differs by more"
     rows.append(Row(f"IR  {above}", percent_between(*areas["IR"]), shades=palette.IR_SHADES))
     if any(len(section[-1][0]) for section in lines):
@@ -166,11 +185,12 @@ def _attention(result: Result, lines: tuple[Lines, ...]) -> View:
     return View("Attention: is the map as expected?", rgba, lines, (*rows, *_open_rows(result, "attention")))
 
 
-def _joint(result: Result, lines: tuple[Lines, ...]) -> View:
+def _joint(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     joint, areas = result.answer.joint, result.areas
-    keeps, is_kept = joint.pieces.keeps_label, joint.attention == Kept.YES
+    label, attention = joint.label_codes, joint.attention
     rgba = to_rgba_array([*JOINT.values(), UNKNOWN])
-    code = np.where(joint.attention == Kept.UNKNOWN, 4, 2 * ~keeps + ~is_kept)
+    is_unknown = (label == Kept.UNKNOWN) | (attention == Kept.UNKNOWN)
+    code = np.where(is_unknown, 4, 2 * (label != Kept.YES) + (attention != Kept.YES))
     words = ("label and attention kept", "label kept, attention not", "attention kept, label not", "neither kept")
     rows = [
         Row(f"{name}  {meaning}", percent_between(*areas[name]), colour)
@@ -179,7 +199,7 @@ def _joint(result: Result, lines: tuple[Lines, ...]) -> View:
     return View("Both together", rgba[code], lines, (*rows, *_open_rows(result, "both")))
 
 
-def _open_rows(result: Result, which: str) -> list[Row]:
+def _open_rows(result: DomainResult, which: str) -> list[Row]:
     """Rows for what was not reached and for what was reached but is not decided."""
     cells = np.array(result.answer.shares.cells)
     not_reached = share_not_reached(result)

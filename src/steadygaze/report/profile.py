@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..results.result import Result
-from .colours import DELTA_LINE, FAINT_INK, INK, JOINT, KEPT
+from ..results.domain_result import DomainResult
+from .colours import DELTA_LINE, FAINT_INK, INK, JOINT, KEPT, UNKNOWN
 from .exhibits import Exhibit
 from .panels import View, draw_view, pixel_owners
 from .sections import Section
@@ -31,11 +31,11 @@ def profile_height(views: Sequence[View]) -> float:
 
 
 def draw_profile(
-    sheet: Sheet, result: Result, section: Section, views: Sequence[View], exhibits: Sequence[Exhibit], left: float,
-    top: float, width: float,
+    sheet: Sheet, result: DomainResult, section: Section, views: Sequence[View], exhibits: Sequence[Exhibit],
+    left: float, top: float, width: float,
 ) -> None:  # fmt: skip
     """Bands and curves on the left, the tables of the views on the right."""
-    domain, curves, owners = result.answers.compound.domain, profile(result.answer), pixel_owners(section)
+    domain, curves, owners = result.problem.compound.domain, profile(result.answer), pixel_owners(section)
     x, plot = left + NAMES, width - TABLE - 0.4 - NAMES
     for place, view in enumerate(views):
         y = top + NUMBERS + place * BAND_PITCH
@@ -63,15 +63,25 @@ def draw_profile(
 
 def _draw_margin(axes: Axes, curves: Profile) -> None:
     theta, margin = curves.theta, curves.margin
+    low, high = curves.margin_bounds.T
+    for is_here, colour in ((low > 0.0, KEPT), (high < 0.0, JOINT["MR&AR"]), ((low <= 0.0) & (high >= 0.0), UNKNOWN)):
+        ends = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        axes.fill_between(theta, *ends, where=is_here, color=colour, linewidth=0)
     axes.fill_between(theta, 0.0, np.maximum(margin, 0.0), color=KEPT, linewidth=0)
     axes.fill_between(theta, 0.0, np.minimum(margin, 0.0), color=JOINT["MR&AR"], linewidth=0)
     axes.plot(theta, margin, color=INK, linewidth=1.1)
     axes.axhline(0.0, color=INK, linewidth=0.7)
-    with_zero = np.append(margin, 0.0)
+    _draw_bounds(axes, theta, curves.margin_bounds)
+    with_zero = np.concatenate([margin, curves.margin_bounds.ravel(), [0.0]])
     low, high = float(np.nanmin(with_zero)), float(np.nanmax(with_zero))
     room = 0.06 * (high - low) or 1.0
     axes.set_ylim(low - room, high + room)
     axes.tick_params(labelbottom=False)
+
+
+def _draw_bounds(axes: Axes, theta: np.ndarray, bounds: np.ndarray) -> None:
+    for end in bounds.T:
+        axes.plot(theta, end, color=INK, linewidth=0.5)
 
 
 def _draw_inconsistency(axes: Axes, curves: Profile, delta: float) -> None:
@@ -79,7 +89,13 @@ def _draw_inconsistency(axes: Axes, curves: Profile, delta: float) -> None:
     axes.fill_between(theta, 0.0, ai, where=ai <= delta, color=KEPT, linewidth=0)
     axes.fill_between(theta, 0.0, ai, where=ai > delta, color=JOINT["CR&IR"], linewidth=0)
     axes.plot(theta, ai, color=INK, linewidth=1.1)
-    top = 1.1 * float(np.nanmax(np.append(ai, 0.0))) or 1.0
+    low, high = curves.inconsistency_bounds.T
+    for is_here, colour in (
+        (high <= delta, KEPT), (low > delta, JOINT["CR&IR"]), ((low <= delta) & (high > delta), UNKNOWN)
+    ):  # fmt: skip
+        axes.fill_between(theta, 0.0, high, where=is_here, color=colour, linewidth=0)
+    _draw_bounds(axes, theta, curves.inconsistency_bounds)
+    top = 1.1 * float(np.nanmax(np.concatenate([ai, curves.inconsistency_bounds.ravel(), [0.0]]))) or 1.0
     # A threshold far above would press the curve flat: then it is only named.
     is_in_sight = delta <= 3.0 * top
     if is_in_sight:
@@ -93,10 +109,10 @@ def _draw_inconsistency(axes: Axes, curves: Profile, delta: float) -> None:
 
 
 def _mark_exhibits(
-    sheet: Sheet, result: Result, exhibits: Sequence[Exhibit], left: float, top: float, width: float
+    sheet: Sheet, result: DomainResult, exhibits: Sequence[Exhibit], left: float, top: float, width: float
 ) -> None:
     """A dotted line through all plots at the theta of every exhibit inside the domain, its number above."""
-    domain = result.answers.compound.domain
+    domain = result.problem.compound.domain
     shown = [(place, e.point.theta) for place, e in enumerate(exhibits) if domain.contains(e.point.theta)]
     places = [left + width * float((theta - domain.low)[0] / domain.widths[0]) for _, theta in shown]
     # Over the plots, unlike the page; the axes lie exactly on it.

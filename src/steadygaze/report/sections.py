@@ -11,7 +11,7 @@ import numpy as np
 from ..compound import Compound
 from ..regions.polyhedra import Polyhedra
 from ..regions.region import Cut, Polygons
-from ..results.result import Result
+from ..results.domain_result import DomainResult
 from ..tolerances import BESIDE
 from .section_kernels import cut_polyhedra
 
@@ -24,7 +24,7 @@ class Section:
     """A flat part of a map: polygons (S of them) in two of the coordinates of t, and the piece that each belongs to.
 
     axes are those two coordinates; `held` is the third one and its theta, None where there is none. outlines
-    (N, 2, 2) are the borders of regions.
+    (N, 2, 2) are the borders of regions and boxes.
     """
 
     axes: tuple[int, int]
@@ -52,22 +52,21 @@ class Section:
         return abs(float(theta[axis]) - value) <= NEAR * float(compound.domain.widths[axis])
 
 
-def make_sections(result: Result) -> tuple[Section, ...]:
+def make_sections(result: DomainResult) -> tuple[Section, ...]:
     """The whole map, or the three sections of a map of three parameters where one of them is zero.
 
     Where zero is outside of the domain of a parameter, that one is held at its low end.
     """
-    joint, regions = result.answer.joint, result.answers.regions
+    joint = result.answer.joint
     polytopes = joint.polytopes
     if isinstance(polytopes, Polyhedra):
         return tuple(_cut(result, polytopes, axes) for axes in combinations(range(3), 2))
-    assert isinstance(regions.polytopes, Polygons)
-    outlines = _outlines(regions.polytopes, regions.cuts)
+    outlines = _outlines(polytopes, joint.pieces.cuts)
     return (Section((0, 1), None, polytopes, np.arange(len(polytopes)), outlines),)
 
 
-def _cut(result: Result, polyhedra: Polyhedra, axes: tuple[int, int]) -> Section:
-    compound = result.answers.compound
+def _cut(result: DomainResult, polyhedra: Polyhedra, axes: tuple[int, int]) -> Section:
+    compound = result.problem.compound
     domain = compound.domain
     axis = 3 - sum(axes)
     low, high = float(domain.low[axis]), float(domain.high[axis])
@@ -102,7 +101,7 @@ def cut_at(polyhedra: Polyhedra, axis: int, at: float) -> tuple[Polygons, np.nda
 
 
 def _outlines(polygons: Polygons, cuts: np.ndarray) -> np.ndarray:
-    """The borders between regions, each once, without the border of the domain."""
+    """The borders between regions and boxes, each once, without the border of the domain."""
     kind = cuts[np.abs(polygons.edges) - 1, 0]
-    chosen = (polygons.edges > 0) & ((kind == Cut.NEURON) | (kind == Cut.KNOT))
+    chosen = (polygons.edges > 0) & np.isin(kind, (Cut.NEURON, Cut.KNOT, Cut.SPLIT))
     return np.stack([polygons.points[chosen], polygons.points[polygons.following[chosen]]], axis=1)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 
-from ..results.result import Point, Result
+from ..results.domain_result import DomainResult, Point
 from .colours import FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
 from .exhibits import Exhibit
 from .sheet import Sheet
@@ -23,7 +23,7 @@ HEIGHT = CAPTION + 3 * (SIDE + GAP) + GAUGE
 
 
 def draw_strip(
-    sheet: Sheet, result: Result, exhibits: Sequence[Exhibit], left: float, top: float, width: float
+    sheet: Sheet, result: DomainResult, exhibits: Sequence[Exhibit], left: float, top: float, width: float
 ) -> None:
     """Draw the exhibits side by side; all maps share one scale around 0."""
     place, words = _shown_class(result)
@@ -51,7 +51,7 @@ def draw_strip(
     bar.tick_params(labelsize=8, width=0.6, length=2, colors=INK)
 
 
-def _shown_class(result: Result) -> tuple[int, tuple[str, ...]]:
+def _shown_class(result: DomainResult) -> tuple[int, tuple[str, ...]]:
     """The place of the map that is shown among those compared, and words for the class that it belongs to."""
     problem = result.problem
     chosen = problem.attention.chosen(problem.model.classes).tolist()
@@ -76,10 +76,10 @@ def _write_names(sheet: Sheet, left: float, tops: Sequence[float], words: Sequen
     sheet.write(left, tops[3] + 0.1, "inconsistency", weight="bold", width=room)
 
 
-def _write_caption(sheet: Sheet, result: Result, exhibit: Exhibit, x: float, top: float, width: float) -> None:
+def _write_caption(sheet: Sheet, result: DomainResult, exhibit: Exhibit, x: float, top: float, width: float) -> None:
     point, names = exhibit.point, result.problem.names
     sheet.write(x + 0.27, top + 0.08, exhibit.title, weight="bold", width=width - 0.27)
-    domain = result.answers.compound.domain
+    domain = result.problem.compound.domain
     outside = "" if domain.contains(point.theta) else ", outside"
     sheet.write(x, top + 0.3, theta_text(point.theta, domain.widths) + outside, size=8.5, width=width, colour=FAINT_INK)
     is_kept = point.label == result.label

@@ -1,11 +1,10 @@
-"""Margin and inconsistency at given points of given regions, from what a map stores. No pass through the network."""
+"""From an answer to its profile: margin and inconsistency along a single parameter. No pass through the network."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..attention.curve_kernels import curve_value
-from ..results.answer import Answer, Answers
+from ..results.answer import DeltaAnswer
 
 SAMPLES_PER_DOMAIN = 1000
 GAP = 1e-9
@@ -14,55 +13,30 @@ GAP = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A map of one parameter along theta (N,), with NaN in the gaps (G, 2) of theta that a partial map leaves."""
+    """A map of one parameter along theta (N,), with NaN in the gaps (G, 2) of theta that a partial map leaves.
+
+    margin and inconsistency (N,) are the curves, NaN where only bounds are known; margin_bounds and
+    inconsistency_bounds (N, 2) are these bounds, NaN where the curve is known and where there are none.
+    """
 
     theta: np.ndarray
     margin: np.ndarray
     inconsistency: np.ndarray
+    margin_bounds: np.ndarray
+    inconsistency_bounds: np.ndarray
     gaps: np.ndarray
 
 
-def inconsistency_at(answers: Answers, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """ai (N,) at points (N, D) of the unit square or cube, given with their regions (N,). Exact up to rounding."""
-    curves, compound = answers.curves, answers.compound
-    curve = curves.curve[region]
-    axis = compound.perturbed.moving_axis
-    if axis is None:
-        return curves.constant[curve]
-    lows = np.array([cell.low[axis] for cell in compound.cells])[answers.regions.cell[region]]
-    tau = compound.domain.low[axis] + points[:, axis] * compound.domain.widths[axis] - lows
-    if len(curves.quadratic):
-        alpha, beta, gamma = np.moveaxis(curves.quadratic[curve], 2, 0)
-        squares = alpha - 2.0 * beta * tau[:, None] + gamma * tau[:, None] ** 2
-        return np.sqrt(np.maximum(squares, 0.0)).sum(axis=1)
-    none = np.zeros((0, 3))
-    values = np.empty(len(tau))
-    for place, (number, at) in enumerate(zip(curve, tau, strict=True)):
-        part = slice(curves.breaks[number], curves.breaks[number + 1])
-        values[place] = curve_value(
-            none, curves.start[number], curves.places[part], curves.jumps[part], at, curves.rounding
-        )[0]
-    return values
-
-
-def margin_at(answers: Answers, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """f_label − max of the other logits (N,) at points (N, D) of the unit square or cube in the given regions (N,)."""
-    forms = answers.regions.logits[region]
-    logits = np.einsum("nd,ndk->nk", np.hstack([points, np.ones((len(points), 1))]), forms)
-    label = answers.pieces.label
-    return logits[:, label] - np.delete(logits, label, axis=1).max(axis=1)
-
-
-def profile(answer: Answer) -> Profile:
+def profile(answer: DeltaAnswer) -> Profile:
     """Margin and inconsistency along the one parameter of a map; both ends of every piece are among the thetas."""
-    answers, polygons = answer.answers, answer.joint.polytopes
-    along, starts = polygons.points[:, 0], polygons.starts[:-1]
-    low, high = np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
+    compound, polygons = answer.compound, answer.joint.polytopes
+    domain = compound.domain
+    (low, high), none = polygons.extent(0), np.zeros((0, 2))
     order = np.argsort(low, kind="stable")
     low, high, region = low[order], high[order], answer.joint.pieces.region[order]
-    domain = answers.compound.domain
     if not len(low):
-        return Profile(np.zeros(0), np.zeros(0), np.zeros(0), np.array([[domain.low[0], domain.high[0]]]))
+        gap = np.array([[domain.low[0], domain.high[0]]])
+        return Profile(none[:, 0], none[:, 0], none[:, 0], none, none, gap)
     counts = np.ceil((high - low) * SAMPLES_PER_DOMAIN).astype(np.int64) + 2
     ends = np.cumsum(counts)
     step = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
@@ -70,11 +44,19 @@ def profile(answer: Answer) -> Profile:
     t = np.repeat(low, counts) + share * np.repeat(high - low, counts)
     points = np.stack([t, np.full(len(t), 0.5)], axis=1)
     which = np.repeat(region, counts)
-    theta = answers.compound.to_theta(points)[:, 0]
-    columns = [theta, margin_at(answers, which, points), inconsistency_at(answers, which, points)]
     starts_gap = ends[:-1][low[1:] - high[:-1] > GAP]
     gaps = np.stack([np.append(0.0, high), np.append(low, 1.0)], axis=1)
     gaps = gaps[gaps[:, 1] - gaps[:, 0] > GAP]
+    margin, margin_bounds = _told_apart(answer.margin_bounds_at(which, points))
+    inconsistency, inconsistency_bounds = _told_apart(answer.inconsistency_bounds_at(which, points))
+    columns = (compound.to_theta(points)[:, 0], margin, inconsistency, margin_bounds, inconsistency_bounds)
     in_theta = domain.low[0] + gaps * domain.widths[0]
-    theta, margin, inconsistency = (np.insert(column, starts_gap, np.nan) for column in columns)
-    return Profile(theta, margin, inconsistency, in_theta)
+    theta, *curves = (np.insert(column, starts_gap, np.nan, axis=0) for column in columns)
+    return Profile(theta, curves[0], curves[1], curves[2], curves[3], in_theta)
+
+
+def _told_apart(bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values (N,) where bounds (N, 2) are equal, and the bounds where they differ; NaN elsewhere."""
+    is_known = bounds[:, 0] == bounds[:, 1]
+    is_bounded = np.isfinite(bounds).all(axis=1) & ~is_known
+    return np.where(is_known, bounds[:, 0], np.nan), np.where(is_bounded[:, None], bounds, np.nan)

@@ -77,15 +77,18 @@ CURVE_ARRAYS = (
 )  # fmt: skip
 
 
-def array_shapes(coordinates: int) -> Shapes:
-    """The arrays of a map with so many coordinates (2 or 3), in the order in which they are stored."""
-    if coordinates == 2:
-        return SHAPES
-    kept = {name: shape for name, shape in SHAPES.items() if not name.endswith("_edges")}
-    return kept | SOLID_SHAPES
+def array_shapes(coordinates: int, *, is_measured: bool = True) -> Shapes:
+    """The arrays of a map with so many coordinates (2 or 3), in the order in which they are stored.
+
+    Where attention was not measured, there are no curves.
+    """
+    shapes = SHAPES
+    if coordinates > 2:
+        shapes = {name: shape for name, shape in SHAPES.items() if not name.endswith("_edges")} | SOLID_SHAPES
+    return {name: shape for name, shape in shapes.items() if is_measured or name not in CURVE_ARRAYS}
 
 
-def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency) -> dict[str, np.ndarray]:
+def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> dict[str, np.ndarray]:
     """Named arrays from which `unpack_map` rebuilds the map exactly, together with the regions' few single numbers."""
     is_whole = _find_whole(regions, pieces)
     parts = pieces.polytopes.take(np.flatnonzero(~is_whole))
@@ -96,7 +99,7 @@ def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency) -> dict[str,
         "piece_is_whole": is_whole.astype(np.uint8),
         "argmax_cuts": pieces.cuts[len(regions.cuts) :],
     }
-    shapes = array_shapes(regions.polytopes.points.shape[1])
+    shapes = array_shapes(regions.polytopes.points.shape[1], is_measured=curves is not None)
     for name in shapes:
         for source in (regions, pieces, curves):
             if name not in found and hasattr(source, name):
@@ -105,11 +108,12 @@ def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency) -> dict[str,
 
 
 def unpack_map(
-    arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any], problem: Problem
-) -> tuple[RegionSet, Pieces, Inconsistency]:
+    arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any], problem: Problem, *, is_measured: bool = True
+) -> tuple[RegionSet, Pieces, Inconsistency | None]:
     """The map of a problem from named arrays; `numbers` are the regions' pixels_missed, sliver_area and stopped.
 
-    Raises StoreError where shapes or indices do not fit each other or the problem.
+    The curves are None where attention was not measured. Raises StoreError where shapes or indices do not fit each
+    other or the problem.
     """
     hidden = problem.compound.hidden
     sizes = {
@@ -118,9 +122,11 @@ def unpack_map(
         "neurons": sum(hidden),
         "pattern bytes": sum(-(-neurons // 8) for neurons in hidden),
     }
-    shapes = array_shapes(problem.compound.coordinates)
-    checked = {name: _shaped(name, arrays[name], shapes[name], sizes) for name in shapes}
+    shapes = array_shapes(problem.compound.coordinates, is_measured=is_measured)
+    checked = {name: shaped(name, arrays[name], shapes[name], sizes) for name in shapes}
     _check_indices(checked, sizes, problem)
+    if is_measured:
+        _check_curves(checked, sizes, problem)
     whole, parts = (_polytopes(checked, kind) for kind in ("region", "part"))
     regions = RegionSet(
         polytopes=whole,
@@ -138,6 +144,8 @@ def unpack_map(
         margin=checked["margin"],
         slack=checked["slack"],
     )
+    if not is_measured:
+        return regions, pieces, None
     curves = Inconsistency(terms=problem.perturbed.x0.size, **{name: checked[name] for name in CURVE_ARRAYS})
     return regions, pieces, curves
 
@@ -184,24 +192,30 @@ def _join(whole: Polytopes, parts: Polytopes, region: np.ndarray, is_whole: np.n
     return both.take(order)
 
 
-def _shaped(
-    name: str, array: np.ndarray, shape: tuple[type, tuple[int | str, ...]], sizes: dict[str, int]
+def shaped(
+    name: str,
+    array: np.ndarray,
+    shape: tuple[type, tuple[int | str, ...]],
+    sizes: dict[str, int],
+    *,
+    may_be_infinite: bool = False,
 ) -> np.ndarray:
     """The array in its type in memory, if its shape fits the sizes known so far; learns the new ones."""
     kind, template = shape
     is_whole_number = np.issubdtype(kind, np.integer)
-    _require(np.issubdtype(array.dtype, np.integer) == is_whole_number, name, f"is of type {array.dtype}")
-    _require(array.ndim == len(template), name, f"has shape {array.shape}")
+    require(np.issubdtype(array.dtype, np.integer) == is_whole_number, name, f"is of type {array.dtype}")
+    require(array.ndim == len(template), name, f"has shape {array.shape}")
     # Rows that do not exist have no width: a run that was stopped at once has no patterns to tell it.
     for size, wanted in zip(array.shape, template if len(array) else template[:1], strict=False):
         if isinstance(wanted, int):
-            _require(size == wanted, name, f"has shape {array.shape}")
+            require(size == wanted, name, f"has shape {array.shape}")
             continue
         word, plus, _ = wanted.partition("+")
         found = size - 1 if plus else size
-        _require(found >= 0 and sizes.setdefault(word, found) == found, name, f"has {size} entries for {wanted}")
+        require(found >= 0 and sizes.setdefault(word, found) == found, name, f"has {size} entries for {wanted}")
     if not is_whole_number:
-        _require(bool(np.isfinite(array).all()), name, "holds NaN or infinity")
+        is_sound = ~np.isnan(array) if may_be_infinite else np.isfinite(array)
+        require(bool(is_sound.all()), name, "holds NaN or infinity")
     return array.astype(kind, copy=False)
 
 
@@ -210,36 +224,41 @@ def _check_indices(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], p
     for kind, prefix, cuts in (("region", "", sizes["cuts"]), ("part", "part ", all_cuts)):
         if f"{kind}_edges" in arrays:
             _check_starts(f"{kind}_starts", arrays, sizes[f"{prefix}vertices"], 3)
-            _check_range(f"{kind}_edges", np.abs(arrays[f"{kind}_edges"]), 1, cuts + 1)
+            check_range(f"{kind}_edges", np.abs(arrays[f"{kind}_edges"]), 1, cuts + 1)
         else:
             _check_starts(f"{kind}_starts", arrays, sizes[f"{prefix}vertices"], 4)
             _check_starts(f"{kind}_facet_starts", arrays, sizes[f"{prefix}facets"], 4)
-            _check_range(f"{kind}_facets", np.abs(arrays[f"{kind}_facets"]), 1, cuts + 1)
+            check_range(f"{kind}_facets", np.abs(arrays[f"{kind}_facets"]), 1, cuts + 1)
             _check_incidence(kind, arrays)
-        _check_range(f"{kind}_points", arrays[f"{kind}_points"], -BORDER, 1.0 + 2.0 * BORDER)
+        check_range(f"{kind}_points", arrays[f"{kind}_points"], -BORDER, 1.0 + 2.0 * BORDER)
     for name, count in (
         ("cell", cells), ("pattern", sizes["patterns"]), ("clip", sizes["clips"]),
         ("piece_region", sizes["regions"]), ("piece_is_whole", 2), ("winner", sizes["classes"]),
-        ("curve", sizes["curves"]), ("curve_cell", cells), ("curve_pattern", sizes["patterns"]),
     ):  # fmt: skip
-        _check_range(name, arrays[name], 0, count)
-    _check_range("cuts", arrays["cuts"][:, 0], 0, len(Cut))
-    _check_range("argmax_cuts", arrays["argmax_cuts"][:, 0], Cut.ARGMAX, Cut.ARGMAX + 1)
+        check_range(name, arrays[name], 0, count)
+    check_range("cuts", arrays["cuts"][:, 0], 0, len(Cut))
+    check_range("argmax_cuts", arrays["argmax_cuts"][:, 0], Cut.ARGMAX, Cut.ARGMAX + 1)
     parts = sizes["pieces"] - int(arrays["piece_is_whole"].sum())
-    _require(parts == sizes["parts"], "part_starts", f"has {sizes['parts']} polygons for {parts} parts")
+    require(parts == sizes["parts"], "part_starts", f"has {sizes['parts']} polygons for {parts} parts")
+
+
+def _check_curves(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], problem: Problem) -> None:
+    cells = len(problem.perturbed.cells)
+    for name, count in (("curve", sizes["curves"]), ("curve_cell", cells), ("curve_pattern", sizes["patterns"])):
+        check_range(name, arrays[name], 0, count)
     moves, is_line = problem.perturbed.moving_axis is not None, problem.attention.distance is Distance.L1
     filled = "broken lines" if moves and is_line else "quadratics" if moves else "constants"
     for word in ("constants", "quadratics", "broken lines"):
-        _require(sizes[word] == (sizes["curves"] if word == filled else 0), "curve_cell", f"does not fit the {word}")
+        require(sizes[word] == (sizes["curves"] if word == filled else 0), "curve_cell", f"does not fit the {word}")
     breaks = arrays["breaks"]
-    _require(breaks[0] == 0 and breaks[-1] == sizes["breakpoints"], "breaks", "does not count the breakpoints")
-    _require(bool((np.diff(breaks) >= 0).all()), "breaks", "is not ascending")
+    require(breaks[0] == 0 and breaks[-1] == sizes["breakpoints"], "breaks", "does not count the breakpoints")
+    require(bool((np.diff(breaks) >= 0).all()), "breaks", "is not ascending")
 
 
 def _check_starts(name: str, arrays: Mapping[str, np.ndarray], total: int, least: int) -> None:
     starts = arrays[name]
-    _require(starts[0] == 0 and starts[-1] == total, name, "does not count its rows")
-    _require(bool((np.diff(starts) >= least).all()), name, f"has a shape with fewer than {least} rows")
+    require(starts[0] == 0 and starts[-1] == total, name, "does not count its rows")
+    require(bool((np.diff(starts) >= least).all()), name, f"has a shape with fewer than {least} rows")
 
 
 def _check_incidence(kind: str, arrays: Mapping[str, np.ndarray]) -> None:
@@ -247,25 +266,27 @@ def _check_incidence(kind: str, arrays: Mapping[str, np.ndarray]) -> None:
     name = f"{kind}_incidence"
     incidence = np.ascontiguousarray(arrays[name]).view(np.uint64)
     facets = np.repeat(np.diff(arrays[f"{kind}_facet_starts"]), np.diff(arrays[f"{kind}_starts"]))
-    _require(incidence.shape[1] >= 1 and facets.max(initial=0) <= 64 * incidence.shape[1], name, "has too few words")
+    require(incidence.shape[1] >= 1 and facets.max(initial=0) <= 64 * incidence.shape[1], name, "has too few words")
     for word in range(incidence.shape[1]):
         bits = np.clip(facets - 64 * word, 0, 64).astype(np.uint64)
         # A shift by all 64 bits is not defined: the halves are shifted one after the other.
         beyond = (incidence[:, word] >> (bits // np.uint64(2))) >> (bits - bits // np.uint64(2))
-        _require(not beyond.any(), name, "names facets that do not exist")
+        require(not beyond.any(), name, "names facets that do not exist")
     if not len(incidence):
         return
     bits = np.unpackbits(incidence.view(np.uint8).reshape(len(incidence), -1), axis=1, bitorder="little")
     counts = np.add.reduceat(bits, arrays[f"{kind}_starts"][:-1], axis=0, dtype=np.int32)
     is_facet = np.arange(bits.shape[1]) < np.diff(arrays[f"{kind}_facet_starts"])[:, None]
-    _require(bool((counts[is_facet] >= 3).all()), name, "has a facet with fewer than 3 vertices")
+    require(bool((counts[is_facet] >= 3).all()), name, "has a facet with fewer than 3 vertices")
 
 
-def _check_range(name: str, array: np.ndarray, low: float, end: float) -> None:
+def check_range(name: str, array: np.ndarray, low: float, end: float) -> None:
+    """Raise StoreError where an array has values outside of low ≤ value < end."""
     if array.size:
-        _require(low <= array.min() and array.max() < end, name, f"has values outside of {low:g} to {end:g}")
+        require(low <= array.min() and array.max() < end, name, f"has values outside of {low:g} to {end:g}")
 
 
-def _require(is_right: bool | np.bool_, name: str, what: str) -> None:
+def require(is_right: bool | np.bool_, name: str, what: str) -> None:
+    """Raise StoreError with what is wrong with an array."""
     if not is_right:
         raise StoreError(f"the array {name} {what}; the result is damaged: run the verification again")

@@ -4,24 +4,24 @@ from typing import Any
 
 from ..boundary import Boundary, Component, Enclave
 from ..properties.joint import Kept
-from .result import Result
+from .domain_result import DomainResult
 from .summary import SCHEMA_VERSION, domain_summary
 
 
-def summarise_boundary(result: Result, boundary: Boundary) -> dict[str, Any]:
+def summarise_boundary(result: DomainResult, boundary: Boundary) -> dict[str, Any]:
     """A boundary as numbers, texts, lists and dictionaries with texts as keys; `verdict` is that of its property."""
     problem = result.problem
     return {
         "schema_version": SCHEMA_VERSION,
-        "verdict": result.answer.verdict(boundary.wanted).value,
+        "verdict": result.verdict_of(boundary.wanted).value,
         "property": boundary.wanted.value,
         "label": result.label,
         "label_name": problem.names[result.label],
-        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.answers.size},
+        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.map_size},
         "domain": domain_summary(problem.perturbed),
         "model": {"name": problem.model_name, "sha256": problem.model.sha256, "classes": problem.model.classes},
         "image": {"name": problem.image_name, "shape": list(problem.perturbed.x0.shape)},
-        "regions": len(result.answers.regions),
+        "regions": result.region_count,
         "satisfying_share": boundary.satisfying_share,
         "reachable_share": boundary.reachable_share,
         "unreachable_share": boundary.unreachable_share,
@@ -30,7 +30,7 @@ def summarise_boundary(result: Result, boundary: Boundary) -> dict[str, Any]:
         "components": [_component(component) for component in boundary.components],
         "enclaves": [_enclave(enclave) for enclave in boundary.enclaves],
         "starts": boundary.starts,
-        "sliver_share": float(result.answers.regions.sliver_area),
+        "sliver_share": result.sliver_share,
         "undecided": {
             "share": boundary.share(boundary.kept == Kept.UNKNOWN),
             "pieces_beside": len(boundary.undecided),

@@ -5,6 +5,8 @@ whether they fit each other and the model.
 """
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +41,57 @@ def rebuild(
     model: str | Path | None = None,
 ) -> Result:
     """The result that was stored; raises StoreError where its parts do not fit each other."""
-    pixels = _read_pixels(pixels_path)
-    folder = map_path.parent
-    try:
-        network = _read_model(content, pixels, folder, model)
-        problem = _problem(content, network, pixels)
-        if problem.label != content["label"]:
-            raise StoreError(f"{folder}: the label is {problem.label} now and was {content['label']}; run again")
+    with refusing_damage(map_path.parent):
+        problem = rebuild_problem(content, pixels_path, model=model)
         stored = content["stored"]
-        delta = Delta(float(stored["delta"]["number"]), bool(stored["delta"]["is_relative"]))
-        size = float(content["delta"]["map_size"])
+        delta, size = stored_delta(content), float(content["delta"]["map_size"])
         agreement, checked = Agreement(**stored["agreement"]), CheckedMap(**stored["checked"])
         arrays = read_arrays(map_path, list(array_shapes(problem.compound.coordinates)))
-        try:
-            regions, pieces, curves = unpack_map(arrays, stored["map"], problem)
-        except StoreError as error:
-            raise StoreError(f"{map_path}: {error}") from None
+        answers = rebuild_answers(arrays, stored["map"], problem, size, map_path)
+    original = original_maps(problem.compound, problem.attention)
+    return Result(problem, answers, delta, original, agreement, checked, seconds)
+
+
+def rebuild_problem(content: dict[str, Any], pixels_path: Path, *, model: str | Path | None = None) -> Problem:
+    """The question that was stored, with its model read again from where it was, or from `model`."""
+    pixels, folder = read_pixels(pixels_path), pixels_path.parent
+    network = _read_model(content, pixels, folder, model)
+    problem = _problem(content, network, pixels)
+    if problem.label != content["label"]:
+        raise StoreError(f"{folder}: the label is {problem.label} now and was {content['label']}; run again")
+    return problem
+
+
+def rebuild_answers(
+    arrays: Mapping[str, np.ndarray],
+    numbers: Mapping[str, Any],
+    problem: Problem,
+    size: float,
+    path: Path,
+    *,
+    is_measured: bool = True,
+) -> Answers:
+    """The regions of a result with everything that is known of them, from arrays that were read from a path."""
+    try:
+        regions, pieces, curves = unpack_map(arrays, numbers, problem, is_measured=is_measured)
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from None
+    compound = problem.compound
+    errors = None if curves is None else MapErrors(compound, regions.patterns, curves, problem.attention)
+    return Answers(compound, regions, pieces, curves, errors, size)
+
+
+def stored_delta(content: dict[str, Any]) -> Delta:
+    """The threshold that was asked for."""
+    stored = content["stored"]["delta"]
+    return Delta(float(stored["number"]), bool(stored["is_relative"]))
+
+
+@contextmanager
+def refusing_damage(folder: Path) -> Iterator[None]:
+    """Turn what goes wrong while a result is rebuilt into a StoreError that names its directory."""
+    try:
+        yield
     except StoreError:
         raise
     except SteadygazeError as error:
@@ -64,11 +101,6 @@ def rebuild(
         raise StoreError(
             f"{folder}: result.json is not complete ({reason}); the result is damaged: run the verification again"
         ) from None
-    compound = problem.compound
-    errors = MapErrors(compound, regions.patterns, curves, problem.attention)
-    answers = Answers(compound, regions, pieces, curves, errors, size)
-    original = original_maps(compound, problem.attention)
-    return Result(problem, answers, delta, original, agreement, checked, seconds)
 
 
 def _problem(content: dict[str, Any], model: Model, pixels: np.ndarray) -> Problem:
@@ -85,7 +117,7 @@ def _problem(content: dict[str, Any], model: Model, pixels: np.ndarray) -> Probl
             Filter.parse(attention["filter"]), Distance.parse(str(attention["distance"])), classes
         ),
         property=Property(content["property"]),
-        delta=Delta(float(stored["delta"]["number"]), bool(stored["delta"]["is_relative"])),
+        delta=stored_delta(content),
         names=names,
         image_name=str(content["image"]["name"]),
         model_name=str(content["model"]["name"]),
@@ -117,7 +149,8 @@ def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given
     return model
 
 
-def _read_pixels(path: Path) -> np.ndarray:
+def read_pixels(path: Path) -> np.ndarray:
+    """The stored image (C, H, W)."""
     try:
         # Mapped, so that a header with absurd dimensions fails on the size of the file before anything is allocated.
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)

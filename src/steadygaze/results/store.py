@@ -23,6 +23,7 @@ from .. import zoo
 from ..budget import machine_gib
 from ..errors import StoreError
 from ..problem import Delta, Problem
+from ..regions.region import RegionSet
 from .archive import write_arrays
 from .arrays import pack
 from .directory import written_at_once
@@ -33,6 +34,9 @@ from .summary import SCHEMA_VERSION, summarise
 ANSWER, MAP, PIXELS, PICTURE, TIMINGS = "result.json", "regions.npz", "image.npy", "image.png", "timings.json"
 FIGURES = (".png", ".svg", ".html")
 """What may lie beside a result without being in the way of --force."""
+
+REFINEMENT = "refine"
+"""The method of answers that consist of boxes as well."""
 
 PACKAGES = ("steadygaze", "numpy", "scipy", "numba", "onnx", "onnxruntime")
 LONGEST_ANSWER = 1 << 28
@@ -88,12 +92,19 @@ def load(directory: str | Path, *, model: str | Path | None = None) -> Result:
     content = read_checked(folder)
     if is_search(content):
         raise StoreError(f"{folder}: holds a search ({content['method']}), not a map; steadygaze show tells it again")
+    if is_refinement(content):
+        raise StoreError(f"{folder}: holds a refinement, not a map; read it with steadygaze.load")
     return rebuild(content, folder / MAP, folder / PIXELS, seconds=read_seconds(folder), model=model)
 
 
 def is_search(summary: Mapping[str, Any]) -> bool:
     """Whether an answer is that of a search; older maps do not name their method."""
-    return summary.get("method", "map") != "map"
+    return summary.get("method", "map") not in ("map", REFINEMENT)
+
+
+def is_refinement(summary: Mapping[str, Any]) -> bool:
+    """Whether an answer is that of a refinement."""
+    return summary.get("method") == REFINEMENT
 
 
 def read_checked(folder: Path) -> dict[str, Any]:
@@ -181,15 +192,19 @@ def _name_of(spec: str) -> str:
 
 def _stored(result: Result) -> dict[str, Any]:
     """What `rebuild` needs beside the summary and the arrays."""
-    regions = result.answers.regions
     return describe_stored(result.problem, result.delta) | {
         "agreement": asdict(result.agreement),
         "checked": asdict(result.checked),
-        "map": {
-            "pixels_missed": float(regions.pixels_missed),
-            "sliver_area": float(regions.sliver_area),
-            "stopped": regions.stopped,
-        },
+        "map": single_numbers(result.answers.regions),
+    }
+
+
+def single_numbers(regions: RegionSet) -> dict[str, Any]:
+    """What is stored of regions beside their arrays."""
+    return {
+        "pixels_missed": float(regions.pixels_missed),
+        "sliver_area": float(regions.sliver_area),
+        "stopped": regions.stopped,
     }
 
 

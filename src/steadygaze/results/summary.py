@@ -4,6 +4,7 @@ Holds no timing and no path, so that the same question gives the same bytes. Not
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..properties.nearest import Nearest
 from ..tolerances import AREA
 from ..verdict import Status, Verdict
 from .answer import round_up
+from .domain_result import DomainResult
 from .result import Result
 from .witness import Witness
 
@@ -24,34 +26,43 @@ SCHEMA_VERSION = 1
 
 
 def summarise(result: Result) -> dict[str, Any]:
-    """The answer as numbers, texts, lists and dictionaries with texts as keys; infinite numbers are None.
+    """The answer of a map as numbers, texts, lists and dictionaries with texts as keys; infinite numbers are None."""
+    return summarise_domain(result, visited_share=_mapped_share(result), guarantee=_guarantee(result))
 
-    `area`, `ar_at_delta` and `nearest` hold proved bounds (low, high); `guarantee` says what they rest on.
+
+def summarise_domain(
+    result: DomainResult, *, visited_share: float, guarantee: str, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What the answers of all methods that prove something of the whole domain share, as plain data.
+
+    `area`, `ar_at_delta` and `nearest` hold proved bounds (low, high); `guarantee` says what they rest on; `more` is
+    what only the one method knows.
     """
     problem, answer = result.problem, result.answer
     return {
         "schema_version": SCHEMA_VERSION,
-        "method": "map",
+        "method": result.method,
         "verdict": result.verdict.value,
         "status": _status(result).value,
         "property": problem.property.value,
         "label": result.label,
         "label_name": problem.names[result.label],
-        "regions": len(result.answers.regions),
-        "visited": len(result.answers.regions),
-        "visited_share": _mapped_share(result),
+        "regions": result.region_count,
+        "visited": result.region_count,
+        "visited_share": visited_share,
         "face_checks": 0,
         "lps": 0,
         "area": {name: list(bounds) for name, bounds in result.areas.items()},
-        "nearest": {name: _nearest(found) for name, found in answer.nearest.items()},
-        "delta": {"text": str(result.delta), "value": answer.delta, "map_size": result.answers.size},
+        "nearest": {name: _nearest(found) for name, found in result.nearest.items()},
+        "delta": {"text": str(result.delta), "value": answer.delta, "map_size": result.map_size},
         "ar_at_delta": _kept_shares(result),
         "sets": dict(answer.sets),
         "tiling_error": result.checked.tiling_error,
-        "sliver_share": float(result.answers.regions.sliver_area),
-        "guarantee": _guarantee(result),
+        "sliver_share": result.sliver_share,
+        "guarantee": guarantee,
+        **(more or {}),
         "complete": result.is_complete,
-        "stopped": result.answers.regions.stopped,
+        "stopped": result.stopped,
         **describe_question(problem),
         "witnesses": [_witness(witness, problem.names) for witness in result.witnesses],
     }
@@ -76,11 +87,10 @@ def agreement_text(agreement: Agreement) -> str:
     )
 
 
-def _status(result: Result) -> Status:
+def _status(result: DomainResult) -> Status:
     """How the run ended, in the words of the searches: a limit comes first, whatever was proved until then."""
-    stopped = result.answers.regions.stopped
-    if stopped is not None:
-        return Status.stopped_by(stopped)
+    if result.stopped is not None:
+        return Status.stopped_by(result.stopped)
     found = {Verdict.ROBUST: Status.ROBUST, Verdict.NOT_ROBUST: Status.NOT_ROBUST}
     return found.get(result.verdict, Status.FAILED)
 
@@ -90,9 +100,9 @@ def _mapped_share(result: Result) -> float:
     return 1.0 if abs(total - 1.0) <= AREA else total
 
 
-def _kept_shares(result: Result) -> dict[str, Any]:
-    shares: dict[str, Any] = {name: list(bounds) for name, bounds in result.answers.kept_shares.items()}
-    return shares | {"all": result.answers.enough_delta}
+def _kept_shares(result: DomainResult) -> dict[str, Any]:
+    shares: dict[str, Any] = {name: list(bounds) for name, bounds in result.kept_shares.items()}
+    return shares | {"all": result.enough_delta}
 
 
 def _nearest(found: Nearest) -> dict[str, Any]:
@@ -112,7 +122,7 @@ def _guarantee(result: Result) -> str:
         # Rounded down: never more than was mapped.
         share = math.floor(1e4 * min(reached, 1.0)) / 1e2
         sentences.append(
-            f"Partial: {share:g}% of the domain was mapped, then the run ended ({result.answers.regions.stopped}); "
+            f"Partial: {share:g}% of the domain was mapped, then the run ended ({result.stopped}); "
             "the rest counts as undecided."
         )
         undecided = max(0.0, undecided - (1.0 - reached))

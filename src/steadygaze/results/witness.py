@@ -5,32 +5,19 @@ of them for the maps. What a test refutes is a bug of ours and ends in an Intern
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
 from ..attention.maps import pattern_at
 from ..errors import InternalError
 from ..network.agree import LEAST_SHARE, MOST_SHARE, rounding_effect
-from ..properties.joint import Kept
-from ..properties.nearest import nearest_points
-from ..regions.pattern import unpack
-from ..tolerances import UNIT
+from ..network.lower import Chain
+from ..tolerances import NOISE, UNIT
+from .claim import Claim, Violation
+from .domain_result import DomainResult, Point
 from .map_check import MapCheck, check_maps
-from .result import Point, Result
 
-TRIES = 16
-"""Pieces of a kind that are looked at closely; the last one is the deepest of all."""
-
-BLOCK = 1 << 16
-
-
-class Violation(StrEnum):
-    """What goes wrong at a theta."""
-
-    LABEL = "label"
-    ATTENTION = "attention"
-    EVIDENCE = "right label, other evidence"
+__all__ = ["LogitReplay", "Violation", "Witness", "find_witnesses", "is_deep_violation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,27 +65,20 @@ class _Candidate:
     is_deep: bool
 
 
-def find_witnesses(result: Result) -> tuple[Witness, ...]:
-    """One witness for each kind of violation that the map has, in the order label, attention, both.
+def find_witnesses(result: DomainResult) -> tuple[Witness, ...]:
+    """One witness for each kind of violation that the result claims, in the order label, attention, both.
 
-    Each is the centre of the piece nearest to zero that is deep enough for the float type of the model file; if none
-    of those looked at is, of the nearest one, and flagged. Raises InternalError when a test refutes a claim.
+    Each is the first of the claims that is deep enough for the float type of the model file; if none of them is, the
+    first one, and flagged. Raises InternalError when a test refutes a claim that was proved.
     """
-    joint = result.answer.joint
-    is_lost, is_other = ~joint.pieces.keeps_label, joint.attention == Kept.NO
-    pieces = {
-        Violation.LABEL: is_lost,
-        Violation.ATTENTION: is_other,
-        Violation.EVIDENCE: ~is_lost & is_other,
-    }
-    found = (_find(result, kind, np.flatnonzero(chosen)) for kind, chosen in pieces.items())
+    found = (_find(result, kind) for kind in Violation)
     return tuple(witness for witness in found if witness is not None)
 
 
-def _find(result: Result, kind: Violation, pieces: np.ndarray) -> Witness | None:
+def _find(result: DomainResult, kind: Violation) -> Witness | None:
     best: _Candidate | None = None
-    for piece in _worth_trying(result, kind, pieces):
-        candidate = _examine(result, kind, int(piece))
+    for claim in result.claims(kind):
+        candidate = _examine(result, kind, claim)
         if candidate is not None and (best is None or candidate.is_deep):
             best = candidate
             if best.is_deep:
@@ -106,77 +86,60 @@ def _find(result: Result, kind: Violation, pieces: np.ndarray) -> Witness | None
     return None if best is None else _replayed(result, kind, best)
 
 
-def _worth_trying(result: Result, kind: Violation, pieces: np.ndarray) -> np.ndarray:
-    """The pieces nearest to zero that may be deep, then the deepest of all."""
-    if not len(pieces):
-        return pieces
-    answer = result.answer
-    squares = nearest_points(result.answers.compound, answer.joint.polytopes, pieces)[:, 0]
-    order = pieces[np.argsort(squares, kind="stable")]
-    margins = np.abs(_margins(result, order)) if kind is not Violation.ATTENTION else np.full(len(order), np.inf)
-    depth = margins if kind is Violation.LABEL else answer.labels.reach[answer.joint.pieces.region[order], 0]
-    # Below this no tolerance of the replay lies; where all margins do, all are tried.
-    is_wide = margins > 2.0 * LEAST_SHARE * result.agreement.scale
-    if is_wide.any():
-        order, depth = order[is_wide], depth[is_wide]
-    return np.append(order[: TRIES - 1], order[np.argmax(depth)])
+def is_deep_violation(result: DomainResult, kind: Violation, claim: Claim) -> bool:
+    """Whether the plain definitions confirm a claim by more than the float type of the model file could be off."""
+    candidate = _examine(result, kind, claim)
+    return candidate is not None and candidate.is_deep
 
 
-def _margins(result: Result, pieces: np.ndarray) -> np.ndarray:
-    """The margins (S,) at the centres of pieces, from the affine logits of their regions."""
-    joint, label = result.answer.joint, result.label
-    margins = np.zeros(len(pieces))
-    for start in range(0, len(pieces), BLOCK):
-        part = pieces[start : start + BLOCK]
-        points = np.hstack([joint.polytopes.centres[part], np.ones((len(part), 1))])
-        logits = np.einsum("bi,bik->bk", points, result.answers.regions.logits[joint.pieces.region[part]])
-        margins[start : start + BLOCK] = logits[:, label] - np.delete(logits, label, axis=1).max(axis=1)
-    return margins
-
-
-def _examine(result: Result, kind: Violation, piece: int) -> _Candidate | None:
-    """The centre of a piece, or None where it is too close to a kink or a threshold to tell."""
-    answers, joint = result.answers, result.answer.joint
-    region = int(joint.pieces.region[piece])
-    theta = answers.compound.to_theta(joint.polytopes.centres[piece][None])[0]
-    point = result.at(theta)
-    bits = unpack(
-        result.answers.regions.patterns[result.answers.regions.pattern[region : region + 1]],
-        result.answers.compound.hidden,
-    )
-    plain = pattern_at(result.problem.model.chain, point.image.reshape(1, -1))
-    if any((here != there).any() for here, there in zip(bits, plain, strict=True)):
+def _examine(result: DomainResult, kind: Violation, claim: Claim) -> _Candidate | None:
+    """The theta of a claim, or None where it is too close to a kink or a threshold to tell."""
+    point = result.at(claim.theta)
+    chain, pixels = result.problem.model.chain, point.image.reshape(1, -1)
+    plain = pattern_at(chain, pixels)
+    if claim.bits is None:
+        if _is_near_kink(chain, pixels):
+            return None
+    elif any((here != there).any() for here, there in zip(claim.bits, plain, strict=True)):
         return None
     tolerance = _tolerance(result, point)
     is_deep = True
     if kind is not Violation.ATTENTION:
         excess = -point.margin if kind is Violation.LABEL else point.margin
-        if not _is_proved(excess, float(joint.pieces.slack[piece]), kind, point):
+        if not _is_proved(excess, claim.label_slack, kind, point, claim):
             return None
         is_deep = excess > 2.0 * tolerance
     if kind is not Violation.LABEL:
-        excess = point.inconsistency - result.answer.delta
-        curve = answers.curves.curve[region : region + 1]
-        # Twice: the point's own maps are computed with the same kind of error as the curve.
-        slack = 2.0 * min(answers.errors.coarse, float(answers.errors.of(curve)[0]))
-        if not _is_proved(excess, slack, kind, point):
+        excess, slack = point.inconsistency - result.answer.delta, claim.attention_slack()
+        if not _is_proved(excess, slack, kind, point, claim):
             return None
         # Error bounds are proportional to the unit roundoff.
         is_deep &= excess > slack * result.problem.model.replay.unit_roundoff / UNIT
-    return _Candidate(point, bits, tolerance, is_deep)
+    return _Candidate(point, plain, tolerance, is_deep)
 
 
-def _is_proved(excess: float, slack: float, kind: Violation, point: Point) -> bool:
-    if excess < -slack:
+def _is_near_kink(chain: Chain, pixels: np.ndarray) -> bool:
+    """Whether the sign of a neuron is nothing but rounding at one image (1, C·H·W); exact zeros are inactive."""
+    size = np.abs(pixels[0])
+    for affine, values in zip(chain.maps[:-1], chain.preactivations(pixels), strict=False):
+        scale = abs(affine.matrix) @ size + np.abs(affine.bias)
+        if ((np.abs(values[0]) <= NOISE * scale) & (values[0] != 0.0)).any():
+            return True
+        size = np.maximum(values[0], 0.0)
+    return False
+
+
+def _is_proved(excess: float, slack: float, kind: Violation, point: Point, claim: Claim) -> bool:
+    if claim.is_proved and excess < -slack:
         raise InternalError(
-            f"the map claims a violation ({kind}) at theta {point.theta.tolist()}, but margin {point.margin:.6g} and "
-            f"inconsistency {point.inconsistency:.6g} there refute it; nothing is delivered, please report this model "
-            "and image"
+            f"the result claims a violation ({kind}) at theta {point.theta.tolist()}, but margin {point.margin:.6g} "
+            f"and inconsistency {point.inconsistency:.6g} there refute it; nothing is delivered, please report this "
+            "model and image"
         )
     return excess > slack
 
 
-def _tolerance(result: Result, point: Point) -> float:
+def _tolerance(result: DomainResult, point: Point) -> float:
     """How far a replayed logit may be off, as for the agreement of graph and file."""
     model = result.problem.model
     unit = model.replay.unit_roundoff
@@ -185,7 +148,7 @@ def _tolerance(result: Result, point: Point) -> float:
     return float(np.clip(effect, LEAST_SHARE * scale, MOST_SHARE[unit] * scale))
 
 
-def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
+def _replayed(result: DomainResult, kind: Violation, chosen: _Candidate) -> Witness:
     model, point = result.problem.model, chosen.point
     logits = model.replay.logits(point.image[None])[0]
     replay = LogitReplay(logits, float(np.abs(logits - point.logits).max()), chosen.tolerance)
@@ -195,7 +158,7 @@ def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
     effect = float(rounding_effect(model.graph, point.image.ravel(), model.replay.unit_roundoff))
     if chosen.is_deep and is_refuted and abs(point.margin) > 2.0 * effect:
         raise InternalError(
-            f"the map claims a violation ({kind}) at theta {point.theta.tolist()}, but onnxruntime predicts "
+            f"the result claims a violation ({kind}) at theta {point.theta.tolist()}, but onnxruntime predicts "
             f"{result.problem.names[replay.label]} there; nothing is delivered, please report this model and image"
         )
     classes = _compared_classes(result, point)
@@ -209,7 +172,7 @@ def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
     return Witness(kind, point, chosen.is_deep, replay, check)
 
 
-def _compared_classes(result: Result, point: Point) -> np.ndarray:
+def _compared_classes(result: DomainResult, point: Point) -> np.ndarray:
     """The label and the largest other logit, among the classes whose maps are compared."""
     chosen = result.problem.attention.chosen(len(point.logits))
     order = np.lexsort((-point.logits[chosen], chosen != result.label))

@@ -1,0 +1,113 @@
+"""Finds out whether a refinement told the truth: from plain passes at sampled thetas, and from maps.
+
+Turns a result into a list of contradictions. Nothing is timed here.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from steadygaze.refine.check import sample_contradictions
+from steadygaze.refine.outcome import RefineResult
+
+from steadygaze import api
+from steadygaze.problem import Problem
+from steadygaze.regions.region import Polygons
+from steadygaze.results.result import Result
+
+AREA = 1e-9
+"""Shares of the domain that may differ where both engines are exact."""
+
+WINDOW = 1 / 32
+"""The sides of a window, as a share of those of the domain."""
+
+SEED = 20245
+
+
+def sampled_contradictions(result: RefineResult, count: int) -> list[str]:
+    """What plain passes at sampled thetas, half of them close to borders between labels, say against the result."""
+    return [str(found) for found in sample_contradictions(result, count, seed=SEED)]
+
+
+def map_disagreements(result: RefineResult, mapped: Result) -> list[str]:
+    """Which shares differ from those of the full map by more than AREA; what the map leaves open may be decided."""
+    open_share = mapped.areas["undecided"][1]
+    found = []
+    for name, (low, high) in mapped.areas.items():
+        own_low, own_high = result.areas[name]
+        if name == "undecided":
+            is_same = own_high <= high + AREA
+        else:
+            is_same = max(abs(own_low - low), abs(own_high - high)) <= AREA + open_share
+        if not is_same:
+            found.append(f"{name} is [{own_low!r}, {own_high!r}], by the map [{low!r}, {high!r}]")
+    return found
+
+
+def window_disagreements(result: RefineResult, count: int) -> list[str]:
+    """Compare the share of CR in random windows of the domain (two parameters) with a map of each window alone."""
+    found = []
+    for low in window_corners(result, count):
+        window = np.stack([low, low + WINDOW])
+        mapped = api.solve(restricted_problem(result.problem, window), threads=1)
+        least, most = (share * WINDOW**2 for share in mapped.areas["CR"])
+        share, strip = kept_inside(result, window)
+        if not least - strip - AREA <= share <= most + strip + AREA:
+            found.append(f"CR covers {share!r} of the window at {low.tolist()}, by its map [{least!r}, {most!r}]")
+    return found
+
+
+def window_corners(result: RefineResult, count: int) -> np.ndarray:
+    """Low corners (count, 2) in t, always the same: in turn anywhere, and around regions of exact boxes."""
+    generator = np.random.default_rng(SEED)
+    corners = generator.random((count, 2)) * (1.0 - WINDOW)
+    if result.answers is not None:
+        centres = result.answers.regions.polytopes.centres
+        chosen = centres[generator.integers(len(centres), size=len(corners[1::2]))]
+        corners[1::2] = np.clip(chosen - 0.5 * WINDOW, 0.0, 1.0 - WINDOW)
+    return corners
+
+
+def restricted_problem(problem: Problem, window: np.ndarray) -> Problem:
+    """The same question on a window (2, 2) of the domain alone: its low and its high corner in t."""
+    ends = problem.compound.to_theta(window)
+    perturbations = [
+        replace(perturbation, range=(float(low), float(high)))
+        for perturbation, low, high in zip(problem.perturbed.perturbations, *ends, strict=True)
+    ]
+    return api.make_problem(problem.model, problem.perturbed.x0, perturbations, property="cr", delta=str(problem.delta))
+
+
+def kept_inside(result: RefineResult, window: np.ndarray) -> tuple[float, float]:
+    """The share of the domain that is CR inside a window, and what is within the error of a border there."""
+    joint = result.answer.joint
+    polygons = joint.polytopes
+    assert isinstance(polygons, Polygons), "windows are compared in two dimensions"
+    ends = np.array([polygons.extent(axis) for axis in (0, 1)])
+    touches = (ends[:, 0] < window[1][:, None]) & (ends[:, 1] > window[0][:, None])
+    chosen = np.flatnonzero(touches.all(axis=0))
+    inside = np.array([clipped_area(polygons[number], window) for number in chosen])
+    keeps = joint.pieces.keeps_label[chosen]
+    strip = np.minimum(joint.label_strip[chosen], inside)
+    return float(inside[keeps].sum()), float(strip.sum())
+
+
+def clipped_area(points: np.ndarray, window: np.ndarray) -> float:
+    """The area of a convex polygon (V, 2) inside a window (2, 2).
+
+    >>> clipped_area(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), np.array([[0.0, 0.0], [0.5, 1.0]]))
+    0.125
+    """
+    for axis in (0, 1):
+        for sign, end in ((1.0, window[0][axis]), (-1.0, window[1][axis])):
+            depth = sign * (points[:, axis] - end)
+            parts = []
+            for here, there, a, b in zip(points, np.roll(points, -1, axis=0), depth, np.roll(depth, -1), strict=True):
+                if a >= 0.0:
+                    parts.append(here)
+                if (a > 0.0 > b) or (a < 0.0 < b):
+                    parts.append(here + a / (a - b) * (there - here))
+            if len(parts) < 3:
+                return 0.0
+            points = np.array(parts)
+    x, y = points.T
+    return float(0.5 * (x * np.roll(y, -1) - np.roll(x, -1) * y).sum())

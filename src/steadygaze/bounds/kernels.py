@@ -1,0 +1,152 @@
+"""Compiled loops over the forms of many boxes: one pass over memory for each step. See `forms` for what they mean."""
+
+import numpy as np
+
+from ..compiling import compiled
+
+
+@compiled
+def spreads(forms: np.ndarray, spread: np.ndarray) -> None:
+    """Write Σ_k |coefficient_k| of forms (B, 1 + m, n) into spread (B, n)."""
+    boxes, rows, size = forms.shape
+    for b in range(boxes):
+        for i in range(size):
+            spread[b, i] = 0.0
+        for k in range(1, rows):
+            for i in range(size):
+                spread[b, i] += abs(forms[b, k, i])
+
+
+@compiled
+def errors_before(
+    forms: np.ndarray, spread: np.ndarray, remainder: np.ndarray, factor: float, floor: float, before: np.ndarray
+) -> None:
+    """Write remainder + factor · (|centre| + spread), at least `floor` unless the value is exactly zero, (B, n)."""
+    boxes, size = remainder.shape
+    for b in range(boxes):
+        for i in range(size):
+            magnitude = abs(forms[b, 0, i]) + spread[b, i]
+            error = remainder[b, i] + factor * magnitude
+            before[b, i] = 0.0 if magnitude + remainder[b, i] == 0.0 else max(error, floor)
+
+
+@compiled
+def finish_step(
+    forms: np.ndarray, remainder: np.ndarray, bias: np.ndarray, unit: float, lift: float, least: float
+) -> None:
+    """Add the bias to the centres and its rounding to the remainders, and lift these; exact zeros stay."""
+    boxes, size = remainder.shape
+    for b in range(boxes):
+        for i in range(size):
+            forms[b, 0, i] += bias[i]
+            error = remainder[b, i] + unit * abs(bias[i])
+            remainder[b, i] = 0.0 if remainder[b, i] == 0.0 and bias[i] == 0.0 else error * lift + least
+
+
+@compiled
+def ends(
+    forms: np.ndarray,
+    spread: np.ndarray,
+    remainder: np.ndarray,
+    factor: float,
+    least: float,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> None:
+    """Write proved bounds (B, n) of the values; a value that is exactly zero has the bounds 0 and 0."""
+    boxes, size = remainder.shape
+    for b in range(boxes):
+        for i in range(size):
+            centre, reach = forms[b, 0, i], spread[b, i] + remainder[b, i]
+            slack = factor * (reach + abs(centre)) + least
+            slack = 0.0 if reach == 0.0 and centre == 0.0 else slack
+            # Where something has overflowed, nothing is known.
+            is_known = np.isfinite(centre) and np.isfinite(reach)
+            low[b, i] = centre - reach - slack if is_known else -np.inf
+            high[b, i] = centre + reach + slack if is_known else np.inf
+
+
+@compiled
+def relax(
+    forms: np.ndarray,
+    remainder: np.ndarray,
+    slope: np.ndarray,
+    shift: np.ndarray,
+    factor: float,
+) -> None:
+    """Replace forms and remainders by slope · value + shift, the rounding included; exact zeros become zeros."""
+    boxes, rows, size = forms.shape
+    for b in range(boxes):
+        for i in range(size):
+            remainder[b, i] = 0.0 if slope[b, i] == 0.0 else remainder[b, i] * slope[b, i]
+        for k in range(rows):
+            for i in range(size):
+                value = 0.0 if slope[b, i] == 0.0 else forms[b, k, i] * slope[b, i]
+                value += shift[b, i] if k == 0 else 0.0
+                forms[b, k, i] = value
+                rounding = factor * (abs(value) + (abs(shift[b, i]) if k == 0 else 0.0))
+                # Nothing is rounded where a value is handed on as it is, or is a constant.
+                is_plain = (slope[b, i] == 1.0 and shift[b, i] == 0.0) or slope[b, i] == 0.0
+                remainder[b, i] += 0.0 if is_plain else rounding
+
+
+@compiled
+def relu_gradients(centre: np.ndarray, radius: np.ndarray, low: np.ndarray, high: np.ndarray, lift: float) -> None:
+    """Multiply gradients (B, R, n) by the derivatives of ReLUs with inputs between low and high (B, n), in place.
+
+    1 where low > 0, 0 where high ≤ 0, otherwise (also where a bound is no number) anything in [0, 1].
+    """
+    boxes, rows, size = centre.shape
+    for b in range(boxes):
+        for r in range(rows):
+            for i in range(size):
+                middle, spread = centre[b, r, i], radius[b, r, i]
+                least, most = min(middle - spread, 0.0), max(middle + spread, 0.0)
+                is_on, is_off = low[b, i] > 0.0, high[b, i] <= 0.0
+                wide = lift * 0.5 * (most - least)
+                is_known = np.isfinite(middle) and np.isfinite(spread)
+                centre[b, r, i] = middle if is_on else (0.0 if is_off or not is_known else 0.5 * (most + least))
+                radius[b, r, i] = spread if is_on else (0.0 if is_off else (wide if is_known else np.inf))
+
+
+@compiled
+def errors_above(centre: np.ndarray, radius: np.ndarray, factor: float, floor: float) -> None:
+    """Add factor · |centre| to every radius (N, n), at least `floor` unless both are exactly zero, in place."""
+    count, size = centre.shape
+    for k in range(count):
+        for i in range(size):
+            error = radius[k, i] + factor * abs(centre[k, i])
+            radius[k, i] = 0.0 if radius[k, i] == 0.0 and centre[k, i] == 0.0 else max(error, floor)
+
+
+@compiled
+def lift_radii(radius: np.ndarray, lift: float, least: float) -> None:
+    """Multiply every radius (N, n) by a factor and add a little, unless it is exactly zero, in place."""
+    count, size = radius.shape
+    for k in range(count):
+        for i in range(size):
+            radius[k, i] = 0.0 if radius[k, i] == 0.0 else radius[k, i] * lift + least
+
+
+@compiled
+def map_distances(
+    centre: np.ndarray, radius: np.ndarray, low: np.ndarray, high: np.ndarray, slack: float, order: int, out: np.ndarray
+) -> None:
+    """Add up how near and how far maps centre ± radius (B, K, P) are from expected ones between low and high.
+
+    low and high (B or 1, K, P). out (B, K, 2): sums of the differences, or of their squares (order 2).
+    """
+    boxes, classes, size = centre.shape
+    for b in range(boxes):
+        e = b if len(low) > 1 else 0
+        for k in range(classes):
+            near_sum = far_sum = 0.0
+            for p in range(size):
+                reach = radius[b, k, p] + slack * (abs(centre[b, k, p]) + radius[b, k, p])
+                least, most = centre[b, k, p] - reach, centre[b, k, p] + reach
+                near = max(max(least - high[e, k, p], low[e, k, p] - most), 0.0)
+                far = max(most - low[e, k, p], high[e, k, p] - least)
+                near_sum += near * near if order == 2 else near
+                far_sum += far * far if order == 2 else far
+            out[b, k, 0] = near_sum
+            out[b, k, 1] = far_sum

@@ -1,0 +1,61 @@
+"""From the result of a refinement to plain data: what `--json` prints and `result.json` stores. Decides nothing."""
+
+import math
+from typing import Any
+
+from ..results.answer import round_up
+from ..results.summary import agreement_text, summarise_domain
+from .boxes import State
+from .outcome import RefineResult
+
+
+def summarise_refine(result: RefineResult) -> dict[str, Any]:
+    """The answer as for a map; `boxes` counts boxes by state, `guarantee_shares` says how much rests on what.
+
+    `until`, `goal` and `relaxation` say how the run was to end and which bounds it used; `measures` what was looked at.
+    """
+    state = result.boxes.state
+    more = {
+        "guarantee_shares": dict(result.guarantee_shares),
+        "boxes": {"all": len(state)} | {kind.name.lower(): int((state == kind).sum()) for kind in State},
+        "until": result.until,
+        "goal": result.goal,
+        "relaxation": result.relaxation,
+        "measures": ["label", "attention"] if result.is_measured else ["label"],
+    }
+    reached = float(result.boxes.volumes[state != State.OPEN].sum())
+    return summarise_domain(result, visited_share=min(1.0, reached), guarantee=_guarantee(result), more=more)
+
+
+def _guarantee(result: RefineResult) -> str:
+    """What the answer rests on, and what is left open, in a few sentences."""
+    shares = result.guarantee_shares
+    sentences = ["Proved for the real-valued network."]
+    if shares["rounding-sound"] > 0.0:
+        sentences.append(
+            f"On {_percent_down(shares['rounding-sound'])} of the domain: by bounds over boxes that hold whatever the "
+            "rounding."
+        )
+    if shares["float64 with slack"] > 0.0:
+        slivers = f", except on slivers of total share at most {round_up(result.sliver_share, 2):g}"
+        sentences.append(
+            f"On {_percent_down(shares['float64 with slack'])}: by exact regions in float64 arithmetic with error "
+            f"bounds{slivers}."
+        )
+    if shares["undecided"] > 0.0:
+        why = f"; the run ended there ({result.stopped})" if result.stopped is not None else ""
+        sentences.append(f"A share of {round_up(shares['undecided'], 2):g} is undecided{why}.")
+    else:
+        sentences.append("Nothing is undecided.")
+    if not result.is_measured:
+        sentences.append("Attention was not measured.")
+    sentences.append(agreement_text(result.agreement))
+    return " ".join(sentences)
+
+
+def _percent_down(share: float) -> str:
+    """A share in percent, rounded down: never more than was proved."""
+    if share < 1e-4:
+        return "less than 0.01 %"
+    digits = 1e4 if share < 0.9999 else 1e8
+    return f"{100.0 * math.floor(digits * min(share, 1.0)) / digits:.8g} %"

@@ -1,0 +1,226 @@
+"""What a proof over the whole domain delivers, whatever engine made it: answers for a δ, views of single thetas.
+
+The base of `Result` (a map of regions) and of the result of a refinement. Readers of results (summaries, figures,
+boundaries, witnesses) ask for what stands here and need not know which of them they hold.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..attention.inconsistency import expected_maps
+from ..attention.maps import gradient_maps
+from ..boundary import Boundary, find_boundary
+from ..errors import PerturbationError
+from ..network.agree import Agreement
+from ..problem import Delta, Problem
+from ..properties.nearest import Nearest
+from ..regions.check import CheckedMap
+from ..regions.pattern import unpack
+from ..regions.region import RegionSet
+from ..verdict import Property, Verdict
+from .answer import DeltaAnswer
+from .claim import Claim, Violation
+from .locate import deepest
+
+if TYPE_CHECKING:
+    from .witness import Witness
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One theta: its region, image, logits, and attention maps.
+
+    image (C, H, W), logits (K,); actual and expected are filtered maps (K', C, H, W) of the classes compared.
+    """
+
+    theta: np.ndarray
+    region: int | None
+    image: np.ndarray
+    logits: np.ndarray
+    label: int
+    margin: float
+    actual: np.ndarray
+    expected: np.ndarray
+    inconsistency: float
+
+
+class DomainResult(ABC):
+    """The question, and what is proved of it over its whole domain. Immutable.
+
+    `stopped` says which limit ended the run. `kept_shares` are the shares of AR at 10, 25, 50 and 100 % of `map_size`,
+    the size Σ_j ‖map_j(x0)‖ of the original maps; `enough_delta` is the smallest δ known to make the whole domain AR.
+    """
+
+    method: ClassVar[str]
+    problem: Problem
+    delta: Delta
+    original: np.ndarray
+    agreement: Agreement
+    checked: CheckedMap
+    seconds: dict[str, float]
+
+    @property
+    @abstractmethod
+    def answer(self) -> DeltaAnswer:
+        """The answer for this δ."""
+
+    @property
+    @abstractmethod
+    def exact_regions(self) -> RegionSet | None:
+        """The regions that were found one by one; None where there are none."""
+
+    @property
+    @abstractmethod
+    def map_size(self) -> float:
+        """What relative thresholds refer to."""
+
+    @property
+    @abstractmethod
+    def kept_shares(self) -> dict[str, tuple[float, float]]:
+        """The share of AR at other thresholds."""
+
+    @property
+    @abstractmethod
+    def enough_delta(self) -> float | None:
+        """The smallest δ known to make the whole domain AR, rounded up; None where that is not known."""
+
+    @property
+    @abstractmethod
+    def nearest(self) -> dict[str, Nearest]:
+        """The nearest violations of CR and of AR."""
+
+    @property
+    @abstractmethod
+    def stopped(self) -> str | None:
+        """Which limit ended the run before it was done, None for none."""
+
+    @abstractmethod
+    def claims(self, kind: Violation) -> Iterable[Claim]:
+        """Thetas where a violation of a kind is claimed, those to be tried first as witnesses first."""
+
+    @abstractmethod
+    def verdict_of(self, wanted: Property) -> Verdict:
+        """What was proved of a property over the whole domain."""
+
+    @abstractmethod
+    def summary(self) -> dict[str, Any]:
+        """The answer as plain data: what `--json` prints and `result.json` stores, timings apart."""
+
+    @abstractmethod
+    def save(self, directory: str | Path, *, force: bool = False) -> Path:
+        """Store the result in a directory, atomically; an existing one is refused without `force`."""
+
+    @cached_property
+    def witnesses(self) -> tuple["Witness", ...]:
+        """One replayed witness for each kind of violation."""
+        from .witness import find_witnesses  # noqa: PLC0415 (a witness holds points of a result)
+
+        return find_witnesses(self)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What was proved of the property over the whole domain."""
+        return self.verdict_of(self.problem.property)
+
+    @property
+    def label(self) -> int:
+        """The predicted class of the unperturbed image."""
+        return self.problem.label
+
+    @property
+    def areas(self) -> dict[str, tuple[float, float]]:
+        """Shares of the domain: CR, MR, AR, IR, their combinations and undecided, each as (low, high)."""
+        return self.answer.shares.named()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no limit ended the run."""
+        return self.stopped is None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether attention was looked at."""
+        return True
+
+    @property
+    def region_count(self) -> int:
+        """How many regions were found one by one."""
+        return 0 if self.exact_regions is None else len(self.exact_regions)
+
+    @property
+    def sliver_share(self) -> float:
+        """A bound of the share of the domain that the tolerances left unsplit."""
+        return 0.0 if self.exact_regions is None else float(self.exact_regions.sliver_area)
+
+    def with_delta(self, delta: str | float) -> Self:
+        """The same proofs, asked for another δ: absolute (3.0) or relative ("25%")."""
+        return replace(self, delta=Delta.parse(delta))  # type: ignore[type-var]
+
+    def region_at(self, theta: ArrayLike) -> int | None:
+        """The region that contains theta (d,), or None where there is none."""
+        if self.exact_regions is None:
+            return None
+        point = self.problem.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
+        return deepest(self.exact_regions.polytopes, point)
+
+    def at(self, theta: ArrayLike) -> Point:
+        """Everything about one theta (d,) of the domain, from the plain definitions (a forward and a backward pass).
+
+        Where the value of a neuron is nothing but rounding, its activity is that of theta's region.
+        """
+        problem, compound = self.problem, self.problem.compound
+        where = np.asarray(theta, dtype=np.float64)
+        if not compound.domain.contains(where):
+            low, high = compound.domain.low.tolist(), compound.domain.high.tolist()
+            raise PerturbationError(f"theta {where.tolist()} is outside of the domain from {low} to {high}")
+        image = problem.perturbed.image(where)
+        logits = problem.model.graph.logits(image[None])[0]
+        region = self.region_at(where)
+        bits = self._pattern(image, region)
+        maps = gradient_maps(problem.model.chain, bits)[0][problem.attention.chosen(len(logits))]
+        actual = problem.attention.filter(maps.reshape(-1, *image.shape))
+        cell = problem.perturbed.cell_of(where)
+        expected, slope = expected_maps(compound, cell, self.original)
+        axis = problem.perturbed.moving_axis
+        if slope is not None and axis is not None:
+            expected = expected + (where[axis] - cell.low[axis]) * slope
+        inconsistency = sum(problem.attention.distance.size(part) for part in actual - expected)
+        rivals = np.delete(logits, self.label)
+        margin = float(logits[self.label] - rivals.max())
+        return Point(
+            where, region, image, logits, int(np.argmax(logits)), margin, actual, expected,
+            float(inconsistency),
+        )  # fmt: skip
+
+    def _pattern(self, image: np.ndarray, region: int | None) -> list[np.ndarray]:
+        """The classifier's pattern at an image of a region: one boolean array (1, n) per ReLU layer."""
+        compound, found = self.problem.compound, self.exact_regions
+        values = compound.chain.preactivations(image.reshape(1, -1))[:-1]
+        if region is None or found is None:
+            return [value > 0.0 for value in values]
+        settled = unpack(found.patterns[found.pattern[region]][None], compound.hidden)
+        return [
+            np.where((np.abs(value) > noise) | (value == 0.0), value > 0.0, own)
+            for value, noise, own in zip(values, compound.noise, settled, strict=False)
+        ]
+
+    def boundary(self, property: str | Property | None = None) -> Boundary:
+        """The outermost boundary of a property ("cr", "ar", "both"; that of the question unless given) at this δ.
+
+        Needs a domain that contains zero, and of maps full ones; what is undecided counts as not kept.
+        """
+        wanted = self.problem.property if property is None else Property.parse(property)
+        return find_boundary(self.problem.compound, self.exact_regions, self.answer.joint, wanted)
+
+    def plot(self, path: str | Path) -> list[Path]:
+        """Draw the map: classification, attention and joint; writes PNG and SVG beside each other."""
+        from ..report.figures import draw_map  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return draw_map(self, path)

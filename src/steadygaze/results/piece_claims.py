@@ -1,0 +1,76 @@
+"""From the pieces of an answer to claims: the centres of those that violate, nearest to zero first."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..network.agree import LEAST_SHARE
+from ..properties.joint import Kept
+from ..properties.nearest import nearest_points
+from ..regions.pattern import unpack
+from .answer import Answer
+from .claim import Claim, Violation
+
+TRIES = 16
+"""Pieces of a kind that are looked at closely; the last one is the deepest of all."""
+
+BLOCK = 1 << 16
+
+
+def piece_claims(answer: Answer, kind: Violation, scale: float) -> Iterator[Claim]:
+    """Claims of a kind: the centres of pieces nearest to zero that may be deep, then of the deepest of all.
+
+    `scale` is the size of the logits: margins far below the rounding of a replay of logits of that size are passed over
+    where there are larger ones.
+    """
+    joint = answer.joint
+    is_lost, is_other = ~joint.pieces.keeps_label, joint.attention == Kept.NO
+    chosen = {
+        Violation.LABEL: is_lost,
+        Violation.ATTENTION: is_other,
+        Violation.EVIDENCE: ~is_lost & is_other,
+    }[kind]
+    return (_claim(answer, int(piece)) for piece in _worth_trying(answer, kind, np.flatnonzero(chosen), scale))
+
+
+def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, scale: float) -> np.ndarray:
+    """The pieces nearest to zero that may be deep, then the deepest of all."""
+    if not len(pieces):
+        return pieces
+    squares = nearest_points(answer.answers.compound, answer.joint.polytopes, pieces)[:, 0]
+    order = pieces[np.argsort(squares, kind="stable")]
+    is_unmeasured = kind is Violation.ATTENTION
+    margins = np.full(len(order), np.inf) if is_unmeasured else np.abs(_margins(answer, order))
+    depth = margins if kind is Violation.LABEL else answer.labels.reach[answer.joint.pieces.region[order], 0]
+    # Below this no tolerance of the replay lies; where all margins do, all are tried.
+    is_wide = margins > 2.0 * LEAST_SHARE * scale
+    if is_wide.any():
+        order, depth = order[is_wide], depth[is_wide]
+    return np.append(order[: TRIES - 1], order[np.argmax(depth)])
+
+
+def _margins(answer: Answer, pieces: np.ndarray) -> np.ndarray:
+    """The margins (S,) at the centres of pieces, from the affine logits of their regions."""
+    region, centres = answer.joint.pieces.region, answer.joint.polytopes.centres
+    blocks = [pieces[start : start + BLOCK] for start in range(0, len(pieces), BLOCK)]
+    return np.concatenate([np.zeros(0), *(answer.margin_at(region[block], centres[block]) for block in blocks)])
+
+
+def _claim(answer: Answer, piece: int) -> Claim:
+    answers, joint = answer.answers, answer.joint
+    region = int(joint.pieces.region[piece])
+    found = answers.regions
+
+    def attention_slack() -> float:
+        # Twice: the point's own maps are computed with the same kind of error as the curve.
+        if answers.curves is None or answers.errors is None:
+            return np.inf
+        curve = answers.curves.curve[region : region + 1]
+        return 2.0 * min(answers.errors.coarse, float(answers.errors.of(curve)[0]))
+
+    return Claim(
+        theta=answers.compound.to_theta(joint.polytopes.centres[piece][None])[0],
+        bits=unpack(found.patterns[found.pattern[region : region + 1]], answers.compound.hidden),
+        label_slack=float(joint.pieces.slack[piece]),
+        attention_slack=attention_slack,
+    )

@@ -1,0 +1,129 @@
+"""Maps that are updated flip by flip on convolution-like layers, against plain products in extended precision."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, issparse
+
+from steadygaze.attention import kernels, rows
+from steadygaze.attention.bounds import coarse_error, is_local, total_size
+from steadygaze.attention.distances import Distance
+from steadygaze.attention.filters import Filter
+from steadygaze.attention.inconsistency import AttentionOptions
+from steadygaze.network.lower import AffineMap, Chain
+
+LAYOUTS = {
+    "one convolution": ("s", (30, 40)),
+    "one convolution and heads": ("sd", (30, 40, 9)),
+    "two convolutions": ("ss", (30, 40, 26)),
+    "two convolutions and heads": ("ssd", (40, 50, 60, 12)),
+    "three convolutions and heads": ("sssd", (30, 40, 30, 20, 7)),
+    "two dense layers": ("ssdd", (30, 40, 26, 9, 8)),
+    "a convolution above": ("ds", (30, 20, 26)),
+}
+LOCAL = list(LAYOUTS)[:5]
+OPTIONS = AttentionOptions(Filter(()), Distance.L2, None)
+
+
+def make_chain(kinds: str, sizes: tuple[int, ...], rng: np.random.Generator) -> Chain:
+    """Random layers, a sparse one with two to six weights a row; some weights are thirty times larger."""
+    maps = []
+    for kind, (before, after) in zip(kinds + "d", pairwise((*sizes, 4)), strict=True):
+        matrix = rng.normal(size=(after, before)) * np.where(rng.random((after, before)) < 0.05, 30.0, 1.0)
+        if kind == "s":
+            ranks = rng.random((after, before)).argsort(axis=1)
+            matrix *= ranks < rng.integers(2, 7, size=(after, 1))
+            maps.append(AffineMap(csr_array(matrix), np.zeros(after)))
+        else:
+            maps.append(AffineMap(np.ascontiguousarray(matrix), np.zeros(after)))
+    return Chain(tuple(maps))
+
+
+def true_maps(chain: Chain, bits: list[np.ndarray]) -> np.ndarray:
+    """Gradients of the logits (K, pixels) under a pattern, in extended precision."""
+    dense = [a.matrix.toarray() if issparse(a.matrix) else a.matrix for a in chain.maps]
+    product = dense[-1].astype(np.longdouble)
+    for matrix, layer in zip(dense[-2::-1], bits[::-1], strict=True):
+        product = (product * layer) @ matrix.astype(np.longdouble)
+    return product
+
+
+class Walker:
+    """Moves maps from pattern to pattern."""
+
+    def __init__(self, chain: Chain, max_flips: int, rng: np.random.Generator) -> None:
+        self.chain, self.rng = chain, rng
+        self.rows = rows.lay_out(chain.maps, np.arange(4), max_flips)
+        self.maps = rows.blank_maps(self.rows)
+        self.bits = [rng.random(len(affine.bias)) < 0.5 for affine in chain.maps[:-1]]
+
+    def flip(self, flips: int) -> None:
+        """Flip so many neurons at random, in the upper layers as often as in the lower ones."""
+        for _ in range(flips):
+            layer = self.bits[self.rng.integers(len(self.bits))]
+            layer[self.rng.integers(len(layer))] ^= True
+        packed = np.concatenate([np.packbits(layer) for layer in self.bits])
+        packed = np.pad(packed, (0, len(self.maps.packed) - len(packed)))
+        kernels.move_to(self.rows, self.maps, packed, packed.view(np.uint64))
+
+    @property
+    def error(self) -> float:
+        here = self.maps.gradient[:, : self.rows.offsets[1]]
+        return total_size(np.asarray(here - true_maps(self.chain, self.bits), dtype=np.float64), OPTIONS)
+
+
+@pytest.mark.parametrize("room", [2, 48])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_maps_stay_within_their_error(layout: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "ROOM", room)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        chain = make_chain(*LAYOUTS[layout], rng)
+        assert is_local(chain.maps) == (layout in LOCAL)
+        walker = Walker(chain, 500, rng)
+        walker.rows = walker.rows._replace(full_cost=np.inf)
+        bound = coarse_error(chain, OPTIONS, 500)
+        size = total_size(np.asarray(true_maps(chain, walker.bits), dtype=np.float64), OPTIONS)
+        assert bound < 1e-6 * size
+        since_scratch = []
+        for _ in range(400):
+            walker.flip(int(rng.integers(4)))
+            assert walker.error <= bound
+            since_scratch.append(int(walker.maps.state[0]))
+        if layout in LOCAL and room == 48:
+            assert max(since_scratch) > 400
+
+
+def test_a_head_that_lost_its_row_too_often_means_from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "ROOM", 1)
+    rng = np.random.default_rng(3)
+    walker = Walker(make_chain(*LAYOUTS["two convolutions and heads"], rng), 10_000, rng)
+    walker.rows = walker.rows._replace(full_cost=np.inf)
+    walker.flip(0)
+    states = []
+    for number in range(40):
+        walker.bits[2][number % 2] ^= True
+        walker.flip(1)
+        states.append(int(walker.maps.state[0]))
+        assert walker.error <= coarse_error(walker.chain, OPTIONS, 100)
+    assert (np.diff(states) < 0).any() and max(states) < 20
+
+
+def test_few_flips_are_worth_following_many_are_not() -> None:
+    rng = np.random.default_rng(5)
+    walker = Walker(make_chain(*LAYOUTS["two convolutions and heads"], rng), 10_000, rng)
+    walker.flip(0)
+    assert walker.maps.state[0] == 0
+    walker.flip(1)
+    assert walker.maps.state[0] == 1
+    walker.flip(3000)
+    assert walker.maps.state[0] == 0
+
+
+def test_no_flip_is_followed_where_none_is_allowed() -> None:
+    rng = np.random.default_rng(6)
+    walker = Walker(make_chain(*LAYOUTS["two convolutions and heads"], rng), 0, rng)
+    for _ in range(10):
+        walker.flip(1)
+        assert walker.maps.state[0] == 0

@@ -1,0 +1,124 @@
+"""Results of refinements made from full maps: boxes get the enclosures that the map gives them, some become exact.
+
+A map knows every region, so what a box may claim follows from the pieces that meet it. Enclosures are widened by a
+slack, as those of sound bounds are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from steadygaze.api import verify
+from steadygaze.attention.error import MapErrors
+from steadygaze.attention.inconsistency import measure
+from steadygaze.properties.classification import classify
+from steadygaze.refine.boxes import Boxes, State, joined
+from steadygaze.refine.outcome import RefineResult
+from steadygaze.regions.check import CheckedMap
+from steadygaze.regions.polyhedra import Polyhedra
+from steadygaze.regions.region import RegionSet
+from steadygaze.results.answer import Answers
+from steadygaze.results.result import Result
+
+SLACK = 0.01
+IMAGE = "mnist:69990"
+
+
+@cache
+def full_map(specs: tuple[str, ...], **options: str) -> Result:
+    """The map of M-FNN-100 on a seven."""
+    return verify("M-FNN-100", IMAGE, list(specs), threads=1, **options)
+
+
+@cache
+def made(
+    specs: tuple[str, ...],
+    levels: int = 6,
+    exact_cells: tuple[int, ...] = (),
+    *,
+    property: str = "both",
+    delta: str = "25%",
+    thetas: tuple[tuple[float, ...], ...] = (),
+) -> RefineResult:
+    """A refinement of a question: knot cells are halved `levels` times, those in `exact_cells` are handed over whole."""
+    whole = full_map(specs, property=property, delta=delta)
+    compound = whole.problem.compound
+    cells = Boxes.of(compound)
+    is_exact = np.isin(cells.cell, exact_cells)
+    rest = halved(cells.take(~is_exact), levels, compound.domain.dimension)
+    exact = cells.take(is_exact)
+    rest.margin[:], rest.inconsistency[:] = enclosures(whole, rest)
+    if property == "cr":
+        rest.inconsistency[:] = 0.0, np.inf
+    exact.state[:] = State.EXACT
+    boxes = joined([rest, exact], rest.cuts)
+    answers, box_of = None, np.zeros(0, dtype=np.int64)
+    if len(exact):
+        answers = exact_answers(whole, boxes, exact_cells, is_measured=property != "cr")
+        place = {int(cell): len(rest) + number for number, cell in enumerate(exact.cell)}
+        box_of = np.array([place[int(cell)] for cell in answers.regions.cell])
+    result = RefineResult(
+        problem=whole.problem, boxes=boxes, answers=answers, box_of=box_of, delta=whole.delta, original=whole.original,
+        agreement=whole.agreement, checked=CheckedMap(0.0, 0, 0), until=0.001, goal="map",
+        points=np.array(thetas, dtype=np.float64).reshape(-1, compound.domain.dimension), relaxation="from a map",
+    )  # fmt: skip
+    return settled(result)
+
+
+def settled(result: RefineResult) -> RefineResult:
+    """The result with boxes that are decided for its property BOUNDED, and the others OPEN."""
+    answer, boxes = result.answer, result.boxes
+    is_open = np.zeros(len(boxes), dtype=bool)
+    if result.problem.property.value != "ar":
+        is_open |= answer.label_codes == 1
+    if result.problem.property.value != "cr":
+        is_open |= answer.attention_codes == 1
+    state = np.where(boxes.state == State.EXACT, State.EXACT, np.where(is_open, State.OPEN, State.BOUNDED))
+    return replace(result, boxes=replace(boxes, state=state.astype(np.uint8)))
+
+
+def halved(boxes: Boxes, levels: int, dimension: int) -> Boxes:
+    """All boxes halved so many times, along one axis after the other."""
+    for level in range(levels):
+        boxes = boxes.split(np.full(len(boxes), level % dimension))
+    return boxes
+
+
+def enclosures(whole: Result, boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of margin and inconsistency (B, 2) over every box: those of the pieces whose bounding boxes meet it."""
+    pieces, reach = whole.answers.pieces, whole.answer.labels.reach
+    ends = [pieces.polytopes.extent(axis) for axis in range(boxes.low.shape[1])]
+    margin, inconsistency = np.zeros((len(boxes), 2)), np.zeros((len(boxes), 2))
+    for place in range(len(boxes)):
+        meets = np.ones(len(pieces), dtype=bool)
+        for axis, (low, high) in enumerate(ends):
+            meets &= (low <= boxes.high[place, axis]) & (high >= boxes.low[place, axis])
+        own, found = pieces.margin[meets], reach[pieces.region[meets]]
+        margin[place] = own[:, 0].min() - SLACK, own[:, 1].max() + SLACK
+        inconsistency[place] = max(0.0, found[:, 0].min() - SLACK), found[:, 1].max() + SLACK
+    return margin, inconsistency
+
+
+def exact_answers(whole: Result, boxes: Boxes, cells: Sequence[int], *, is_measured: bool = True) -> Answers:
+    """The regions of some knot cells, their cuts numbered after those of the boxes."""
+    found, problem, compound = whole.answers.regions, whole.problem, whole.problem.compound
+    chosen = np.flatnonzero(np.isin(found.cell, cells))
+    first = int((found.cuts[:, 0] < 2).sum())
+    polytopes = found.polytopes.take(chosen)
+    name = "facets" if isinstance(polytopes, Polyhedra) else "edges"
+    signed = getattr(polytopes, name)
+    shift = np.where(np.abs(signed) > first, len(boxes.cuts) - first, 0)
+    regions: RegionSet = replace(
+        found,
+        polytopes=replace(polytopes, **{name: signed + np.sign(signed) * shift}),
+        cuts=np.concatenate([boxes.cuts, found.cuts[first:]]),
+        **{key: getattr(found, key)[chosen] for key in ("cell", "pattern", "clip", "logits", "doubtful")},
+    )
+    pieces = classify(compound, regions, problem.label)
+    if not is_measured:
+        return Answers(compound, regions, pieces, None, None, whole.answers.size)
+    curves = measure(compound, regions, problem.attention, whole.original, threads=1)
+    errors = MapErrors(compound, regions.patterns, curves, problem.attention)
+    return Answers(compound, regions, pieces, curves, errors, whole.answers.size)

@@ -1,0 +1,168 @@
+"""Falsification: finds what the map knows to be there, never claims what the map refutes, and stays within its work."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from properties.tiny_models import make_model
+from steadygaze.api import make_problem, solve
+from steadygaze.attention.inconsistency import expected_maps, original_maps
+from steadygaze.attention.maps import gradient_maps, pattern_at
+from steadygaze.budget import Budget
+from steadygaze.problem import Problem
+from steadygaze.properties.joint import Kept
+from steadygaze.refine.falsify import FEWEST, MOST_POINTS, falsify
+from steadygaze.refine.plain import Plain
+from steadygaze.results.locate import deepest
+from steadygaze.verdict import Property
+
+PATCH = "patch:x=12,y=12,w=4,h=4"
+SPACE = ["brightness:0.85..0.9", f"{PATCH}:0..0.05", "translate:dx=1:0..0.05"]
+PROBLEMS = {
+    "M-FNN-100 BP": ("M-FNN-100", "mnist:69990", ["brightness", PATCH], {"delta": 3.0}),
+    "M-FNN-100 BP half": ("M-FNN-100", "mnist:69992", ["brightness", PATCH], {"delta": "50%"}),
+    "M-FNN-100 TB": ("M-FNN-100", "mnist:69992", ["translate:dx=2:-0.1..0.9", "brightness:0.8..1"], {"delta": "50%"}),
+    "F-FNN-100 TP": ("F-FNN-100", "fashion:69995", ["translate:dy=-2", PATCH], {"delta": 2.0, "filter": "abs+mean"}),
+    "line": ("M-FNN-100", "mnist:69992", ["brightness"], {"delta": "50%"}),
+    "line beside zero": ("M-FNN-100", "mnist:69992", ["brightness:0.3..0.9"], {"delta": 3.0}),
+    "robust": ("M-FNN-100", "mnist:69990", ["brightness:0..0.001", f"{PATCH}:-0.001..0.001"], {"delta": "25%"}),
+    "space": ("M-FNN-100", "mnist:69992", SPACE, {"delta": 3.0}),
+}
+
+
+def absolute(problem: Problem) -> float:
+    original = original_maps(problem.compound, problem.attention)
+    return problem.delta.value(sum(problem.attention.distance.size(part) for part in original))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_it_agrees_with_the_map(name):
+    model, image, specs, options = PROBLEMS[name]
+    problem = make_problem(model, image, specs, **options)
+    result, delta = solve(problem, threads=1), absolute(problem)
+    found = falsify(problem, delta)
+    assert (found.label is not None) or result.areas["MR"][1] <= 0.01
+    assert (found.attention is not None) or result.areas["IR"][1] <= 0.01
+    assert len(found.points) <= MOST_POINTS
+    joint = result.answer.joint
+    for theta, margin, ai in zip(found.points, found.margin, found.inconsistency, strict=True):
+        point = result.at(theta)
+        assert margin == pytest.approx(point.margin, abs=1e-9)
+        assert ai == pytest.approx(point.inconsistency, rel=1e-9)
+        assert margin < 0.0 or ai > delta
+        piece = deepest(joint.polytopes, problem.compound.to_unit(theta[None])[0])
+        assert piece is not None
+        if margin < 0.0:
+            assert not joint.pieces.keeps_label[piece]
+        if ai > delta:
+            assert joint.attention[piece] != Kept.YES
+    for key, violates in (("CR", found.margin < 0.0), ("AR", found.inconsistency > delta)):
+        nearest = result.answer.nearest[key]
+        assert (found.distance[violates] >= nearest.low).all()
+        # The walk towards zero comes close, on these problems within a tenth of the distance.
+        assert violates.any() == np.isfinite(nearest.high)
+        assert found.distance[violates].min(initial=np.inf) <= 1.1 * nearest.high
+
+
+def test_the_problems_hold_both_outcomes():
+    found = {
+        name: falsify(problem := make_problem(m, i, s, **o), absolute(problem))
+        for name, (m, i, s, o) in PROBLEMS.items()
+    }
+    assert found["robust"].is_empty and found["robust"].label is None and found["robust"].attention is None
+    assert sum(one.label is not None for one in found.values()) >= 4
+    assert sum(one.attention is not None for one in found.values()) >= 6
+
+
+@pytest.fixture(scope="module")
+def wide() -> Problem:
+    """Four parameters, one of which moves the map over several knots."""
+    specs = ["translate:dx=2:-0.5..2", PATCH, "brightness", "patch:x=2,y=2,w=4,h=4"]
+    return make_problem("M-FNN-100", "mnist:69992", specs, delta=3.0)
+
+
+def test_four_parameters_by_the_plain_definitions(wide):
+    found = falsify(wide, 3.0)
+    assert found.label is not None and found.attention is not None
+    assert found.label.value < 0.0 and found.attention.value > 3.0
+    compound, chain = wide.compound, wide.model.chain
+    original = original_maps(compound, wide.attention)
+    for theta, margin, ai in zip(found.points, found.margin, found.inconsistency, strict=True):
+        assert wide.perturbed.domain.contains(theta)
+        image = wide.perturbed.image(theta)
+        logits = wide.model.graph.logits(image[None])[0]
+        assert logits[wide.label] - np.delete(logits, wide.label).max() == pytest.approx(margin, abs=1e-9)
+        actual = gradient_maps(chain, pattern_at(chain, image.reshape(1, -1)))[0].reshape(original.shape)
+        cell = wide.perturbed.cell_of(theta)
+        expected, slope = expected_maps(compound, cell, original)
+        expected = expected + (theta[0] - cell.low[0]) * slope
+        assert sum(np.linalg.norm((a - e).ravel()) for a, e in zip(actual, expected, strict=True)) == pytest.approx(ai)
+
+
+def test_only_the_wanted_property_is_looked_for(wide):
+    label, attention = (falsify(wide, 3.0, wanted=wanted) for wanted in (Property.CR, Property.AR))
+    assert label.attention is None and np.isnan(label.inconsistency).all() and (label.margin < 0.0).all()
+    assert attention.label is None and (attention.inconsistency > 3.0).all()
+
+
+def test_the_same_thetas_every_time_and_without_the_chain(wide):
+    first, second = falsify(wide, 3.0), falsify(replace(wide, model=replace(wide.model, chain=None)), 3.0)
+    assert first.points.tobytes() == second.points.tobytes()
+    assert first.inconsistency.tobytes() == second.inconsistency.tobytes()
+    assert first.evaluations == second.evaluations
+
+
+def test_given_maps_of_the_unperturbed_image_are_used(wide):
+    original = Plain(wide).original
+    assert np.allclose(original, original_maps(wide.compound, wide.attention), rtol=1e-12, atol=1e-12)
+    given = falsify(wide, 3.0, wanted=Property.AR, original=original + 1.0)
+    assert given.attention is not None
+    assert given.attention.value > falsify(wide, 3.0, wanted=Property.AR).attention.value + 100.0
+
+
+@pytest.mark.parametrize("work", [1, 50_000_000])
+def test_work_is_bounded_by_a_count(wide, work):
+    found = falsify(wide, 3.0, work=work)
+    plain = Plain(wide)
+    each = 1 + len(plain.classes)
+    # The grid has the corners and the centre in any case; measuring a theta takes about seven evaluations.
+    least = max(FEWEST, 2**4 + 1)
+    allowed = max(work, least * plain.work) + max(work, least * each * plain.work)
+    assert found.multiplications <= allowed + (MOST_POINTS + 1) * 8 * each * plain.work
+    assert found.evaluations < falsify(wide, 3.0).evaluations
+    assert found.label is not None and found.attention is not None
+
+
+def test_an_exhausted_budget_ends_the_search(wide):
+    budget = Budget()
+    budget.cancelled.set()
+    found = falsify(wide, 3.0, budget=budget)
+    assert found.is_empty and found.label is None and found.attention is None
+
+
+def narrow_dip(depth: float) -> Problem:
+    """Margin 1 − ReLU(θ1 + θ2 − 1.9)·depth·10 on [0, 1]²: violated only in the corner, where it is 1 − depth."""
+    first = [[1.0, 1.0, 0.0]], [-1.9]
+    last = [[-10.0 * depth], [0.0]], [1.0, 0.0]
+    image = np.zeros((1, 1, 3))
+    specs = ["patch:x=0,y=0,w=1,h=1", "patch:x=1,y=0,w=1,h=1"]
+    return make_problem(make_model([first, last], image.shape), image, specs, delta=1e9)
+
+
+def test_a_corner_is_found_and_a_tie_is_no_violation():
+    assert falsify(narrow_dip(1.5), 1e9).label is not None
+    assert falsify(narrow_dip(1.0 - 1e-13), 1e9).is_empty
+    assert falsify(narrow_dip(1.0 + 1e-15), 1e9).is_empty
+
+
+def test_the_descent_finds_what_lies_between_the_points_of_the_grid():
+    """Margin |θ − c|·2 − w beyond any tick: only a window of width w around c = 0.4371 violates."""
+    centre, width = 0.4371, 1e-3
+    layers = [([[1.0], [-1.0]], [-centre, centre]), ([[2.0, 2.0], [0.0, 0.0]], [-width, 0.0])]
+    image = np.zeros((1, 1, 1))
+    problem = make_problem(make_model(layers, image.shape), image, ["brightness"], delta=1e9)
+    found = falsify(problem, 1e9, wanted=Property.CR)
+    assert found.label is not None
+    assert abs(found.label.theta[0] - centre) < width / 2
+    assert found.distance.min() == pytest.approx(centre - width / 2, abs=1e-5)
