@@ -158,8 +158,8 @@ def written(number: Fraction) -> str:
 
 
 def box_thetas(case: Case, box: int, rng: np.random.Generator, points: int) -> Iterator[Theta]:
-    """Thetas of a box, inside its knot cell: corners, middle, random ones, and those where something bends."""
-    low, high = exact_corners(case.perturbed, case.cell, case.low[box], case.high[box])
+    """Thetas of a box: corners, middle, random ones, and those where something bends."""
+    low, high = exact_corners(case.perturbed, case.low[box], case.high[box])
     ends = corners(low, high)
     yield from ends if len(ends) <= points else [ends[i] for i in rng.permutation(len(ends))[:points]]
     yield tuple((a + b) / 2 for a, b in zip(low, high, strict=True))
@@ -172,17 +172,14 @@ def box_thetas(case: Case, box: int, rng: np.random.Generator, points: int) -> I
         yield from bends(case.network, case.perturbed, start, (low, high), rng)
 
 
-def exact_corners(perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray) -> tuple[Theta, Theta]:
-    """The corners of a box, from t to theta, cut off where rounding lets them reach beyond the knot cell."""
+def exact_corners(perturbed: Perturbed, low: np.ndarray, high: np.ndarray) -> tuple[Theta, Theta]:
+    """The corners of a box, from t to theta; rounding may let them reach beyond the knot cell, where all must hold."""
     first, last = ([Fraction(float(end)) for end in ends] for ends in (perturbed.domain.low, perturbed.domain.high))
-    piece, found = perturbed.cells[cell], []
-    for corner in (low, high):
-        thetas = []
-        for axis, t in enumerate(corner):
-            theta = first[axis] + Fraction(float(t)) * (last[axis] - first[axis])
-            thetas.append(min(max(theta, Fraction(float(piece.low[axis]))), Fraction(float(piece.high[axis]))))
-        found.append(tuple(thetas))
-    return found[0], found[1]
+    lowest, highest = (
+        tuple(a + Fraction(float(t)) * (b - a) for a, b, t in zip(first, last, corner, strict=True))
+        for corner in (low, high)
+    )
+    return lowest, highest
 
 
 def bends(

@@ -11,6 +11,7 @@ from bounds.bound_cases import Case, random_case
 from bounds.enclosure_check import violations
 from regions.tiny_compounds import make_graph
 from steadygaze.bounds.forward import pixels
+from steadygaze.errors import ModelError
 from steadygaze.perturbation import compose, parse_spec
 
 
@@ -21,26 +22,34 @@ def brighter(layers: list, question: Question, low: float, high: float) -> Case:
     return Case("one pixel", make_graph(layers, (1, 1, 1)), perturbed, 0, question, 0, *ends, 0)
 
 
-@pytest.mark.parametrize("size", [1.6e-162, 1e-200, 1e-310, 1e100, 1e160, 1e300])
+@pytest.mark.parametrize("size", [1.6e-162, 1e-155, 1e-200, 1e-270, 1e100, 1e160, 1e300])
 @pytest.mark.parametrize("dist", ["l1", "l2"])
 def test_maps_whose_squares_are_no_floats(size: float, dist: str) -> None:
     """ReLU(x − 1/4) times a size: the map jumps from 0 to the size, whose square may round up, or be infinite."""
-    layers = [(np.ones((1, 1)), np.array([-0.25])), (np.array([[size], [0.0]]), np.array([0.0, 1.0]))]
+    root = float(np.sqrt(size))
+    layers = [(np.array([[root]]), np.array([-0.25 * root])), (np.array([[root], [0.0]]), np.array([0.0, 1.0]))]
     assert violations(brighter(layers, Question("identity", dist), 0.5, 1.0)) == []
 
 
 def test_a_neuron_whose_bounds_overflow_is_not_taken_for_inactive() -> None:
-    """h = 1e200 · 1e200 · x has no float; the first logit, 1e−300 h + 1e−200 · 1e200 · x, is about 1e100 x."""
+    """h = 1e200 · 1e200 · x has no float; the first logit, 1e−130 h + 1e−130 · 1e200 · x, has one."""
     layers = [
         (np.array([[1e200]]), np.zeros(1)),
         (np.array([[1e200], [1.0]]), np.zeros(2)),
-        (np.array([[1e-300, 1e-200], [0.0, 0.0]]), np.array([0.0, 1.0])),
+        (np.array([[1e-130, 1e-130], [0.0, 0.0]]), np.array([0.0, 1.0])),
     ]
     case = brighter(layers, Question("identity", "l1"), 0.5, 0.75)
     with np.errstate(all="ignore"):
         broken = violations(case)
     # What is not a number claims nothing.
     assert [line for line in broken if "nan" not in line] == []
+
+
+@pytest.mark.parametrize("weight", [1e-200, -5e-324])
+def test_weights_whose_products_vanish_are_refused(weight: float) -> None:
+    layers = [(np.array([[1.0]]), np.zeros(1)), (np.array([[weight], [0.0]]), np.array([0.0, 1.0]))]
+    with pytest.raises(ModelError, match="set such weights to zero"):
+        brighter(layers, Question(), 0.0, 1.0).bounder()
 
 
 @pytest.mark.parametrize("ends", [(-24.02, 24.85), (-27.19, 11.54), (-27.91, 7.19), (-0.3, 0.7)])

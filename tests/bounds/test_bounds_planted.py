@@ -10,7 +10,7 @@ from bounds.bound_cases import KINDS, Case, random_case
 from bounds.enclosure_check import violations
 from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.bounds import bounder, forms, forward, gradient
+from steadygaze.bounds import bounder, forms, forward, gradient, kernels
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.bounds.forms import Forms, Relaxed
 from steadygaze.bounds.gradient import Intervals
@@ -63,11 +63,12 @@ def relaxed_otherwise(name: str, change: Callable[[Relaxed], Relaxed]) -> Plant:
 
 def derivative_of_open_neurons(value: float) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
-        def through(centre: np.ndarray, radius: np.ndarray, low: np.ndarray, high: np.ndarray) -> Intervals:
+        def multiply(centre: np.ndarray, radius: np.ndarray, low: np.ndarray, high: np.ndarray, lift: float) -> None:
             factor = np.where(low > 0.0, 1.0, np.where(high > 0.0, value, 0.0))[:, None]
-            return Intervals(centre * factor, radius * factor)
+            centre *= factor
+            radius *= factor
 
-        patch.setattr(gradient, "_through_relu", through)
+        patch.setattr(kernels, "relu_gradients", multiply)
 
     return plant
 

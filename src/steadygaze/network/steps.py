@@ -229,16 +229,16 @@ class ConvStep(Step):
             columns = self._columns(len(images[part]))
             window_kernels.gather(images[part], self.window, columns)
             np.matmul(weight, columns.reshape(len(columns), weight.shape[1], -1), out=result[part])
-        return result.reshape(len(images), -1)
+        return result.reshape(len(images), self.sizes[1])
 
     def _backward(self, rows: Array, weight: Array) -> Array:
         images = np.empty((len(rows), *self.shape))
-        above = np.ascontiguousarray(rows).reshape(len(rows), len(weight), -1)
+        above = np.ascontiguousarray(rows).reshape(len(rows), len(weight), prod(self.target[1:]))
         for part in self._parts(len(rows)):
             columns = self._columns(len(images[part]))
             np.matmul(weight.T, above[part], out=columns.reshape(len(columns), weight.shape[1], -1))
             window_kernels.scatter(columns, self.window, images[part])
-        return images.reshape(len(rows), -1)
+        return images.reshape(len(rows), self.sizes[0])
 
     def _columns(self, count: int) -> Array:
         return np.empty((count, self.shape[0], *self.conv.window.kernel, *self.target[1:]))
