@@ -51,7 +51,7 @@ SPECS: dict[int, tuple[tuple[str, ...], ...]] = {
 }
 FILTERS = ("identity", "abs", "mean", "abs+mean", "mean+abs")
 GREY = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)
-KINDS = ("dyadic", "crossing", "normal", "scales", "whole", "dead", "convolution", "pooled")
+KINDS = ("dyadic", "crossing", "normal", "scales", "whole", "dead", "sparse", "convolution", "pooled")
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +159,11 @@ def _layers(rng: np.random.Generator, kind: str, sizes: Sequence[int]) -> list[F
         for weight, bias in layers[:-1]:
             weight[0], bias[0] = 0.0, 0.0
             bias[-1] = -100.0
+    if kind == "sparse":
+        # Values that are exactly zero, layer after layer, beside others that are nearly so.
+        for weight, bias in layers:
+            weight *= (rng.random(weight.shape) < 0.3) * 10.0 ** rng.integers(-130, 2, weight.shape)
+            bias *= (rng.random(bias.shape) < 0.3) * 10.0 ** rng.integers(-300, 2, bias.shape)
     if kind == "scales":
         layers = [
             (w * 10.0 ** rng.integers(-6, 7, w.shape), b * 10.0 ** rng.integers(-6, 7, b.shape)) for w, b in layers

@@ -73,6 +73,9 @@ class Bounder:
 
         The inconsistency is bounded where `attention` (B,) says so (everywhere by default), and is unknown elsewhere.
         """
+        if not len(low):
+            nothing = np.zeros((0, 2))
+            return Enclosures(nothing, nothing, np.zeros(0, dtype=np.int64), np.zeros((0, low.shape[1])))
         with np.errstate(over="ignore", invalid="ignore"):
             return self._bound(cell, low, high, attention)
 

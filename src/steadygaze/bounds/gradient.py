@@ -9,8 +9,8 @@ import numpy as np
 
 from ..attention.distances import Distance
 from ..attention.filters import Filter
-from .forward import Passed, Rows, Segments
 from . import kernels
+from .forward import Passed, Rows, Segments
 from .rounding import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
 
 

@@ -232,8 +232,8 @@ class ConvStep(Step):
         return result.reshape(len(images), self.sizes[1])
 
     def _backward(self, rows: Array, weight: Array) -> Array:
+        above = np.ascontiguousarray(rows).reshape(-1, len(weight), prod(self.target[1:]))
         images = np.empty((len(rows), *self.shape))
-        above = np.ascontiguousarray(rows).reshape(len(rows), len(weight), prod(self.target[1:]))
         for part in self._parts(len(rows)):
             columns = self._columns(len(images[part]))
             np.matmul(weight.T, above[part], out=columns.reshape(len(columns), weight.shape[1], -1))

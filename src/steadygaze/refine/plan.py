@@ -27,7 +27,16 @@ LARGEST_WORK = 5e7
 """Products with all weights above this are too much for walking single regions: nothing is handed over."""
 
 CROSSINGS = 0.06
-"""The share of pairs of neurons of unknown sign whose lines cross inside a small box, as seen on the bundled networks."""
+"""The share of pairs of neurons of unknown sign whose lines cross inside a small box, as on the bundled networks."""
+
+CROWDING = 8.0
+"""How many times as many regions as on average are expected in a box at most, however many signs are not known."""
+
+AT_ONCE = 3e9
+"""Multiplications up to which the whole domain is handed over at once: less than finding out what bounds can do."""
+
+PROBE_SHARE = 0.1
+"""The share of handing the whole domain over that finding out what bounds can do may cost."""
 
 PROBE_LEVELS = (1, 2, 3, 4, 5, 6)
 """Probe boxes have sides of 2 to minus these."""
@@ -51,11 +60,17 @@ class Plan:
     decide.
     """
 
+    dimension: int
     room: int
     hand_over: float
     is_exact_at_once: bool
     regions: float | None
     decided: float
+
+    def expected_regions(self, unstable: np.ndarray, volumes: np.ndarray) -> np.ndarray:
+        """About how many regions boxes have, by the neurons of unknown sign (B,) and their share of the domain (B,)."""
+        found = expected_regions(unstable, self.dimension)
+        return found if self.regions is None else np.minimum(found, 4.0 + CROWDING * self.regions * volumes)
 
 
 @dataclass(frozen=True)
@@ -101,9 +116,11 @@ def make_plan(bounder: Bounder, question: Question, count: Callable[[np.ndarray,
     plain = Costs.of(bounder, question, 1.0 + d)
     regions = None if plain.region == float("inf") else _count(bounder.perturbed, count)
     at_once = float("inf") if regions is None else regions * plain.region
-    best = (at_once, Plan(0, _limit(plain), regions is not None, regions, 0.0))
+    best = (at_once, Plan(d, 0, _limit(plain), regions is not None, regions, 0.0))
+    if at_once <= AT_ONCE:
+        return best[1]
     for room in (0, PROBE_ROOM):
-        cost, plan = _try(bounder, question, room, regions)
+        cost, plan = _try(bounder, question, room, regions, PROBE_SHARE * at_once)
         if cost < best[0] or (best[0] == float("inf") and plan.decided > best[1].decided):
             best = (cost, plan)
     return best[1]
@@ -114,18 +131,24 @@ def _limit(costs: Costs) -> float:
     return 2.0 * costs.box / costs.region
 
 
-def _try(bounder: Bounder, question: Question, room: int, regions: float | None) -> tuple[float, Plan]:
+def _try(bounder: Bounder, question: Question, room: int, regions: float | None, most: float) -> tuple[float, Plan]:
+    """What refining with so many generators would cost, found out with at most so many multiplications."""
     d = bounder.perturbed.domain.dimension
-    rows = 1.0 + d
-    spent, is_open, best, decided = 0.0, 1.0, float("inf"), 0.0
+    rows, spent, probed = 1.0 + d, 0.0, 0.0
+    is_open, best, decided = 1.0, float("inf"), 0.0
+    costs = Costs.of(bounder, question, rows)
     for level in PROBE_LEVELS:
-        found = [bounder.with_room(room).bound(*probe, _all(question)) for probe in _probes(bounder.perturbed, level)]
-        margin, inconsistency = (
-            np.concatenate([getattr(one, name) for one in found]) for name in ("margin", "inconsistency")
+        probes = _probes(bounder.perturbed, level)
+        probed += len(probes) * costs.box
+        if probed > most:
+            break
+        found = [bounder.with_room(room).bound(*probe, _all(question)) for probe in probes]
+        margin, inconsistency, unstable = (
+            np.concatenate([getattr(one, name) for one in found]) for name in ("margin", "inconsistency", "unstable")
         )
         if room:
-            rows = 1.0 + d + float(np.mean(np.concatenate([one.unstable for one in found])))
-        costs = Costs.of(bounder, question, rows)
+            rows = 1.0 + d + float(np.mean(unstable))
+            costs = Costs.of(bounder, question, rows)
         spent += 2.0 ** (d * level) * is_open * costs.box
         decided = float(question.is_decided(margin, inconsistency).mean())
         is_open = min(is_open, 1.0 - decided)
@@ -133,7 +156,7 @@ def _try(bounder: Bounder, question: Question, room: int, regions: float | None)
         best = min(best, spent + left)
         if spent > best:
             break
-    return best, Plan(room, _limit(costs), False, regions, decided)
+    return best, Plan(d, room, _limit(costs), False, regions, decided)
 
 
 def _all(question: Question) -> np.ndarray | None:

@@ -14,6 +14,7 @@ from ..budget import Budget
 from ..errors import OptionError
 from ..problem import Problem
 from ..regions.within import subdivide_boxes
+from ..results.answer import Answers
 from .boxes import Boxes, State, joined
 from .check import check_refined
 from .decide import Question
@@ -21,7 +22,7 @@ from .exact import ExactPart
 from .falsify import falsify
 from .frontier import Frontier, is_smallest, split_axes
 from .outcome import Goal, RefineResult, Until
-from .plan import Plan, expected_regions, make_plan
+from .plan import Plan, make_plan
 
 RUN_OF_REGIONS = 20_000
 """Expected regions that are handed over at a time: some seconds on large networks."""
@@ -102,15 +103,20 @@ class _Run:
         self.left = 1.0
 
     def result(self) -> RefineResult:
-        points = falsify(self.problem, self.question.delta, wanted=self.problem.property, budget=self.budget).points
-        self.is_violated = bool(len(points))
+        """Find violations by trying, plan, decide what can be decided, check it."""
         start = self._start()
-        plan = Plan(0, 0.0, False, None, 0.0)
+        points, plan = np.zeros((0, self.problem.perturbed.domain.dimension)), None
+        if self.goal == "verdict":
+            points = self._falsify()
         if not self._is_done():
             plan = make_plan(self.bounder, self.question, self._count_regions)
-            self._go(start, plan)
-        else:
+            # Where all regions are looked at anyway, trying finds nothing more.
+            if self.goal == "map" and not plan.is_exact_at_once:
+                points = self._falsify()
+        if plan is None:
             self.bounded.append(start)
+        else:
+            self._go(start, plan)
         boxes, answers, box_of = self._collected()
         solved = time.perf_counter()
         checked = check_refined(self.problem, boxes, answers, self.question.delta)
@@ -129,8 +135,16 @@ class _Run:
             stopped=self.stopped,
             seconds={"total": done - self.started, "engine": solved - self.started, "check": done - solved},
             points=points,
-            relaxation="generators" if plan.room else "plain",
+            relaxation="" if plan is None or plan.is_exact_at_once else "generators" if plan.room else "plain",
         )
+
+    def _falsify(self) -> np.ndarray:
+        """Thetas (N, d) that violate the property, found by trying."""
+        found = falsify(
+            self.problem, self.question.delta, wanted=self.problem.property, original=self.original, budget=self.budget
+        )
+        self.is_violated |= bool(len(found.points))
+        return found.points
 
     def _start(self) -> Boxes:
         """The boxes to begin with: the knot cells, or what an earlier run left open."""
@@ -140,22 +154,28 @@ class _Run:
             return start
         known = self.resume.boxes
         self.cuts = known.cuts
-        is_open, is_exact = known.state == State.OPEN, known.state == State.EXACT
-        self.bounded.append(known.take(known.state == State.BOUNDED))
+        is_exact = known.state == State.EXACT
+        # What the earlier run asked may have been less.
+        is_open = ~is_exact & ~self.question.is_decided(known.margin, known.inconsistency)
+        self.bounded.append(known.take(~is_exact & ~is_open))
+        if self.resume.answers is not None and self.question.asks_attention and self.resume.answers.curves is None:
+            raise OptionError(
+                "the result to go on from did not measure attention (--property cr); start anew, or ask for --property cr"
+            )
         if self.resume.answers is not None:
             places = np.cumsum(is_exact) - 1
             self.exact.start_from(self.resume.answers, places[self.resume.box_of], int(is_exact.sum()))
         self.handed.append(known.take(is_exact))
         self.left = float(known.volumes[is_open].sum())
         self.is_violated |= bool(self.question.is_violated(known.margin, known.inconsistency).any())
-        return known.take(is_open)
+        return replace(known.take(is_open), state=np.full(is_open.sum(), State.OPEN, dtype=np.uint8))
 
     def _go(self, start: Boxes, plan: Plan) -> None:
         if plan.is_exact_at_once:
             self.pending.append((start, np.ones(len(start))))
         else:
             self._bound_all(start, plan)
-        if not self._is_done():
+        if self.pending and not self._is_done():
             self._hand_over()
 
     def _bound_all(self, start: Boxes, plan: Plan) -> None:
@@ -179,14 +199,14 @@ class _Run:
             frontier.close()
 
     def _look(self, frontier: Frontier, block: Boxes, plan: Plan) -> list[Boxes]:
-        """Bound a block; keeps what is decided, puts aside what is to be handed over, returns the halves of the rest."""
+        """Bound a block: keep what is decided, put aside what is to be handed over, return the halves of the rest."""
         seen = frontier.look(block)
         found, d = seen.boxes, self.problem.perturbed.domain.dimension
         is_open = found.state == State.OPEN
         self.count += len(found)
         self.left -= float(found.volumes[~is_open].sum())
         self.is_violated |= bool(self.question.is_violated(found.margin, found.inconsistency).any())
-        regions = expected_regions(seen.unstable, d)
+        regions = plan.expected_regions(seen.unstable, found.volumes)
         is_aside = is_open & ((regions <= plan.hand_over) | is_smallest(found, d))
         if plan.hand_over > 0.0:
             self.pending.append((found.take(is_aside), regions[is_aside]))
@@ -238,7 +258,7 @@ class _Run:
     def _joined(self, parts: list[Boxes]) -> Boxes:
         return joined(parts, self.cuts)
 
-    def _collected(self) -> tuple[Boxes, "object", np.ndarray]:
+    def _collected(self) -> tuple[Boxes, Answers | None, np.ndarray]:
         """All boxes, those handed over last; the regions of these; and the box of each region."""
         rest = self._joined([*self.bounded, *(part for part, _ in self.pending)])
         boxes = self._joined([rest, *self.handed])
