@@ -58,6 +58,7 @@ class Bounder:
 
     def with_room(self, room: int) -> "Bounder":
         """The same with other room for generators."""
+        _ = self.original  # computed once for both
         other = copy(self)
         other.room = room
         return other

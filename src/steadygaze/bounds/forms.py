@@ -47,7 +47,7 @@ def through(forms: Forms, step: Step) -> Forms:
     boxes, rows, size = forms.forms.shape
     before = np.empty((boxes, size))
     kernels.errors_before(forms.forms, forms.spread, forms.remainder, gamma(step.terms + 2), FLOOR, before)
-    after = step.forward(forms.forms.reshape(boxes * rows, size)).reshape(boxes, rows, -1)
+    after = step.forward(forms.forms.reshape(boxes * rows, size)).reshape(boxes, rows, step.sizes[1])
     remainder = step.forward_abs(before)
     kernels.finish_step(after, remainder, step.bias, gamma(2), up(step.terms + rows), LEAST)
     return Forms(after, remainder)

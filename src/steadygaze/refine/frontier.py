@@ -94,6 +94,28 @@ def split_axes(seen: Seen) -> np.ndarray:
     return np.where(is_slim, np.argmax(sides, axis=1), np.argmax(pull, axis=1))
 
 
+def mixed_axes(boxes: Boxes, kept: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """An axis (B,) that parts a theta where the property holds from one where it does not; −1 where a box has no both.
+
+    kept (M, d) and lost (N, d) in t. No bound can decide a box that holds one of each.
+
+    >>> from types import SimpleNamespace
+    >>> box = SimpleNamespace(low=np.zeros((1, 2)), high=np.ones((1, 2)))
+    >>> mixed_axes(box, np.array([[0.0, 0.0]]), np.array([[0.1, 0.9]])).tolist()
+    [1]
+    """
+    axes = np.full(len(boxes.low), -1)
+    for first in kept:
+        for second in lost:
+            d = len(first)
+            inside = [
+                ((boxes.low[:, :d] <= theta) & (theta <= boxes.high[:, :d])).all(axis=1) for theta in (first, second)
+            ]
+            apart = np.abs(first - second) / (boxes.high - boxes.low)[:, :d]
+            axes = np.where(inside[0] & inside[1], np.argmax(apart, axis=1), axes)
+    return axes
+
+
 def is_smallest(boxes: Boxes, dimension: int) -> np.ndarray:
     """Which boxes (B,) are not split any more."""
     return (boxes.high - boxes.low)[:, :dimension].max(axis=1) <= SMALLEST

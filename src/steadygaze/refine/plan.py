@@ -35,10 +35,10 @@ CROWDING = 8.0
 AT_ONCE = 3e9
 """Multiplications up to which the whole domain is handed over at once: less than finding out what bounds can do."""
 
-PROBE_SHARE = 0.1
+PROBE_SHARE = 0.04
 """The share of handing the whole domain over that finding out what bounds can do may cost."""
 
-PROBE_LEVELS = (1, 2, 3, 4, 5, 6)
+PROBE_LEVELS = (2, 4, 6)
 """Probe boxes have sides of 2 to minus these."""
 
 PROBE_ROOM = 64
@@ -57,7 +57,7 @@ class Plan:
 
     `is_exact_at_once`: the whole domain is handed over without bounding it. `regions` is the estimated number of
     regions of the domain (None where they are not counted), `decided` the share of the finest probe boxes that bounds
-    decide.
+    decide, `at_once` the multiplications for handing the whole domain over.
     """
 
     dimension: int
@@ -66,6 +66,12 @@ class Plan:
     is_exact_at_once: bool
     regions: float | None
     decided: float
+    at_once: float
+
+    @property
+    def trying(self) -> float:
+        """Multiplications that looking for violations may cost."""
+        return PROBE_SHARE * self.at_once
 
     def expected_regions(self, unstable: np.ndarray, volumes: np.ndarray) -> np.ndarray:
         """About how many regions boxes have, by the neurons of unknown sign (B,) and their share of the domain (B,)."""
@@ -116,13 +122,15 @@ def make_plan(bounder: Bounder, question: Question, count: Callable[[np.ndarray,
     plain = Costs.of(bounder, question, 1.0 + d)
     regions = None if plain.region == float("inf") else _count(bounder.perturbed, count)
     at_once = float("inf") if regions is None else regions * plain.region
-    best = (at_once, Plan(d, 0, _limit(plain), regions is not None, regions, 0.0))
+    best = (at_once, Plan(d, 0, _limit(plain), regions is not None, regions, 0.0, at_once))
     if at_once <= AT_ONCE:
         return best[1]
     for room in (0, PROBE_ROOM):
-        cost, plan = _try(bounder, question, room, regions, PROBE_SHARE * at_once)
+        cost, plan = _try(bounder, question, room, regions, at_once)
         if cost < best[0] or (best[0] == float("inf") and plan.decided > best[1].decided):
             best = (cost, plan)
+        if plan.decided == 1.0:
+            break
     return best[1]
 
 
@@ -131,18 +139,18 @@ def _limit(costs: Costs) -> float:
     return 2.0 * costs.box / costs.region
 
 
-def _try(bounder: Bounder, question: Question, room: int, regions: float | None, most: float) -> tuple[float, Plan]:
-    """What refining with so many generators would cost, found out with at most so many multiplications."""
+def _try(bounder: Bounder, question: Question, room: int, regions: float | None, at_once: float) -> tuple[float, Plan]:
+    """What refining with so many generators would cost; finding that out costs a share of doing without bounds."""
     d = bounder.perturbed.domain.dimension
     rows, spent, probed = 1.0 + d, 0.0, 0.0
     is_open, best, decided = 1.0, float("inf"), 0.0
     costs = Costs.of(bounder, question, rows)
     for level in PROBE_LEVELS:
         probes = _probes(bounder.perturbed, level)
-        probed += len(probes) * costs.box
-        if probed > most:
+        probed += sum(len(low) for _, low, _ in probes) * costs.box
+        if probed > PROBE_SHARE * at_once:
             break
-        found = [bounder.with_room(room).bound(*probe, _all(question)) for probe in probes]
+        found = [bounder.with_room(room).bound(*probe, _all(question, len(probe[1]))) for probe in probes]
         margin, inconsistency, unstable = (
             np.concatenate([getattr(one, name) for one in found]) for name in ("margin", "inconsistency", "unstable")
         )
@@ -154,35 +162,35 @@ def _try(bounder: Bounder, question: Question, room: int, regions: float | None,
         is_open = min(is_open, 1.0 - decided)
         left = 0.0 if is_open == 0.0 else is_open * (float("inf") if regions is None else regions * costs.region)
         best = min(best, spent + left)
-        if spent > best:
+        if spent > best or is_open == 0.0:
             break
-    return best, Plan(d, room, _limit(costs), False, regions, decided)
+    return best, Plan(d, room, _limit(costs), False, regions, decided, at_once)
 
 
-def _all(question: Question) -> np.ndarray | None:
-    return None if question.asks_attention else np.zeros(1, dtype=bool)
+def _all(question: Question, count: int) -> np.ndarray:
+    return np.full(count, question.asks_attention)
 
 
 def _probes(perturbed: Perturbed, level: int) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Boxes with sides of 2 to minus `level`, spread over the domain: the knot cell and the corners of each."""
+    """Boxes with sides of 2 to minus `level` over the domain: knot cells, each with the corners of its boxes."""
     domain = perturbed.domain
     side = 2.0**-level
-    found = []
+    found: dict[int, list[np.ndarray]] = {}
     for number, corner in enumerate(product((0.2, 0.65), repeat=min(domain.dimension, 3))):
         # A little apart from each other along every axis, so that no two lie on the same line.
         place = np.resize(np.array(corner), domain.dimension) + 0.03 * (number % 5)
         cell = perturbed.cell_of(domain.low + place * domain.widths)
         low, high = ((end - domain.low) / domain.widths for end in (cell.low, cell.high))
         first = low + np.floor((place - low) / ((high - low) * side)) * (high - low) * side
-        found.append((cell.index, first[None], (first + (high - low) * side)[None]))
-    return found
+        found.setdefault(cell.index, []).append(np.stack([first, first + (high - low) * side]))
+    return [(cell, *np.stack(boxes, axis=1)) for cell, boxes in found.items()]
 
 
 def _count(perturbed: Perturbed, count: Callable[[np.ndarray, np.ndarray, np.ndarray], int]) -> float:
     """About how many regions the domain has, from those of a few boxes."""
     d = perturbed.domain.dimension
     probes = _probes(perturbed, COUNT_LEVEL[d])
-    cells = np.array([cell for cell, _, _ in probes])
-    low, high = (np.concatenate(ends) for ends in list(zip(*probes, strict=True))[1:])
+    cells = np.concatenate([np.full(len(low), cell) for cell, low, _ in probes])
+    low, high = (np.concatenate([probe[side] for probe in probes]) for side in (1, 2))
     share = float(np.prod(high - low, axis=1).sum())
     return count(cells, low, high) / share

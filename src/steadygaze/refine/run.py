@@ -19,8 +19,8 @@ from .boxes import Boxes, State, joined
 from .check import check_refined
 from .decide import Question
 from .exact import ExactPart
-from .falsify import falsify
-from .frontier import Frontier, is_smallest, split_axes
+from .falsify import WORK, falsify
+from .frontier import Frontier, is_smallest, mixed_axes, split_axes
 from .outcome import Goal, RefineResult, Until
 from .plan import Plan, make_plan
 
@@ -99,6 +99,7 @@ class _Run:
         self.pending: list[tuple[Boxes, np.ndarray]] = []
         self.stopped: str | None = None
         self.is_violated = False
+        self.lost = np.zeros((0, problem.perturbed.domain.dimension))
         self.count = 0
         self.left = 1.0
 
@@ -112,7 +113,7 @@ class _Run:
             plan = make_plan(self.bounder, self.question, self._count_regions)
             # Where all regions are looked at anyway, trying finds nothing more.
             if self.goal == "map" and not plan.is_exact_at_once:
-                points = self._falsify()
+                points = self._falsify(plan.trying)
         if plan is None:
             self.bounded.append(start)
         else:
@@ -138,12 +139,14 @@ class _Run:
             relaxation="" if plan is None or plan.is_exact_at_once else "generators" if plan.room else "plain",
         )
 
-    def _falsify(self) -> np.ndarray:
-        """Thetas (N, d) that violate the property, found by trying."""
+    def _falsify(self, most: float = WORK) -> np.ndarray:
+        """Thetas (N, d) that violate the property, found by trying, with at most so many multiplications."""
         found = falsify(
-            self.problem, self.question.delta, wanted=self.problem.property, original=self.original, budget=self.budget
-        )
+            self.problem, self.question.delta, wanted=self.problem.property, original=self.original,
+            work=int(min(WORK, most)), budget=self.budget,
+        )  # fmt: skip
         self.is_violated |= bool(len(found.points))
+        self.lost = found.points
         return found.points
 
     def _start(self) -> Boxes:
@@ -160,7 +163,7 @@ class _Run:
         self.bounded.append(known.take(~is_exact & ~is_open))
         if self.resume.answers is not None and self.question.asks_attention and self.resume.answers.curves is None:
             raise OptionError(
-                "the result to go on from did not measure attention (--property cr); start anew, or ask for --property cr"
+                "the result to go on from did not measure attention; start anew, or ask for --property cr"
             )
         if self.resume.answers is not None:
             places = np.cumsum(is_exact) - 1
@@ -184,6 +187,7 @@ class _Run:
         generation = start
         try:
             while len(generation):
+                generation = self._split_mixed(generation)
                 halves: list[Boxes] = []
                 blocks = list(frontier.blocks(generation))
                 for number, block in enumerate(blocks):
@@ -197,6 +201,22 @@ class _Run:
                     return
         finally:
             frontier.close()
+
+    def _split_mixed(self, boxes: Boxes) -> Boxes:
+        """Halve boxes that are known to hold both kinds of thetas, until none is left: bounds cannot decide them."""
+        compound = self.problem.compound
+        d = compound.domain.dimension
+        if not compound.domain.contains_zero or not len(self.lost):
+            return boxes
+        kept, lost = (compound.to_unit(thetas)[:, :d] for thetas in (np.zeros((1, d)), self.lost))
+        while True:
+            axes = mixed_axes(boxes, kept, lost)
+            is_mixed = (axes >= 0) & ~is_smallest(boxes, d)
+            if not is_mixed.any():
+                return boxes
+            halves = replace(boxes.take(is_mixed), cuts=self.cuts).split(axes[is_mixed])
+            self.cuts = halves.cuts
+            boxes = self._joined([boxes.take(~is_mixed), halves])
 
     def _look(self, frontier: Frontier, block: Boxes, plan: Plan) -> list[Boxes]:
         """Bound a block: keep what is decided, put aside what is to be handed over, return the halves of the rest."""
