@@ -11,12 +11,12 @@ import json
 from pathlib import Path
 
 import numpy as np
-import paper_problems
 from threadpoolctl import threadpool_limits
-from timing import commit
 
+import paper_problems
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.refine.run import refine
+from timing import commit
 
 ROOMS = (0, 8, 64)
 LEVELS = (4, 5, 6)

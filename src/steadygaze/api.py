@@ -124,7 +124,7 @@ def verify(
     if method == "map" and is_refined:
         raise OptionError("until, goal and resume belong to method refine; leave them out, or take method='refine'")
     if method == "auto":
-        method = "refine" if is_refined else choose_method(problem.compound).method
+        method = "refine" if is_refined else choose_method(problem.compound, budget=budget).method
     if method == "map":
         return solve(problem, budget=budget, threads=threads, progress=progress)
 

@@ -84,9 +84,8 @@ def join_curves(parts: list[Part], regions: RegionSet) -> Inconsistency:
     numbers, first = np.unique(curve, return_index=True)
     pattern = np.zeros(int(starts[-1]), dtype=np.int64)
     pattern[numbers] = regions.pattern[first]
-    breaks = [np.zeros(1, dtype=np.int64)]
-    for one in found:
-        breaks.append(breaks[-1][-1] + one.breaks[1:])
+    before = np.cumsum([0, *(int(one.breaks[-1]) for one in found)])
+    breaks = [np.zeros(1, dtype=np.int64), *(one.breaks[1:] + start for one, start in zip(found, before, strict=False))]
     return Inconsistency(
         curve=curve,
         curve_cell=np.concatenate([one.curve_cell for one in found]),

@@ -44,9 +44,6 @@ PROBE_LEVELS = (2, 4, 6)
 PROBE_ROOM = 64
 """Generators that every layer may add where correlations are kept."""
 
-COUNT_LEVEL = {1: 5, 2: 4, 3: 3}
-"""Regions are counted in probe boxes with sides of 2 to minus this, by the number of parameters."""
-
 MOST_EXACT = 3
 """Parameters that the exact subdivision takes."""
 
@@ -67,6 +64,11 @@ class Plan:
     regions: float | None
     decided: float
     at_once: float
+
+    @property
+    def is_small(self) -> bool:
+        """Whether handing the whole domain over costs less than any look around."""
+        return self.at_once <= AT_ONCE
 
     @property
     def trying(self) -> float:
@@ -112,15 +114,15 @@ def expected_regions(unstable: np.ndarray, dimension: int) -> np.ndarray:
     return total
 
 
-def make_plan(bounder: Bounder, question: Question, count: Callable[[np.ndarray, np.ndarray, np.ndarray], int]) -> Plan:
-    """Choose how to refine; count(cell, low, high) gives the number of regions in some boxes.
+def make_plan(bounder: Bounder, question: Question, count: Callable[[], float]) -> Plan:
+    """Choose how to refine; `count` gives about how many regions the domain has, and is called where that matters.
 
     For every way to bound, the share of probe boxes that stay open at each level tells what deciding by bounds down to
     that level costs, and what is left for the exact subdivision then; the cheapest wins.
     """
     d = bounder.perturbed.domain.dimension
     plain = Costs.of(bounder, question, 1.0 + d)
-    regions = None if plain.region == float("inf") else _count(bounder.perturbed, count)
+    regions = None if plain.region == float("inf") else count()
     at_once = float("inf") if regions is None else regions * plain.region
     best = (at_once, Plan(d, 0, _limit(plain), regions is not None, regions, 0.0, at_once))
     if at_once <= AT_ONCE:
@@ -184,13 +186,3 @@ def _probes(perturbed: Perturbed, level: int) -> list[tuple[int, np.ndarray, np.
         first = low + np.floor((place - low) / ((high - low) * side)) * (high - low) * side
         found.setdefault(cell.index, []).append(np.stack([first, first + (high - low) * side]))
     return [(cell, *np.stack(boxes, axis=1)) for cell, boxes in found.items()]
-
-
-def _count(perturbed: Perturbed, count: Callable[[np.ndarray, np.ndarray, np.ndarray], int]) -> float:
-    """About how many regions the domain has, from those of a few boxes."""
-    d = perturbed.domain.dimension
-    probes = _probes(perturbed, COUNT_LEVEL[d])
-    cells = np.concatenate([np.full(len(low), cell) for cell, low, _ in probes])
-    low, high = (np.concatenate([probe[side] for probe in probes]) for side in (1, 2))
-    share = float(np.prod(high - low, axis=1).sum())
-    return count(cells, low, high) / share

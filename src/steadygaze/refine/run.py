@@ -13,11 +13,11 @@ from ..bounds.bounder import Bounder
 from ..budget import Budget
 from ..errors import OptionError
 from ..problem import Problem
-from ..regions.within import subdivide_boxes
 from ..results.answer import Answers
 from .boxes import Boxes, State, joined
 from .check import check_refined
 from .decide import Question
+from .estimate import MOST_REGIONS, estimate_regions
 from .exact import ExactPart
 from .falsify import WORK, falsify
 from .frontier import Frontier, is_smallest, mixed_axes, split_axes
@@ -111,8 +111,8 @@ class _Run:
             points = self._falsify()
         if not self._is_done():
             plan = make_plan(self.bounder, self.question, self._count_regions)
-            # Where all regions are looked at anyway, trying finds nothing more.
-            if self.goal == "map" and not plan.is_exact_at_once:
+            # Where all regions are looked at in no time, trying finds nothing more.
+            if self.goal == "map" and not plan.is_small:
                 points = self._falsify(plan.trying)
         if plan is None:
             self.bounded.append(start)
@@ -175,7 +175,7 @@ class _Run:
 
     def _go(self, start: Boxes, plan: Plan) -> None:
         if plan.is_exact_at_once:
-            self.pending.append((start, np.ones(len(start))))
+            self._put_aside(start, plan)
         else:
             self._bound_all(start, plan)
         if self.pending and not self._is_done():
@@ -201,6 +201,16 @@ class _Run:
                     return
         finally:
             frontier.close()
+
+    def _put_aside(self, boxes: Boxes, plan: Plan) -> None:
+        """Put all boxes aside, cut into parts that a limit may come between."""
+        d, regions = self.problem.perturbed.domain.dimension, plan.regions or 1.0
+        while (is_large := regions * boxes.volumes > RUN_OF_REGIONS).any():
+            sides = (boxes.high - boxes.low)[is_large, :d]
+            halves = replace(boxes.take(is_large), cuts=self.cuts).split(np.argmax(sides, axis=1))
+            self.cuts = halves.cuts
+            boxes = self._joined([boxes.take(~is_large), halves])
+        self.pending.append((boxes, 1.0 + regions * boxes.volumes))
 
     def _split_mixed(self, boxes: Boxes) -> Boxes:
         """Halve boxes that are known to hold both kinds of thetas, until none is left: bounds cannot decide them."""
@@ -267,13 +277,9 @@ class _Run:
             self.stopped = self.budget.exhausted()
         return is_enough or self.stopped is not None
 
-    def _count_regions(self, cell: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
-        """How many regions some boxes have, D = d or 1."""
-        missing = self.problem.compound.coordinates - low.shape[1]
-        low, high = np.pad(low, ((0, 0), (0, missing))), np.pad(high, ((0, 0), (0, missing)), constant_values=1.0)
-        sides = np.ones((*low.shape, 2), dtype=np.int64)
-        found = subdivide_boxes(self.problem.compound, cell, low, high, sides, self.cuts, threads=self.threads)
-        return len(found.regions)
+    def _count_regions(self) -> float:
+        """About how many regions the domain has; where they are too many to count, what is known to be exceeded."""
+        return min(estimate_regions(self.problem.compound, budget=self.budget), 3.0 * MOST_REGIONS)
 
     def _joined(self, parts: list[Boxes]) -> Boxes:
         return joined(parts, self.cuts)
