@@ -23,7 +23,7 @@ class Walk(NamedTuple):
 
     forms: np.ndarray  # (3, N) of each neuron before its ReLU
     fed: np.ndarray  # (3, N) the output forms that the next layer's `forms` reflect
-    versions: np.ndarray  # (3, L+1) of each layer: nothing, −1 if it was never fed, updates
+    versions: np.ndarray  # (3, L+1) of each layer: unused here (see `solid_forms`), −1 if it was never fed, updates
     active: np.ndarray  # (N, and zeros up to a multiple of eight) uint8
     packed: np.ndarray  # the same, packed
     unstable: np.ndarray  # (N,) the neurons of each layer that may change sign on the polygon that entered it
