@@ -27,8 +27,9 @@ from .problem import Delta, Problem
 from .properties.classification import classify
 from .refine.estimate import choose_method
 from .refine.outcome import Goal, RefineResult, Until
-from .refine.run import Advance, refine
+from .refine.run import refine
 from .refine.store import load_refine, load_to_resume
+from .refine.tally import Advance
 from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers

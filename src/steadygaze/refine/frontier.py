@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..bounds.bounder import Bounder, Enclosures
+from ..errors import InternalError
 from .boxes import Boxes, State
 from .decide import Question
 
@@ -81,8 +82,15 @@ class Frontier:
 
 
 def _meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """What two enclosures (B, 2) say together."""
-    return np.stack([np.maximum(first[:, 0], second[:, 0]), np.minimum(first[:, 1], second[:, 1])], axis=1)
+    """What two enclosures (B, 2) say together; both are proved, so they must have something in common."""
+    both = np.stack([np.maximum(first[:, 0], second[:, 0]), np.minimum(first[:, 1], second[:, 1])], axis=1)
+    if (both[:, 0] > both[:, 1]).any():
+        worst = int(np.argmax(both[:, 0] - both[:, 1]))
+        raise InternalError(
+            f"two bounds of the same box contradict each other ({first[worst].tolist()} and {second[worst].tolist()}); "
+            "nothing is delivered, please report this model and image"
+        )
+    return both
 
 
 def split_axes(seen: Seen) -> np.ndarray:

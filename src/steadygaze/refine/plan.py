@@ -11,17 +11,18 @@ from itertools import product
 import numpy as np
 
 from ..bounds.bounder import Bounder
+from ..network.steps import ConvStep
 from ..perturbation import Perturbed
 from .decide import Question
 
 BOX_WORK = 8e5
 """Multiplications that take as long as what bounding a box costs whatever the network (measured on small ones)."""
 
-REGION_WORK, REGION_SHARE = 1.5e5, 0.3
+REGION_WORK, REGION_SHARE = 1.5e5, 0.2
 """Likewise for walking one region: whatever the network, and as a share of one product with all weights."""
 
-MAP_WORK, MAP_SHARE = 1.0e5, 1.0
-"""Likewise for the attention maps of one region."""
+MAP_WORK, MAP_SHARE, LOCAL_MAP_SHARE = 1.0e5, 2.0, 0.15
+"""Likewise for the attention maps of one region; the last where flips are followed locally."""
 
 LARGEST_WORK = 5e7
 """Products with all weights above this are too much for walking single regions: nothing is handed over."""
@@ -88,6 +89,11 @@ class Costs:
     box: float
     region: float
 
+    @property
+    def has_regions(self) -> bool:
+        """Whether the exact subdivision can be asked at all."""
+        return self.region < float("inf")
+
     @classmethod
     def of(cls, bounder: Bounder, question: Question, rows: float) -> "Costs":
         """The costs of a question; `rows` is the number of rows that the forms of a box have on average."""
@@ -95,9 +101,15 @@ class Costs:
         box, region = BOX_WORK + (rows + 1.0) * work, REGION_WORK + REGION_SHARE * work
         if question.asks_attention:
             box += BOX_WORK + 3.0 * len(bounder.logits.row) * work
-            region += MAP_WORK + MAP_SHARE * work
+            region += MAP_WORK + (LOCAL_MAP_SHARE if _is_local(bounder) else MAP_SHARE) * work
         is_possible = work <= LARGEST_WORK and bounder.perturbed.domain.dimension <= MOST_EXACT
         return cls(box, region if is_possible else float("inf"))
+
+
+def _is_local(bounder: Bounder) -> bool:
+    """Whether the network consists of convolutions with at most one dense hidden layer above them."""
+    kinds = [any(isinstance(step, ConvStep) for step in steps) for steps in bounder.segments[:-1]]
+    return len(kinds) > 1 and all(kinds[:-1])
 
 
 def expected_regions(unstable: np.ndarray, dimension: int) -> np.ndarray:

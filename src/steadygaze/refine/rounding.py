@@ -11,12 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
+from ..bounds.forward import magnitudes
 from ..tolerances import UNIT
 from .plain import Plain, Trace
 
-PIXEL_ERROR = 64.0 * UNIT
-"""How far a computed pixel can be from the real one: a sum of at most four changes, each of size at most 2 and made by
-at most five operations."""
+PIXEL_SHARE = 64.0 * UNIT
+"""How far a computed pixel can be from the real one, as a share of what is added up to it: a sum of at most four
+changes, each made by at most five operations."""
 
 SAYS_NOTHING = 0.005
 """Share of neurons without a certain sign from which on worst cases are not worth anything."""
@@ -205,8 +206,9 @@ def _pixel_errors(plain: Plain, theta: np.ndarray) -> np.ndarray:
     """Errors (pixels,) of an image: none where the clip decides, or no perturbation changes the pixel."""
     image, slope = plain.unclipped(theta)
     is_moved = (slope != 0.0).any(axis=0) | (plain.perturbed.cell_of(theta).offset.ravel() != 0.0)
-    is_clipped = (image < -PIXEL_ERROR) | (image > 1.0 + PIXEL_ERROR)
-    return np.where(is_moved & ~is_clipped, PIXEL_ERROR, 0.0)
+    error = PIXEL_SHARE * magnitudes(plain.perturbed)
+    is_clipped = (image < -error) | (image > 1.0 + error)
+    return np.where(is_moved & ~is_clipped, error, 0.0)
 
 
 def _share(terms: int) -> float:
