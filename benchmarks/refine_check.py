@@ -30,7 +30,8 @@ def sampled(result: RefineResult, count: int) -> Sampled:
     """
     delta = result.delta.value(result.map_size)
     inconsistencies = count if result.is_measured else 0
-    return sample_contradictions(result.problem, result.boxes, result.answers, delta, count, inconsistencies)
+    counts = count, inconsistencies, count // 10
+    return sample_contradictions(result.problem, result.boxes, result.answers, delta, *counts)
 
 
 def map_disagreements(result: RefineResult, mapped: Result) -> list[str]:
