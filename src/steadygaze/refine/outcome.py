@@ -145,11 +145,9 @@ class RefineResult(DomainResult):
 
     def verdict_of(self, wanted: Property) -> Verdict:
         """What was proved of a property: robust needs every box proved, one violated box or replayed theta decides."""
-        proved = verdict_from(self.answer.shares, wanted)
         names = {Property.CR: ("CR",), Property.AR: ("AR",), Property.BOTH: ("CR", "AR")}[wanted]
-        if proved is Verdict.UNDECIDED and any(len(self.violating[name]) for name in names):
-            return Verdict.NOT_ROBUST
-        return proved
+        is_violated = any(len(self.violating[name]) for name in names)
+        return Verdict.NOT_ROBUST if is_violated else verdict_from(self.answer.shares, wanted)
 
     def claims(self, kind: Violation) -> Iterator[Claim]:
         """Centres of violated boxes and pieces, and thetas that were found by trying, nearest to zero first."""

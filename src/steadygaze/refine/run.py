@@ -245,6 +245,12 @@ class _Run:
         regions = np.concatenate([part for _, part in self.pending])
         self.pending = []
         order = np.argsort(-boxes.volumes / regions, kind="stable")
+        if self.tally.until > 0.0:
+            # No more than it takes; a little more than that, because sums are rounded.
+            needed = self.tally.left - self.tally.until + 1e-12
+            last = int(np.searchsorted(np.cumsum(boxes.volumes[order]), needed)) + 1
+            self.rest.append(boxes.take(order[last:]))
+            order = order[:last]
         runs = np.floor(np.cumsum(regions[order]) / RUN_OF_REGIONS)
         for run in np.split(order, np.flatnonzero(np.diff(runs)) + 1):
             part = boxes.take(run)
