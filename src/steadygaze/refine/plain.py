@@ -150,8 +150,8 @@ class Plain:
         return self.problem.attention.filter(shaped)
 
     def size(self, maps: np.ndarray) -> np.ndarray:
-        """Norms of maps over all but the leading axes: (…, K', C, H, W) or (…, K', pixels) to (…, K')."""
-        flat = maps.reshape(*maps.shape[: -3 if maps.shape[-3:] == self.perturbed.x0.shape else -1], -1)
+        """Norms of maps: (…, K', C, H, W) to (…, K')."""
+        flat = maps.reshape(*maps.shape[:-3], -1)
         if self.problem.attention.distance is Distance.L1:
             return np.abs(flat).sum(axis=-1)
         return np.sqrt((flat * flat).sum(axis=-1))

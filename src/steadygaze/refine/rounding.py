@@ -158,7 +158,7 @@ def _map_errors(plain: Plain, trace: Trace, size: float) -> np.ndarray:
 
 
 def _carried_back(plain: Plain, trace: Trace, *, are_signed: bool) -> np.ndarray:
-    """Errors (B, K', pixels) of the maps: each product's own, carried on by absolute weights or with random signs."""
+    """Errors (B, K', C, H, W) of the maps: each product's own, carried on by absolute weights or with random signs."""
     batch, classes = len(trace.logits), len(plain.classes)
     rows = plain.class_rows(batch).reshape(batch * classes, -1)
     errors, generator = np.zeros_like(rows), np.random.default_rng(SEED)
@@ -176,7 +176,7 @@ def _carried_back(plain: Plain, trace: Trace, *, are_signed: bool) -> np.ndarray
             mask = np.repeat((trace.values[-1 - number] > 0.0).astype(np.float64), classes, axis=0)
             rows, errors = rows * mask, errors * mask
     plain.count((3 if are_signed else 2) * len(rows))
-    return errors.reshape(batch, classes, -1)
+    return errors.reshape(batch, classes, *plain.perturbed.x0.shape)
 
 
 def _spread(plain: Plain, trace: Trace, pixels: np.ndarray, local: list[np.ndarray]) -> list[np.ndarray]:
