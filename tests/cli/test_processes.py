@@ -25,7 +25,7 @@ LONG = (
     "--perturb",
     "brightness:-1..1",
 )
-LONG += ("--property", "cr", "--threads", "1", "--out", "out")
+LONG += ("--property", "cr", "--threads", "1", "--out", "out", "--method", "map")
 """More than half a million regions, and answered soon when it is stopped early."""
 
 
@@ -113,7 +113,7 @@ def test_ctrl_c_in_a_terminal_delivers_what_is_proved(tmp_path: Path):
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 def test_ctrl_c_during_a_search_delivers_what_was_visited(tmp_path: Path):
     shown, terminal = pty.openpty()
-    question = [word for word in LONG if word not in ("--threads", "1")]
+    question = [word for word in LONG if word not in ("--threads", "1", "--method", "map")]
     process = subprocess.Popen(
         [*PROGRAM, *question, "--method", "bfs"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal
     )

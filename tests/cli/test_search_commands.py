@@ -180,7 +180,7 @@ DRAW = searches.draw_search
 
 def test_four_parameters_can_be_searched_but_not_mapped(run: Runner):
     question = (*SPACE, "--perturb", "translate:dx=1:0..0.01")
-    assert run(*question, "--out", "map").code == 2
+    assert run(*question, "--method", "map", "--out", "map").code == 2
     answer = run(*question, "--method", "gbs", "--property", "cr", "--max-regions", "2", "--out", "out", "--json").json
     assert answer["visited"] > 0 and answer["lps"] > 0 and len(answer["line"]) == 4
 

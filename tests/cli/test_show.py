@@ -14,7 +14,7 @@ def stored(run: Runner) -> Path:
 
 
 def test_the_same_words_as_after_the_run(run: Runner):
-    told = run(*SMALL, "--delta", "3.0", "--out", "out")
+    told = run(*SMALL, "--delta", "3.0", "--method", "map", "--out", "out")
     again = run("show", "out")
     assert (again.code, again.out) == (told.code, told.out)
 

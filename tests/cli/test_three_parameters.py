@@ -11,7 +11,7 @@ SPACE = (
 
 
 def test_three_perturbations_from_question_to_pictures(run: Runner):
-    told = run(*SPACE, "--out", "out")
+    told = run(*SPACE, "--method", "map", "--out", "out")
     assert told.code == 10, told.err
     assert "translation right [px] 0..0.2 × patch 4×4 at (12, 12) 0..0.2 × brightness 0..0.1" in " ".join(
         told.out.split()
@@ -30,6 +30,6 @@ def test_json_of_three_perturbations(run: Runner):
     assert other["area"]["AR"][0] > answer["area"]["AR"][1]
 
 
-def test_four_at_once_are_refused_with_what_to_do(run: Runner):
-    refused = run(*SPACE, "--perturb", "patch:x=2,y=2,w=4,h=4:0..0.2", "--out", "out")
-    assert refused.code == 2 and "up to 3" in refused.err
+def test_a_map_of_four_at_once_is_refused_with_what_to_do(run: Runner):
+    refused = run(*SPACE, "--perturb", "patch:x=2,y=2,w=4,h=4:0..0.2", "--method", "map", "--out", "out")
+    assert refused.code == 2 and "up to 3" in refused.err and "--method refine" in refused.err

@@ -18,7 +18,7 @@ FILES = {"result.json", "regions.npz", "image.npy", "image.png", "timings.json",
 
 
 def test_json_is_one_object_and_nothing_else(run: Runner, place: Path):
-    result = run(*SMALL, "--delta", "3.0", "--out", "out", "--json")
+    result = run(*SMALL, "--delta", "3.0", "--out", "out", "--method", "map", "--json")
     assert result.code == 10
     answer = result.json
     assert set(answer) >= KEYS

@@ -54,7 +54,7 @@ def subdivide(
     if compound.domain.dimension > MOST_PARAMETERS:
         raise OptionError(
             f"{compound.domain.dimension} parameters at once ({', '.join(compound.domain.names)}); the map takes up to "
-            f"{MOST_PARAMETERS}: leave some out, or take a search (--method bfs, gbs or boundary)"
+            f"{MOST_PARAMETERS}: leave some out, or take --method refine or a search"
         )
     return subdivide_cells(list(compound.programs), budget=budget, threads=threads, progress=progress)
 

@@ -56,7 +56,7 @@ def draw_boundary(result: DomainResult, boundary: Boundary, path: str | Path) ->
 def boundary_figure(result: DomainResult, boundary: Boundary) -> Figure:
     """The map with its outermost boundary (sections of it with three parameters) and a table."""
     compound, sections = result.problem.compound, make_sections(result)
-    rows, lines = _area_rows(boundary), _line_rows(boundary, compound, result)
+    rows, lines = _area_rows(boundary), _line_rows(boundary, compound, "region" if result.method == "map" else "piece")
     table = ROW * (len(rows) + len(lines) + 2) + 0.6
     is_line, is_single = compound.domain.dimension == 1, len(sections) == 1
     width = PANEL if is_single else (WIDTH - LEFT - TABLE_RIGHT - (len(sections) - 1) * GAP) / len(sections)
@@ -151,9 +151,8 @@ def _area_rows(boundary: Boundary) -> list[Row]:
     return [Row(text, percent(share), colour) for text, share, colour in shares if share > 0.0 or colour == REACHED]
 
 
-def _line_rows(boundary: Boundary, compound: Compound, result: DomainResult) -> list[Row]:
+def _line_rows(boundary: Boundary, compound: Compound, what: str = "region") -> list[Row]:
     rows = []
-    what = "region" if result.method == "map" else "piece"
     size = "area" if compound.domain.dimension == 3 else "length"
     is_only = len(boundary.components) == 1
     for place, component in enumerate(boundary.components[: len(LINES)]):
