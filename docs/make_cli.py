@@ -15,6 +15,7 @@ from steadygaze.cli.interrupt import ABORTED
 from steadygaze.cli.program import BAD_INPUT, BUG, app
 from steadygaze.cli.requirement import NAMES, Outcome
 from steadygaze.perturbation import find_families
+from steadygaze.refine.boxes import Boxes
 from steadygaze.search.store import StoredSearch
 from steadygaze.verdict import Verdict
 
@@ -22,15 +23,15 @@ TARGET = Path(__file__).with_name("cli.md")
 
 JSON_KEYS = {
     "schema_version": "grows when a reader of the older form would misread the newer one",
-    "method": "`map`, `bfs`, `gbs` or `boundary`",
+    "method": "`map`, `refine`, `bfs`, `gbs` or `boundary`",
     "verdict": "`robust`, `not robust` or `undecided`, for the property asked, over the whole domain",
     "status": "`Robust`, `NotRobust`, `Timeout` (a limit or Ctrl-C ended the run) or `Failed`, as in the paper: of a "
     "search, it speaks of the visited regions, so that `Robust` alone proves nothing",
     "property": "`cr`, `ar` or `both`",
     "label, label_name": "the predicted class of the unperturbed image",
-    "regions": "number of activation regions",
+    "regions": "number of activation regions; of a refinement those that were mapped exactly",
     "visited, visited_share": "number of regions that were looked at (of a map: all), and the share of the domain that "
-    "they cover",
+    "they cover; of a refinement the share of all boxes that are not open",
     "face_checks, lps": "facets looked across and linear programs solved; a map needs neither",
     "area": "proved `[low, high]` of each share of the domain: " + ", ".join(f"`{name}`" for name in NAMES),
     "nearest": "for `CR` and `AR`: the violation nearest to zero, each axis divided by its width. No violation is "
@@ -49,7 +50,18 @@ JSON_KEYS = {
     "witnesses": "for each kind of violation a theta inside it, replayed through the model file",
     "seconds": "`total`, and of a map `engine` (mapping, attention, labels) and `check`; not part of the stored answer",
     "require": "with `--require`: its `text` and `outcome` (" + ", ".join(f"`{o.value}`" for o in Outcome) + ")",
-    "output": "verify only: the `directory` of the result and its `pictures`",
+    "output": "verify only: the `directory` of the result and its `pictures`; `picked`: why the method was taken, if "
+    "none was given",
+}
+
+REFINE_ALONE = {
+    "guarantee_shares": "shares of the domain where what was asked is decided by bounds that hold whatever the "
+    "rounding (`rounding-sound`), by exact regions in float64 arithmetic with error bounds (`float64 with slack`), and where it "
+    "is not (`undecided`)",
+    "boxes": "number of boxes: `all`, decided by bounds (`bounded`), mapped exactly (`exact`), not decided (`open`)",
+    "until, goal": "when the run was to end, as given",
+    "relaxation": "which bounds were used",
+    "measures": "what was looked at: `label`, and `attention` unless the property is `cr`",
 }
 
 MAP_ALONE = ("regions", "area", "nearest", "ar_at_delta", "tiling_error", "witnesses", "require")
@@ -67,8 +79,8 @@ SEARCH_ALONE = {
 }
 
 COMMON_KEYS = (
-    "schema_version", "verdict", "property", "label", "label_name", "delta", "domain", "model", "image", "regions",
-    "sliver_share",
+    "schema_version", "method", "verdict", "property", "label", "label_name", "delta", "domain", "model", "image",
+    "regions", "sliver_share",
 )  # fmt: skip
 
 BOUNDARY_KEYS = {
@@ -112,6 +124,13 @@ def reference() -> str:
     lines += ["## What --json prints", "", "One object on stdout; everything else goes to stderr.", ""]
     keys = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in JSON_KEYS.items()]
     lines += _table(("key", "meaning"), iter(keys))
+    lines += [
+        "A refinement also has the following; its `undecided` is that of the property asked, and without attention the "
+        "shares of AR and IR are not known:",
+        "",
+    ]
+    rows = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in REFINE_ALONE.items()]
+    lines += _table(("key", "meaning"), iter(rows))
     missing = ", ".join(f"`{key}`" for key in MAP_ALONE)
     lines += [f"A search has no {missing}; `sliver_share` is `null` unless there are two parameters. It also has:", ""]
     lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in SEARCH_ALONE.items()))
@@ -119,6 +138,17 @@ def reference() -> str:
         "## What regions.npz holds after a search",
         "",
         inspect.cleandoc(StoredSearch.__doc__ or "").partition("\n\n")[2],
+        "",
+    ]
+    lines += [
+        "## What regions.npz holds after a refinement",
+        "",
+        "The arrays of the boxes (`box_…`), with t the domain scaled to the unit cube:",
+        "",
+        inspect.cleandoc(Boxes.__doc__ or "").partition("\n\n")[2],
+        "",
+        "`box_state` is 0 open, 1 decided by bounds, 2 mapped exactly. `points` are thetas that violate. Where boxes "
+        "were mapped exactly, the arrays of a map hold their regions, and `box_of` the box of each.",
         "",
     ]
     lines += ["The command `boundary` prints `" + "`, `".join(COMMON_KEYS) + "` with the same meaning, and:", ""]

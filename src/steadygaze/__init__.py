@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from .api import search, verify
+from .api import load, search, verify
 from .budget import Budget, Limits
 from .errors import (
     ImageError,
@@ -15,8 +15,8 @@ from .errors import (
 )
 from .network.model import Model, read_model
 from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
+from .refine.outcome import RefineResult
 from .results.result import Point, Result
-from .results.store import load
 from .search.outcome import SearchResult
 from .search.store import StoredSearch, load_search
 from .verdict import Property, Status, Verdict
@@ -36,6 +36,7 @@ __all__ = [
     "PerturbationError",
     "Point",
     "Property",
+    "RefineResult",
     "Result",
     "SearchResult",
     "Status",

@@ -1,6 +1,6 @@
-"""verify(model, image, perturbations, …) -> Result, and search(…) -> SearchResult: read, check, map or search, label.
+"""verify(model, image, perturbations, …) -> Result or RefineResult, and search(…) -> SearchResult; load(directory).
 
-Prints nothing.
+Reads, checks, and answers by a map, a refinement or a search. Prints nothing.
 """
 
 import os
@@ -25,13 +25,24 @@ from .network.model import Model, read_model
 from .perturbation import Perturbation, compose, parse_spec
 from .problem import Delta, Problem
 from .properties.classification import classify
+from .refine.estimate import choose_method
+from .refine.outcome import Goal, RefineResult, Until
+from .refine.run import refine
+from .refine.store import load_refine, load_to_resume
+from .refine.tally import Advance
 from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
 from .results.result import Result
+from .results.store import is_refinement, read_summary
+from .results.store import load as load_map
 from .search import SearchResult
 from .search import search as search_problem
 from .verdict import Property
+
+METHODS = ("auto", "map", "refine")
+UNTIL = 0.001
+"""The share that a refinement may leave undecided unless told otherwise."""
 
 
 def make_problem(
@@ -78,18 +89,27 @@ def verify(
     image: str | Path | np.ndarray,
     perturbations: Sequence[Perturbation | str] | Perturbation | str,
     *,
+    method: str = "auto",
+    until: Until = UNTIL,
+    goal: Goal = "map",
+    resume: str | Path | None = None,
     budget: Budget | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
-) -> Result:
-    """Map where the label and the attention of an image are kept under one, two or three perturbations at once.
+) -> Result | RefineResult:
+    """Prove where the label and the attention of an image are kept under one to four perturbations at once.
 
     model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`. image: a PNG, JPEG or NPY file,
     "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1]. perturbations: objects or specs.
     Options: property ("cr", "ar", "both"), delta (3.0 or "25%"), filter, dist, classes ("all", "predicted" or a
-    list), mean, std, scale (preprocessing), names (of the classes). The result is exact up to the tolerances that it
-    reports; a budget that ends the subdivision first makes it partial.
+    list), mean, std, scale (preprocessing), names (of the classes).
+    method: "map" (all regions, up to three perturbations: exact up to the tolerances that the result reports), "refine"
+    (boxes decided by bounds first, and by their regions where bounds do not suffice; for large networks and four
+    perturbations), or "auto": the map while it is expected to be small. A refinement ends when the share that is not
+    decided is at most `until`, or nothing is left ("exact"), with goal "verdict" also at the first violation; `resume`
+    is the directory of an earlier one to go on from. A budget that ends first makes the result partial. `progress` is
+    called with the share of the domain that is done, and the number of regions.
 
     >>> result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], delta=3.0)
     >>> result.verdict.value, result.label, result.areas["CR"]
@@ -98,9 +118,32 @@ def verify(
     >>> 0.0 < low <= high < 1.0
     True
     """
-    return solve(
-        make_problem(model, image, perturbations, **options), budget=budget, threads=threads, progress=progress
-    )
+    problem = make_problem(model, image, perturbations, **options)
+    if method not in METHODS:
+        raise OptionError(f"method is {method!r}; expected {', '.join(METHODS)}, or call search for the others")
+    is_refined = resume is not None or until != UNTIL or goal != "map"
+    if method == "map" and is_refined:
+        raise OptionError("until, goal and resume belong to method refine; leave them out, or take method='refine'")
+    if method == "auto":
+        method = "refine" if is_refined else choose_method(problem.compound, budget=budget).method
+    if method == "map":
+        return solve(problem, budget=budget, threads=threads, progress=progress)
+
+    def advance(done: Advance) -> None:
+        if progress is not None:
+            progress(done.share, done.regions)
+
+    earlier = None if resume is None else load_to_resume(resume, problem)
+    return refine(problem, until=until, goal=goal, budget=budget, threads=threads, progress=advance, resume=earlier)
+
+
+def load(directory: str | Path, *, model: str | Path | None = None) -> Result | RefineResult:
+    """The stored result of a map or a refinement: answers for any δ, `.at(theta)` and figures work as after the run.
+
+    The model is read again from where it was, or from `model`; its hash must be the same. Raises StoreError.
+    """
+    read = load_refine if is_refinement(read_summary(directory)) else load_map
+    return read(directory, model=model)
 
 
 def search(

@@ -161,13 +161,9 @@ def _layers(rng: np.random.Generator, kind: str, sizes: Sequence[int]) -> list[F
             bias[-1] = -100.0
     if kind == "sparse":
         # Values that are exactly zero, layer after layer, beside others that are nearly so.
-        layers = [
-            (
-                w * (rng.random(w.shape) < 0.3) * 10.0 ** rng.integers(-130, 2, w.shape),
-                b * (rng.random(b.shape) < 0.3) * 10.0 ** rng.integers(-300, 2, b.shape),
-            )
-            for w, b in layers
-        ]
+        for weight, bias in layers:
+            weight[:] *= (rng.random(weight.shape) < 0.3) * 10.0 ** rng.integers(-130, 2, weight.shape)
+            bias[:] *= (rng.random(bias.shape) < 0.3) * 10.0 ** rng.integers(-300, 2, bias.shape)
     if kind == "scales":
         layers = [
             (w * 10.0 ** rng.integers(-6, 7, w.shape), b * 10.0 ** rng.integers(-6, 7, b.shape)) for w, b in layers

@@ -42,7 +42,7 @@ def made(
     delta: str = "25%",
     thetas: tuple[tuple[float, ...], ...] = (),
 ) -> RefineResult:
-    """A refinement of a question: knot cells are halved `levels` times, those in `exact_cells` are handed over whole."""
+    """A refinement of a question: knot cells are halved `levels` times, those in `exact_cells` handed over whole."""
     whole = full_map(specs, property=property, delta=delta)
     compound = whole.problem.compound
     cells = Boxes.of(compound)

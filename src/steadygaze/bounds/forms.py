@@ -70,7 +70,8 @@ class Relaxed:
             generators, radius = _generators(radius, room)
             after = np.concatenate([after, generators], axis=1)
         remainder += radius
-        kernels.lift_radii(remainder, up(4), LEAST)
+        # The roundings of all rows were added to it one after the other.
+        kernels.lift_radii(remainder, up(4 + after.shape[1]), LEAST)
         return Forms(after, remainder)
 
 

@@ -1,14 +1,14 @@
-"""`steadygaze boundary`: the outermost boundary of a stored map, told and drawn. Computes no map."""
+"""`steadygaze boundary`: the outermost boundary of a stored result, told and drawn. Computes no map."""
 
 import json as json_text
 from pathlib import Path
 
+from .. import api
 from ..boundary import Boundary
 from ..errors import StoreError
 from ..problem import Delta
-from ..results import store
 from ..results.boundary_summary import summarise_boundary
-from ..results.result import Result
+from ..results.domain_result import DomainResult
 from ..verdict import Property, Verdict
 from . import options as o
 from .boundary_text import describe_boundary
@@ -25,16 +25,17 @@ def boundary(
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:
-    """Find the outermost boundary of a stored map: how far from zero a property is kept.
+    """Find the outermost boundary of a stored map or refinement: how far from zero a property is kept.
 
     Tells what can be reached from the unperturbed image without leaving what satisfies the property, which parts of the
-    domain that encloses (enclaves), and draws boundary.png and boundary.svg beside the map. Needs a full map of a
-    domain that contains zero. The exit code is that of the verdict for the property asked, as for show.
+    domain that encloses (enclaves), and draws boundary.png and boundary.svg beside the map. Needs a domain that
+    contains zero, and of maps full ones; boxes of a refinement that are undecided count as not kept. The exit code is
+    that of the verdict for the property asked, as for show.
     """
     wanted = None if property is None else Property.parse(property)  # both refused before a large map is read
     if delta is not None:
         Delta.parse(delta)
-    result = store.load(directory)
+    result = api.load(directory)
     if delta is not None:
         result = result.with_delta(delta)
     found = result.boundary(wanted)
@@ -47,7 +48,7 @@ def boundary(
     return Verdict(summary["verdict"]).exit_code
 
 
-def _draw(result: Result, found: Boundary, directory: Path) -> list[Path]:
+def _draw(result: DomainResult, found: Boundary, directory: Path) -> list[Path]:
     """Draw the boundary; where the pictures cannot be written, the answer is still worth telling."""
     from ..report.boundary_figure import draw_boundary  # noqa: PLC0415 (matplotlib is slow to import)
 

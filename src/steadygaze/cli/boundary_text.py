@@ -62,7 +62,10 @@ def certainty_text(summary: Summary) -> str:
             f"Along thresholds a share of at most {round_up(strips, 2):g} of the domain is too close to call."
         )
     slivers = f", up to its slivers of total share at most {round_up(summary['sliver_share'], 2):g}"
-    return " ".join([f"Exact on the map{slivers if summary['sliver_share'] > 0.0 else ''}.", *sentences])
+    what = "Exact on the map" if summary["method"] == "map" else "Proved by boxes and exact regions"
+    if summary["method"] != "map" and undecided["share"] > 0.0:
+        sentences.append(f"A share of {round_up(undecided['share'], 2):g} is undecided and counts as not kept.")
+    return " ".join([f"{what}{slivers if summary['sliver_share'] > 0.0 else ''}.", *sentences])
 
 
 def _fact_table(summary: Summary) -> Table:
@@ -83,7 +86,8 @@ def _fact_table(summary: Summary) -> Table:
 
 def _component_table(summary: Summary) -> Table:
     size = {1: "thetas", 2: "length", 3: "area"}.get(len(summary["domain"]["names"]), "measure")
-    titles = ("outermost boundary", f"{size} (axes scaled to 1)", "reaches the border", "regions along it", "beyond it")
+    along = "regions along it" if summary["method"] == "map" else "boxes and regions along it"
+    titles = ("outermost boundary", f"{size} (axes scaled to 1)", "reaches the border", along, "beyond it")
     table = _table(titles)
     components = summary["components"]
     for number, component in enumerate(components[:MOST_ROWS], start=1):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import StoreError
 from ..results import store
-from ..results.result import Result
+from ..results.domain_result import DomainResult
 from ..search import SearchResult
 from ..search.store import save_search
 from ..search.summary import summarise_search
@@ -46,19 +46,20 @@ class Target:
 
 @dataclass(frozen=True)
 class Delivered:
-    """An answer that is stored and drawn: its plain data, and where everything is."""
+    """An answer that is stored and drawn: its plain data, where everything is, and why its method was picked."""
 
     summary: Summary
     seconds: dict[str, float]
     directory: Path
     pictures: tuple[Path, ...]
+    reason: str | None = None
 
 
-def save_and_draw(result: Result, target: Target) -> Delivered:
-    """Store a map and draw it beside."""
+def save_and_draw(result: DomainResult, target: Target, *, reason: str | None = None) -> Delivered:
+    """Store a map or a refinement and draw it beside; `reason` is why its method was taken."""
     directory = result.save(target.directory, force=target.force)
     pictures = _drawn(directory, lambda: result.plot(directory / PICTURES))
-    return Delivered(result.summary(), result.seconds, target.directory, pictures)
+    return Delivered(result.summary(), result.seconds, target.directory, pictures, reason)
 
 
 def save_and_draw_search(result: SearchResult, target: Target) -> Delivered:
@@ -85,12 +86,17 @@ def tell(delivered: Delivered, *, requirement: Requirement | None = None, is_jso
         delivered.summary, delivered.seconds, delivered.directory, delivered.pictures,
     )  # fmt: skip
     if is_json:
-        output = {"directory": str(directory), "pictures": [str(path) for path in pictures]}
+        output: dict[str, Any] = {"directory": str(directory), "pictures": [str(path) for path in pictures]}
+        if delivered.reason is not None:
+            output["picked"] = delivered.reason
         print_json(summary, seconds=seconds, requirement=requirement, output=output)
     elif store.is_search(summary):
         describe_search(summary, seconds=seconds, directory=directory, pictures=pictures)
     else:
-        describe(summary, seconds=seconds, requirement=requirement, directory=directory, pictures=pictures)
+        describe(
+            summary, seconds=seconds, requirement=requirement, directory=directory, pictures=pictures,
+            reason=delivered.reason,
+        )  # fmt: skip
 
 
 def print_json(

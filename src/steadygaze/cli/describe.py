@@ -8,12 +8,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..refine.merged import MOST_DRAWN
 from .requirement import Outcome, Requirement
 from .wording import (
     Summary,
     bounds_text,
+    boxes_text,
     enough_text,
     kept_text,
+    measures_attention,
     nearest_text,
     question_text,
     share_text,
@@ -31,8 +34,9 @@ def describe(
     requirement: Requirement | None = None,
     directory: Path | None = None,
     pictures: Sequence[Path] = (),
+    reason: str | None = None,
 ) -> None:
-    """Print one answer; the guarantee that it rests on is part of it."""
+    """Print one answer; the guarantee that it rests on is part of it. `reason` is why its method was taken."""
     console = Console(highlight=False)
     console.print(Text(question_text(summary)))
     verdict = summary["verdict"]
@@ -41,9 +45,11 @@ def describe(
         outcome = requirement.judge(summary["area"])
         console.print(Text.assemble(f"Required {requirement.text}: ", (outcome.value, _OUTCOME_STYLES[outcome])))
     console.print(_share_table(summary))
-    console.print(_fact_table(summary, seconds))
+    console.print(_fact_table(summary, seconds, reason))
     console.print(Text(summary["guarantee"], style="dim"))
     print_places(console, directory, pictures)
+    if len(summary["domain"]["names"]) > MOST_DRAWN:
+        console.print(Text(f"picture none: up to {MOST_DRAWN} parameters are drawn; regions.npz holds the boxes"))
 
 
 def print_places(console: Console, directory: Path | None, pictures: Sequence[Path]) -> None:
@@ -55,11 +61,12 @@ def print_places(console: Console, directory: Path | None, pictures: Sequence[Pa
 
 def _share_table(summary: Summary) -> Table:
     area = summary["area"]
+    is_measured = measures_attention(summary)
     table = Table("share of domain", "CR: label kept", "MR: label changed", "all", box=box.SIMPLE_HEAD, padding=(0, 1))
     table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify = "right"
-    for name, title in (("AR", "AR: attention kept"), ("IR", "IR: not kept")):
+    for name, title in (("AR", "AR: attention kept"), ("IR", "IR: not kept")) if is_measured else ():
         cells = (area[f"CR&{name}"], area[f"MR&{name}"], area[name])
         table.add_row(title, *(bounds_text(bounds) for bounds in cells))
     table.add_row("all", bounds_text(area["CR"]), bounds_text(area["MR"]), "100 %")
@@ -68,13 +75,18 @@ def _share_table(summary: Summary) -> Table:
     return table
 
 
-def _fact_table(summary: Summary, seconds: Mapping[str, float]) -> Table:
+def _fact_table(summary: Summary, seconds: Mapping[str, float], reason: str | None) -> Table:
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim", no_wrap=True)
     facts.add_row("nearest MR", Text(nearest_text(summary, "CR")))
-    facts.add_row("nearest IR", Text(nearest_text(summary, "AR")))
-    facts.add_row("AR at other δ", Text(kept_text(summary)))
-    facts.add_row("all of it AR", Text(enough_text(summary)))
+    if measures_attention(summary):
+        facts.add_row("nearest IR", Text(nearest_text(summary, "AR")))
+        facts.add_row("AR at other δ", Text(kept_text(summary)))
+        facts.add_row("all of it AR", Text(enough_text(summary)))
+    if reason is not None:
+        facts.add_row("method", Text(f"{summary['method']}: {reason}"))
+    if summary.get("boxes") is not None:
+        facts.add_row("boxes", Text(boxes_text(summary)))
     regions = f"{summary['regions']:,}"
     if {"total", "engine"} <= seconds.keys():  # the file of timings may be gone; no answer depends on it
         regions += f" in {seconds['total']:.1f} s (engine {seconds['engine']:.1f} s)"

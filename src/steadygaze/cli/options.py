@@ -29,8 +29,8 @@ PerturbOption = Annotated[
     typer.Option(
         "--perturb", metavar="SPEC", rich_help_panel=QUESTION,
         help="A perturbation: brightness, brightness:-0.2..0.5, darkness:0..0.3, patch:x=12,y=12,w=4,h=4, "
-        "translate:dy=1 or translate:dx=3:0..1.5. Repeat the option for several at once: up to three, or "
-        "four for a search.",
+        "translate:dy=1 or translate:dx=3:0..1.5. Repeat the option for several at once: up to four "
+        "(up to three for a map).",
     ),
 ]  # fmt: skip
 PropertyOption = Annotated[
@@ -75,12 +75,39 @@ RequireOption = Annotated[
     ),
 ]  # fmt: skip
 MethodOption = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--method", metavar="map|bfs|gbs|boundary", rich_help_panel=METHOD,
-        help="The whole domain at once with shares for every δ (map), or region by region: all of them (bfs), those on "
-        "a line from zero and near the boundary, as in the paper (gbs), or those along the boundary alone (boundary). "
-        "gbs and boundary find violations but visit part of the domain, so they rarely prove robustness.",
+        "--method", metavar="auto|map|refine|bfs|gbs|boundary", rich_help_panel=METHOD,
+        show_default="auto: map while it is expected to have at most 200,000 regions, else refine",
+        help="The whole domain at once: all its regions with shares for every δ (map), or boxes decided by bounds "
+        "first, and by their regions where bounds do not suffice (refine: for large networks and for four "
+        "perturbations). Or region by region: all of them (bfs), those on a line from zero and near the boundary, as "
+        "in the paper (gbs), or those along the boundary alone (boundary). gbs and boundary find violations but visit "
+        "part of the domain, so they rarely prove robustness.",
+    ),
+]  # fmt: skip
+UntilOption = Annotated[
+    str | None,
+    typer.Option(
+        "--until", metavar="SHARE|exact", rich_help_panel=METHOD, show_default="0.001",
+        help="For refine: the share of the domain that may stay undecided, or exact: everything is decided, up to "
+        "rounding, as by a map.",
+    ),
+]  # fmt: skip
+GoalOption = Annotated[
+    str | None,
+    typer.Option(
+        "--goal", metavar="map|verdict", rich_help_panel=METHOD, show_default="map",
+        help="For refine: shares of the domain (map), or only whether the property holds everywhere (verdict), which "
+        "ends at the first violation.",
+    ),
+]  # fmt: skip
+ResumeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume", metavar="DIR", rich_help_panel=METHOD,
+        help="For refine: go on from the stored result of the same question; --until, --goal and the limits may "
+        "differ. The result replaces the one in DIR unless --out names another place.",
     ),
 ]  # fmt: skip
 WDeltaOption = Annotated[
@@ -154,7 +181,7 @@ ThreadsOption = Annotated[
     str | None,
     typer.Option(
         "--threads", metavar="N", rich_help_panel=LIMITS, show_default="one for each processor",
-        help="Threads to compute a map with; the answer does not depend on them.",
+        help="Threads to map or refine with; the answer does not depend on them.",
     ),
 ]  # fmt: skip
 OutOption = Annotated[
@@ -195,7 +222,8 @@ OtherDeltaOption = Annotated[
     str | None,
     typer.Option(
         "--delta", metavar="NUMBER|PERCENT", rich_help_panel=QUESTION, show_default="as stored",
-        help="Answer for another threshold, from the stored map and without a new run. A search answers one alone.",
+        help="Answer for another threshold, from what is stored and without a new run; boxes of a refinement then give "
+        "bounds. A search answers one threshold alone.",
     ),
 ]  # fmt: skip
 OtherPropertyOption = Annotated[

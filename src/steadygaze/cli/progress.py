@@ -14,9 +14,11 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.text import Text
 
 from ..budget import Budget
+from ..refine.tally import Advance
 
 READING = "reading (the first run compiles)"
 MAPPING = "mapping"
+REFINING = "refining"
 SEARCHING = "searching"
 CHECKING = "attention and self-checks"
 WRITING = "storing and drawing"
@@ -27,6 +29,9 @@ class Display:
 
     def report(self, area: float, regions: int) -> None:
         """The engine has mapped this share of the domain, into so many regions."""
+
+    def advance(self, done: Advance) -> None:
+        """A refinement has decided this share of the domain; so many boxes are open."""
 
     def count(self, visited: int) -> None:
         """A search has visited so many regions; how many there are is not known."""
@@ -50,10 +55,14 @@ class _LiveDisplay(Display):
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
         self.started = 0.0
-        self.task = progress.add_task(READING, total=1.0, regions=0, seconds=0.0)
+        self.task = progress.add_task(READING, total=1.0, regions=0, seconds=0.0, open=0)
 
     def report(self, area: float, regions: int) -> None:
         self._update(MAPPING if area < 1.0 - 1e-9 else CHECKING, area, regions)
+
+    def advance(self, done: Advance) -> None:
+        self.progress.update(self.task, open=done.open)
+        self._update(REFINING, done.share, done.regions)
 
     def count(self, visited: int) -> None:
         self._update(SEARCHING, 0.0, visited)
@@ -82,10 +91,11 @@ class _State(ProgressColumn):
 
 
 class _Bar(BarColumn):
-    """The share of the domain as a bar; only while mapping."""
+    """The share of the domain as a bar; only while it grows."""
 
     def render(self, task: Task) -> Text:  # type: ignore[override]
-        return super().render(task) if task.description == MAPPING else Text("")  # type: ignore[return-value]
+        is_growing = task.description in (MAPPING, REFINING)
+        return super().render(task) if is_growing else Text("")  # type: ignore[return-value]
 
 
 class _Numbers(ProgressColumn):
@@ -95,6 +105,9 @@ class _Numbers(ProgressColumn):
         regions, seconds = task.fields["regions"], task.fields["seconds"]
         if task.description == READING:
             return Text("")
+        if task.description == REFINING:
+            exact = [f"{regions:,} regions"] if regions else []
+            return Text(", ".join([f"{task.percentage:.2f} % proved", f"{task.fields['open']:,} boxes open", *exact]))
         if task.description not in (MAPPING, SEARCHING):
             return Text(f"{regions:,} regions")
         if task.description == SEARCHING:

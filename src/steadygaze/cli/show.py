@@ -1,7 +1,8 @@
-"""`steadygaze show`: a stored answer again, that of a map also for another delta. Computes nothing else."""
+"""`steadygaze show`: a stored answer again, of a map or refinement also for another delta. Computes nothing else."""
 
 from pathlib import Path
 
+from .. import api
 from ..errors import OptionError
 from ..problem import Delta
 from ..results import store
@@ -18,7 +19,7 @@ def show(
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:
-    """Show a stored answer again; that of a map also for another delta.
+    """Show a stored answer again; that of a map or a refinement also for another delta.
 
     The exit code is that of the verdict, as for verify.
     """
@@ -29,7 +30,7 @@ def show(
     else:
         Delta.parse(delta)  # refused before a large map is read
         _refuse_search(directory)
-        result = store.load(directory).with_delta(delta)
+        result = api.load(directory).with_delta(delta)
         summary, seconds = result.summary(), result.seconds
     if json:
         print_json(summary, seconds=seconds)

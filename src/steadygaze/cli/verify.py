@@ -1,9 +1,16 @@
 """`steadygaze verify`: from the options to a stored result, pictures, a summary and an exit code."""
 
+from dataclasses import replace
+
 from .. import api
 from ..budget import Budget, Limits
 from ..problem import Problem
+from ..refine.estimate import choose_method
+from ..refine.outcome import RefineResult
+from ..refine.run import refine
+from ..refine.store import load_to_resume
 from ..results import store
+from ..results.domain_result import DomainResult
 from ..verdict import Verdict
 from . import options as o
 from .deliver import Delivered, Target, print_notes, save_and_draw, save_and_draw_search, tell
@@ -25,7 +32,10 @@ def verify(
     dist: o.DistOption = "l2",
     classes: o.ClassesOption = "all",
     require: o.RequireOption = None,
-    method: o.MethodOption = "map",
+    method: o.MethodOption = None,
+    until: o.UntilOption = None,
+    goal: o.GoalOption = None,
+    resume: o.ResumeOption = None,
     w_delta: o.WDeltaOption = None,
     line: o.LineOption = None,
     mean: o.MeanOption = None,
@@ -43,11 +53,14 @@ def verify(
     quiet: o.QuietOption = False,
     debug: o.DebugOption = False,
 ) -> int:
-    """Prove where an image keeps its label and its attention: by a map, or by a search.
+    """Prove where an image keeps its label and its attention: by a map, a refinement or a search.
 
     Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 a bug of ours.
     """
-    plan = Plan.parse(method, w_delta=w_delta, line=line, property=property, require=require, threads=threads)
+    plan = Plan.parse(
+        method, w_delta=w_delta, line=line, until=until, goal=goal, resume=resume, property=property, require=require,
+        threads=threads,
+    )  # fmt: skip
     requirement = None if require is None else Requirement.parse(require)
     budget = Budget(
         Limits(number("timeout", timeout), whole_number("max-regions", max_regions), number("memory", memory))
@@ -65,8 +78,10 @@ def verify(
                 problem = with_bundled_names(problem, image)
             if expect is not None:
                 check_expected(problem, expect)
-            target = Target.check(out or store.default_directory(problem, method=plan.search), force=force)
-            delivered = _answer(problem, plan, target, budget, display, workers)
+            earlier = None if resume is None else load_to_resume(resume, problem)
+            directory = out or resume or store.default_directory(problem, method=plan.name)
+            target = Target.check(directory, force=force or (resume is not None and out is None))
+            delivered = _answer(problem, _settled(plan, problem), target, budget, display, workers, earlier)
         if not quiet:
             print_notes(delivered.summary["notes"])
         if json or not quiet:
@@ -76,14 +91,35 @@ def verify(
     return Verdict(delivered.summary["verdict"]).exit_code
 
 
+def _settled(plan: Plan, problem: Problem) -> Plan:
+    """The plan with a method chosen where none was given."""
+    if plan.method != "auto":
+        return plan
+    choice = choose_method(problem.compound)
+    return replace(plan, method=choice.method, reason=choice.reason)
+
+
 def _answer(
-    problem: Problem, plan: Plan, target: Target, budget: Budget, display: Display, workers: int | None
+    problem: Problem,
+    plan: Plan,
+    target: Target,
+    budget: Budget,
+    display: Display,
+    workers: int | None,
+    earlier: RefineResult | None,
 ) -> Delivered:
-    """Map or search, then store and draw."""
+    """Map, refine or search, then store and draw."""
     if plan.search is None:
-        result = api.solve(problem, budget=budget, threads=workers, progress=display.report)
+        result: DomainResult
+        if plan.method == "refine":
+            result = refine(
+                problem, until=plan.until, goal=plan.goal, budget=budget, threads=workers, progress=display.advance,
+                resume=earlier,
+            )  # fmt: skip
+        else:
+            result = api.solve(problem, budget=budget, threads=workers, progress=display.report)
         display.say_writing()
-        return save_and_draw(result, target)
+        return save_and_draw(result, target, reason=plan.reason)
     found = api.explore(
         problem, method=plan.search, w_delta=plan.w_delta, line=plan.line, budget=budget, progress=display.count
     )

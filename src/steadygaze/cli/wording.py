@@ -95,6 +95,8 @@ def verdict_text(summary: Summary) -> str:
             parts.append(f"the label changes on {_at_least(area['MR'])} of the domain")
         if asks_attention and area["IR"][0] > 0.0:
             parts.append(f"the attention maps are not {within} on {_at_least(area['IR'])} of it")
+        if not parts:
+            return sentence(_single_violation_text(summary))
         text = " and ".join(parts)
         return sentence(text.replace(" of it", " of the domain") if len(parts) == 1 else text)
     name = {"cr": "CR", "ar": "AR"}.get(wanted)
@@ -139,10 +141,36 @@ def enough_text(summary: Summary) -> str:
     """The smallest known δ at which the whole domain is AR."""
     enough = summary["ar_at_delta"]["all"]
     if enough is None:
-        return "not known, as the map is partial"
+        why = "the map is partial" if summary.get("boxes") is None else "that was not proved"
+        return f"not known, as {why}"
     size = summary["delta"]["map_size"]
     share = f" ({round_up(100.0 * enough / size, 4):g} % of the original maps)" if size > 0.0 else ""
     return f"from δ = {enough:.8g}{share}"
+
+
+def measures_attention(summary: Summary) -> bool:
+    """Whether attention was looked at; a refinement does not where the label alone is asked for."""
+    return "attention" in summary.get("measures", ("attention",))
+
+
+def boxes_text(summary: Summary) -> str:
+    """How the boxes of a refinement ended."""
+    boxes = summary["boxes"]
+    parts = [f"{boxes['bounded']:,} decided by bounds", f"{boxes['open']:,} open"]
+    if boxes["exact"]:
+        parts.insert(1, f"{boxes['exact']:,} mapped exactly")
+    return ", ".join(parts)
+
+
+def _single_violation_text(summary: Summary) -> str:
+    """A violation at a theta where no share of the domain is proved to violate."""
+    names = {"cr": ("CR",), "ar": ("AR",)}.get(summary["property"], ("CR", "AR"))
+    what = {"CR": "the label changes", "AR": f"the attention maps are not {within_text(summary)}"}
+    found = [(name, summary["nearest"][name]["theta"]) for name in names]
+    parts = [
+        f"{what[name]} at {theta_text(theta, summary['domain']['names'])}" for name, theta in found if theta is not None
+    ]
+    return " and ".join(parts) + "; how much of the domain violates is not decided"
 
 
 def _except_slivers(summary: Summary) -> str:

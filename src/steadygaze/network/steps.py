@@ -14,10 +14,7 @@ from ..errors import ModelError
 from . import window_kernels
 from .graph import Graph
 from .operators import Array, Linear, Matrix, Relu, Reshape, Scale, Shape, Transpose
-from .windows import Conv
-
-CACHED = 1 << 17
-"""Numbers that the columns of a convolution may hold at a time: one megabyte."""
+from .windows import CACHED, Conv
 
 
 class Step(ABC):

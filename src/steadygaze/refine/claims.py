@@ -5,13 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..attention.maps import pattern_at
-from ..attention.single import SingleCurves
 from ..properties.joint import Kept
-from ..properties.nearest import zero_in_t
 from ..results.claim import Claim, Violation
 from ..results.piece_claims import TRIES, piece_claims
-from ..tolerances import LOGITS
 from .merged import MergedAnswer
 from .nearest import distances
 
@@ -21,42 +17,32 @@ if TYPE_CHECKING:
 
 def make_claims(result: "RefineResult", kind: Violation) -> Iterator[Claim]:
     """Claims of a kind, those nearest to zero first; at most `TRIES` from each source."""
-    answer = result.answer
+    answer, domain = result.answer, result.problem.perturbed.domain
     if kind is not Violation.LABEL and not result.is_measured:
         return
-    claims = [box_claim(result, theta) for theta in _box_thetas(answer, kind)]
-    claims += point_claims(result)
+    found: list[np.ndarray | Claim] = [*_box_thetas(answer, kind), *_tried_thetas(result, kind)]
     if answer.exact is not None:
-        claims += piece_claims(answer.exact, kind, result.agreement.scale)
-    zero = zero_in_t(answer.compound)
-    away = [np.linalg.norm(answer.compound.to_unit(claim.theta[None])[0] - zero) for claim in claims]
-    yield from (claims[place] for place in np.argsort(away, kind="stable"))
+        found += piece_claims(answer.exact, kind, result.agreement.scale)
+    thetas = [one.theta if isinstance(one, Claim) else one for one in found]
+    # Each is measured when it is its turn: the first one is the rule.
+    for place in np.argsort([np.linalg.norm(theta / domain.widths) for theta in thetas], kind="stable"):
+        one = found[place]
+        yield one if isinstance(one, Claim) else _measured_claim(result, one)
 
 
-def point_claims(result: "RefineResult") -> list[Claim]:
-    """The thetas that the search for violations found, nearest to zero first: they are tried, nothing is proved."""
-    compound = result.problem.compound
-    if not len(result.points):
-        return []
-    away = np.linalg.norm(compound.to_unit(result.points) - zero_in_t(compound), axis=1)
-    order = np.argsort(away, kind="stable")[:TRIES]
-    return [box_claim(result, theta, is_proved=False) for theta in result.points[order]]
-
-
-def box_claim(result: "RefineResult", theta: np.ndarray, *, is_proved: bool = True) -> Claim:
+def _measured_claim(result: "RefineResult", theta: np.ndarray) -> Claim:
     """A claim at a theta (d,) of which no region is known; its pattern is that of a plain forward pass."""
+    measured = result.measuring.at(theta[None], has_attention=result.is_measured)
+    slack = float(measured.inconsistency_slack[0])
+    return Claim(theta, None, float(measured.margin_slack[0]), lambda: slack)
 
-    def attention_slack() -> float:
-        problem, compound = result.problem, result.problem.compound
-        bits = pattern_at(problem.model.chain, problem.perturbed.image(theta).reshape(1, -1))
-        packed = b"".join(np.packbits(layer[0]).tobytes() for layer in bits)
-        cell = problem.perturbed.cell_of(theta).index
-        errors = SingleCurves(compound, problem.attention).of(cell, packed)[1]
-        # Twice: for the maps themselves, and for the evaluation that they are compared with.
-        return 2.0 * float(errors.of(np.zeros(1, dtype=np.int64))[0])
 
-    slack = 2.0 * LOGITS * (1.0 + result.agreement.scale)
-    return Claim(theta, None, slack, attention_slack, is_proved)
+def _tried_thetas(result: "RefineResult", kind: Violation) -> list[np.ndarray]:
+    """The thetas that the search for violations found and that violate by more than rounding."""
+    if kind is Violation.EVIDENCE:
+        lost = {theta.tobytes() for theta in result.violating["CR"]}
+        return [theta for theta in result.violating["AR"] if theta.tobytes() not in lost]
+    return list(result.violating["CR" if kind is Violation.LABEL else "AR"])
 
 
 def _box_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:

@@ -13,12 +13,13 @@ from ..compound import Compound
 from ..errors import InternalError, OptionError
 from ..properties.classification import Pieces
 from ..properties.joint import JointPieces, Kept, Shares, shares
-from ..regions.polyhedra import Polyhedra, box, joined
-from ..regions.region import Polygons, Polytopes
+from ..regions.polyhedra import Polyhedra, joined
+from ..regions.region import Polygons, Polytopes, box_polytopes
 from ..results.answer import Answer
 from ..tolerances import UNIT
 from ..verdict import Property
 from .boxes import Boxes, State
+from .decide import attention_codes, label_codes
 
 MOST_DRAWN = 3
 """Parameters up to which boxes and regions become pieces."""
@@ -52,14 +53,12 @@ class MergedAnswer:
     @cached_property
     def label_codes(self) -> np.ndarray:
         """`Kept` codes of the label (B,) by the enclosures; NaN decides nothing."""
-        margin = self.boxes.margin
-        return np.select([margin[:, 0] > 0.0, margin[:, 1] < 0.0], [Kept.YES, Kept.NO], Kept.UNKNOWN)
+        return label_codes(self.boxes.margin)
 
     @cached_property
     def attention_codes(self) -> np.ndarray:
         """`Kept` codes of the attention (B,) by the enclosures."""
-        low, high = self.boxes.inconsistency.T
-        return np.select([high <= self.delta, low > self.delta], [Kept.YES, Kept.NO], Kept.UNKNOWN)
+        return attention_codes(self.boxes.inconsistency, self.delta)
 
     @cached_property
     def missing(self) -> np.ndarray:
@@ -108,7 +107,13 @@ class MergedAnswer:
     def joint(self) -> JointPieces:
         """All pieces: boxes first, then those of exact regions."""
         boxes, chosen = self.boxes, self.bounded
-        polytopes = box_polytopes(boxes.take(chosen))
+        coordinates = boxes.low.shape[1]
+        if coordinates > MOST_DRAWN:
+            raise OptionError(
+                f"boxes of {coordinates} parameters are not made into pieces, which figures and boundaries need; leave "
+                "parameters out"
+            )
+        polytopes = box_polytopes(boxes.low[chosen], boxes.high[chosen], boxes.sides[chosen])
         volumes, lost = polytopes.volumes, self.label_codes[chosen] == Kept.NO
         pieces = Pieces(
             polytopes=polytopes,
@@ -166,30 +171,6 @@ def undecided_share(cells: np.ndarray, wanted: Property) -> float:
     if wanted is not Property.CR:
         is_open[:, Kept.UNKNOWN] = True
     return float(cells[is_open].sum())
-
-
-def box_polytopes(boxes: Boxes) -> Polytopes:
-    """Boxes as polygons or polyhedra whose edges or facets carry the boxes' signed cuts, in the same order."""
-    count, coordinates = boxes.low.shape
-    low, high, sides = boxes.low, boxes.high, boxes.sides
-    if coordinates > MOST_DRAWN:
-        raise OptionError(
-            f"{coordinates} parameters at once have no pieces that could be drawn or bounded; leave parameters out"
-        )
-    if coordinates == 2:
-        x, y = np.stack([low[:, 0], high[:, 0]], axis=1), np.stack([low[:, 1], high[:, 1]], axis=1)
-        corners = np.stack([x[:, [0, 1, 1, 0]], y[:, [0, 0, 1, 1]]], axis=2)
-        edges = np.stack([sides[:, 1, 0], sides[:, 0, 1], sides[:, 1, 1], sides[:, 0, 0]], axis=1)
-        return Polygons(corners.reshape(-1, 2), 4 * np.arange(count + 1), edges.ravel().astype(np.int64))
-    unit = box(np.zeros(3), np.ones(3), np.arange(1, 7))
-    corners = np.where(unit.points == 1.0, high[:, None], low[:, None])
-    return Polyhedra(
-        corners.reshape(-1, 3),
-        8 * np.arange(count + 1),
-        sides.reshape(-1).astype(np.int64),
-        6 * np.arange(count + 1),
-        np.tile(unit.incidence, (count, 1)),
-    )
 
 
 def _join(own: JointPieces, exact: JointPieces, boxes: int) -> JointPieces:

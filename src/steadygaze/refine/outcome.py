@@ -21,12 +21,13 @@ from ..results.answer import RELATIVE_DELTAS, Answers, round_up, verdict_from
 from ..results.claim import Claim, Violation
 from ..results.domain_result import DomainResult
 from ..results.view import Region, Regions
-from ..results.witness import is_deep_violation
 from ..verdict import Property, Verdict
 from .boxes import Boxes, State
-from .claims import make_claims, point_claims
+from .claims import make_claims
 from .merged import MOST_DRAWN, MergedAnswer, undecided_share
 from .nearest import nearest_violation
+from .plain import Plain
+from .rounding import Measuring
 
 Until = float | Literal["exact"]
 Goal = Literal["map", "verdict"]
@@ -106,25 +107,31 @@ class RefineResult(DomainResult):
         return round_up(max(tops))
 
     @cached_property
+    def measuring(self) -> Measuring:
+        """Measures single thetas, with bounds of the rounding."""
+        return Measuring(Plain(self.problem, self.original))
+
+    @cached_property
     def violating(self) -> dict[str, np.ndarray]:
-        """Those of `points` (N, d) where CR, and where AR, is violated by more than a replay could be off."""
-        claims, kinds = point_claims(self), {"CR": Violation.LABEL, "AR": Violation.ATTENTION}
-        found = {
-            name: [claim.theta for claim in claims if is_deep_violation(self, kind, claim)]
-            if self.is_measured or kind is Violation.LABEL
-            else []
-            for name, kind in kinds.items()
+        """Those of `points` (N, d) where CR, and where AR, is violated by more than rounding."""
+        thetas = self.points.reshape(-1, self.problem.perturbed.domain.dimension)
+        if not len(thetas):
+            return {"CR": thetas, "AR": thetas}
+        measured = self.measuring.at(thetas, has_attention=self.is_measured)
+        # NaN and infinite slacks compare as false.
+        is_violated = {
+            "CR": -measured.margin - measured.margin_slack > 0.0,
+            "AR": measured.inconsistency - measured.inconsistency_slack > self.answer.delta,
         }
         for name, codes in (("CR", self.answer.label_codes), ("AR", self.answer.attention_codes)):
-            for theta in found[name]:
+            for theta in thetas[is_violated[name]]:
                 box = self.box_at(theta)
                 if box is not None and self.boxes.state[box] != State.EXACT and codes[box] == Kept.YES:
                     raise InternalError(
                         f"box {box} is claimed to satisfy {name}, but theta {theta.tolist()} violates it; nothing is "
                         "delivered, please report this model and image"
                     )
-        shape = (-1, self.problem.compound.domain.dimension)
-        return {name: np.array(thetas).reshape(shape) for name, thetas in found.items()}
+        return {name: thetas[chosen] for name, chosen in is_violated.items()}
 
     @cached_property
     def nearest(self) -> dict[str, Nearest]:
@@ -138,11 +145,9 @@ class RefineResult(DomainResult):
 
     def verdict_of(self, wanted: Property) -> Verdict:
         """What was proved of a property: robust needs every box proved, one violated box or replayed theta decides."""
-        proved = verdict_from(self.answer.shares, wanted)
         names = {Property.CR: ("CR",), Property.AR: ("AR",), Property.BOTH: ("CR", "AR")}[wanted]
-        if proved is Verdict.UNDECIDED and any(len(self.violating[name]) for name in names):
-            return Verdict.NOT_ROBUST
-        return proved
+        is_violated = any(len(self.violating[name]) for name in names)
+        return Verdict.NOT_ROBUST if is_violated else verdict_from(self.answer.shares, wanted)
 
     def claims(self, kind: Violation) -> Iterator[Claim]:
         """Centres of violated boxes and pieces, and thetas that were found by trying, nearest to zero first."""

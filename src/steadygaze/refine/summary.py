@@ -3,10 +3,13 @@
 import math
 from typing import Any
 
-from ..results.answer import round_up
+from ..results.answer import round_up, verdict_from
 from ..results.summary import agreement_text, summarise_domain
 from .boxes import State
 from .outcome import RefineResult
+
+SUMMED = 1e-14
+"""What rounding may take from a share that is the sum of many."""
 
 
 def summarise_refine(result: RefineResult) -> dict[str, Any]:
@@ -30,32 +33,37 @@ def summarise_refine(result: RefineResult) -> dict[str, Any]:
 def _guarantee(result: RefineResult) -> str:
     """What the answer rests on, and what is left open, in a few sentences."""
     shares = result.guarantee_shares
-    sentences = ["Proved for the real-valued network."]
-    if shares["rounding-sound"] > 0.0:
-        sentences.append(
-            f"On {_percent_down(shares['rounding-sound'])} of the domain: by bounds over boxes that hold whatever the "
-            "rounding."
+    bounded, exact, undecided = (shares[name] for name in ("rounding-sound", "float64 with slack", "undecided"))
+    parts = []
+    if bounded > 0.0:
+        parts.append(f"on {_percent_down(bounded)} of the domain by bounds over boxes that hold whatever the rounding")
+    if exact > 0.0:
+        parts.append(
+            f"on {_percent_down(exact)} of the domain by exact regions in float64 arithmetic with error bounds, except "
+            f"on slivers of total share at most {round_up(result.sliver_share, 2):g}"
         )
-    if shares["float64 with slack"] > 0.0:
-        slivers = f", except on slivers of total share at most {round_up(result.sliver_share, 2):g}"
-        sentences.append(
-            f"On {_percent_down(shares['float64 with slack'])}: by exact regions in float64 arithmetic with error "
-            f"bounds{slivers}."
-        )
-    if shares["undecided"] > 0.0:
-        why = f"; the run ended there ({result.stopped})" if result.stopped is not None else ""
-        sentences.append(f"A share of {round_up(shares['undecided'], 2):g} is undecided{why}.")
+    sentences = ["Nothing is proved of any part of the domain."]
+    if parts:
+        sentences = [f"Proved for the real-valued network: {'; '.join(parts)}."]
+    if verdict_from(result.answer.shares, result.problem.property) is not result.verdict:
+        sentences.append("Single thetas violate by more than the rounding of their evaluation.")
+    if undecided > 0.0:
+        why = f"; the run was ended ({result.stopped})" if result.stopped is not None else ""
+        sentences.append(f"A share of {round_up(undecided, 2):g} is undecided{why}.")
     else:
         sentences.append("Nothing is undecided.")
     if not result.is_measured:
         sentences.append("Attention was not measured.")
-    sentences.append(agreement_text(result.agreement))
-    return " ".join(sentences)
+    return " ".join([*sentences, agreement_text(result.agreement)])
 
 
 def _percent_down(share: float) -> str:
-    """A share in percent, rounded down: never more than was proved."""
+    """A share in percent, rounded down: never more than was proved, the rounding of sums of shares apart.
+
+    >>> _percent_down(0.99999999), _percent_down(1.0 - 1e-16)
+    ('99.999999 %', '100 %')
+    """
     if share < 1e-4:
         return "less than 0.01 %"
     digits = 1e4 if share < 0.9999 else 1e8
-    return f"{100.0 * math.floor(digits * min(share, 1.0)) / digits:.8g} %"
+    return f"{100.0 * math.floor(digits * min(share + SUMMED, 1.0)) / digits:.8g} %"

@@ -13,6 +13,7 @@ def summarise_boundary(result: DomainResult, boundary: Boundary) -> dict[str, An
     problem = result.problem
     return {
         "schema_version": SCHEMA_VERSION,
+        "method": result.method,
         "verdict": result.verdict_of(boundary.wanted).value,
         "property": boundary.wanted.value,
         "label": result.label,

@@ -20,13 +20,11 @@ class Claim:
     """A theta (d,) of a violation.
 
     bits: the classifier's pattern there, one boolean array (1, n) per ReLU layer; None where it is that of a plain
-    forward pass, if no neuron is within rounding of its kink. label_slack and attention_slack() bound how far a plain
-    evaluation of the margin and of the inconsistency may be off. is_proved: it was proved, so that an evaluation that
-    refutes it shows a bug; otherwise it is only tried.
+    forward pass. label_slack and attention_slack() bound how far a plain evaluation of the margin and of the
+    inconsistency may be off; infinite where the pattern is not certain.
     """
 
     theta: np.ndarray
     bits: list[np.ndarray] | None
     label_slack: float
     attention_slack: Callable[[], float]
-    is_proved: bool = True

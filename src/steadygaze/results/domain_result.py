@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..attention.inconsistency import expected_maps
-from ..attention.maps import gradient_maps
+from ..attention.maps import maps_under
 from ..boundary import Boundary, find_boundary
 from ..errors import PerturbationError
 from ..network.agree import Agreement
+from ..network.passes import preactivations
 from ..problem import Delta, Problem
 from ..properties.nearest import Nearest
 from ..regions.check import CheckedMap
@@ -184,7 +185,7 @@ class DomainResult(ABC):
         logits = problem.model.graph.logits(image[None])[0]
         region = self.region_at(where)
         bits = self._pattern(image, region)
-        maps = gradient_maps(problem.model.chain, bits)[0][problem.attention.chosen(len(logits))]
+        maps = maps_under(problem.model.graph, bits, problem.attention.chosen(len(logits)))
         actual = problem.attention.filter(maps.reshape(-1, *image.shape))
         cell = problem.perturbed.cell_of(where)
         expected, slope = expected_maps(compound, cell, self.original)
@@ -202,7 +203,7 @@ class DomainResult(ABC):
     def _pattern(self, image: np.ndarray, region: int | None) -> list[np.ndarray]:
         """The classifier's pattern at an image of a region: one boolean array (1, n) per ReLU layer."""
         compound, found = self.problem.compound, self.exact_regions
-        values = compound.chain.preactivations(image.reshape(1, -1))[:-1]
+        values = preactivations(compound.graph, image.reshape(1, -1))[:-1]
         if region is None or found is None:
             return [value > 0.0 for value in values]
         settled = unpack(found.patterns[found.pattern[region]][None], compound.hidden)

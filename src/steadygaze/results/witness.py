@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..attention.maps import pattern_at
+from ..attention.maps import pattern_of
 from ..errors import InternalError
 from ..network.agree import LEAST_SHARE, MOST_SHARE, rounding_effect
-from ..network.lower import Chain
-from ..tolerances import NOISE, UNIT
+from ..tolerances import UNIT
 from .claim import Claim, Violation
 from .domain_result import DomainResult, Point
 from .map_check import MapCheck, check_maps
 
-__all__ = ["LogitReplay", "Violation", "Witness", "find_witnesses", "is_deep_violation"]
+__all__ = ["LogitReplay", "Violation", "Witness", "find_witnesses"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,51 +85,30 @@ def _find(result: DomainResult, kind: Violation) -> Witness | None:
     return None if best is None else _replayed(result, kind, best)
 
 
-def is_deep_violation(result: DomainResult, kind: Violation, claim: Claim) -> bool:
-    """Whether the plain definitions confirm a claim by more than the float type of the model file could be off."""
-    candidate = _examine(result, kind, claim)
-    return candidate is not None and candidate.is_deep
-
-
 def _examine(result: DomainResult, kind: Violation, claim: Claim) -> _Candidate | None:
     """The theta of a claim, or None where it is too close to a kink or a threshold to tell."""
     point = result.at(claim.theta)
-    chain, pixels = result.problem.model.chain, point.image.reshape(1, -1)
-    plain = pattern_at(chain, pixels)
-    if claim.bits is None:
-        if _is_near_kink(chain, pixels):
-            return None
-    elif any((here != there).any() for here, there in zip(claim.bits, plain, strict=True)):
+    plain = pattern_of(result.problem.model.graph, point.image.reshape(1, -1))
+    if claim.bits is not None and any((here != there).any() for here, there in zip(claim.bits, plain, strict=True)):
         return None
     tolerance = _tolerance(result, point)
     is_deep = True
     if kind is not Violation.ATTENTION:
         excess = -point.margin if kind is Violation.LABEL else point.margin
-        if not _is_proved(excess, claim.label_slack, kind, point, claim):
+        if not _is_proved(excess, claim.label_slack, kind, point):
             return None
         is_deep = excess > 2.0 * tolerance
     if kind is not Violation.LABEL:
         excess, slack = point.inconsistency - result.answer.delta, claim.attention_slack()
-        if not _is_proved(excess, slack, kind, point, claim):
+        if not _is_proved(excess, slack, kind, point):
             return None
         # Error bounds are proportional to the unit roundoff.
         is_deep &= excess > slack * result.problem.model.replay.unit_roundoff / UNIT
     return _Candidate(point, plain, tolerance, is_deep)
 
 
-def _is_near_kink(chain: Chain, pixels: np.ndarray) -> bool:
-    """Whether the sign of a neuron is nothing but rounding at one image (1, C·H·W); exact zeros are inactive."""
-    size = np.abs(pixels[0])
-    for affine, values in zip(chain.maps[:-1], chain.preactivations(pixels), strict=False):
-        scale = abs(affine.matrix) @ size + np.abs(affine.bias)
-        if ((np.abs(values[0]) <= NOISE * scale) & (values[0] != 0.0)).any():
-            return True
-        size = np.maximum(values[0], 0.0)
-    return False
-
-
-def _is_proved(excess: float, slack: float, kind: Violation, point: Point, claim: Claim) -> bool:
-    if claim.is_proved and excess < -slack:
+def _is_proved(excess: float, slack: float, kind: Violation, point: Point) -> bool:
+    if excess < -slack:
         raise InternalError(
             f"the result claims a violation ({kind}) at theta {point.theta.tolist()}, but margin {point.margin:.6g} "
             f"and inconsistency {point.inconsistency:.6g} there refute it; nothing is delivered, please report this "

@@ -1,0 +1,115 @@
+"""Refinements on disk: they come back as they were, with the same bytes, and what does not fit is refused."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_results import full_map, made
+from test_refine_result import LINE, MOVING, PLANE, four
+
+from steadygaze.api import load, make_problem
+from steadygaze.errors import OptionError, StoreError
+from steadygaze.refine.outcome import RefineResult
+from steadygaze.refine.store import load_refine, load_to_resume, pack_refine
+from steadygaze.results import archive, store
+
+RESULTS: dict[str, Callable[[], RefineResult]] = {
+    "boxes": lambda: made(PLANE, 6, thetas=((1.0, 0.0),)),
+    "exact cell": lambda: made(MOVING, 6, (1,)),
+    "label alone": lambda: made(MOVING, 4, (1,), property="cr"),
+    "one parameter": lambda: made(LINE, 4),
+    "four parameters": four,
+    "partial": lambda: replace(made(PLANE, 2), stopped="timeout of 1 s", until="exact", goal="verdict"),
+}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("refined")
+    return {name: make().save(place / name.replace(" ", "-")) for name, make in RESULTS.items()}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_what_is_loaded_is_what_was_stored(name: str, stored: dict[str, Path]):
+    result, again = RESULTS[name](), load(stored[name])
+    assert isinstance(again, RefineResult)
+    assert json.dumps(again.summary()) == json.dumps(result.summary()) == json.dumps(store.read_summary(stored[name]))
+    before, after = pack_refine(result), pack_refine(again)
+    assert list(before) == list(after)
+    for key in before:
+        np.testing.assert_array_equal(before[key], after[key], err_msg=key)
+    assert (again.until, again.goal, again.stopped) == (result.until, result.goal, result.stopped)
+    if result.is_measured:
+        assert again.with_delta("60%").areas == result.with_delta("60%").areas
+
+
+def test_the_same_result_gives_the_same_bytes(stored: dict[str, Path], tmp_path: Path):
+    load_refine(stored["exact cell"]).save(tmp_path / "again")
+    for name in ("result.json", "regions.npz", "image.npy"):
+        assert (tmp_path / "again" / name).read_bytes() == (stored["exact cell"] / name).read_bytes()
+
+
+def test_maps_and_refinements_are_told_apart(stored: dict[str, Path], tmp_path: Path):
+    with pytest.raises(StoreError, match="holds a refinement"):
+        store.load(stored["boxes"])
+    mapped = full_map(LINE, property="both", delta="25%").save(tmp_path / "map")
+    with pytest.raises(StoreError, match="holds no refinement"):
+        load_refine(mapped)
+
+
+def test_only_the_same_question_is_resumed(stored: dict[str, Path]):
+    problem = made(PLANE, 6).problem
+    again = load_to_resume(stored["boxes"], problem)
+    assert again.problem is problem and len(again.boxes) == 64 and len(again.points) == 1
+
+    def ask(model: str = "M-FNN-100", image: str = "mnist:69990", specs: tuple[str, ...] = PLANE, **options: str):
+        return make_problem(model, image, list(specs), **options)
+
+    for other, word in (
+        (ask(model="M-FNN-200"), "the model"),
+        (ask(image="mnist:69991"), "the image"),
+        (ask(specs=("brightness:0..0.9", PLANE[1])), "the perturbations"),
+        (ask(dist="l1"), "filter, distance or classes"),
+        (ask(property="ar"), "the property"),
+        (ask(delta="3.0"), "δ"),
+        (ask(scale=255.0), "the model"),
+    ):
+        with pytest.raises(OptionError) as caught:
+            load_to_resume(stored["boxes"], other)
+        message = str(caught.value)
+        assert f"{word} differ" in message and "another question" in message and "\n" not in message
+
+
+DAMAGE: dict[str, tuple[str, Callable[[np.ndarray], None]]] = {
+    "a box of another cell": ("box_cell", lambda cell: cell.__setitem__(0, 7)),
+    "an empty box": ("box_high", lambda high: high.__setitem__((0, 0), 0.0)),
+    "a box too large": ("box_low", lambda low: low.__setitem__(slice(None), 0.0)),
+    "a side without a cut": ("box_sides", lambda sides: sides.__setitem__((0, 0, 0), 9999)),
+    "no side at all": ("box_sides", lambda sides: sides.__setitem__((0, 0, 0), 0)),
+    "an unknown state": ("box_state", lambda state: state.__setitem__(0, 9)),
+    "NaN": ("box_margin", lambda margin: margin.__setitem__((0, 0), np.nan)),
+    "bounds the wrong way round": ("box_inconsistency", lambda bounds: bounds.__setitem__((0, 0), 1e9)),
+    "other borders": ("box_cuts", lambda cuts: cuts.__setitem__((0, 2), 1)),
+    "exact boxes without regions": ("box_state", lambda state: state.__setitem__(0, 2)),
+    "a theta that is none": ("points", lambda points: points.__setitem__((0, 0), np.inf)),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_crafted_boxes_are_refused(what: str, stored: dict[str, Path], tmp_path: Path):
+    folder = Path(shutil.copytree(stored["boxes"], tmp_path / "copy"))
+    name, spoil = DAMAGE[what]
+    with np.load(folder / store.MAP) as file:
+        arrays = {key: file[key] for key in file.files}
+    spoil(arrays[name])
+    archive.write_arrays(folder / store.MAP, arrays)
+    content = json.loads((folder / store.ANSWER).read_text())
+    content["stored"]["files"][store.MAP] = store._sha256(folder / store.MAP)
+    (folder / store.ANSWER).write_text(json.dumps(content | {"checksum": store._checksum(content)}))
+    with pytest.raises(StoreError) as caught:
+        load(folder)
+    assert "\n" not in str(caught.value) and "regions.npz" in str(caught.value)
