@@ -56,8 +56,8 @@ JSON_KEYS = {
 
 REFINE_ALONE = {
     "guarantee_shares": "shares of the domain where what was asked is decided by bounds that hold whatever the "
-    "rounding (`rounding-sound`), by exact regions in float64 arithmetic with error bounds (`float64 with slack`), and where it "
-    "is not (`undecided`)",
+    "rounding (`rounding-sound`), by exact regions in float64 arithmetic with error bounds (`float64 with slack`), and "
+    "where it is not (`undecided`)",
     "boxes": "number of boxes: `all`, decided by bounds (`bounded`), mapped exactly (`exact`), not decided (`open`)",
     "until, goal": "when the run was to end, as given",
     "relaxation": "which bounds were used",
