@@ -46,11 +46,14 @@ def mixed_problem(seed: int, dimension: int, **options: object) -> Problem:
     raise AssertionError("no network without a tie")
 
 
-def plan_with(room: int, hand_over: float) -> Callable[..., Plan]:
-    """What stands in for `make_plan`: bounds with so many generators, boxes of so many expected regions handed over."""
+def plan_with(room: int, hand_over: float, at_once: float) -> Callable[..., Plan]:
+    """What stands in for `make_plan`: bounds with so many generators, boxes of so many expected regions handed over.
+
+    at_once: what handing everything over is said to cost; where that is much, thetas that violate are looked for first.
+    """
 
     def make_plan(bounder: Bounder, *_: object) -> Plan:
         d = bounder.perturbed.domain.dimension
-        return Plan(d, room, (hand_over, hand_over, 2.0 * hand_over, 0.0)[d - 1], False, None, 0.0)
+        return Plan(d, room, (hand_over, hand_over, 2.0 * hand_over, 0.0)[d - 1], False, None, 0.0, at_once)
 
     return make_plan

@@ -21,13 +21,14 @@ from steadygaze.refine import run
 from steadygaze.refine.boxes import State
 from steadygaze.refine.outcome import RefineResult
 from steadygaze.refine.run import refine
+from steadygaze.refine.tally import Advance
 from steadygaze.verdict import Property, Verdict
 
 EXACT = 1e-9
 """How far shares may be from the truth."""
 
-PLANS = {"plain": (0, 3.0), "generators": (4, 5.0)}
-SMALL = [(seed, d) for d, count in ((1, 5), (2, 6), (3, 3)) for seed in range(count)]
+PLANS = {"plain": (0, 3.0, 0.0), "generators": (4, 5.0, 1e10)}
+SMALL = [(seed, d) for d, count in ((1, 4), (2, 5), (3, 2)) for seed in range(count)]
 
 
 @cache
@@ -88,13 +89,12 @@ def test_bounds_and_regions_both_had_something_to_do(monkeypatch: pytest.MonkeyP
     """The problems above are mixed: otherwise they would test one half of a refinement only."""
     forced(monkeypatch, "plain")
     for dimension in (1, 2):
-        found = [refine(truth(seed, dimension).problem, until="exact", threads=1) for seed in range(5)]
+        found = [refine(truth(seed, dimension).problem, until="exact", threads=1) for seed in range(1, 4)]
         states = np.sum([np.bincount(result.boxes.state, minlength=3) for result in found], axis=0)
-        assert states[State.BOUNDED] >= 8
-        assert states[State.EXACT] >= 8
+        assert min(states[State.BOUNDED], states[State.EXACT]) >= 4
 
 
-@pytest.mark.parametrize(("seed", "dimension"), [(seed, d) for d in (1, 2, 3) for seed in range(4)])
+@pytest.mark.parametrize(("seed", "dimension"), [(seed, d) for d in (1, 2, 3) for seed in range(3)])
 def test_crossing_lines_and_the_plan_of_a_real_run(seed: int, dimension: int) -> None:
     """Networks with many neurons on one line; the run decides itself what to hand over."""
     exact = truth(seed, dimension, "crossing")
@@ -102,7 +102,7 @@ def test_crossing_lines_and_the_plan_of_a_real_run(seed: int, dimension: int) ->
     assert_encloses(result, exact)
 
 
-@pytest.mark.parametrize("until", [0.0, 0.01, 0.2])
+@pytest.mark.parametrize("until", [0.0, 0.05])
 @pytest.mark.parametrize(("seed", "dimension"), [(1, 2), (2, 1), (3, 3)])
 def test_partial_results_enclose_the_truth(
     seed: int, dimension: int, until: float, monkeypatch: pytest.MonkeyPatch
@@ -157,7 +157,7 @@ def assert_same_boxes(first: RefineResult, second: RefineResult) -> None:
     np.testing.assert_array_equal(first.box_of, second.box_of)
 
 
-@pytest.mark.parametrize("calls", [1, 3, 8])
+@pytest.mark.parametrize("calls", [1, 4])
 @pytest.mark.parametrize(("seed", "dimension"), [(1, 2), (2, 2), (3, 3)])
 def test_resuming_ends_at_the_same_shares(
     seed: int, dimension: int, calls: int, monkeypatch: pytest.MonkeyPatch
@@ -167,7 +167,7 @@ def test_resuming_ends_at_the_same_shares(
     whole = refine(exact.problem, until="exact", threads=1)
     budget, seen = Budget(), []
 
-    def stop(advance: run.Advance) -> None:
+    def stop(advance: Advance) -> None:
         seen.append(advance)
         if len(seen) == calls:
             budget.cancelled.set()
@@ -186,7 +186,7 @@ def test_resuming_ends_at_the_same_shares(
     assert shares == sorted(shares)
 
 
-@pytest.mark.parametrize("plan", [None, *PLANS])
+@pytest.mark.parametrize("plan", [None, "generators"])
 @pytest.mark.parametrize("wanted", ["cr", "ar", "both"])
 def test_verdicts_are_never_wrong(plan: str | None, wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if plan is not None:
@@ -229,15 +229,14 @@ UNSOUND = (
 
 @pytest.mark.parametrize("name", UNSOUND)
 def test_planted_unsound_bounds_are_caught_in_a_whole_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the check of every run, which does not deliver then, or at least by the exact shares."""
+    """By the check of every run: nothing is delivered then. What is delivered before that is true all the same."""
     forced(monkeypatch, "plain")
     problems = [truth(seed, 2) for seed in range(8)]
     PLANTED[name](monkeypatch)
     for exact in problems:
         try:
             result = refine(exact.problem, until=0.01, threads=1)
-            assert_encloses(result, exact)
-            assert_claims_hold(result)
-        except (InternalError, AssertionError):
+        except InternalError:
             return
-    pytest.fail("delivered, and nothing contradicts it")
+        assert_encloses(result, exact)
+    pytest.fail("delivered every time")
