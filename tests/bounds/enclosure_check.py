@@ -28,13 +28,13 @@ HAIR = Fraction(1, 10**40)
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What was computed for the boxes of a case: ends of everything that is claimed."""
+    """What is claimed of the boxes of a case: ends of the margin and of the inconsistency, and how they came about."""
 
     margin: np.ndarray
     inconsistency: np.ndarray
-    low: tuple[np.ndarray, ...]
-    high: tuple[np.ndarray, ...]
-    gradients: tuple[np.ndarray, np.ndarray]
+    low: tuple[np.ndarray, ...] = ()
+    high: tuple[np.ndarray, ...] = ()
+    gradients: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
     def of(cls, bounder: Bounder, case: Case) -> "Found":
@@ -47,8 +47,12 @@ class Found:
 
 def violations(case: Case, *, bounder: Bounder | None = None, points: int = 6, seed: int = 0) -> list[str]:
     """What is claimed of the boxes of a case and is not true at some theta: one line for each kind of claim."""
+    return broken_claims(case, Found.of(bounder or case.bounder(), case), points=points, seed=seed)
+
+
+def broken_claims(case: Case, found: Found, *, points: int = 6, seed: int = 0) -> list[str]:
+    """As `violations`, for what someone has claimed."""
     rng = np.random.default_rng([5, seed])
-    found = Found.of(bounder or case.bounder(), case)
     broken: list[str] = []
     for box in range(len(case.low)):
         thetas = list(box_thetas(case, box, rng, points))
@@ -71,8 +75,9 @@ def broken_at(case: Case, found: Found, box: int, thetas: Sequence[Theta]) -> It
             yield from outside(f"neuron of layer {depth}", layers[depth][:, number], low[box], high[box], theta)
         bits = pattern(trace, number)
         slopes = case.network.gradients(bits)
-        chosen = slopes if case.question.classes is None else slopes[list(case.question.classes)]
-        yield from outside("gradient", chosen, found.gradients[0][box], found.gradients[1][box], theta)
+        if found.gradients is not None:
+            chosen = slopes if case.question.classes is None else slopes[list(case.question.classes)]
+            yield from outside("gradient", chosen, found.gradients[0][box], found.gradients[1][box], theta)
         key = np.concatenate([*bits, np.zeros(1, dtype=bool)]).tobytes()
         if key not in maps:
             maps[key] = case.question.of(slopes.reshape(-1, *case.perturbed.x0.shape))

@@ -14,7 +14,7 @@ from oracle.networks import IMAGES
 from regions.tiny_compounds import make_graph
 from steadygaze.perturbation import Perturbed, compose, parse_spec
 
-PER_KIND = 10
+PER_KIND = 8
 # What the map of three parameters never has, and what `SPECS` leaves out there.
 ALL_SPECS = {**SPECS, 3: (*SPECS[3], ("brightness:-0.3..0.6", "darkness", "patch:x=0,y=0,w=1,h=2:-0.5..0.5"))}
 
