@@ -50,7 +50,7 @@ def test_the_method_is_picked_and_named(run: Runner, monkeypatch: pytest.MonkeyP
     assert small["method"] == "map" and "regions" in small["output"]["picked"]
     told = run(*PLANE, "--out", "told")
     assert "map: it is expected to have" in told.out
-    monkeypatch.setattr(estimate, "estimate_regions", lambda compound, most: float("inf"))
+    monkeypatch.setattr(estimate, "estimate_regions", lambda compound, **_: float("inf"))
     large = run(*PLANE, "--out", "large", "--json").json
     assert large["method"] == "refine" and "more than 200,000 regions" in large["output"]["picked"]
     assert "picked" not in run(*PLANE, "--method", "refine", "--out", "given", "--json").json["output"]
