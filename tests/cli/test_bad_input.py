@@ -117,7 +117,10 @@ CASES = [
     ((*SMALL, "--class-names", "missing.txt"), "missing.txt: cannot be read"),
     ((*SMALL, "--class-names", "folder"), "folder: cannot be read"),
     # methods
-    ((*SMALL, "--method", "gsb"), "--method 'gsb' is not known. Did you mean gbs? Expected auto, map, refine, bfs, gbs"),
+    (
+        (*SMALL, "--method", "gsb"),
+        "--method 'gsb' is not known. Did you mean gbs? Expected auto, map, refine, bfs, gbs",
+    ),
     ((*SMALL, "--method", "bound"), "Did you mean boundary?"),
     ((*SMALL, "--method", ""), "--method '' is not known. Expected"),
     ((*SMALL, "--method", "bfs", "--require", "CR>=1"), "--require does not go with --method bfs"),
