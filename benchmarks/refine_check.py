@@ -6,11 +6,11 @@ Turns a result into a list of contradictions. Nothing is timed here.
 from dataclasses import replace
 
 import numpy as np
-from steadygaze.refine.check import sample_contradictions
-from steadygaze.refine.outcome import RefineResult
 
 from steadygaze import api
 from steadygaze.problem import Problem
+from steadygaze.refine.check import Sampled, sample_contradictions
+from steadygaze.refine.outcome import RefineResult
 from steadygaze.regions.region import Polygons
 from steadygaze.results.result import Result
 
@@ -23,9 +23,15 @@ WINDOW = 1 / 32
 SEED = 20245
 
 
-def sampled_contradictions(result: RefineResult, count: int) -> list[str]:
-    """What plain passes at sampled thetas, half of them close to borders between labels, say against the result."""
-    return [str(found) for found in sample_contradictions(result, count, seed=SEED)]
+def sampled(result: RefineResult, count: int) -> Sampled:
+    """What plain passes at so many thetas, half of them close to borders between labels, say against the result.
+
+    The attention of a tenth of them is compared too, where it was asked for: it takes ten times as long.
+    """
+    delta = result.delta.value(result.map_size)
+    inconsistencies = count // 10 if result.is_measured else 0
+    counts = count, inconsistencies, count // 10
+    return sample_contradictions(result.problem, result.boxes, result.answers, delta, *counts)
 
 
 def map_disagreements(result: RefineResult, mapped: Result) -> list[str]:

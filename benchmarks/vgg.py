@@ -93,19 +93,21 @@ def predictions(path: Path, images: np.ndarray) -> np.ndarray:
     return np.concatenate([session.run(None, {"image": part})[0].argmax(axis=1) for part in parts])
 
 
-def make(path: Path, data: Path, *, steps: int, threads: int) -> dict[str, Any]:
+def make(path: Path, data: Path, *, steps: int, kept: int, threads: int) -> dict[str, Any]:
     """Train and write the network; what came out is returned, and stored beside it."""
     sys.path.insert(0, str(Path(__file__).resolve().parent / "zoo"))
     import torch  # noqa: PLC0415
     from idx import read_dataset  # noqa: PLC0415
 
-    from vgg_training import KEPT, Vgg, train, weights_of  # noqa: PLC0415
+    from vgg_training import Vgg, train, weights_of  # noqa: PLC0415
 
     torch.set_num_threads(threads)
     torch.manual_seed(SEED)
     digits = read_dataset(data, "mnist")
     network = Vgg(CHANNELS, STRIDES, SIDE, CLASSES)
-    train(network, as_colour(digits.train_images), digits.train_labels.astype(np.int64), steps=steps, seed=SEED)
+    train(
+        network, as_colour(digits.train_images), digits.train_labels.astype(np.int64), steps=steps, kept=kept, seed=SEED
+    )
     weights = weights_of(network)
     path.parent.mkdir(parents=True, exist_ok=True)
     export(path, weights)
@@ -113,7 +115,7 @@ def make(path: Path, data: Path, *, steps: int, threads: int) -> dict[str, Any]:
     right = predictions(path, tested) == digits.test_labels[-TESTED:]
     zeros, total = sum(int((weight == 0.0).sum()) for weight, _ in weights), sum(weight.size for weight, _ in weights)
     facts = {
-        "neurons": neurons(), "weights": total, "zero_share": zeros / total, "kept_per_channel": KEPT,
+        "neurons": neurons(), "weights": total, "zero_share": zeros / total, "kept_per_channel": kept,
         "steps": steps, "accuracy": float(right.mean()), "tested": TESTED, "seed": SEED,
         "data": "MNIST, padded to 32×32, three equal channels",
     }  # fmt: skip
@@ -127,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     parser.add_argument("--data", type=Path, default=beside, help="folder with the idx files (see zoo/idx.py)")
     parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--kept", type=int, default=32, help="weights that remain per channel, on average")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="also if the file is there")
     options = parser.parse_args(arguments)
@@ -134,7 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if path.exists() and not options.again:
         print(f"{path}: there already; --again trains it anew")
         return 0
-    print(json.dumps(make(path, options.data, steps=options.steps, threads=options.threads), ensure_ascii=False))
+    facts = make(path, options.data, steps=options.steps, kept=options.kept, threads=options.threads)
+    print(json.dumps(facts, ensure_ascii=False))
     return 0
 
 

@@ -2,7 +2,7 @@
 
 Every convolution but the first starts near the identity (where it halves the side: near a blur), plus noise: signals
 pass thirteen layers without batch normalization. While it learns, the smallest weights of each layer are set to zero
-for good, until KEPT of them remain per channel on average. What is proved afterwards is a property of such networks,
+for good, until few of them remain per channel. What is proved afterwards is a property of such networks,
 not of densely trained ones. Needs torch; reads no files.
 """
 
@@ -13,9 +13,6 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
-
-KEPT = 32
-"""Weights that remain for each channel of a convolution, on average; the first convolution and the logits keep all."""
 
 NOISE = 0.25
 """Size of the random part of the first weights, as a share of He's."""
@@ -62,16 +59,16 @@ def start(conv: nn.Conv2d, *, share: float) -> None:
             conv.weight[channel, channel % inputs] += torch.outer(blur, blur)
 
 
-def share_kept(weight: torch.Tensor, progress: float) -> float:
+def share_kept(weight: torch.Tensor, kept: int, progress: float) -> float:
     """The share of weights of a convolution that remain once this share (0 to 1) of the pruning is done."""
-    least = min(1.0, KEPT / weight[0].numel())
+    least = min(1.0, kept / weight[0].numel())
     return least + (1.0 - least) * (1.0 - progress) ** 3
 
 
-def prune(masks: list[torch.Tensor], network: Vgg, progress: float) -> None:
+def prune(masks: list[torch.Tensor], network: Vgg, kept: int, progress: float) -> None:
     """Forget the smallest weights of every convolution but the first."""
     for mask, conv in zip(masks, network.convolutions[1:], strict=True):
-        count = conv.weight.numel() - int(share_kept(conv.weight, progress) * conv.weight.numel())
+        count = conv.weight.numel() - int(share_kept(conv.weight, kept, progress) * conv.weight.numel())
         if count:
             mask.copy_(conv.weight.abs() > conv.weight.abs().flatten().kthvalue(count).values)
 
@@ -84,8 +81,11 @@ def perturbed(images: torch.Tensor, random: torch.Generator) -> torch.Tensor:
     return (images + brightness + density * patch).clamp(0.0, 1.0)
 
 
-def train(network: Vgg, images: np.ndarray, labels: np.ndarray, *, steps: int, seed: int) -> None:
-    """Train on images (N, 3, side, side) uint8: Adam, rate up linearly, then down along a cosine."""
+def train(network: Vgg, images: np.ndarray, labels: np.ndarray, *, steps: int, kept: int, seed: int) -> None:
+    """Train on images (N, 3, side, side) uint8: Adam, rate up linearly, then down along a cosine.
+
+    `kept` weights remain for each channel of a convolution, on average; the first one and the logits keep all.
+    """
     random = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(network.parameters(), lr=RATE, betas=(0.9, 0.99))
     masks = [torch.ones_like(conv.weight) for conv in network.convolutions[1:]]
@@ -103,7 +103,7 @@ def train(network: Vgg, images: np.ndarray, labels: np.ndarray, *, steps: int, s
         progress = (step / steps - PRUNED_FROM) / (PRUNED_TO - PRUNED_FROM)
         with torch.no_grad():
             if progress > 0.0 and step % PRUNED_EVERY == 0:
-                prune(masks, network, min(1.0, progress))
+                prune(masks, network, kept, min(1.0, progress))
             for mask, conv in zip(masks, network.convolutions[1:], strict=True):
                 conv.weight.mul_(mask)
         if step % 50 == 0:

@@ -27,8 +27,9 @@ from .problem import Delta, Problem
 from .properties.classification import classify
 from .refine.estimate import choose_method
 from .refine.outcome import Goal, RefineResult, Until
-from .refine.run import Advance, refine
+from .refine.run import refine
 from .refine.store import load_refine, load_to_resume
+from .refine.tally import Advance
 from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
@@ -124,7 +125,7 @@ def verify(
     if method == "map" and is_refined:
         raise OptionError("until, goal and resume belong to method refine; leave them out, or take method='refine'")
     if method == "auto":
-        method = "refine" if is_refined else choose_method(problem.compound).method
+        method = "refine" if is_refined else choose_method(problem.compound, budget=budget).method
     if method == "map":
         return solve(problem, budget=budget, threads=threads, progress=progress)
 

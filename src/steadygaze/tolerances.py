@@ -37,7 +37,7 @@ MAX_LOCAL_FLIPS = 4096
 """Updates of the attention maps before they are computed from scratch, where a flip is local: what it adds is computed
 from the weights each time, so that its errors do not depend on the flips before it (see `attention.bounds`)."""
 
-MAX_ROWS_EACH = 3
+MAX_ROWS_EACH = 2
 """How often the gradient of one head may be computed before that: each time its error is another one."""
 
 FLIP_ERROR = 1e-6

@@ -50,6 +50,11 @@ class ExactAttention:
 
 def exact_image(perturbed: Perturbed, theta: Sequence[Fraction]) -> np.ndarray:
     """The image (C, H, W) at theta in rationals: clip(x0 + the sum of the changes, 0, 1)."""
+    return np.minimum(np.maximum(unclipped_image(perturbed, theta), Fraction(0)), Fraction(1))
+
+
+def unclipped_image(perturbed: Perturbed, theta: Sequence[Fraction]) -> np.ndarray:
+    """x0 + the sum of the changes (C, H, W) at theta in rationals."""
     original = as_fractions(perturbed.x0)
     image = original.copy()
     for perturbation, value in zip(perturbed.perturbations, theta, strict=True):
@@ -72,7 +77,7 @@ def exact_image(perturbed: Perturbed, theta: Sequence[Fraction]) -> np.ndarray:
             image[:, rows, columns] += perturbation.tone * value
         else:
             image = image + (value if isinstance(perturbation, Brightness) else -value)
-    return np.minimum(np.maximum(image, Fraction(0)), Fraction(1))
+    return image
 
 
 def as_fractions(floats: np.ndarray) -> np.ndarray:

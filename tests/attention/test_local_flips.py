@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
+from steadygaze.api import make_problem
 from steadygaze.attention import kernels, rows
 from steadygaze.attention.bounds import coarse_error, is_local, total_size
 from steadygaze.attention.distances import Distance
+from steadygaze.attention.error import MapErrors
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.inconsistency import AttentionOptions
+from steadygaze.attention.inconsistency import AttentionOptions, measure, measure_again, original_maps
 from steadygaze.network.lower import AffineMap, Chain
+from steadygaze.regions.subdivide import subdivide
 
 LAYOUTS = {
     "one convolution": ("s", (30, 40)),
@@ -127,3 +130,20 @@ def test_no_flip_is_followed_where_none_is_allowed() -> None:
     for _ in range(10):
         walker.flip(1)
         assert walker.maps.state[0] == 0
+
+
+@pytest.mark.parametrize("words", [("identity", "l2"), ("mean", "l1")], ids="+".join)
+def test_convolutional_curves_do_not_depend_on_threads_and_are_those_from_scratch(words: tuple[str, str]) -> None:
+    """More than one block of patterns, on a bundled network."""
+    specs = ["brightness:0.3..0.45", "patch:x=12,y=12,w=4,h=4:0.3..0.45"]
+    problem = make_problem("M-CNN-S", "mnist:69990", specs, filter=words[0], dist=words[1])
+    compound, options = problem.compound, problem.attention
+    regions, original = subdivide(compound), original_maps(compound, options)
+    assert len(regions.patterns) > 300
+    first, second = (measure(compound, regions, options, original, threads=threads) for threads in (1, 3))
+    assert np.array_equal(first.constant, second.constant)
+    everyone = np.arange(len(first.constant))
+    taus = np.zeros((len(regions), 2))
+    again = measure_again(compound, regions.patterns, first, taus, options, original, everyone)
+    bound = MapErrors(compound, regions.patterns, first, options).coarse
+    assert 0.0 < np.abs(first.constant - again.constant).max() <= bound < 1e-6 * first.constant.max()

@@ -77,6 +77,8 @@ CASES = [
             "translate:dx=1",
             "--perturb",
             "patch:x=1,y=1,w=2,h=2",
+            "--method",
+            "map",
         ),
         "the map takes up to",
     ),

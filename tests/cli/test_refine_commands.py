@@ -50,7 +50,7 @@ def test_the_method_is_picked_and_named(run: Runner, monkeypatch: pytest.MonkeyP
     assert small["method"] == "map" and "regions" in small["output"]["picked"]
     told = run(*PLANE, "--out", "told")
     assert "map: it is expected to have" in told.out
-    monkeypatch.setattr(estimate, "estimate_regions", lambda compound, most: float("inf"))
+    monkeypatch.setattr(estimate, "estimate_regions", lambda compound, **_: float("inf"))
     large = run(*PLANE, "--out", "large", "--json").json
     assert large["method"] == "refine" and "more than 200,000 regions" in large["output"]["picked"]
     assert "picked" not in run(*PLANE, "--method", "refine", "--out", "given", "--json").json["output"]
@@ -85,7 +85,7 @@ def test_another_question_is_not_resumed(run: Runner):
     run(*PLANE, "--method", "refine", "--out", "out")
     before = Path("out/result.json").read_bytes()
     refused = run(*PLANE, "--delta", "3.0", "--resume", "out")
-    assert refused.code == 2 and "δ differ" in refused.err and refused.err.count("\n") == 1
+    assert refused.code == 2 and "not the same: δ" in refused.err and refused.err.count("\n") == 1
     assert Path("out/result.json").read_bytes() == before
     run(*SMALL, "--out", "map")
     refused = run(*SMALL, "--resume", "map")

@@ -101,6 +101,15 @@ def test_a_neuron_on_its_kink_makes_the_map_uncertain():
     assert np.isfinite(measuring.at(beside, has_attention=True).inconsistency_slack).all()
 
 
+def test_maps_of_one_class_over_one_row_of_pixels_are_measured():
+    image = np.array([[[0.1, 0.8, 0.4]]])
+    model = make_model(random_layers(0, (3, 4, 2)), image.shape)
+    problem = make_problem(model, image, ["brightness:0..0.3"], delta=1.0, classes="predicted")
+    measured = Measuring(Plain(problem)).at(np.array([[0.2]]), has_attention=True)
+    assert measured.inconsistency.shape == (1,)
+    assert 0.0 < measured.inconsistency_slack[0] < 1e-12
+
+
 def test_deep_networks_are_measured_where_worst_cases_say_nothing():
     layers = random_layers(5, (6, *[96] * 30, 4))
     problem = ask(layers)

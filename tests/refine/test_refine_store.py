@@ -81,7 +81,7 @@ def test_only_the_same_question_is_resumed(stored: dict[str, Path]):
         with pytest.raises(OptionError) as caught:
             load_to_resume(stored["boxes"], other)
         message = str(caught.value)
-        assert f"{word} differ" in message and "another question" in message and "\n" not in message
+        assert f"not the same: {word}" in message and "another question" in message and "\n" not in message
 
 
 DAMAGE: dict[str, tuple[str, Callable[[np.ndarray], None]]] = {

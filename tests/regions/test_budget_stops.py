@@ -11,8 +11,10 @@ from steadygaze.compound import Compound
 from steadygaze.images import read_image
 from steadygaze.network.model import read_model
 from steadygaze.perturbation import compose, parse_spec
+from steadygaze.regions.assemble import CutTable
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
+from steadygaze.regions.within import subdivide_boxes
 from steadygaze.zoo import image_path, model_path
 
 
@@ -134,3 +136,16 @@ def test_generous_limits_change_nothing(compound: Compound, full: RegionSet) -> 
     assert regions.stopped is None
     assert np.array_equal(regions.polytopes.points, full.polytopes.points)
     assert np.array_equal(regions.logits, full.logits)
+
+
+def test_limit_before_the_clip_has_made_a_piece(compound: Compound, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steadygaze.regions.subdivide.NODES", 1)
+    corners = compound.corners
+    table = CutTable(corners)
+    low, high = (np.array([getattr(cell, name) for cell in corners]) for name in ("low", "high"))
+    ends = np.stack([low, high], axis=1)
+    sides = np.array([[[table.side(axis, side, box[side]) for side in (0, 1)] for axis in (0, 1)] for box in ends])
+    budget = Budget()
+    budget.cancelled.set()
+    found = subdivide_boxes(compound, np.arange(len(low)), low, high, sides, table.cuts(), budget=budget)
+    assert not found.complete.any() and len(found.regions) == 0 and found.regions.stopped == "interrupted"

@@ -10,8 +10,8 @@ absolute weights, F flips and c terms in the longest way through one neuron:
 
 * From scratch the error is Σ (of each product) · Π, and F additions to the maps round off at most 4 F 2⁻⁵³ Π.
 * Flipping a neuron x below the heads adds the product of two vectors, with an error of c 2⁻⁵³ times the weights of all
-  paths through x. In the sum over a map's pixels these are at most Σ_k |L_jk| ν_k, where ν_k is the largest sum, over
-  all x, of absolute weights on the paths from head k through x to the pixels.
+  paths through x. In the norm over a map's pixels these are at most Σ_k |L_jk| ν_k, where ν_k is the largest norm, over
+  all x, of the absolute weights on the paths from head k through x to the pixels. (‖v‖₂² ≤ ‖v‖₁ · max v.)
 * The same holds for the row of head k, with an error e_k(t) that changes by as much in total. Flipping k adds
   ±L_jk e_k(t); the signs alternate, so these add up to at most |L_jk| times the variation of e_k plus once e_k itself.
   Computing the row again changes e_k by twice its bound: 2 · MAX_ROWS_EACH in all.
@@ -85,18 +85,20 @@ def _local_error(chain: Chain, options: AttentionOptions, flips: int) -> float:
     for affine in reversed(chain.maps[:-1]):
         product = (abs(affine.matrix).T @ product.T).T
         factor += relative_error(affine.matrix, 0)
-    terms = len(heads) + _reached(sparse) + 8
-    down = [np.ones(sparse[0].shape[1])]
-    for matrix in sparse:
+    terms, norms = len(heads) + _reached(sparse) + 8, []
+    down, largest = [np.ones(sparse[0].shape[1])], np.zeros(0)
+    for number, matrix in enumerate(sparse):
         terms += int(np.diff(matrix.indptr).max(initial=0)) + 2
+        largest = matrix @ largest if number else matrix.max(axis=1).toarray().ravel()
         down.append(matrix @ down[-1])
-    through = (heads * down[-1]).max(axis=1, initial=0.0)
+        norms.append(down[-1] if options.distance is Distance.L1 else np.sqrt(down[-1] * largest))
+    through = (heads * norms[-1]).max(axis=1, initial=0.0)
     # From a neuron below the top sparse layer: its weight upward is at most the largest of a head times all paths.
     up = np.ones(sparse[-1].shape[0])
-    for matrix, way in zip(sparse[:0:-1], down[-2:0:-1], strict=True):
+    for matrix, norm in zip(sparse[:0:-1], norms[-2::-1], strict=True):
         up = matrix.T @ up
-        through = np.maximum(through, heads.max(axis=1, initial=0.0) * (up * way).max(initial=0.0))
-    paths = 2.0 * terms * flips * UNIT * float(weights @ through)
+        through = np.maximum(through, heads.max(axis=1, initial=0.0) * (up * norm).max(initial=0.0))
+    paths = 1.01 * terms * flips * UNIT * float(weights @ through)
     return (2.0 * MAX_ROWS_EACH + 3.0) * (total_size(factor * product, options) + paths)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from ..attention.options import AttentionOptions
 from ..errors import ModelError
 from ..network.graph import Graph
-from ..network.steps import steps_of
 from ..perturbation import Perturbed
 from .forms import Forms
 from .forward import Passed, Rows, forward, pixels
@@ -45,7 +44,7 @@ class Bounder:
         self, graph: Graph, perturbed: Perturbed, label: int, attention: AttentionOptions, *, room: int = 0
     ) -> None:
         self.perturbed, self.attention, self.room = perturbed, attention, room
-        self.segments = steps_of(graph)
+        self.segments = graph.steps
         if min((step.smallest for steps in self.segments for step in steps), default=1.0) < SMALLEST_WEIGHT:
             raise ModelError(
                 f"a weight other than zero is smaller than {SMALLEST_WEIGHT:g}: products with it vanish in float64; "
@@ -58,6 +57,7 @@ class Bounder:
 
     def with_room(self, room: int) -> "Bounder":
         """The same with other room for generators."""
+        _ = self.original  # computed once for both
         other = copy(self)
         other.room = room
         return other
@@ -73,6 +73,9 @@ class Bounder:
 
         The inconsistency is bounded where `attention` (B,) says so (everywhere by default), and is unknown elsewhere.
         """
+        if not len(low):
+            nothing = np.zeros((0, 2))
+            return Enclosures(nothing, nothing, np.zeros(0, dtype=np.int64), np.zeros((0, low.shape[1])))
         with np.errstate(over="ignore", invalid="ignore"):
             return self._bound(cell, low, high, attention)
 

@@ -47,7 +47,7 @@ def through(forms: Forms, step: Step) -> Forms:
     boxes, rows, size = forms.forms.shape
     before = np.empty((boxes, size))
     kernels.errors_before(forms.forms, forms.spread, forms.remainder, gamma(step.terms + 2), FLOOR, before)
-    after = step.forward(forms.forms.reshape(boxes * rows, size)).reshape(boxes, rows, -1)
+    after = step.forward(forms.forms.reshape(boxes * rows, size)).reshape(boxes, rows, step.sizes[1])
     remainder = step.forward_abs(before)
     kernels.finish_step(after, remainder, step.bias, gamma(2), up(step.terms + rows), LEAST)
     return Forms(after, remainder)
@@ -70,7 +70,8 @@ class Relaxed:
             generators, radius = _generators(radius, room)
             after = np.concatenate([after, generators], axis=1)
         remainder += radius
-        kernels.lift_radii(remainder, up(4), LEAST)
+        # The roundings of all rows were added to it one after the other.
+        kernels.lift_radii(remainder, up(4 + after.shape[1]), LEAST)
         return Forms(after, remainder)
 
 

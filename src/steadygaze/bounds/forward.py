@@ -57,7 +57,7 @@ class Rows:
     def bounds(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
         """Proved bounds (B, R) of the functions for values given as forms."""
         boxes, rows, size = forms.forms.shape
-        values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, -1)
+        values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
         magnitude = np.abs(forms.forms[:, 0]) + forms.spread
         error = (forms.remainder + gamma(size + 2) * magnitude) @ self.absolute.T
         error += ((magnitude + forms.remainder) * up(rows)) @ self.row_error.T

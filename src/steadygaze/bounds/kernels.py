@@ -144,7 +144,7 @@ def map_distances(
             for p in range(size):
                 reach = radius[b, k, p] + slack * (abs(centre[b, k, p]) + radius[b, k, p])
                 least, most = centre[b, k, p] - reach, centre[b, k, p] + reach
-                near = max(max(least - high[e, k, p], low[e, k, p] - most), 0.0)
+                near = max(least - high[e, k, p], low[e, k, p] - most, 0.0)
                 far = max(most - low[e, k, p], high[e, k, p] - least)
                 near_sum += near * near if order == 2 else near
                 far_sum += far * far if order == 2 else far

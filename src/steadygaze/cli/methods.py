@@ -76,9 +76,7 @@ class Plan:
             guess = f" Did you mean {near[0]}?" if near else ""
             raise OptionError(f"--method {method!r} is not known.{guess} Expected {', '.join(METHODS)}")
         if given and method != "refine":
-            _refuse(
-                given[0], method, "it belongs to refine, which need not decide everything", "refine"
-            )
+            _refuse(given[0], method, "it belongs to refine, which need not decide everything", "refine")
         if method in SEARCHES:
             if require is not None:
                 _refuse(

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.text import Text
 
 from ..budget import Budget
-from ..refine.run import Advance
+from ..refine.tally import Advance
 
 READING = "reading (the first run compiles)"
 MAPPING = "mapping"

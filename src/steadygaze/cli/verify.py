@@ -78,9 +78,9 @@ def verify(
                 problem = with_bundled_names(problem, image)
             if expect is not None:
                 check_expected(problem, expect)
+            earlier = None if resume is None else load_to_resume(resume, problem)
             directory = out or resume or store.default_directory(problem, method=plan.name)
             target = Target.check(directory, force=force or (resume is not None and out is None))
-            earlier = None if resume is None else load_to_resume(resume, problem)
             delivered = _answer(problem, _settled(plan, problem), target, budget, display, workers, earlier)
         if not quiet:
             print_notes(delivered.summary["notes"])

@@ -14,10 +14,7 @@ from ..errors import ModelError
 from . import window_kernels
 from .graph import Graph
 from .operators import Array, Linear, Matrix, Relu, Reshape, Scale, Shape, Transpose
-from .windows import Conv
-
-CACHED = 1 << 17
-"""Numbers that the columns of a convolution may hold at a time: one megabyte."""
+from .windows import CACHED, Conv
 
 
 class Step(ABC):
@@ -229,16 +226,16 @@ class ConvStep(Step):
             columns = self._columns(len(images[part]))
             window_kernels.gather(images[part], self.window, columns)
             np.matmul(weight, columns.reshape(len(columns), weight.shape[1], -1), out=result[part])
-        return result.reshape(len(images), -1)
+        return result.reshape(len(images), self.sizes[1])
 
     def _backward(self, rows: Array, weight: Array) -> Array:
+        above = np.ascontiguousarray(rows).reshape(-1, len(weight), prod(self.target[1:]))
         images = np.empty((len(rows), *self.shape))
-        above = np.ascontiguousarray(rows).reshape(len(rows), len(weight), -1)
         for part in self._parts(len(rows)):
             columns = self._columns(len(images[part]))
             np.matmul(weight.T, above[part], out=columns.reshape(len(columns), weight.shape[1], -1))
             window_kernels.scatter(columns, self.window, images[part])
-        return images.reshape(len(rows), -1)
+        return images.reshape(len(rows), self.sizes[0])
 
     def _columns(self, count: int) -> Array:
         return np.empty((count, self.shape[0], *self.conv.window.kernel, *self.target[1:]))

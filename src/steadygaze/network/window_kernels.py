@@ -23,9 +23,11 @@ def gather(images: np.ndarray, window: np.ndarray, columns: np.ndarray) -> None:
                         if source < 0 or source >= height:
                             for x in range(across):
                                 columns[n, c, i, j, y, x] = 0.0
-                        elif left >= 0 and left + (across - 1) * window[1] < width:
+                        elif window[1] == 1 and left >= 0 and left + across <= width:
+                            seen = columns[n, c, i, j, y]
+                            row = images[n, c, source, left : left + across]
                             for x in range(across):
-                                columns[n, c, i, j, y, x] = images[n, c, source, left + x * window[1]]
+                                seen[x] = row[x]
                         else:
                             for x in range(across):
                                 place = left + x * window[1]
@@ -56,8 +58,11 @@ def scatter(columns: np.ndarray, window: np.ndarray, images: np.ndarray) -> None
                         if target < 0 or target >= height:
                             continue
                         if window[1] == 1:
-                            for x in range(first, last):
-                                images[n, c, target, left + x] += columns[n, c, i, j, y, x]
+                            # Slices from zero on: only then are several numbers added at once.
+                            into = images[n, c, target, left + first : left + last]
+                            seen = columns[n, c, i, j, y, first:last]
+                            for x in range(last - first):
+                                into[x] += seen[x]
                         else:
                             for x in range(first, last):
                                 images[n, c, target, left + x * window[1]] += columns[n, c, i, j, y, x]

@@ -15,6 +15,9 @@ from scipy.sparse import csr_array
 
 from steadygaze.network.operators import Array, Linear, Matrix, Shape, ShapeError, repeat
 
+CACHED = 1 << 17
+"""Numbers that the windows of some images may hold at a time: one megabyte."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -105,13 +108,18 @@ class Conv(Linear):
         # One product for each image: all places of the window side by side.
         depth = channels // self.groups
         weights = self.weight.reshape(self.groups, outputs // self.groups, -1)
-        views = self.window.views(values[0])
-        columns = np.empty((batch * n, self.groups, depth, len(views), prod(target[2:])))
-        for place, view in enumerate(views):
-            columns[:, :, :, place] = view.reshape(batch * n, self.groups, depth, -1)
-        total = weights @ columns.reshape(batch * n, self.groups, depth * len(views), -1)
-        result = total.reshape(batch, *target)
-        return result + self.bias.reshape(-1, *(1,) * len(spatial))
+        images = values[0].reshape(batch * n, channels, *spatial)
+        total = np.empty((batch * n, self.groups, outputs // self.groups, prod(target[2:])))
+        # Few images at a time, so that what their windows see stays in the cache.
+        step = max(1, CACHED // (channels * prod(self.window.kernel) * prod(target[2:])))
+        for first in range(0, batch * n, step):
+            views = self.window.views(images[first : first + step])
+            columns = np.empty((len(views[0]), self.groups, depth, len(views), prod(target[2:])))
+            for place, view in enumerate(views):
+                columns[:, :, :, place] = view.reshape(len(view), self.groups, depth, -1)
+            flat = columns.reshape(len(columns), self.groups, depth * len(views), -1)
+            np.matmul(weights, flat, out=total[first : first + step])
+        return total.reshape(batch, *target) + self.bias.reshape(-1, *(1,) * len(spatial))
 
     def entries(self, shape: Shape) -> int:
         """Return the places of the window at every output."""

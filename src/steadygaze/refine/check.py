@@ -23,7 +23,7 @@ from .samples import Sampler, Samples
 MARGINS, INCONSISTENCIES, BY_GRAPH = 2_000, 200, 200
 """Thetas whose margins and inconsistencies are compared, and margins that the graph computes again."""
 
-REGIONS, EDGES = 2_000, 1_000
+REGIONS, EDGES = 500, 250
 """Exact regions and edges (or facets) that are compared with a plain forward pass."""
 
 WORK = 20_000_000_000

@@ -4,11 +4,11 @@ Everything is decided by counts, never by seconds, so that the choice does not d
 no more: nothing that is proved depends on it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..budget import Budget, Limits
+from ..budget import Budget
 from ..compound import Compound
 from ..regions.region import Polytopes
 from ..regions.subdivide import MOST_PARAMETERS
@@ -37,7 +37,7 @@ class Choice:
     reason: str
 
 
-def choose_method(compound: Compound, *, most: int = MOST_REGIONS) -> Choice:
+def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> Choice:
     """Map or refine: the map while it is expected to have at most so many regions."""
     d = compound.domain.dimension
     if d > MOST_PARAMETERS:
@@ -47,23 +47,28 @@ def choose_method(compound: Compound, *, most: int = MOST_REGIONS) -> Choice:
         return Choice("refine", f"the network is too large for a map ({sum(compound.hidden):,} neurons)")
     if d == 1:
         return Choice("map", "a single parameter has few regions")
-    regions = estimate_regions(compound, most=most)
+    regions = estimate_regions(compound, most=most, budget=budget)
     if regions <= most:
         return Choice("map", f"it is expected to have {_rounded(regions)} regions")
     return Choice("refine", f"a map is expected to have more than {most:,} regions")
 
 
-def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS) -> float:
-    """About how many regions the domain (2 or 3 parameters) has, from those of a few small boxes.
+def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> float:
+    """About how many regions the domain has (up to 3 parameters), from those of a few small boxes.
 
-    Infinite once it is clear that they are more than `most`.
+    Infinite once it is clear that they are more than `most`, or when the budget ends first. With a single parameter
+    hardly any neuron changes its sign twice, so their number is an upper bound in practice.
     """
+    if compound.domain.dimension == 1:
+        return float(sum(compound.hidden) + 1)
     cell, low, high = _boxes(compound)
     share = float(np.prod(high - low, axis=1).sum())
     sides = np.ones((*low.shape, 2), dtype=np.int64)
     # A map that has so many more regions in these boxes alone is large enough.
-    budget = Budget(Limits(max_regions=max(1, int(3.0 * most * share)) + PLACES))
-    found = subdivide_boxes(compound, cell, low, high, sides, np.zeros((1, 3), dtype=np.int32), budget=budget)
+    user = budget or Budget()
+    limits = replace(user.limits, max_regions=max(1, int(3.0 * most * share)) + PLACES)
+    own = Budget(limits, started=user.started, cancelled=user.cancelled)
+    found = subdivide_boxes(compound, cell, low, high, sides, np.zeros((1, 3), dtype=np.int32), budget=own)
     if not found.complete.all():
         return float("inf")
     return _count_whole(found.regions.polytopes, found.box, low, high) / share

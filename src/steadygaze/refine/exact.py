@@ -61,17 +61,21 @@ class ExactPart:
             self.regions += len(regions)
         return found.complete
 
+    def last_answers(self, size: float) -> Answers:
+        """What is known of the regions that were added last."""
+        return self._answers(*self.parts[-1], size)
+
     def answers(self, cuts: np.ndarray, size: float) -> Answers | None:
         """Everything that is known of the regions, ready to be asked for any δ; None where there are none."""
         if not self.parts:
             return None
-        problem, compound = self.problem, self.problem.compound
         regions = join_region_sets([part for part, _ in self.parts], cuts=cuts)
+        return self._answers(regions, join_curves(self.parts, regions) if self.measures else None, size)
+
+    def _answers(self, regions: RegionSet, curves: Inconsistency | None, size: float) -> Answers:
+        problem, compound = self.problem, self.problem.compound
         pieces = classify(compound, regions, problem.label)
-        if not self.measures:
-            return Answers(compound, regions, pieces, None, None, size)
-        curves = join_curves(self.parts, regions)
-        errors = MapErrors(compound, regions.patterns, curves, problem.attention)
+        errors = None if curves is None else MapErrors(compound, regions.patterns, curves, problem.attention)
         return Answers(compound, regions, pieces, curves, errors, size)
 
 
@@ -84,9 +88,8 @@ def join_curves(parts: list[Part], regions: RegionSet) -> Inconsistency:
     numbers, first = np.unique(curve, return_index=True)
     pattern = np.zeros(int(starts[-1]), dtype=np.int64)
     pattern[numbers] = regions.pattern[first]
-    breaks = [np.zeros(1, dtype=np.int64)]
-    for one in found:
-        breaks.append(breaks[-1][-1] + one.breaks[1:])
+    before = np.cumsum([0, *(int(one.breaks[-1]) for one in found)])
+    breaks = [np.zeros(1, dtype=np.int64), *(one.breaks[1:] + start for one, start in zip(found, before, strict=False))]
     return Inconsistency(
         curve=curve,
         curve_cell=np.concatenate([one.curve_cell for one in found]),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..bounds.bounder import Bounder, Enclosures
+from ..errors import InternalError
 from .boxes import Boxes, State
 from .decide import Question
 
@@ -81,8 +82,15 @@ class Frontier:
 
 
 def _meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """What two enclosures (B, 2) say together."""
-    return np.stack([np.maximum(first[:, 0], second[:, 0]), np.minimum(first[:, 1], second[:, 1])], axis=1)
+    """What two enclosures (B, 2) say together; both are proved, so they must have something in common."""
+    both = np.stack([np.maximum(first[:, 0], second[:, 0]), np.minimum(first[:, 1], second[:, 1])], axis=1)
+    if (both[:, 0] > both[:, 1]).any():
+        worst = int(np.argmax(both[:, 0] - both[:, 1]))
+        raise InternalError(
+            f"two bounds of the same box contradict each other ({first[worst].tolist()} and {second[worst].tolist()}); "
+            "nothing is delivered, please report this model and image"
+        )
+    return both
 
 
 def split_axes(seen: Seen) -> np.ndarray:
@@ -92,6 +100,28 @@ def split_axes(seen: Seen) -> np.ndarray:
     is_slim = sides.max(axis=1) > SLIMMEST * sides.min(axis=1)
     pull = np.where(seen.pull.max(axis=1, keepdims=True) > 0.0, seen.pull, sides)
     return np.where(is_slim, np.argmax(sides, axis=1), np.argmax(pull, axis=1))
+
+
+def mixed_axes(boxes: Boxes, kept: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """An axis (B,) that parts a theta where the property holds from one where it does not; −1 where a box has no both.
+
+    kept (M, d) and lost (N, d) in t. No bound can decide a box that holds one of each.
+
+    >>> from types import SimpleNamespace
+    >>> box = SimpleNamespace(low=np.zeros((1, 2)), high=np.ones((1, 2)))
+    >>> mixed_axes(box, np.array([[0.0, 0.0]]), np.array([[0.1, 0.9]])).tolist()
+    [1]
+    """
+    axes = np.full(len(boxes.low), -1)
+    for first in kept:
+        for second in lost:
+            d = len(first)
+            inside = [
+                ((boxes.low[:, :d] <= theta) & (theta <= boxes.high[:, :d])).all(axis=1) for theta in (first, second)
+            ]
+            apart = np.abs(first - second) / (boxes.high - boxes.low)[:, :d]
+            axes = np.where(inside[0] & inside[1], np.argmax(apart, axis=1), axes)
+    return axes
 
 
 def is_smallest(boxes: Boxes, dimension: int) -> np.ndarray:

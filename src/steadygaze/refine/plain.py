@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ..attention.distances import Distance
-from ..network.steps import steps_of
+from ..network.passes import downwards, upwards
 from ..problem import Problem
 
 NUMBERS = 1 << 19
@@ -40,7 +40,7 @@ class Plain:
 
     def __init__(self, problem: Problem, original: np.ndarray | None = None) -> None:
         self.problem, self.perturbed, self.domain = problem, problem.perturbed, problem.perturbed.domain
-        self.segments = steps_of(problem.model.graph)
+        self.segments = problem.model.graph.steps
         self.classes = problem.attention.chosen(problem.model.classes)
         self.forward_passes = 0
         self.multiplications = 0
@@ -111,8 +111,7 @@ class Plain:
     def _forward(self, pixels: np.ndarray) -> Trace:
         values, results = pixels, []
         for segment in self.segments:
-            for step in segment:
-                values = step.forward(values) + step.bias
+            values = upwards(segment, values)
             results.append(values)
             values = np.maximum(values, 0.0)
         self.count(len(pixels))
@@ -128,10 +127,7 @@ class Plain:
         self.count(batch * count)
         gradient = rows
         for number, segment in enumerate(reversed(self.segments)):
-            flat = gradient.reshape(batch * count, -1)
-            for step in reversed(segment):
-                flat = step.backward(flat)
-            gradient = flat.reshape(batch, count, -1)
+            gradient = downwards(segment, gradient.reshape(batch * count, -1)).reshape(batch, count, -1)
             yield gradient
             if number < len(trace.values):
                 # By floats: numpy converts booleans piece by piece, which takes longer than the product.
@@ -154,8 +150,8 @@ class Plain:
         return self.problem.attention.filter(shaped)
 
     def size(self, maps: np.ndarray) -> np.ndarray:
-        """Norms of maps over all but the leading axes: (…, K', C, H, W) or (…, K', pixels) to (…, K')."""
-        flat = maps.reshape(*maps.shape[: -3 if maps.shape[-3:] == self.perturbed.x0.shape else -1], -1)
+        """Norms of maps: (…, K', C, H, W) to (…, K')."""
+        flat = maps.reshape(*maps.shape[:-3], -1)
         if self.problem.attention.distance is Distance.L1:
             return np.abs(flat).sum(axis=-1)
         return np.sqrt((flat * flat).sum(axis=-1))

@@ -11,17 +11,18 @@ from itertools import product
 import numpy as np
 
 from ..bounds.bounder import Bounder
+from ..network.steps import ConvStep
 from ..perturbation import Perturbed
 from .decide import Question
 
 BOX_WORK = 8e5
 """Multiplications that take as long as what bounding a box costs whatever the network (measured on small ones)."""
 
-REGION_WORK, REGION_SHARE = 1.5e5, 0.3
+REGION_WORK, REGION_SHARE = 1.5e5, 0.2
 """Likewise for walking one region: whatever the network, and as a share of one product with all weights."""
 
-MAP_WORK, MAP_SHARE = 1.0e5, 1.0
-"""Likewise for the attention maps of one region."""
+MAP_WORK, MAP_SHARE, LOCAL_MAP_SHARE = 1.0e5, 2.0, 0.15
+"""Likewise for the attention maps of one region; the last where flips are followed locally."""
 
 LARGEST_WORK = 5e7
 """Products with all weights above this are too much for walking single regions: nothing is handed over."""
@@ -35,17 +36,14 @@ CROWDING = 8.0
 AT_ONCE = 3e9
 """Multiplications up to which the whole domain is handed over at once: less than finding out what bounds can do."""
 
-PROBE_SHARE = 0.1
+PROBE_SHARE = 0.04
 """The share of handing the whole domain over that finding out what bounds can do may cost."""
 
-PROBE_LEVELS = (1, 2, 3, 4, 5, 6)
+PROBE_LEVELS = (2, 4, 6)
 """Probe boxes have sides of 2 to minus these."""
 
 PROBE_ROOM = 64
 """Generators that every layer may add where correlations are kept."""
-
-COUNT_LEVEL = {1: 5, 2: 4, 3: 3}
-"""Regions are counted in probe boxes with sides of 2 to minus this, by the number of parameters."""
 
 MOST_EXACT = 3
 """Parameters that the exact subdivision takes."""
@@ -57,7 +55,7 @@ class Plan:
 
     `is_exact_at_once`: the whole domain is handed over without bounding it. `regions` is the estimated number of
     regions of the domain (None where they are not counted), `decided` the share of the finest probe boxes that bounds
-    decide.
+    decide, `at_once` the multiplications for handing the whole domain over.
     """
 
     dimension: int
@@ -66,6 +64,17 @@ class Plan:
     is_exact_at_once: bool
     regions: float | None
     decided: float
+    at_once: float
+
+    @property
+    def is_small(self) -> bool:
+        """Whether handing the whole domain over costs less than any look around."""
+        return self.at_once <= AT_ONCE
+
+    @property
+    def trying(self) -> float:
+        """Multiplications that looking for violations may cost."""
+        return PROBE_SHARE * self.at_once
 
     def expected_regions(self, unstable: np.ndarray, volumes: np.ndarray) -> np.ndarray:
         """About how many regions boxes have, by the neurons of unknown sign (B,) and their share of the domain (B,)."""
@@ -80,6 +89,11 @@ class Costs:
     box: float
     region: float
 
+    @property
+    def has_regions(self) -> bool:
+        """Whether the exact subdivision can be asked at all."""
+        return self.region < float("inf")
+
     @classmethod
     def of(cls, bounder: Bounder, question: Question, rows: float) -> "Costs":
         """The costs of a question; `rows` is the number of rows that the forms of a box have on average."""
@@ -87,9 +101,15 @@ class Costs:
         box, region = BOX_WORK + (rows + 1.0) * work, REGION_WORK + REGION_SHARE * work
         if question.asks_attention:
             box += BOX_WORK + 3.0 * len(bounder.logits.row) * work
-            region += MAP_WORK + MAP_SHARE * work
+            region += MAP_WORK + (LOCAL_MAP_SHARE if _is_local(bounder) else MAP_SHARE) * work
         is_possible = work <= LARGEST_WORK and bounder.perturbed.domain.dimension <= MOST_EXACT
         return cls(box, region if is_possible else float("inf"))
+
+
+def _is_local(bounder: Bounder) -> bool:
+    """Whether the network consists of convolutions with at most one dense hidden layer above them."""
+    kinds = [any(isinstance(step, ConvStep) for step in steps) for steps in bounder.segments[:-1]]
+    return len(kinds) > 1 and all(kinds[:-1])
 
 
 def expected_regions(unstable: np.ndarray, dimension: int) -> np.ndarray:
@@ -106,23 +126,25 @@ def expected_regions(unstable: np.ndarray, dimension: int) -> np.ndarray:
     return total
 
 
-def make_plan(bounder: Bounder, question: Question, count: Callable[[np.ndarray, np.ndarray, np.ndarray], int]) -> Plan:
-    """Choose how to refine; count(cell, low, high) gives the number of regions in some boxes.
+def make_plan(bounder: Bounder, question: Question, count: Callable[[], float]) -> Plan:
+    """Choose how to refine; `count` gives about how many regions the domain has, and is called where that matters.
 
     For every way to bound, the share of probe boxes that stay open at each level tells what deciding by bounds down to
     that level costs, and what is left for the exact subdivision then; the cheapest wins.
     """
     d = bounder.perturbed.domain.dimension
     plain = Costs.of(bounder, question, 1.0 + d)
-    regions = None if plain.region == float("inf") else _count(bounder.perturbed, count)
+    regions = None if plain.region == float("inf") else count()
     at_once = float("inf") if regions is None else regions * plain.region
-    best = (at_once, Plan(d, 0, _limit(plain), regions is not None, regions, 0.0))
+    best = (at_once, Plan(d, 0, _limit(plain), regions is not None, regions, 0.0, at_once))
     if at_once <= AT_ONCE:
         return best[1]
     for room in (0, PROBE_ROOM):
-        cost, plan = _try(bounder, question, room, regions, PROBE_SHARE * at_once)
+        cost, plan = _try(bounder, question, room, regions, at_once)
         if cost < best[0] or (best[0] == float("inf") and plan.decided > best[1].decided):
             best = (cost, plan)
+        if plan.decided == 1.0:
+            break
     return best[1]
 
 
@@ -131,18 +153,18 @@ def _limit(costs: Costs) -> float:
     return 2.0 * costs.box / costs.region
 
 
-def _try(bounder: Bounder, question: Question, room: int, regions: float | None, most: float) -> tuple[float, Plan]:
-    """What refining with so many generators would cost, found out with at most so many multiplications."""
+def _try(bounder: Bounder, question: Question, room: int, regions: float | None, at_once: float) -> tuple[float, Plan]:
+    """What refining with so many generators would cost; finding that out costs a share of doing without bounds."""
     d = bounder.perturbed.domain.dimension
     rows, spent, probed = 1.0 + d, 0.0, 0.0
     is_open, best, decided = 1.0, float("inf"), 0.0
     costs = Costs.of(bounder, question, rows)
     for level in PROBE_LEVELS:
         probes = _probes(bounder.perturbed, level)
-        probed += len(probes) * costs.box
-        if probed > most:
+        probed += sum(len(low) for _, low, _ in probes) * costs.box
+        if probed > PROBE_SHARE * at_once:
             break
-        found = [bounder.with_room(room).bound(*probe, _all(question)) for probe in probes]
+        found = [bounder.with_room(room).bound(*probe, _all(question, len(probe[1]))) for probe in probes]
         margin, inconsistency, unstable = (
             np.concatenate([getattr(one, name) for one in found]) for name in ("margin", "inconsistency", "unstable")
         )
@@ -154,35 +176,25 @@ def _try(bounder: Bounder, question: Question, room: int, regions: float | None,
         is_open = min(is_open, 1.0 - decided)
         left = 0.0 if is_open == 0.0 else is_open * (float("inf") if regions is None else regions * costs.region)
         best = min(best, spent + left)
-        if spent > best:
+        if spent > best or is_open == 0.0:
             break
-    return best, Plan(d, room, _limit(costs), False, regions, decided)
+    return best, Plan(d, room, _limit(costs), False, regions, decided, at_once)
 
 
-def _all(question: Question) -> np.ndarray | None:
-    return None if question.asks_attention else np.zeros(1, dtype=bool)
+def _all(question: Question, count: int) -> np.ndarray:
+    return np.full(count, question.asks_attention)
 
 
 def _probes(perturbed: Perturbed, level: int) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Boxes with sides of 2 to minus `level`, spread over the domain: the knot cell and the corners of each."""
+    """Boxes with sides of 2 to minus `level` over the domain: knot cells, each with the corners of its boxes."""
     domain = perturbed.domain
     side = 2.0**-level
-    found = []
+    found: dict[int, list[np.ndarray]] = {}
     for number, corner in enumerate(product((0.2, 0.65), repeat=min(domain.dimension, 3))):
         # A little apart from each other along every axis, so that no two lie on the same line.
         place = np.resize(np.array(corner), domain.dimension) + 0.03 * (number % 5)
         cell = perturbed.cell_of(domain.low + place * domain.widths)
         low, high = ((end - domain.low) / domain.widths for end in (cell.low, cell.high))
         first = low + np.floor((place - low) / ((high - low) * side)) * (high - low) * side
-        found.append((cell.index, first[None], (first + (high - low) * side)[None]))
-    return found
-
-
-def _count(perturbed: Perturbed, count: Callable[[np.ndarray, np.ndarray, np.ndarray], int]) -> float:
-    """About how many regions the domain has, from those of a few boxes."""
-    d = perturbed.domain.dimension
-    probes = _probes(perturbed, COUNT_LEVEL[d])
-    cells = np.array([cell for cell, _, _ in probes])
-    low, high = (np.concatenate(ends) for ends in list(zip(*probes, strict=True))[1:])
-    share = float(np.prod(high - low, axis=1).sum())
-    return count(cells, low, high) / share
+        found.setdefault(cell.index, []).append(np.stack([first, first + (high - low) * side]))
+    return [(cell, *np.stack(boxes, axis=1)) for cell, boxes in found.items()]

@@ -11,12 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
+from ..bounds.forward import magnitudes
 from ..tolerances import UNIT
 from .plain import Plain, Trace
 
-PIXEL_ERROR = 64.0 * UNIT
-"""How far a computed pixel can be from the real one: a sum of at most four changes, each of size at most 2 and made by
-at most five operations."""
+PIXEL_SHARE = 64.0 * UNIT
+"""How far a computed pixel can be from the real one, as a share of what is added up to it: a sum of at most four
+changes, each made by at most five operations."""
 
 SAYS_NOTHING = 0.005
 """Share of neurons without a certain sign from which on worst cases are not worth anything."""
@@ -157,7 +158,7 @@ def _map_errors(plain: Plain, trace: Trace, size: float) -> np.ndarray:
 
 
 def _carried_back(plain: Plain, trace: Trace, *, are_signed: bool) -> np.ndarray:
-    """Errors (B, K', pixels) of the maps: each product's own, carried on by absolute weights or with random signs."""
+    """Errors (B, K', C, H, W) of the maps: each product's own, carried on by absolute weights or with random signs."""
     batch, classes = len(trace.logits), len(plain.classes)
     rows = plain.class_rows(batch).reshape(batch * classes, -1)
     errors, generator = np.zeros_like(rows), np.random.default_rng(SEED)
@@ -175,7 +176,7 @@ def _carried_back(plain: Plain, trace: Trace, *, are_signed: bool) -> np.ndarray
             mask = np.repeat((trace.values[-1 - number] > 0.0).astype(np.float64), classes, axis=0)
             rows, errors = rows * mask, errors * mask
     plain.count((3 if are_signed else 2) * len(rows))
-    return errors.reshape(batch, classes, -1)
+    return errors.reshape(batch, classes, *plain.perturbed.x0.shape)
 
 
 def _spread(plain: Plain, trace: Trace, pixels: np.ndarray, local: list[np.ndarray]) -> list[np.ndarray]:
@@ -205,8 +206,9 @@ def _pixel_errors(plain: Plain, theta: np.ndarray) -> np.ndarray:
     """Errors (pixels,) of an image: none where the clip decides, or no perturbation changes the pixel."""
     image, slope = plain.unclipped(theta)
     is_moved = (slope != 0.0).any(axis=0) | (plain.perturbed.cell_of(theta).offset.ravel() != 0.0)
-    is_clipped = (image < -PIXEL_ERROR) | (image > 1.0 + PIXEL_ERROR)
-    return np.where(is_moved & ~is_clipped, PIXEL_ERROR, 0.0)
+    error = PIXEL_SHARE * magnitudes(plain.perturbed)
+    is_clipped = (image < -error) | (image > 1.0 + error)
+    return np.where(is_moved & ~is_clipped, error, 0.0)
 
 
 def _share(terms: int) -> float:

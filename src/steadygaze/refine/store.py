@@ -94,7 +94,7 @@ def load_to_resume(directory: str | Path, problem: Problem) -> RefineResult:
         different = _differences(content, folder, problem)
     if different:
         raise OptionError(
-            f"--resume {folder}: it answers another question: {' and '.join(different)} differ; ask the same one, or "
+            f"--resume {folder}: it answers another question (not the same: {', '.join(different)}); ask that one, or "
             "leave --resume out"
         )
     with refusing_damage(folder):

@@ -8,6 +8,9 @@ from ..results.summary import agreement_text, summarise_domain
 from .boxes import State
 from .outcome import RefineResult
 
+SUMMED = 1e-14
+"""What rounding may take from a share that is the sum of many."""
+
 
 def summarise_refine(result: RefineResult) -> dict[str, Any]:
     """The answer as for a map; `boxes` counts boxes by state, `guarantee_shares` says how much rests on what.
@@ -55,8 +58,12 @@ def _guarantee(result: RefineResult) -> str:
 
 
 def _percent_down(share: float) -> str:
-    """A share in percent, rounded down: never more than was proved."""
+    """A share in percent, rounded down: never more than was proved, the rounding of sums of shares apart.
+
+    >>> _percent_down(0.99999999), _percent_down(1.0 - 1e-16)
+    ('99.999999 %', '100 %')
+    """
     if share < 1e-4:
         return "less than 0.01 %"
     digits = 1e4 if share < 0.9999 else 1e8
-    return f"{100.0 * math.floor(digits * min(share, 1.0)) / digits:.8g} %"
+    return f"{100.0 * math.floor(digits * min(share + SUMMED, 1.0)) / digits:.8g} %"

@@ -60,6 +60,9 @@ def _start(program: Program, root: np.ndarray, polygons: Polygons, origins: np.n
     room = vertices + 4096
     x, y, edge = np.empty(room), np.empty(room), np.empty(room, dtype=np.int64)
     x[:vertices], y[:vertices], edge[:vertices] = reverse.points[:, 0], reverse.points[:, 1], reverse.edges
+    bits = np.zeros((2, 8 * -(-neurons // 8)), dtype=np.uint8)
+    peak = np.zeros(neurons)
+    peak[: root.shape[1]] = np.abs(root).sum(axis=0)
     versions = np.zeros((3, layers), dtype=np.int64)
     versions[FED_FROM] = -1
     counters = np.zeros(5, dtype=np.int64)
@@ -67,16 +70,20 @@ def _start(program: Program, root: np.ndarray, polygons: Polygons, origins: np.n
     return Walk(
         forms=forms,
         fed=np.zeros((3, neurons)),
-        fed_active=np.zeros(neurons, dtype=np.uint8),
         versions=versions,
-        active=np.zeros(neurons, dtype=np.uint8),
+        active=bits[0],
         packed=np.zeros(program.byte_start[-1], dtype=np.uint8),
         unstable=np.zeros(neurons, dtype=np.int32),
         unstable_count=np.zeros(layers, dtype=np.int64),
         scratch=np.zeros((3, widest)),
-        peak=np.zeros(neurons),
+        peak=peak,
         missed=np.zeros(neurons),
         columns=np.zeros((2, widest), dtype=np.int64),
+        code=bits[1],
+        words=bits.view(np.uint64),
+        touched=np.zeros(neurons, dtype=np.int32),
+        touched_count=np.zeros(layers, dtype=np.int64),
+        is_touched=np.zeros(neurons, dtype=np.uint8),
         doubts=np.zeros((2, layers), dtype=np.int64),
         stack=stack,
         x=x,

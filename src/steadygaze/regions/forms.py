@@ -1,7 +1,8 @@
 """Compiled bookkeeping of the affine forms of all layers: what is walked, where the walk stands, and `sync`.
 
 `sync` brings the forms of a layer up to date by adding the columns of the inputs that changed since the last time, so a
-single flip costs a single column. Polygons are not looked at here.
+single flip costs a single column. Every layer keeps a list of the neurons whose form or activity may differ from what
+the next one was fed, so that most inputs are not even looked at. Polygons are not looked at here.
 """
 
 from typing import NamedTuple
@@ -13,15 +14,17 @@ from ..tolerances import MAX_SYNCS
 
 ENTERED, FED_FROM, UPDATES = 0, 1, 2
 
+LISTED = 4
+"""A list of touched neurons longer than one in so many is not worth following."""
+
 
 class Walk(NamedTuple):
     """Where the walk stands: forms and pattern of the polygon at hand, and the stack of polygons to come."""
 
     forms: np.ndarray  # (3, N) of each neuron before its ReLU
     fed: np.ndarray  # (3, N) the output forms that the next layer's `forms` reflect
-    fed_active: np.ndarray  # (N,) the pattern that the next layer's `forms` reflect
-    versions: np.ndarray  # (3, L+1) of each layer: polygons that entered it, the one that it was fed from, updates
-    active: np.ndarray  # (N,) uint8
+    versions: np.ndarray  # (3, L+1) of each layer: unused here (see `solid_forms`), −1 if it was never fed, updates
+    active: np.ndarray  # (N, and zeros up to a multiple of eight) uint8
     packed: np.ndarray  # the same, packed
     unstable: np.ndarray  # (N,) the neurons of each layer that may change sign on the polygon that entered it
     unstable_count: np.ndarray  # (L+1,)
@@ -29,6 +32,11 @@ class Walk(NamedTuple):
     peak: np.ndarray  # (N,) the largest |a| + |b| + |c| of each neuron's form on any polygon that entered its layer
     missed: np.ndarray  # (N,) the largest |value| on a part that the tolerance left unsplit
     columns: np.ndarray  # (2, widest layer) scratch lists
+    code: np.ndarray  # as `active`: what the polygon that entered last says about each neuron (see `kernels`)
+    words: np.ndarray  # (2, N/8) uint64: the memory of `active` and of `code`, eight neurons each
+    touched: np.ndarray  # (N,) int32 by layer, the neurons that the next layer must look at when it is fed again
+    touched_count: np.ndarray  # (L+1,) how many, −1 for all
+    is_touched: np.ndarray  # (N,) uint8 whether they are listed
     doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: among the stable, the unstable ones
     stack: np.ndarray  # (depth, 6) layer, first vertex, vertices, first candidate, candidates, origin
     x: np.ndarray
@@ -84,6 +92,23 @@ def _add_sparse(pointers, rows, values, columns, change, a, b, c):
 
 
 @compiled
+def _add_and_touch(pointers, rows, values, columns, change, a, b, c, first, touched, is_touched, listed):
+    """As `_add_sparse`; also list the forms that change, and return how many are listed now."""
+    for k in columns:
+        da, db, dc = change[0, k], change[1, k], change[2, k]
+        for i in range(pointers[k], pointers[k + 1]):
+            row, weight = rows[i], values[i]
+            a[row] += weight * da
+            b[row] += weight * db
+            c[row] += weight * dc
+            if not is_touched[row]:
+                is_touched[row] = 1
+                touched[listed] = first + row
+                listed += 1
+    return listed
+
+
+@compiled
 def _feed(forms, active, first, size, is_clip, fresh):
     """Write the output forms of a hidden layer into `fresh`; the layer that ends the clip gives the clipped pixels."""
     if is_clip:
@@ -122,18 +147,72 @@ def _differences(fresh, fed, pointers, is_dense, changed, used):
 
 
 @compiled
-def _flips(forms, active, fed_active, unstable, first, fresh, changed):
-    """List the inputs whose activity changed, with the change of their output form, where the forms are the same."""
+def touch(k, first, touched, is_touched, touched_count):
+    """List neuron k of the layer that starts at `first`, unless it is listed."""
+    if touched_count[0] >= 0 and not is_touched[k]:
+        is_touched[k] = 1
+        touched[first + touched_count[0]] = k
+        touched_count[0] += 1
+
+
+@compiled
+def _listed_changes(forms, active, fed, touched, is_touched, first, fresh, changed):
+    """List the inputs among the touched ones whose output form changed, with the change; none is touched any more."""
     count = 0
-    for n in range(unstable.shape[0]):
-        k = unstable[n]
-        if active[k] != fed_active[k]:
-            sign = 1.0 if active[k] else -1.0
-            i = k - first
-            fresh[0, i], fresh[1, i], fresh[2, i] = sign * forms[0, k], sign * forms[1, k], sign * forms[2, k]
-            changed[count] = i
+    for n in range(touched.shape[0]):
+        k = touched[n]
+        is_touched[k] = 0
+        differs = False
+        for i in range(3):
+            new = forms[i, k] if active[k] else 0.0
+            fresh[i, k - first] = new - fed[i, k]
+            differs |= new != fed[i, k]
+            fed[i, k] = new
+        if differs:
+            changed[count] = k - first
             count += 1
     return count
+
+
+@compiled_fused
+def _raise_peaks(a, b, c, peak):
+    """A peak bounds the coefficients together, and with them every value on the unit square: rounding follows the
+    former."""
+    for k in range(a.shape[0]):
+        peak[k] = max(peak[k], abs(a[k]) + abs(b[k]) + abs(c[k]))
+
+
+@compiled_inline
+def _look_at_all(program, walk, layer):
+    """List the columns to be added to the forms of a layer after a look at all of its inputs; returns how many, and
+    whether they are all that are not zero (in `columns[1]`, the forms set to the bias) or those that changed (in
+    `columns[0]`), whichever is cheaper."""
+    source, first, end = program.offsets[layer - 1], program.offsets[layer], program.offsets[layer + 1]
+    size = first - source
+    fresh, fed, forms, versions = walk.scratch, walk.fed[:, source:first], walk.forms, walk.versions
+    pointers = program.columns[program.column_start[layer] :]
+    is_dense = program.dense_start[layer] >= 0
+    changed, used = walk.columns[0], walk.columns[1]
+    _feed(forms, walk.active, source, size, program.clipped == 1 and layer == 2, fresh)
+    count, count_used, balance = _differences(fresh, fed, pointers, is_dense, changed, used)
+    is_scratch = versions[FED_FROM, layer] < 0 or versions[UPDATES, layer] >= MAX_SYNCS or balance > 0
+    if is_scratch:
+        for k in range(first, end):
+            forms[0, k], forms[1, k], forms[2, k] = 0.0, 0.0, program.bias[k]
+        for k in range(size):
+            fed[0, k], fed[1, k], fed[2, k] = fresh[0, k], fresh[1, k], fresh[2, k]
+        versions[UPDATES, layer] = 0
+        count = count_used
+    else:
+        for n in range(count):
+            k = changed[n]
+            for i in range(3):
+                new = fresh[i, k]
+                fresh[i, k] = new - fed[i, k]
+                fed[i, k] = new
+    for k in range(source, first):
+        walk.is_touched[k] = 0
+    return count, is_scratch
 
 
 @compiled_inline
@@ -141,55 +220,44 @@ def sync(program, walk, layer):
     """Bring the forms of a layer up to date with the outputs of the layer before it."""
     source, first, end = program.offsets[layer - 1], program.offsets[layer], program.offsets[layer + 1]
     size = first - source
-    forms, versions, fresh = walk.forms, walk.versions, walk.scratch
-    a, b, c = forms[0, first:end], forms[1, first:end], forms[2, first:end]
+    forms, versions, fresh, listed = walk.forms, walk.versions, walk.scratch, walk.touched_count
+    a, b, c, peak = forms[0, first:end], forms[1, first:end], forms[2, first:end], walk.peak
     if program.clipped == 1 and layer == 1:
         _feed(forms, walk.active, source, size, False, fresh)
         for k in range(size):
             a[k], b[k], c[k] = -fresh[0, k], -fresh[1, k], 1.0 - fresh[2, k]
+        _raise_peaks(a, b, c, peak[first:end])
         return
+    is_scratch = versions[FED_FROM, layer] < 0 or versions[UPDATES, layer] >= MAX_SYNCS
     after_clip = program.clipped == 1 and layer == 2
-    is_dense = program.dense_start[layer] >= 0
-    pointers = program.columns[program.column_start[layer] :]
-    changed, used = walk.columns[0], walk.columns[1]
-    fed_active, active = walk.fed_active[source:first], walk.active[source:first]
-    scratch_is_due = versions[FED_FROM, layer] < 0 or versions[UPDATES, layer] >= MAX_SYNCS
-    same_polygon = versions[FED_FROM, layer] == versions[ENTERED, layer - 1] and not after_clip
-    if same_polygon and not scratch_is_due:
-        # The polygon at hand is a part of the one that entered: only neurons that were unstable there can have flipped.
-        unstable = walk.unstable[source : source + walk.unstable_count[layer - 1]]
-        count = _flips(forms, walk.active, walk.fed_active, unstable, source, fresh, changed)
-        columns = changed[:count]
-        for k in columns:
-            fed_active[k] = active[k]
-            walk.fed[0, source + k] += fresh[0, k]
-            walk.fed[1, source + k] += fresh[1, k]
-            walk.fed[2, source + k] += fresh[2, k]
-        if count == 0:
-            return
+    if is_scratch or after_clip or listed[layer - 1] < 0 or LISTED * listed[layer - 1] > size:
+        count, is_scratch = _look_at_all(program, walk, layer)
     else:
-        fed = walk.fed[:, source:first]
-        _feed(forms, walk.active, source, size, after_clip, fresh)
-        count, count_used, balance = _differences(fresh, fed, pointers, is_dense, changed, used)
-        scratch_is_due = scratch_is_due or balance > 0
-        columns = used[:count_used] if scratch_is_due else changed[:count]
-        if scratch_is_due:
-            for k in range(end - first):
-                a[k], b[k], c[k] = 0.0, 0.0, program.bias[first + k]
-            for k in range(size):
-                fed[0, k], fed[1, k], fed[2, k] = fresh[0, k], fresh[1, k], fresh[2, k]
-            versions[UPDATES, layer] = 0
-        else:
-            for k in columns:
-                for i in range(3):
-                    new = fresh[i, k]
-                    fresh[i, k] = new - fed[i, k]
-                    fed[i, k] = new
-        for k in range(size):
-            fed_active[k] = active[k]
-    versions[FED_FROM, layer] = versions[ENTERED, layer - 1]
+        touched = walk.touched[source : source + listed[layer - 1]]
+        count = _listed_changes(
+            forms, walk.active, walk.fed, touched, walk.is_touched, source, fresh, walk.columns[0]
+        )  # fmt: skip
+    listed[layer - 1] = 0
+    if count == 0 and not is_scratch:
+        return
+    columns = walk.columns[1 if is_scratch else 0, :count]
+    versions[FED_FROM, layer] = 0
     versions[UPDATES, layer] += 1
-    if is_dense:
+    if program.dense_start[layer] >= 0:
         _add_dense(program.dense[program.dense_start[layer] :], columns, fresh, a, b, c)
+        listed[layer] = -1
     else:
-        _add_sparse(pointers, program.rows, program.values, columns, fresh, a, b, c)
+        pointers = program.columns[program.column_start[layer] :]
+        if is_scratch or listed[layer] < 0:
+            _add_sparse(pointers, program.rows, program.values, columns, fresh, a, b, c)
+            listed[layer] = -1
+        else:
+            listed[layer] = _add_and_touch(
+                pointers, program.rows, program.values, columns, fresh, a, b, c, first, walk.touched[first:end],
+                walk.is_touched[first:end], listed[layer],
+            )  # fmt: skip
+    if listed[layer] < 0:
+        _raise_peaks(a, b, c, peak[first:end])
+    for n in range(listed[layer]):
+        k = walk.touched[first + n]
+        peak[k] = max(peak[k], abs(forms[0, k]) + abs(forms[1, k]) + abs(forms[2, k]))

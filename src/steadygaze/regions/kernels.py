@@ -12,11 +12,13 @@ import numpy as np
 from ..compiling import compiled, compiled_fused, compiled_inline
 from ..geometry.polygon import area, bounding_box, half_perimeter, reach, split_polygon
 from ..tolerances import DISTANCE
-from .forms import ENTERED, sync
+from .forms import sync, touch
 
 DONE, PAUSED, NEED_OUTPUT, NEED_STACK = 0, 1, 2, 3
 HEIGHT, CUTS, REGIONS, VERTICES, BASE = 0, 1, 2, 3, 4
 AREA, SLIVERS = 0, 1
+
+UNSTABLE, DOUBTFUL = np.uint8(2), np.uint8(3)
 
 MAX_VERTICES = 1024
 """Vertices of one polygon that the scratch arrays hold; a region of a real network has about ten."""
@@ -44,7 +46,9 @@ def flip(k, first, byte, active, packed):
 
 
 @compiled
-def _decide(a, b, c, noise, unstable, first, byte, active, packed, x, y, count, missed, doubts):
+def _decide(
+    a, b, c, noise, unstable, first, byte, active, packed, x, y, count, missed, doubts, touched, is_touched, listed
+):
     """Set the pattern of the unstable neurons of a layer for a polygon that none of them splits any more."""
     doubts[0] = 0
     for n in range(unstable.shape[0]):
@@ -59,40 +63,49 @@ def _decide(a, b, c, noise, unstable, first, byte, active, packed, x, y, count, 
             doubts[0] += 1
         if np.uint8(value > noise[k]) != active[k]:
             flip(k, first, byte, active, packed)
+            touch(k, first, touched, is_touched, listed)
 
 
 @compiled_fused
-def _enclose(a, b, c, cx, cy, rx, ry, centre, radius, peak):
-    """The values of the forms on the box with the given centre and half-widths: centre ± radius; raise the peaks.
-
-    A peak bounds the coefficients together, and with them every value on the unit square: rounding follows the former.
-    """
+def _classify(a, b, c, noise, cx, cy, rx, ry, code):
+    """What the box with the given centre and half-widths says about forms: 0 or 1 for the activity of those that keep
+    their sign on it, DOUBTFUL for those that are nothing but rounding, UNSTABLE for the others. Free of branches."""
     for k in range(a.shape[0]):
-        centre[k] = a[k] * cx + b[k] * cy + c[k]
-        radius[k] = abs(a[k]) * rx + abs(b[k]) * ry
-        peak[k] = max(peak[k], abs(a[k]) + abs(b[k]) + abs(c[k]))
+        centre = a[k] * cx + b[k] * cy + c[k]
+        radius = abs(a[k]) * rx + abs(b[k]) * ry
+        is_rounding = (abs(centre) + radius <= noise[k]) & ((centre != 0.0) | (radius != 0.0))
+        stable = DOUBTFUL if is_rounding else np.uint8(centre > 0.0)
+        code[k] = stable if abs(centre) >= radius else UNSTABLE
 
 
 @compiled
-def _enter(a, b, c, noise, first, end, byte, active, packed, unstable, x, y, count, scratch, peak, missed, doubts):
+def _enter(
+    a, b, c, noise, first, end, byte, active, packed, unstable, x, y, count, code, words, missed, doubts, touched,
+    is_touched, listed,
+):  # fmt: skip
     """Set the pattern of the neurons of a layer that keep their sign on a polygon; list the others."""
     cx, cy, rx, ry = bounding_box(x, y, count)
-    centre, radius = scratch[0, : end - first], scratch[1, : end - first]
-    _enclose(a[first:end], b[first:end], c[first:end], cx, cy, rx, ry, centre, radius, peak[first:end])
+    _classify(a[first:end], b[first:end], c[first:end], noise[first:end], cx, cy, rx, ry, code[first:end])
     found = 0
     doubts[0] = 0
-    for i in range(end - first):
-        if abs(centre[i]) >= radius[i]:
-            is_active = np.uint8(centre[i] > 0.0)
-            if abs(centre[i]) + radius[i] <= noise[first + i] and (centre[i] != 0.0 or radius[i] != 0.0):
+    for word in range(first >> 3, (end + 7) >> 3):
+        # Most neurons are as they were before: they are skipped, eight at a time.
+        if words[0, word] == words[1, word]:
+            continue
+        for k in range(max(8 * word, first), min(8 * word + 8, end)):
+            is_active = code[k]
+            if is_active == UNSTABLE:
+                unstable[found] = k
+                found += 1
+                continue
+            if is_active == DOUBTFUL:
                 is_active = np.uint8(0)
-                missed[first + i] = max(missed[first + i], abs(centre[i]) + radius[i])
+                largest = abs(a[k] * cx + b[k] * cy + c[k]) + abs(a[k]) * rx + abs(b[k]) * ry
+                missed[k] = max(missed[k], largest)
                 doubts[0] += 1
-            if is_active != active[first + i]:
-                flip(first + i, first, byte, active, packed)
-        else:
-            unstable[found] = first + i
-            found += 1
+            if is_active != active[k]:
+                flip(k, first, byte, active, packed)
+                touch(k, first, touched, is_touched, listed)
     return found
 
 
@@ -174,10 +187,10 @@ def advance(program, walk, output, last_layer, max_nodes):
     """
     counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
     a, b, c, noise = walk.forms[0], walk.forms[1], walk.forms[2], program.noise
-    active, packed, scratch = walk.active, walk.packed, walk.scratch
-    sums, peak, missed = walk.sums, walk.peak, walk.missed
+    active, packed = walk.active, walk.packed
+    sums, missed = walk.sums, walk.missed
     x, y, edge = walk.here[0], walk.here[1], walk.here_edge
-    widest = scratch.shape[1]
+    widest = walk.scratch.shape[1]
     nodes = 0
     while counters[HEIGHT] > 0:
         if nodes >= max_nodes:
@@ -217,19 +230,20 @@ def advance(program, walk, output, last_layer, max_nodes):
                 is_new = False
             else:
                 unstable = walk.unstable[start : start + walk.unstable_count[layer]]
-                doubts = walk.doubts[1, layer:]
-                _decide(a, b, c, noise, unstable, start, byte, active, packed, x, y, count, missed, doubts)
+                _decide(
+                    a, b, c, noise, unstable, start, byte, active, packed, x, y, count, missed, walk.doubts[1, layer:],
+                    walk.touched, walk.is_touched, walk.touched_count[layer:],
+                )  # fmt: skip
                 if layer == last_layer:
                     _deliver(program, walk, output, x, y, edge, count, origin, last_layer == offsets.shape[0] - 3)
                     break
                 layer += 1
                 byte, start, end = program.byte_start[layer], offsets[layer], offsets[layer + 1]
                 sync(program, walk, layer)
-            walk.versions[ENTERED, layer] += 1
             unstable = walk.unstable[start:end]
             total = _enter(
-                a, b, c, noise, start, end, byte, active, packed, unstable, x, y, count, scratch, peak, missed,
-                walk.doubts[0, layer:],
+                a, b, c, noise, start, end, byte, active, packed, unstable, x, y, count, walk.code, walk.words,
+                missed, walk.doubts[0, layer:], walk.touched, walk.is_touched, walk.touched_count[layer:],
             )  # fmt: skip
             walk.unstable_count[layer] = total
             found = _splitters(a, b, c, noise, candidates, unstable, total, free, x, y, count, sums, missed)

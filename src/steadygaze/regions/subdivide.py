@@ -90,6 +90,11 @@ def walk_cell(
     is_small = len(polytopes) * neurons < (SMALL_BOXES if is_many else SMALL)
     runs = np.array_split(np.arange(len(polytopes)), 1 if is_small else RUNS)
     work = [(cell, polytopes.take(run), origins[run], len(table), watch) for run in runs if len(run)]
+    if not work:
+        # A limit ended the clip before it had made a single piece: nothing is known of any of the polytopes.
+        block = _block(cell, len(table))
+        block.unfinished = clipped.unfinished
+        return [block]
     if threads == 1:
         blocks = [_run(*item) for item in work]
     else:

@@ -1,0 +1,200 @@
+"""Unsound bounds: one mistake each, put in place of what the package does."""
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+
+from steadygaze.attention.distances import Distance
+from steadygaze.attention.filters import Filter
+from steadygaze.bounds import bounder, forms, forward, gradient, kernels
+from steadygaze.bounds.bounder import Bounder
+from steadygaze.bounds.forms import Forms, Relaxed
+from steadygaze.bounds.gradient import Intervals
+from steadygaze.network.steps import ConvStep, MatrixStep, ScaleStep
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+STEPS = (MatrixStep, ConvStep, ScaleStep)
+
+
+def no_absolute_value_forward(patch: pytest.MonkeyPatch) -> None:
+    for step in STEPS:
+        patch.setattr(step, "forward_abs", step.forward)
+
+
+def no_absolute_value_backward(patch: pytest.MonkeyPatch) -> None:
+    for step in STEPS:
+        patch.setattr(step, "backward_abs", step.backward)
+
+
+def no_absolute_value_of_coefficients(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Forms, "spread", property(lambda self: np.abs(self.forms[:, 1:].sum(axis=1))))
+
+
+def no_outward_rounding(patch: pytest.MonkeyPatch) -> None:
+    for module, name in product((forms, forward, gradient, bounder), ("gamma", "up", "down", "LEAST", "LEAST_ROOT")):
+        if hasattr(module, name):
+            exact = {"gamma": lambda terms: 0.0, "up": lambda terms: 1.0, "down": lambda terms: 1.0}
+            patch.setattr(module, name, exact.get(name, 0.0))
+
+
+def no_rounding_errors_of_products(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(forms, "gamma", lambda terms: 0.0)
+    patch.setattr(forward, "gamma", lambda terms: 0.0)
+
+
+def no_rounding_errors_of_gradients(patch: pytest.MonkeyPatch) -> None:
+    for module in (forward, gradient):
+        patch.setattr(module, "gamma", lambda terms: 0.0)
+    patch.setattr(gradient, "up", lambda terms: 1.0)
+
+
+def relaxed_otherwise(name: str, change: Callable[[Relaxed], Relaxed]) -> Plant:
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        true = getattr(forms, name)
+        patch.setattr(forward, name, lambda low, high: change(true(low, high)))
+
+    return plant
+
+
+def derivative_of_open_neurons(value: float) -> Plant:
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        def multiply(centre: np.ndarray, radius: np.ndarray, low: np.ndarray, high: np.ndarray, lift: float) -> None:
+            factor = np.where(low > 0.0, 1.0, np.where(high > 0.0, value, 0.0))[:, None]
+            centre *= factor
+            radius *= factor
+
+        patch.setattr(kernels, "relu_gradients", multiply)
+
+    return plant
+
+
+def expected_map_stands_still(patch: pytest.MonkeyPatch) -> None:
+    true = Bounder._expected
+    patch.setattr(Bounder, "_expected", lambda self, cell, low, high: true(self, cell, low, low))
+
+
+def expected_map_is_never_moved(patch: pytest.MonkeyPatch) -> None:
+    true = Bounder._expected
+    patch.setattr(Bounder, "_expected", lambda self, cell, low, high: true(self, cell, 0.0 * low, 0.0 * high))
+
+
+def remainder_dropped_at_a_step(patch: pytest.MonkeyPatch) -> None:
+    true = forms.through
+
+    def through(values: Forms, step: object) -> Forms:
+        after = true(values, step)  # type: ignore[arg-type]
+        return Forms(after.forms, true(Forms(values.forms, 0.0 * values.remainder), step).remainder)  # type: ignore[arg-type]
+
+    patch.setattr(forward, "through", through)
+
+
+def remainder_dropped_at_the_logits(patch: pytest.MonkeyPatch) -> None:
+    true = forward.Rows.bounds
+    patch.setattr(forward.Rows, "bounds", lambda self, f: true(self, Forms(f.forms, 0.0 * f.remainder)))
+
+
+def generators_lost(patch: pytest.MonkeyPatch) -> None:
+    true = forms._generators
+    patch.setattr(forms, "_generators", lambda radius, room: (0.0 * true(radius, room)[0], true(radius, room)[1]))
+
+
+def bias_left_out(patch: pytest.MonkeyPatch) -> None:
+    true = forms.through
+    patch.setattr(
+        forward,
+        "through",
+        lambda values, step: Forms(
+            np.concatenate([true(values, step).forms[:, :1] - step.bias, true(values, step).forms[:, 1:]], axis=1),
+            true(values, step).remainder,
+        ),
+    )
+
+
+def box_too_small(patch: pytest.MonkeyPatch) -> None:
+    true = forward.pixels
+    shrink = 0.01
+    patch.setattr(
+        bounder,
+        "pixels",
+        lambda perturbed, cell, low, high: true(
+            perturbed, cell, low + shrink * (high - low), high - shrink * (high - low)
+        ),
+    )
+
+
+def absolute_values_of_ends(patch: pytest.MonkeyPatch) -> None:
+    true = gradient.filtered
+
+    def filtered(maps: Intervals, steps: Filter) -> Intervals:
+        for step in steps.steps:
+            if step == "abs":
+                low, high = map(np.abs, maps.ends)
+                maps = Intervals.between(np.minimum(low, high), np.maximum(low, high))
+            else:
+                maps = true(maps, Filter((step,)))
+        return maps
+
+    patch.setattr(bounder, "filtered", filtered)
+
+
+def mean_of_the_radius_left_out(patch: pytest.MonkeyPatch) -> None:
+    true = gradient.filtered
+
+    def filtered(maps: Intervals, steps: Filter) -> Intervals:
+        after = true(maps, steps)
+        return Intervals(after.centre, 0.5 * after.radius) if "mean" in steps.steps else after
+
+    patch.setattr(bounder, "filtered", filtered)
+
+
+def distance_of_the_middles(patch: pytest.MonkeyPatch) -> None:
+    true = gradient.inconsistencies
+
+    def inconsistencies(maps: Intervals, low: np.ndarray, high: np.ndarray, distance: Distance) -> np.ndarray:
+        exact = Intervals(maps.centre, 0.0 * maps.radius)
+        return np.stack([true(exact, low, high, distance)[:, 0], true(maps, low, high, distance)[:, 1]], axis=1)
+
+    patch.setattr(bounder, "inconsistencies", inconsistencies)
+
+
+def one_rival_alone(patch: pytest.MonkeyPatch) -> None:
+    true = Bounder.__init__
+
+    def made(self: Bounder, *arguments: object, **options: object) -> None:
+        true(self, *arguments, **options)  # type: ignore[arg-type]
+        self.margins = self.margins.take(np.arange(1))
+
+    patch.setattr(Bounder, "__init__", made)
+
+
+PLANTED: dict[str, Plant] = {
+    "a missing absolute value, forward": no_absolute_value_forward,
+    "a missing absolute value, backward": no_absolute_value_backward,
+    "a missing absolute value of the coefficients": no_absolute_value_of_coefficients,
+    "no outward rounding": no_outward_rounding,
+    "no rounding errors of products": no_rounding_errors_of_products,
+    "no rounding errors of gradients": no_rounding_errors_of_gradients,
+    "a slope outside its range": relaxed_otherwise("relax_relu", lambda r: Relaxed(1.1 * r.slope, r.shift, r.radius)),
+    "a slope without its radius": relaxed_otherwise(
+        "relax_relu", lambda r: Relaxed(np.where(r.radius > 0.0, 0.5, r.slope), r.shift, r.radius)
+    ),
+    "half the radius of a ReLU": relaxed_otherwise("relax_relu", lambda r: Relaxed(r.slope, r.shift, 0.5 * r.radius)),
+    "no shift of a ReLU": relaxed_otherwise("relax_relu", lambda r: Relaxed(r.slope, 0.0 * r.shift, r.radius)),
+    "no radius of the clip": relaxed_otherwise("relax_clip", lambda r: Relaxed(r.slope, r.shift, 0.0 * r.radius)),
+    "open neurons are off": derivative_of_open_neurons(0.0),
+    "open neurons are on": derivative_of_open_neurons(1.0),
+    "open neurons are half on": derivative_of_open_neurons(0.5),
+    "the expected map stands still": expected_map_stands_still,
+    "the expected map is never moved": expected_map_is_never_moved,
+    "the remainder is dropped at a step": remainder_dropped_at_a_step,
+    "the remainder is dropped at the logits": remainder_dropped_at_the_logits,
+    "generators are lost": generators_lost,
+    "the bias is left out": bias_left_out,
+    "the box is too small": box_too_small,
+    "absolute values of ends": absolute_values_of_ends,
+    "half the radius after a mean": mean_of_the_radius_left_out,
+    "the distance of the middles": distance_of_the_middles,
+    "one rival alone": one_rival_alone,
+}

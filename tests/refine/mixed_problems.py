@@ -1,0 +1,59 @@
+"""Small problems of which bounds decide a part, exact regions another; and how a run is made to do both.
+
+The plan of a real run hands small networks over at once. Here boxes are bounded and split first, and handed over with
+few neurons of unknown sign, so that every part of a refinement has something to do.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from oracle.small_problems import SPECS
+from properties.tiny_models import make_model
+from steadygaze.api import make_problem
+from steadygaze.bounds.bounder import Bounder
+from steadygaze.errors import ImageError
+from steadygaze.problem import Problem
+from steadygaze.refine.plan import Plan
+
+FOUR = (
+    ("translate:dx=1", "patch:x=0,y=0,w=1,h=1", "brightness:0..0.5", "patch:x=0,y=1,w=2,h=1,tone=-1"),
+    ("brightness:-0.25..0.25", "darkness:0..0.25", "patch:x=0,y=0,w=2,h=2", "patch:x=1,y=0,w=1,h=1:-0.5..0.5"),
+)
+HIDDEN = {1: (6, 5), 2: (5, 4), 3: (4, 3), 4: (4, 3)}
+
+
+def mixed_problem(seed: int, dimension: int, **options: object) -> Problem:
+    """A dense network on 2×2 pixels; weights are 64ths, so that exact regions stay cheap."""
+    for attempt in range(50):
+        rng = np.random.default_rng([11, seed, dimension, attempt])
+        specs = (*SPECS.get(dimension, ()), *(FOUR if dimension == 4 else ()))
+        layers = [
+            (np.round(64 * rng.normal(size=(b, a))) / 64, np.round(32 * rng.normal(size=b)) / 64)
+            for a, b in pairwise([4, *HIDDEN[dimension], 3])
+        ]
+        image = rng.integers(0, 5, size=(1, 2, 2)) / 4
+        filters = {"filter": ("identity", "abs", "mean", "abs+mean")[seed % 4], "dist": ("l2", "l1")[seed % 2]}
+        problem = make_problem(
+            make_model(layers, (1, 2, 2)), image, list(specs[seed % len(specs)]), **{**filters, **options}
+        )  # type: ignore[arg-type]
+        try:
+            _ = problem.label
+        except ImageError:
+            continue
+        return problem
+    raise AssertionError("no network without a tie")
+
+
+def plan_with(room: int, hand_over: float, at_once: float) -> Callable[..., Plan]:
+    """What stands in for `make_plan`: bounds with so many generators, boxes of so many expected regions handed over.
+
+    at_once: what handing everything over is said to cost; where that is much, thetas that violate are looked for first.
+    """
+
+    def make_plan(bounder: Bounder, *_: object) -> Plan:
+        d = bounder.perturbed.domain.dimension
+        return Plan(d, room, (hand_over, hand_over, 2.0 * hand_over, 0.0)[d - 1], False, None, 0.0, at_once)
+
+    return make_plan
