@@ -27,6 +27,7 @@ def errors_before(
         for i in range(size):
             magnitude = abs(forms[b, 0, i]) + spread[b, i]
             error = remainder[b, i] + factor * magnitude
+            # In this order: the maximum of NaN and a number stays NaN only where NaN comes first.
             before[b, i] = 0.0 if magnitude + remainder[b, i] == 0.0 else max(error, floor)
 
 

@@ -145,7 +145,9 @@ def enough_text(summary: Summary) -> str:
         return f"not known, as {why}"
     size = summary["delta"]["map_size"]
     share = f" ({round_up(100.0 * enough / size, 4):g} % of the original maps)" if size > 0.0 else ""
-    return f"from δ = {enough:.8g}{share}"
+    # The bounds of boxes are wide where nothing had to be known precisely.
+    start = "from" if summary.get("boxes") is None else "at the latest from"
+    return f"{start} δ = {enough:.8g}{share}"
 
 
 def measures_attention(summary: Summary) -> bool:
