@@ -74,7 +74,14 @@ class Boxes:
         )
 
     def split(self, axes: np.ndarray) -> "Boxes":
-        """Halve every box along its axis (B,): the two halves of each stand side by side, and know what it knew."""
+        """Halve every box along its axis (B,), the new cuts at the end of the table."""
+        return replace(self.halves(axes, len(self.cuts)), cuts=np.concatenate([self.cuts, split_rows(axes)]))
+
+    def halves(self, axes: np.ndarray, cuts: int) -> "Boxes":
+        """The two halves of each box along its axis (B,), side by side; they know what it knew.
+
+        The cuts between them are numbered after so many others; the table is left as it is.
+        """
         count = len(self)
         halves = self.take(np.repeat(np.arange(count), 2))
         first, second = 2 * np.arange(count), 2 * np.arange(count) + 1
@@ -82,11 +89,15 @@ class Boxes:
         halves.high[first, axes] = middle
         halves.low[second, axes] = middle
         # As for knots: what lies above a cut is on its positive side.
-        numbers = len(self.cuts) + 1 + np.arange(count)
+        numbers = cuts + 1 + np.arange(count)
         halves.sides[first, axes, 1] = -numbers
         halves.sides[second, axes, 0] = numbers
-        rows = np.stack([np.full(count, Cut.SPLIT), axes, np.zeros(count)], axis=1).astype(np.int32)
-        return replace(halves, cuts=np.concatenate([self.cuts, rows]))
+        return halves
+
+
+def split_rows(axes: np.ndarray) -> np.ndarray:
+    """Rows (N, 3) of the table of cuts for boxes that were halved along axes (N,)."""
+    return np.stack([np.full(len(axes), Cut.SPLIT), axes, np.zeros(len(axes))], axis=1).astype(np.int32)
 
 
 def joined(parts: list[Boxes], cuts: np.ndarray) -> Boxes:

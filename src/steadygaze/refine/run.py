@@ -14,7 +14,7 @@ from ..errors import OptionError
 from ..problem import Problem
 from ..results.answer import Answers, verdict_from
 from ..verdict import Verdict
-from .boxes import Boxes, State, joined
+from .boxes import Boxes, State, joined, split_rows
 from .check import check_refined
 from .decide import Question
 from .estimate import MOST_REGIONS, estimate_regions
@@ -85,7 +85,8 @@ class _Run:
             )
         self.exact = ExactPart(problem, self.original, threads, measures=self.question.asks_attention)
         self.tally = Tally(budget, 0.0 if until == "exact" else float(until), goal == "verdict", progress)
-        self.cuts = np.zeros((0, 3), dtype=np.int32)
+        self.cuts = [np.zeros((0, 3), dtype=np.int32)]
+        self.cut_count = 0
         self.rest: list[Boxes] = []
         self.handed: list[Boxes] = []
         self.pending: list[tuple[Boxes, np.ndarray]] = []
@@ -131,14 +132,14 @@ class _Run:
         """The boxes to begin with: the knot cells, or what an earlier run left open."""
         if self.resume is None:
             start = Boxes.of(self.problem.compound)
-            self.cuts = start.cuts
+            self._begin(start.cuts)
             return start
         known, answers = self.resume.boxes, self.resume.answers
         if answers is not None and self.question.asks_attention and answers.curves is None:
             raise OptionError(
                 "the result to go on from did not measure attention; start anew, or ask for --property cr"
             )
-        self.cuts = known.cuts
+        self._begin(known.cuts)
         is_exact = known.state == State.EXACT
         # What the earlier run asked may have been less.
         is_open = ~is_exact & ~self.question.is_decided(known.margin, known.inconsistency)
@@ -241,7 +242,7 @@ class _Run:
 
     def _hand_over(self) -> None:
         """Subdivide what was put aside, most share of the domain for each expected region first."""
-        boxes = self._joined([part for part, _ in self.pending])
+        boxes = replace(self._joined([part for part, _ in self.pending]), cuts=self._table())
         regions = np.concatenate([part for _, part in self.pending])
         self.pending = []
         order = np.argsort(-boxes.volumes / regions, kind="stable")
@@ -276,19 +277,29 @@ class _Run:
         """About how many regions the domain has; where they are too many to count, what is known to be exceeded."""
         return min(estimate_regions(self.problem.compound, budget=self.budget), 3.0 * MOST_REGIONS)
 
+    def _begin(self, cuts: np.ndarray) -> None:
+        self.cuts, self.cut_count = [cuts], len(cuts)
+
     def _split(self, boxes: Boxes, axes: np.ndarray) -> Boxes:
-        halves = replace(boxes, cuts=self.cuts).split(axes)
-        self.cuts = halves.cuts
+        halves = boxes.halves(axes, self.cut_count)
+        self.cuts.append(split_rows(axes))
+        self.cut_count += len(axes)
         self.tally.split(len(boxes))
         return halves
 
     def _joined(self, parts: list[Boxes]) -> Boxes:
-        return joined(parts, self.cuts)
+        """Boxes one after another; their table of cuts is only brought up to date where it is needed."""
+        return joined(parts, self.cuts[0])
+
+    def _table(self) -> np.ndarray:
+        """All cuts so far."""
+        self.cuts = [np.concatenate(self.cuts)]
+        return self.cuts[0]
 
     def _collected(self) -> tuple[Boxes, Answers | None, np.ndarray]:
         """All boxes, those handed over last; the regions of these; and the box of each region."""
         rest = self._joined([*self.rest, *(part for part, _ in self.pending)])
-        boxes = self._joined([rest, *self.handed])
-        answers = self.exact.answers(self.cuts, self.size)
+        boxes = replace(self._joined([rest, *self.handed]), cuts=self._table())
+        answers = self.exact.answers(boxes.cuts, self.size)
         box_of = np.concatenate([np.zeros(0, dtype=np.int64), *self.exact.box])
         return boxes, answers, box_of + len(rest)
