@@ -7,6 +7,7 @@ import pytest
 from made_results import IMAGE, full_map
 
 from steadygaze.api import make_problem
+from steadygaze.budget import Budget, Limits
 from steadygaze.refine import estimate
 from steadygaze.refine.estimate import choose_method, estimate_regions
 from steadygaze.regions.region import Polygons
@@ -56,3 +57,11 @@ def test_a_large_network_is_not_lowered(monkeypatch: pytest.MonkeyPatch):
     choice = choose_method(compound)
     assert choice.method == "refine" and "100 neurons" in choice.reason
     assert "maps" not in compound.chain.__dict__
+
+
+def test_the_choice_does_not_depend_on_time():
+    compound = full_map(("brightness:0..1", PATCH), property="both", delta="25%").problem.compound
+    late = Budget(Limits(timeout_seconds=1e-9))
+    assert choose_method(compound, budget=late).method == "map"
+    late.cancelled.set()
+    assert "was stopped" in choose_method(compound, budget=late).reason

@@ -81,7 +81,7 @@ def verify(
             earlier = None if resume is None else load_to_resume(resume, problem)
             directory = out or resume or store.default_directory(problem, method=plan.name)
             target = Target.check(directory, force=force or (resume is not None and out is None))
-            delivered = _answer(problem, _settled(plan, problem), target, budget, display, workers, earlier)
+            delivered = _answer(problem, _settled(plan, problem, budget), target, budget, display, workers, earlier)
         if not quiet:
             print_notes(delivered.summary["notes"])
         if json or not quiet:
@@ -91,11 +91,11 @@ def verify(
     return Verdict(delivered.summary["verdict"]).exit_code
 
 
-def _settled(plan: Plan, problem: Problem) -> Plan:
+def _settled(plan: Plan, problem: Problem, budget: Budget) -> Plan:
     """The plan with a method chosen where none was given."""
     if plan.method != "auto":
         return plan
-    choice = choose_method(problem.compound)
+    choice = choose_method(problem.compound, budget=budget)
     return replace(plan, method=choice.method, reason=choice.reason)
 
 

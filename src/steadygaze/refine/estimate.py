@@ -38,7 +38,10 @@ class Choice:
 
 
 def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> Choice:
-    """Map or refine: the map while it is expected to have at most so many regions."""
+    """Map or refine: the map while it is expected to have at most so many regions.
+
+    Of the budget only the wish to stop counts: a choice that depended on time would depend on the machine.
+    """
     d = compound.domain.dimension
     if d > MOST_PARAMETERS:
         return Choice("refine", f"the map takes up to {MOST_PARAMETERS} parameters, these are {d}")
@@ -47,7 +50,10 @@ def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budge
         return Choice("refine", f"the network is too large for a map ({sum(compound.hidden):,} neurons)")
     if d == 1:
         return Choice("map", "a single parameter has few regions")
-    regions = estimate_regions(compound, most=most, budget=budget)
+    patient = None if budget is None else Budget(cancelled=budget.cancelled)
+    regions = estimate_regions(compound, most=most, budget=patient)
+    if patient is not None and patient.cancelled.is_set():
+        return Choice("map", "the run was stopped before its size was known")
     if regions <= most:
         return Choice("map", f"it is expected to have {_rounded(regions)} regions")
     return Choice("refine", f"a map is expected to have more than {most:,} regions")

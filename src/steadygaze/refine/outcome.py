@@ -99,12 +99,12 @@ class RefineResult(DomainResult):
     @cached_property
     def enough_delta(self) -> float | None:
         """The smallest δ known to make the whole domain AR, rounded up; None where that is not known."""
-        tops = [float(self.boxes.inconsistency[self.answer.bounded, 1].max(initial=0.0))]
-        if self.answers is not None:
-            tops.append(np.inf if self.answers.enough_delta is None else self.answers.enough_delta)
-        if self.answer.missing.any() or not np.isfinite(max(tops)):
-            return None
-        return round_up(max(tops))
+        top = float(self.boxes.inconsistency[self.answer.bounded, 1].max(initial=0.0))
+        if self.answers is not None and self.answers.largest_inconsistency > top:
+            # Only where regions exceed all boxes their own error bounds are worth the time.
+            exact = self.answers.enough_delta
+            top = np.inf if exact is None else max(top, exact)
+        return None if self.answer.missing.any() or not np.isfinite(top) else round_up(top)
 
     @cached_property
     def measuring(self) -> Measuring:

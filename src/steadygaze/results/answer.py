@@ -82,11 +82,18 @@ class Answers:
         return {f"{100 * part:g}%": self.at(part * self.size).shares.bounds(None, Kept.YES) for part in RELATIVE_DELTAS}
 
     @cached_property
+    def largest_inconsistency(self) -> float:
+        """A bound of ai over all regions, from the error bound for all maps; infinite where it is not certain."""
+        if self.curves is None or self.errors is None or self.regions.stopped is not None:
+            return math.inf
+        if self.regions.doubtful.any():
+            return math.inf
+        return float(reaches(self.curves, self.taus)[:, 1].max(initial=0.0)) + self.errors.coarse
+
+    @cached_property
     def enough_delta(self) -> float | None:
         """The smallest δ known to make the whole domain AR, rounded up; None where part of the map is not certain."""
-        if self.curves is None or self.errors is None or self.regions.stopped is not None:
-            return None
-        if self.regions.doubtful.any():
+        if self.curves is None or self.errors is None or math.isinf(self.largest_inconsistency):
             return None
         top = reaches(self.curves, self.taus)[:, 1]
         near = np.unique(self.curves.curve[top >= top.max() - 2.0 * self.errors.coarse])
