@@ -5,7 +5,7 @@ plain passes themselves (see `rounding`). The passes share the steps of the netw
 done again by the graph. A refinement that fails is not delivered. Sampling finds mistakes; it proves nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,9 @@ MARGINS, INCONSISTENCIES, BY_GRAPH = 2_000, 200, 200
 
 REGIONS, EDGES = 500, 250
 """Exact regions and edges (or facets) that are compared with a plain forward pass."""
+
+ALL_REGIONS, ALL_EDGES = 4_000, 1_500
+"""Likewise where the whole domain was handed over."""
 
 WORK = 20_000_000_000
 """Multiplications beyond which fewer thetas are compared: some seconds."""
@@ -56,8 +59,13 @@ def check_refined(problem: Problem, boxes: Boxes, answers: Answers | None, delta
     if answers is not None:
         volume = float(boxes.volumes[boxes.state == State.EXACT].sum())
         work = Plain(problem).work
-        inside, edges = (_fewer(most, work, share=0.1) for most in (REGIONS, EDGES))
+        # Without any other box nothing else is compared.
+        most = (ALL_REGIONS, ALL_EDGES) if (boxes.state == State.EXACT).all() else (REGIONS, EDGES)
+        inside, edges = (_fewer(count, work, share=0.1) for count in most)
         compared = check_map(problem.compound, answers.regions, expected_volume=volume, inside=inside, edges=edges)
+    if (boxes.state == State.EXACT).all():
+        # No box claims anything by itself, and the regions were compared as those of a map.
+        return replace(compared, tiling_error=max(error, compared.tiling_error))
     sampled = check_boxes(problem, boxes, answers, delta)
     return CheckedMap(
         max(error, compared.tiling_error), compared.inside + sampled.inside, compared.beside + sampled.beside

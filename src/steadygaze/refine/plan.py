@@ -33,7 +33,7 @@ CROSSINGS = 0.06
 CROWDING = 8.0
 """How many times as many regions as on average are expected in a box at most, however many signs are not known."""
 
-AT_ONCE = 3e9
+AT_ONCE = 1.5e9
 """Multiplications up to which the whole domain is handed over at once: less than finding out what bounds can do."""
 
 PROBE_SHARE = 0.04
