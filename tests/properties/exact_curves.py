@@ -21,6 +21,7 @@ class GivenErrors:
 
     def __init__(self, curves: Inconsistency, coarse: float = 0.0, own: float | None = None) -> None:
         self.curves, self.coarse, self.own = curves, coarse, coarse if own is None else own
+        self.finest = 1e-9
 
     def settle(self, chosen: np.ndarray, taus: np.ndarray) -> tuple[Inconsistency, np.ndarray]:
         slack = np.full(len(self.curves.curve_cell), self.coarse)

@@ -17,6 +17,9 @@ from .inconsistency import Inconsistency, measure_again, original_maps
 from .maps import pattern_of, sensitivities
 from .options import AttentionOptions
 
+LARGEST = 1 << 22
+"""Entries of a matrix from the first layer to another, up to which a pattern gets a bound of its own."""
+
 
 class MapErrors:
     """Bounds of the error of ai: one for all curves (`coarse`), and one for each curve computed from scratch.
@@ -34,7 +37,8 @@ class MapErrors:
     def for_curves(self, patterns: np.ndarray, curves: Inconsistency) -> "MapErrors":
         """The bounds for other curves of the same compound network; what depends on neither is not computed again."""
         other = MapErrors(self.compound, patterns, curves, self.options)
-        other.__dict__ |= {name: getattr(self, name) for name in ("original", "chain_error", "original_error")}
+        names = ("original", "chain_error", "scratch_error" if self.is_large else "original_error")
+        other.__dict__ |= {name: getattr(self, name) for name in names}
         return other
 
     @cached_property
@@ -53,6 +57,22 @@ class MapErrors:
         """A bound for every curve, however its maps were computed."""
         return 2.0 * self.chain_error + self._summing
 
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether bounds for single patterns would need matrices too large to be worth it."""
+        sizes = self.compound.hidden
+        return len(sizes) > 1 and sizes[0] * max(sizes[1:]) > LARGEST
+
+    @property
+    def finest(self) -> float:
+        """Strips narrower than this share of their region are not worth computing its map again."""
+        return 1e-3 if self.is_large else 1e-9
+
+    @cached_property
+    def scratch_error(self) -> float:
+        """A bound for every map that is computed from scratch."""
+        return coarse_error(self.compound.chain, self.options, 0)
+
     def settle(self, chosen: np.ndarray, taus: np.ndarray) -> tuple[Inconsistency, np.ndarray]:
         """The curves with the chosen ones (S,) computed from scratch, and the bounds (Q,) of their errors then."""
         arguments = (self.patterns, self.curves, taus, self.options, self.original, chosen)
@@ -62,6 +82,8 @@ class MapErrors:
 
     def of(self, chosen: np.ndarray) -> np.ndarray:
         """A bound for each of the chosen curves (S,), if computed from scratch."""
+        if self.is_large:
+            return np.full(len(chosen), 2.0 * self.scratch_error + self._summing)
         numbers, inverse = np.unique(self.curves.curve_pattern[chosen], return_inverse=True)
         bits = unpack(self.patterns[numbers], self.compound.hidden)
         each = [self._own([layer[i : i + 1] for layer in bits]) for i in range(len(numbers))]

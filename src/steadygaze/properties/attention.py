@@ -53,7 +53,7 @@ def label_attention(
     """
     slack = np.full(len(curves.curve_cell), errors.coarse)
     labels = _label(curves, taus, delta, slack)
-    open_curves = np.unique(curves.curve[_is_open(labels)])
+    open_curves = np.unique(curves.curve[_is_open(labels, errors.finest)])
     if len(open_curves):
         settled, slack = errors.settle(open_curves, taus)
         labels = _label(settled, taus, delta, slack)
@@ -84,11 +84,11 @@ def reaches(curves: Inconsistency, taus: np.ndarray) -> np.ndarray:
     return _label(curves, taus, 0.0, np.zeros(len(curves.curve_cell))).reach
 
 
-def _is_open(labels: AttentionLabels) -> np.ndarray:
-    """Regions that are not decided as a whole, or whose undecided strip is wider than rounding."""
+def _is_open(labels: AttentionLabels, finest: float) -> np.ndarray:
+    """Regions that are not decided as a whole, and whose undecided strip is wider than the finest share of them."""
     width = np.maximum(labels.taus[:, 1] - labels.taus[:, 0], 0.0)
     gap = np.abs(labels.inner - labels.outer).sum(axis=1)
-    return ~labels.is_kept & ~labels.is_lost & ((gap > 1e-9 * width) | (width == 0.0))
+    return ~labels.is_kept & ~labels.is_lost & ((gap > finest * width) | (width == 0.0))
 
 
 def _label(curves: Inconsistency, taus: np.ndarray, delta: float, slack: np.ndarray) -> AttentionLabels:
