@@ -24,6 +24,9 @@ REGION_WORK, REGION_SHARE = 1.5e5, 0.2
 MAP_WORK, MAP_SHARE, LOCAL_MAP_SHARE = 1.0e5, 2.0, 0.15
 """Likewise for the attention maps of one region; the last where flips are followed locally."""
 
+MOST_HELD = 2.0**30
+"""Bytes that the regions of a domain may need for it to be handed over whole; bounds leave fewer of them."""
+
 LARGEST_WORK = 5e7
 """Products with all weights above this are too much for walking single regions: nothing is handed over."""
 
@@ -136,7 +139,8 @@ def make_plan(bounder: Bounder, question: Question, count: Callable[[], float]) 
     plain = Costs.of(bounder, question, 1.0 + d)
     regions = None if plain.region == float("inf") else count()
     at_once = float("inf") if regions is None else regions * plain.region
-    best = (at_once, Plan(d, 0, _limit(plain), regions is not None, regions, 0.0, at_once))
+    fits = regions is not None and regions * _bytes_each(bounder) <= MOST_HELD
+    best = (at_once if fits else float("inf"), Plan(d, 0, _limit(plain), fits, regions, 0.0, at_once))
     if at_once <= AT_ONCE:
         return best[1]
     for room in (0, PROBE_ROOM):
@@ -146,6 +150,12 @@ def make_plan(bounder: Bounder, question: Question, count: Callable[[], float]) 
         if plan.decided == 1.0:
             break
     return best[1]
+
+
+def _bytes_each(bounder: Bounder) -> float:
+    """About how many bytes a region takes: its polygon, logits and labels, and twice its pattern."""
+    neurons = sum(steps[-1].sizes[1] for steps in bounder.segments[:-1] if steps)
+    return 1500.0 + 2.0 * neurons / 8.0
 
 
 def _limit(costs: Costs) -> float:
