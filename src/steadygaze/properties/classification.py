@@ -15,6 +15,9 @@ from . import shapes
 from .logit_error import coarse_logit_error, logit_errors
 from .shapes import Polytopes
 
+MOST_WORK = 4e9
+"""Multiplications that finer bounds of the logits' error may cost; beyond that the one for all regions has to do."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
@@ -60,7 +63,8 @@ def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     pieces = Pieces(polytopes, region, winner, cuts, label, margin, slack)
     doubtful = np.flatnonzero(pieces.has_strip)
     chosen = np.unique(regions.pattern[region[doubtful]])
-    if len(chosen):
+    work = sum(affine.matrix.size for affine in compound.chain.maps)
+    if 0 < len(chosen) * work <= MOST_WORK:
         # Two logits, and twice the largest bound: an error displaces the border of a region, so that in a strip beside
         # it the form of the neighbour holds.
         slack[doubtful] = np.minimum(slack[doubtful], 4.0 * logit_errors(compound, regions, chosen).max())
