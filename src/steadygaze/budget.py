@@ -1,5 +1,6 @@
 """Limits of a run: time, regions, memory, and the user's wish to stop. Reaching one is an outcome, not an error."""
 
+import ctypes
 import os
 import threading
 import time
@@ -68,3 +69,11 @@ def resident_gib() -> float:
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**30
     except (OSError, ValueError, AttributeError):
         return 0.0
+
+
+def give_back_memory() -> None:
+    """Return what was freed to the system, where its C library can: large arrays of threads are kept otherwise."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError, TypeError):
+        return

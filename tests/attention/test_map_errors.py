@@ -92,9 +92,9 @@ def actual_and_claimed(network: str, specs: tuple[str, ...], question: Question,
     bits = unpack(regions.patterns[regions.pattern], compound.hidden)
     axis, taus = compound.perturbed.moving_axis, region_taus(compound, regions)
     chosen = np.unique(np.linspace(0, curves.curve.max(), MOST_PATTERNS).astype(int))
-    settled, slack = errors.settle(chosen, taus)
+    settled = errors.settle(chosen, taus)
     rows = []
-    for q in chosen:
+    for number, q in enumerate(chosen):
         region = int(np.flatnonzero(curves.curve == q)[-1])
         theta = [Fraction(0)] * compound.domain.dimension
         tau = 0.0
@@ -103,8 +103,8 @@ def actual_and_claimed(network: str, specs: tuple[str, ...], question: Question,
             theta[axis] = Fraction(tau) + Fraction(float(compound.cells[regions.cell[region]].low[axis]))
         truth = exact.inconsistency([layer[region] for layer in bits], theta)
         row = []
-        for some, bound in ((curves, errors.coarse), (settled, slack[q])):
-            value, rounding = evaluate(some, q, tau)
+        for some, place, bound in ((curves, q, errors.coarse), (settled.curves, number, settled.slack[number])):
+            value, rounding = evaluate(some, place, tau)
             row += [float(abs(Decimal(value) - truth)) - rounding, bound]
         rows.append(row)
     return np.array(rows)
@@ -155,7 +155,7 @@ def test_sums_over_many_equal_pixels(dist: str, step: float, is_linear: bool) ->
     exact = ExactAttention(compound, Question(dist=dist))
     bits = unpack(regions.patterns[regions.pattern], compound.hidden)
     assert len(regions) == 1
-    settled, slack = errors.settle(np.array([0]), region_taus(compound, regions))
+    _, settled, slack = errors.settle(np.array([0]), region_taus(compound, regions))
     for tau in (0.0, 0.125, 0.3, 0.499, 0.4999999, 0.5):
         truth = exact.inconsistency([layer[0] for layer in bits], [Fraction(tau) - Fraction(1, 2)])
         for some, bound in ((curves, errors.coarse), (settled, slack[0])):

@@ -230,7 +230,7 @@ def as_bytes(regions: RegionSet) -> list[bytes]:
     polygons = regions.polytopes
     arrays = (polygons.points, polygons.starts, polygons.edges, regions.cuts, regions.cell, regions.pattern)
     more = (regions.patterns, regions.clip, regions.clips, regions.logits, np.array(regions.sliver_area))
-    return [array.tobytes() for array in (*arrays, *more)]
+    return [np.asarray(array).tobytes() for array in (*arrays, *more)]
 
 
 # Edges

@@ -5,12 +5,13 @@ u and v hold dyadic rationals, so that the stored sums are exact and every error
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 
+from steadygaze.attention.error import Settled
 from steadygaze.attention.inconsistency import Inconsistency
 
 Vector = tuple[Fraction, ...]
@@ -23,10 +24,10 @@ class GivenErrors:
         self.curves, self.coarse, self.own = curves, coarse, coarse if own is None else own
         self.finest = 1e-9
 
-    def settle(self, chosen: np.ndarray, taus: np.ndarray) -> tuple[Inconsistency, np.ndarray]:
-        slack = np.full(len(self.curves.curve_cell), self.coarse)
-        slack[chosen] = self.own
-        return self.curves, slack
+    def settle(self, chosen: np.ndarray, taus: np.ndarray) -> Settled:
+        regions = np.flatnonzero(np.isin(self.curves.curve, chosen))
+        slack = np.full(len(self.curves.curve_cell), self.own)
+        return Settled(regions, replace(self.curves, curve=self.curves.curve[regions]), slack)
 
 
 @dataclass(frozen=True)

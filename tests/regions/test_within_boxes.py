@@ -207,7 +207,7 @@ def test_sets_are_joined_while_boxes_are_still_split(dimension: int) -> None:
         first, rest = boxes.take(np.arange(2)), boxes.take(np.arange(2, len(boxes)))
         halves = rest.split(np.ones(len(rest), dtype=np.int64))
         parts = [inside(compound, first).regions, inside(compound, halves).regions]
-        joined = join_region_sets(parts)
+        joined = join_region_sets(list(parts))
         assert len(joined) == len(parts[0]) + len(parts[1])
         assert np.array_equal(joined.cuts[: len(halves.cuts)], halves.cuts)
         assert len(np.unique(joined.patterns, axis=0)) == len(joined.patterns)
@@ -217,7 +217,7 @@ def test_sets_are_joined_while_boxes_are_still_split(dimension: int) -> None:
         lengths = np.bincount(pairs.cut, pairs.measure)
         assert lengths[: len(halves.cuts) + 1].sum() > 0.99
         more = np.concatenate([halves.cuts, [[Cut.SPLIT, 0, 0]]])
-        assert np.array_equal(join_region_sets(parts, cuts=more).cuts[: len(more)], more)
+        assert np.array_equal(join_region_sets(list(parts), cuts=more).cuts[: len(more)], more)
         with pytest.raises(InternalError, match="begin differently"):
             join_region_sets([parts[0], parts[1]], cuts=more[1:])
 

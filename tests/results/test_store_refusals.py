@@ -69,7 +69,7 @@ def test_resealing_alone_changes_nothing(copy):
         lambda path: path.write_bytes(b""),
         lambda path: path.write_bytes(b"\xff" + path.read_bytes()[1:]),
         lambda path: path.write_text("[1, 2]"),
-        lambda path: path.write_text('{"schema_version": 1}'),
+        lambda path: path.write_text('{"schema_version": 2}'),
         lambda path: path.write_text(path.read_text().replace("not robust", "robust")),
         lambda path: path.write_text("[" * 100_000),
     ],
@@ -100,8 +100,8 @@ def test_damaged_file_is_refused_but_the_answer_can_be_read(copy, file, damage):
 
 def test_other_schema_version_is_refused(copy):
     folder = copy()
-    reseal(folder, lambda content: content.update(schema_version=2))
-    assert "schema version 2" in refused(folder, read_summary)
+    reseal(folder, lambda content: content.update(schema_version=1))
+    assert "schema version 1" in refused(folder, read_summary)
 
 
 def test_what_is_no_result_is_refused(tmp_path):

@@ -24,7 +24,7 @@ def texts(value: object) -> list[str]:
 def test_summary_is_plain_data_without_paths_or_times(results, name):
     summary = results[name].summary()
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
-    assert summary["schema_version"] == SCHEMA_VERSION == 1
+    assert summary["schema_version"] == SCHEMA_VERSION == 2
     assert list(summary["area"]) == AREAS
     assert not any(text.startswith(("/", "~")) or "zoo" in text for text in texts(summary))
     assert not any("second" in text for text in texts(summary))

@@ -5,12 +5,14 @@ its own signed gradients give a bound that is smaller by orders of magnitude on 
 """
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from ..compound import Compound
 from ..network.lower import Chain
 from ..regions.pattern import unpack
+from ..regions.pattern_table import PatternTable
 from ..tolerances import UNIT
 from .bounds import allowed_flips, coarse_error, relative_error, total_size
 from .inconsistency import Inconsistency, measure_again, original_maps
@@ -21,6 +23,14 @@ LARGEST = 1 << 22
 """Entries of a matrix from the first layer to another, up to which a pattern gets a bound of its own."""
 
 
+class Settled(NamedTuple):
+    """Curves of some regions (N,) again, with a bound (S,) of the error of each curve."""
+
+    regions: np.ndarray
+    curves: Inconsistency
+    slack: np.ndarray
+
+
 class MapErrors:
     """Bounds of the error of ai: one for all curves (`coarse`), and one for each curve computed from scratch.
 
@@ -29,12 +39,12 @@ class MapErrors:
     """
 
     def __init__(
-        self, compound: Compound, patterns: np.ndarray, curves: Inconsistency, options: AttentionOptions
+        self, compound: Compound, patterns: PatternTable, curves: Inconsistency, options: AttentionOptions
     ) -> None:
         self.compound, self.patterns, self.curves, self.options = compound, patterns, curves, options
         self.classes = options.chosen(compound.graph.classes)
 
-    def for_curves(self, patterns: np.ndarray, curves: Inconsistency) -> "MapErrors":
+    def for_curves(self, patterns: PatternTable, curves: Inconsistency) -> "MapErrors":
         """The bounds for other curves of the same compound network; what depends on neither is not computed again."""
         other = MapErrors(self.compound, patterns, curves, self.options)
         names = ("original", "chain_error", "scratch_error" if self.is_large else "original_error")
@@ -73,12 +83,11 @@ class MapErrors:
         """A bound for every map that is computed from scratch."""
         return coarse_error(self.compound.chain, self.options, 0)
 
-    def settle(self, chosen: np.ndarray, taus: np.ndarray) -> tuple[Inconsistency, np.ndarray]:
-        """The curves with the chosen ones (S,) computed from scratch, and the bounds (Q,) of their errors then."""
+    def settle(self, chosen: np.ndarray, taus: np.ndarray) -> Settled:
+        """The chosen curves (S,), computed from scratch; taus (R, 2) are the ranges of τ of all regions."""
         arguments = (self.patterns, self.curves, taus, self.options, self.original, chosen)
-        slack = np.full(len(self.curves.curve_cell), self.coarse)
-        slack[chosen] = np.minimum(self.coarse, self.of(chosen))
-        return measure_again(self.compound, *arguments), slack
+        regions, curves = measure_again(self.compound, *arguments)
+        return Settled(regions, curves, np.minimum(self.coarse, self.of(chosen)))
 
     def of(self, chosen: np.ndarray) -> np.ndarray:
         """A bound for each of the chosen curves (S,), if computed from scratch."""
@@ -100,7 +109,8 @@ class MapErrors:
         curves = self.curves
         largest = float(curves.constant.max(initial=0.0))
         if len(curves.quadratic):
-            largest = float((np.sqrt(curves.quadratic[:, :, 0]) + np.sqrt(curves.quadratic[:, :, 2])).sum(axis=1).max())
+            parts = np.array_split(curves.quadratic, len(curves.quadratic) // 65_536 + 1)  # roots of few at a time
+            largest = max(float(np.sqrt(part[:, :, [0, 2]]).sum(axis=(1, 2)).max(initial=0.0)) for part in parts)
         if len(curves.start):
             largest = float((curves.start[:, 0] + np.abs(curves.start[:, 1])).max()) + float(curves.jumps.sum())
         size = sum(self.options.distance.size(part) for part in self.original)

@@ -15,6 +15,7 @@ from ..compound import Compound
 from ..network.lower import Chain
 from ..perturbation import KnotCell
 from ..regions.pattern import distinct_rows, unpack
+from ..regions.pattern_table import PatternTable
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from . import kernels
@@ -96,30 +97,25 @@ def measure(
 
 def measure_again(
     compound: Compound,
-    patterns: np.ndarray,
+    patterns: PatternTable,
     curves: Inconsistency,
     taus: np.ndarray,
     options: AttentionOptions,
     original: np.ndarray,
     chosen: np.ndarray,
-) -> Inconsistency:
-    """The same curves, with the chosen ones (S,) computed from scratch; taus (R, 2) are the regions' ranges of τ."""
+) -> tuple[np.ndarray, Inconsistency]:
+    """The regions (N,) that have one of the chosen curves (S,), and these curves, computed from scratch.
+
+    taus (R, 2) are the ranges of τ of all regions.
+    """
     cells, numbers = curves.curve_cell[chosen], curves.curve_pattern[chosen]
     ranges = curve_ranges(curves.curve, taus, len(curves.curve_cell))[chosen]
+    place = np.full(len(curves.curve_cell), -1)
+    place[chosen] = np.arange(len(chosen))
+    regions = np.flatnonzero(place[curves.curve] >= 0)
     tables = _Run(compound, patterns, options, original, 0, 1, may_compress=False).compute(cells, numbers, ranges)
-    fresh = tables.finish(curves.curve, cells, numbers, curves.moves, options.distance)
-    constant, quadratic, start = curves.constant.copy(), curves.quadratic.copy(), curves.start.copy()
-    for target, source in ((constant, fresh.constant), (quadratic, fresh.quadratic), (start, fresh.start)):
-        if len(target):
-            target[chosen] = source
-    if not len(start):
-        return replace(curves, constant=constant, quadratic=quadratic)
-    places, jumps = np.split(curves.places, curves.breaks[1:-1]), np.split(curves.jumps, curves.breaks[1:-1])
-    for number, place in enumerate(chosen):
-        part = slice(fresh.breaks[number], fresh.breaks[number + 1])
-        places[place], jumps[place] = fresh.places[part], fresh.jumps[part]
-    breaks = np.concatenate([[0], np.cumsum([len(part) for part in places])])
-    return replace(curves, start=start, breaks=breaks, places=np.concatenate(places), jumps=np.concatenate(jumps))
+    fresh = tables.finish(place[curves.curve[regions]], cells, numbers, curves.moves, options.distance)
+    return regions, replace(fresh, terms=curves.terms)
 
 
 def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
@@ -162,7 +158,7 @@ class _Run:
     def __init__(
         self,
         compound: Compound,
-        patterns: np.ndarray,
+        patterns: PatternTable,
         options: AttentionOptions,
         original: np.ndarray,
         max_flips: int,
@@ -182,12 +178,15 @@ class _Run:
             curves = CellCurves(self.compound, int(number), self.options, self.original, self.max_flips, is_worth)
             size = min(max(len(places) // BLOCKS, SMALLEST_BLOCK), LARGEST_BLOCK)
             blocks = [places[i : i + size] for i in range(0, len(places), size)]
-            work = [(np.ascontiguousarray(self.patterns[patterns[block]]), ranges[block]) for block in blocks]
+
+            def compute(block: np.ndarray, curves: CellCurves = curves) -> tuple:
+                return curves.compute(np.ascontiguousarray(self.patterns[patterns[block]]), ranges[block])
+
             if self.threads == 1:
-                done = [curves.compute(*item) for item in work]
+                done = [compute(block) for block in blocks]
             else:
                 with ThreadPoolExecutor(self.threads) as pool:
-                    done = list(pool.map(curves.compute, *zip(*work, strict=True)))
+                    done = list(pool.map(compute, blocks))
             for block, outcome in zip(blocks, done, strict=True):
                 result.put(block, outcome)
         return result

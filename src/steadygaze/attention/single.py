@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..compound import Compound
+from ..regions.pattern_table import PatternTable
 from .error import MapErrors
 from .inconsistency import WORTH_COMPRESSING, CellCurves, Inconsistency, collect_curves
 from .options import AttentionOptions
@@ -21,7 +22,7 @@ class SingleCurves:
             nothing, nothing, nothing, np.zeros(0), np.zeros((0, 0, 3)), np.zeros((0, 3)), nothing, np.zeros(0),
             np.zeros(0),
         )  # fmt: skip
-        self.errors = MapErrors(compound, np.zeros((0, 0), dtype=np.uint8), empty, options)
+        self.errors = MapErrors(compound, PatternTable.of(np.zeros((0, 0), dtype=np.uint8)), empty, options)
         self._cells: dict[int, CellCurves] = {}
         self._patterns: Counter[int] = Counter()
         self._kept: dict[tuple[int, bytes], tuple[Inconsistency, MapErrors]] = {}
@@ -47,4 +48,4 @@ class SingleCurves:
         first, number = np.zeros(1, dtype=np.int64), np.array([cell])
         curves = collect_curves(outcome, first, number, len(original), axis is not None, self.options.distance)
         curves = replace(curves, terms=self.compound.perturbed.x0.size)
-        return curves, self.errors.for_curves(packed, curves)
+        return curves, self.errors.for_curves(PatternTable.of(packed), curves)

@@ -63,6 +63,11 @@ class Bounder:
         return other
 
     @property
+    def neurons(self) -> int:
+        """The number of ReLUs of the classifier."""
+        return sum(steps[-1].sizes[1] for steps in self.segments[:-1] if steps)
+
+    @property
     def batch(self) -> int:
         """How many boxes are bounded at a time."""
         widest = max([self.perturbed.x0.size, *(step.sizes[1] for steps in self.segments for step in steps)])

@@ -55,9 +55,17 @@ def label_attention(
     labels = _label(curves, taus, delta, slack)
     open_curves = np.unique(curves.curve[_is_open(labels, errors.finest)])
     if len(open_curves):
-        settled, slack = errors.settle(open_curves, taus)
-        labels = _label(settled, taus, delta, slack)
+        settled = errors.settle(open_curves, taus)
+        own = _label(settled.curves, taus[settled.regions], delta, settled.slack)
+        labels = _replaced(labels, settled.regions, own)
     return labels if doubtful is None else _without(labels, doubtful.astype(bool))
+
+
+def _replaced(labels: AttentionLabels, chosen: np.ndarray, other: AttentionLabels) -> AttentionLabels:
+    """The labels with those of the chosen regions (S,) replaced."""
+    inner, outer, reach = labels.inner.copy(), labels.outer.copy(), labels.reach.copy()
+    inner[chosen], outer[chosen], reach[chosen] = other.inner, other.outer, other.reach
+    return replace(labels, inner=inner, outer=outer, reach=reach)
 
 
 def unknown_attention(taus: np.ndarray, delta: float) -> AttentionLabels:

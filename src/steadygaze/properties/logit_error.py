@@ -13,6 +13,7 @@ from ..attention.maps import output_sensitivities
 from ..compound import Compound
 from ..network.lower import AffineMap
 from ..regions.pattern import unpack
+from ..regions.pattern_table import PatternTable
 from ..tolerances import MAX_SYNCS, UNIT
 
 BATCH = 256
@@ -22,7 +23,7 @@ class Regions(Protocol):
     """What is needed of regions, however they were found: see `RegionSet` for the meaning of each."""
 
     @property
-    def patterns(self) -> np.ndarray: ...  # noqa: D102 (see above)
+    def patterns(self) -> PatternTable | np.ndarray: ...  # noqa: D102 (see above)
     @property
     def peaks(self) -> np.ndarray: ...  # noqa: D102
     @property

@@ -20,9 +20,14 @@ def split_by_argmax(
     Returns the pieces, the shape that each comes from (P,), its winner (P,), and the two classes (N, 2) of every cut;
     cuts are numbered from base + 1.
     """
+    found: tuple[Polytopes, np.ndarray, np.ndarray, np.ndarray]
     if isinstance(polytopes, Polyhedra):
-        return solids.split_by_argmax(polytopes, logits, noise, base)
-    return planes.split_by_argmax(polytopes, logits, noise, base)
+        found = solids.split_by_argmax(polytopes, logits, noise, base)
+    else:
+        found = planes.split_by_argmax(polytopes, logits, noise, base)
+    pieces, origin, winner, pairs = found
+    # Where nothing was split, the shapes need not be held twice.
+    return (pieces if len(pairs) else polytopes), origin, winner, pairs
 
 
 def margins(polytopes: Polytopes, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InternalError
 from ..problem import Problem
 from ..regions.check import CheckedMap, check_map
-from ..regions.region import Cut
+from ..regions.region import Cut, Polygons
 from ..results.answer import Answers
 from ..tolerances import AREA
 from .boxes import Boxes, State
@@ -62,14 +62,25 @@ def check_refined(problem: Problem, boxes: Boxes, answers: Answers | None, delta
         # Without any other box nothing else is compared.
         most = (ALL_REGIONS, ALL_EDGES) if (boxes.state == State.EXACT).all() else (REGIONS, EDGES)
         inside, edges = (_fewer(count, work, share=0.1) for count in most)
-        compared = check_map(problem.compound, answers.regions, expected_volume=volume, inside=inside, edges=edges)
+        compared = check_map(
+            problem.compound, _bare(answers).regions, expected_volume=volume, inside=inside, edges=edges
+        )
     if (boxes.state == State.EXACT).all():
         # No box claims anything by itself, and the regions were compared as those of a map.
         return replace(compared, tiling_error=max(error, compared.tiling_error))
-    sampled = check_boxes(problem, boxes, answers, delta)
+    sampled = check_boxes(problem, boxes, None if answers is None else _bare(answers), delta)
     return CheckedMap(
         max(error, compared.tiling_error), compared.inside + sampled.inside, compared.beside + sampled.beside
     )
+
+
+def _bare(answers: Answers) -> Answers:
+    """The same answers without what the check derives from polygons: of millions of regions that is much to keep."""
+    regions, pieces = answers.regions, answers.pieces
+    if isinstance(regions.polytopes, Polygons) and isinstance(pieces.polytopes, Polygons):
+        regions = replace(regions, polytopes=regions.polytopes.bare())
+        pieces = replace(pieces, polytopes=pieces.polytopes.bare())
+    return replace(answers, regions=regions, pieces=pieces)
 
 
 def check_boxes(problem: Problem, boxes: Boxes, answers: Answers | None, delta: float) -> Sampled:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..attention.error import MapErrors
 from ..attention.inconsistency import Inconsistency, measure
-from ..budget import Budget
+from ..budget import Budget, give_back_memory
 from ..errors import ModelError
 from ..problem import Problem
 from ..properties.classification import classify
@@ -18,7 +18,8 @@ from ..regions.within import join_region_sets, subdivide_boxes
 from ..results.answer import Answers
 from .boxes import Boxes
 
-Part = tuple[RegionSet, Inconsistency | None]
+_JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")
+"""What of curves is joined row by row."""
 
 
 class ExactPart:
@@ -30,14 +31,16 @@ class ExactPart:
 
     def __init__(self, problem: Problem, original: np.ndarray, threads: int, *, measures: bool) -> None:
         self.problem, self.original, self.threads, self.measures = problem, original, threads, measures
-        self.parts: list[Part] = []
+        self.parts: list[RegionSet] = []
+        self.curves: list[Inconsistency] = []
         self.box: list[np.ndarray] = []
         self.boxes = 0
         self.regions = 0
 
     def start_from(self, answers: Answers, box: np.ndarray, boxes: int) -> None:
         """Go on from what an earlier run has found."""
-        self.parts, self.box, self.boxes = [(answers.regions, answers.curves)], [box], boxes
+        self.parts, self.box, self.boxes = [answers.regions], [box], boxes
+        self.curves = [] if answers.curves is None else [answers.curves]
         self.regions = len(answers.regions)
 
     def add(self, boxes: Boxes, budget: Budget) -> np.ndarray:
@@ -51,26 +54,33 @@ class ExactPart:
             raise ModelError(f"{name}: the logits overflow float64 in the domain; scale the weights down")
         if found.complete.any():
             regions = replace(found.regions, stopped=None)
-            curves = None
             if self.measures:
-                curves = measure(compound, regions, self.problem.attention, self.original, threads=self.threads)
+                self.curves.append(
+                    measure(compound, regions, self.problem.attention, self.original, threads=self.threads)
+                )
             places = self.boxes + np.cumsum(found.complete) - 1
-            self.parts.append((regions, curves))
+            self.parts.append(regions)
             self.box.append(places[found.box])
             self.boxes += int(found.complete.sum())
             self.regions += len(regions)
+        give_back_memory()
         return found.complete
 
     def last_answers(self, size: float) -> Answers:
         """What is known of the regions that were added last."""
-        return self._answers(*self.parts[-1], size)
+        return self._answers(self.parts[-1], self.curves[-1] if self.measures else None, size)
 
     def answers(self, cuts: np.ndarray, size: float) -> Answers | None:
         """Everything that is known of the regions, ready to be asked for any δ; None where there are none."""
         if not self.parts:
             return None
-        regions = join_region_sets([part for part, _ in self.parts], cuts=cuts)
-        return self._answers(regions, join_curves(self.parts, regions) if self.measures else None, size)
+        regions = join_region_sets(self.parts, cuts=cuts)
+        curves = join_curves(self.curves, regions) if self.measures else None
+        self.parts, self.curves = [regions], [] if curves is None else [curves]
+        give_back_memory()
+        found = self._answers(regions, curves, size)
+        give_back_memory()
+        return found
 
     def _answers(self, regions: RegionSet, curves: Inconsistency | None, size: float) -> Answers:
         problem, compound = self.problem, self.problem.compound
@@ -79,26 +89,16 @@ class ExactPart:
         return Answers(compound, regions, pieces, curves, errors, size)
 
 
-def join_curves(parts: list[Part], regions: RegionSet) -> Inconsistency:
-    """The curves of sets of regions that were joined into one, in the same order."""
-    found = [curves for _, curves in parts if curves is not None]
-    counts = [len(curves.curve_cell) for curves in found]
-    starts = np.cumsum([0, *counts])
+def join_curves(found: list[Inconsistency], regions: RegionSet) -> Inconsistency:
+    """The curves of sets of regions that were joined into one, in the same order; empties the list, as that does."""
+    starts = np.cumsum([0, *(len(curves.curve_cell) for curves in found)])
     curve = np.concatenate([one.curve + start for one, start in zip(found, starts, strict=False)])
     numbers, first = np.unique(curve, return_index=True)
     pattern = np.zeros(int(starts[-1]), dtype=np.int64)
     pattern[numbers] = regions.pattern[first]
     before = np.cumsum([0, *(int(one.breaks[-1]) for one in found)])
     breaks = [np.zeros(1, dtype=np.int64), *(one.breaks[1:] + start for one, start in zip(found, before, strict=False))]
-    return Inconsistency(
-        curve=curve,
-        curve_cell=np.concatenate([one.curve_cell for one in found]),
-        curve_pattern=pattern,
-        constant=np.concatenate([one.constant for one in found]),
-        quadratic=np.concatenate([one.quadratic for one in found]),
-        start=np.concatenate([one.start for one in found]),
-        breaks=np.concatenate(breaks),
-        places=np.concatenate([one.places for one in found]),
-        jumps=np.concatenate([one.jumps for one in found]),
-        terms=found[0].terms,
-    )
+    terms, columns = found[0].terms, {name: [getattr(one, name) for one in found] for name in _JOINED}
+    found.clear()
+    joined = {name: np.concatenate(columns.pop(name)) for name in _JOINED}
+    return Inconsistency(curve=curve, curve_pattern=pattern, breaks=np.concatenate(breaks), terms=terms, **joined)

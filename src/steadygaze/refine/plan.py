@@ -24,8 +24,10 @@ REGION_WORK, REGION_SHARE = 1.5e5, 0.2
 MAP_WORK, MAP_SHARE, LOCAL_MAP_SHARE = 1.0e5, 2.0, 0.15
 """Likewise for the attention maps of one region; the last where flips are followed locally."""
 
-MOST_HELD = 2.0**30
-"""Bytes that the regions of a domain may need for it to be handed over whole; bounds leave fewer of them."""
+MOST_HELD = 2.0**28
+"""Bytes that the regions expected in a domain may need for it to be handed over whole; bounds leave fewer of them.
+
+On large networks there are up to five times as many regions as expected."""
 
 LARGEST_WORK = 5e7
 """Products with all weights above this are too much for walking single regions: nothing is handed over."""
@@ -153,9 +155,8 @@ def make_plan(bounder: Bounder, question: Question, count: Callable[[], float]) 
 
 
 def _bytes_each(bounder: Bounder) -> float:
-    """About how many bytes a region takes: its polygon, logits and labels, and twice its pattern."""
-    neurons = sum(steps[-1].sizes[1] for steps in bounder.segments[:-1] if steps)
-    return 1500.0 + 2.0 * neurons / 8.0
+    """About how many bytes a region takes: its polygon, logits and labels, and the changes of its pattern."""
+    return 1000.0 + 0.05 * bounder.neurons / 8.0
 
 
 def _limit(costs: Costs) -> float:

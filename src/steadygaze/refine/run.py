@@ -26,8 +26,8 @@ from .plan import Costs, Plan, make_plan
 from .prove import proved_violations
 from .tally import Progress, Tally
 
-RUN_OF_REGIONS = 20_000
-"""Expected regions that are handed over at a time: some seconds on large networks."""
+RUN_OF_REGIONS, RUN_OF_BYTES = 20_000, 2.0**24
+"""Expected regions that are handed over at a time, and what their patterns may take: some seconds on large networks."""
 
 FINDS_ANYWAY = 0.25
 """The share of the usual work for finding violations where everything is decided in the end."""
@@ -90,6 +90,7 @@ class _Run:
         self.tally = Tally(budget, 0.0 if until == "exact" else float(until), goal == "verdict", progress)
         self.cuts = [np.zeros((0, 3), dtype=np.int32)]
         self.cut_count = 0
+        self.run_of_regions = min(RUN_OF_REGIONS, RUN_OF_BYTES * 8.0 / max(1, self.bounder.neurons))
         self.rest: list[Boxes] = []
         self.handed: list[Boxes] = []
         self.pending: list[tuple[Boxes, np.ndarray]] = []
@@ -222,7 +223,7 @@ class _Run:
     def _put_aside(self, boxes: Boxes, plan: Plan) -> None:
         """Put all boxes aside, cut into parts that a limit may come between."""
         d, regions = self.problem.perturbed.domain.dimension, plan.regions or 1.0
-        while (is_large := regions * boxes.volumes > RUN_OF_REGIONS).any():
+        while (is_large := regions * boxes.volumes > self.run_of_regions).any():
             sides = (boxes.high - boxes.low)[is_large, :d]
             halves = self._split(boxes.take(is_large), np.argmax(sides, axis=1))
             boxes = self._joined([boxes.take(~is_large), halves])
@@ -255,7 +256,7 @@ class _Run:
             last = int(np.searchsorted(np.cumsum(boxes.volumes[order]), needed)) + 1
             self.rest.append(boxes.take(order[last:]))
             order = order[:last]
-        runs = np.floor(np.cumsum(regions[order]) / RUN_OF_REGIONS)
+        runs = np.floor(np.cumsum(regions[order]) / self.run_of_regions)
         for run in np.split(order, np.flatnonzero(np.diff(runs)) + 1):
             part = boxes.take(run)
             if self.tally.is_done():

@@ -8,6 +8,7 @@ import numpy as np
 from ..compound import CellProgram, Corners
 from ..program import Program
 from .pattern import distinct_rows
+from .pattern_table import PatternTable
 from .polyhedra import Polyhedra, joined
 from .region import Cut, Polygons, Polytopes, RegionSet, box_polytopes
 
@@ -142,7 +143,7 @@ def assemble(
         cuts=cuts,
         cell=np.repeat(np.array([number for number, _ in parts], dtype=np.int64), [len(p) for p in polytopes]),
         pattern=pattern,
-        patterns=patterns,
+        patterns=PatternTable.of(patterns),
         clip=clip,
         clips=clips,
         logits=_joined([block for _, part in parts for block in part.logits], (0, len(cells[0].root), classes)),

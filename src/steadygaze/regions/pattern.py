@@ -4,39 +4,8 @@ Finds the distinct rows among many, so that what depends on the pattern alone is
 """
 
 import numpy as np
-from numba import njit
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
-
-@njit(cache=True, nogil=True)
-def _index(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, first: np.ndarray) -> int:
-    mask = slots.shape[0] - 1
-    found = 0
-    for r in range(rows.shape[0]):
-        code = np.uint64(1469598103934665603)
-        for i in range(rows.shape[1]):
-            code = (code ^ np.uint64(rows[r, i])) * _MULTIPLIER
-            code ^= code >> np.uint64(29)
-        slot = np.int64(code >> np.uint64(1)) & mask
-        while True:
-            if slots[slot] < 0:
-                slots[slot] = found
-                first[found] = r
-                ids[r] = found
-                found += 1
-                break
-            other = first[slots[slot]]
-            same = True
-            for i in range(rows.shape[1]):
-                if rows[r, i] != rows[other, i]:
-                    same = False
-                    break
-            if same:
-                ids[r] = slots[slot]
-                break
-            slot = (slot + 1) & mask
-    return found
+from .pattern_kernels import index_rows
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +23,7 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     count = len(rows)
     slots = np.full(1 << max(1, (2 * count).bit_length()), -1, dtype=np.int64)
     ids, first = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    found = _index(np.ascontiguousarray(rows), slots, ids, first)
+    found = index_rows(np.ascontiguousarray(rows), slots, ids, first)
     return ids, first[:found].copy()
 
 

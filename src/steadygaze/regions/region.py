@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..geometry import polygon
+from .pattern_table import PatternTable
 from .polyhedra import Polyhedra, boxes
 
 
@@ -75,6 +76,10 @@ class Polygons:
         """Length of every edge (V,)."""
         return np.hypot(*(self.points[self.following] - self.points).T)
 
+    def bare(self) -> "Polygons":
+        """The same polygons, for a use that ends: what it derives from them is not kept with these."""
+        return Polygons(self.points, self.starts, self.edges)
+
     def take(self, chosen: np.ndarray) -> "Polygons":
         """The chosen polygons (an index array) in that order."""
         sizes = np.diff(self.starts)[chosen]
@@ -124,7 +129,7 @@ class RegionSet:
     cuts: np.ndarray
     cell: np.ndarray
     pattern: np.ndarray
-    patterns: np.ndarray
+    patterns: PatternTable
     clip: np.ndarray
     clips: np.ndarray
     logits: np.ndarray

@@ -5,7 +5,7 @@ cell. What is known of a box, and which boxes are worth it, is decided elsewhere
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,13 @@ from ..errors import InternalError
 from ..tolerances import AREA, UNIT
 from .assemble import Block, CutRows, assemble
 from .pattern import distinct_rows
+from .pattern_table import PatternTable, join_tables
 from .polyhedra import Polyhedra, joined
 from .region import Cut, Polygons, Polytopes, RegionSet, box_polytopes
 from .subdivide import Progress, Watch, walk_cell
+
+_JOINED = ("polytopes", "cell", "pattern", "patterns", "clip", "clips", "doubtful")
+"""What is joined row by row, beside the logits."""
 
 
 class Within(NamedTuple):
@@ -69,41 +73,30 @@ def subdivide_boxes(
     return Within(regions, box, complete)
 
 
-def join_region_sets(parts: Sequence[RegionSet], *, cuts: np.ndarray | None = None) -> RegionSet:
-    """Several sets of regions with disjoint interiors (at least one) as one set, in that order.
+def join_region_sets(parts: list[RegionSet], *, cuts: np.ndarray | None = None) -> RegionSet:
+    """Several sets of regions with disjoint interiors (at least one) as one set, in that order; empties the list.
 
     The rows of each table of cuts before its first neuron are shared: the longest such beginning (or `cuts`, which must
-    go on as they do) stays as it is, and the cuts of the neurons follow it, renumbered.
+    go on as they do) stays as it is, and the cuts of the neurons follow it, renumbered. Every array of the parts is let
+    go once it is joined, so that not all of them are held twice.
     """
-    sizes = [_shared_rows(part.cuts) for part in parts]
-    longest = int(np.argmax(sizes))
-    shared = parts[longest].cuts[: sizes[longest]] if cuts is None else cuts
-    edges, rows, size = [], [shared], len(shared)
-    for part, own in zip(parts, sizes, strict=True):
-        if not np.array_equal(part.cuts[:own], shared[:own]):
-            raise InternalError("sets of regions whose tables of cuts begin differently cannot be joined")
-        signed = part.polytopes.edges if isinstance(part.polytopes, Polygons) else part.polytopes.facets
-        edges.append(np.where(np.abs(signed) > own, signed + (size - own) * np.sign(signed), signed))
-        rows.append(part.cuts[own:])
-        size += len(part.cuts) - own
-    pattern, patterns = _joined_tables([(part.pattern, part.patterns) for part in parts])
-    clip, clips = _joined_tables([(part.clip, part.clips) for part in parts])
-    filled = [part for part in parts if len(part)] or [parts[0]]
+    table, shifts = _joined_cuts(parts, cuts)
+    numbers: dict[str, Any] = {
+        "peaks": np.max([part.peaks for part in parts], axis=0),
+        "missed": np.max([part.missed for part in parts], axis=0),
+        "pixels_missed": max(part.pixels_missed for part in parts),
+        "sliver_area": sum(part.sliver_area for part in parts),
+        "stopped": next((part.stopped for part in parts if part.stopped is not None), None),
+    }
+    columns = {name: [getattr(part, name) for part in parts] for name in _JOINED}
+    columns["logits"] = [part.logits for part in parts if len(part)] or [parts[0].logits]
+    parts.clear()
+    pattern, patterns = _joined_patterns(columns.pop("pattern"), columns.pop("patterns"))
+    clip, clips = _joined_tables(columns.pop("clip"), columns.pop("clips"))
+    polytopes = _joined_polytopes(columns.pop("polytopes"), shifts)
+    rows: dict[str, Any] = {name: np.concatenate(columns.pop(name)) for name in list(columns)}
     return RegionSet(
-        polytopes=_joined_polytopes([part.polytopes for part in parts], edges),
-        cuts=np.concatenate(rows).astype(np.int32),
-        cell=np.concatenate([part.cell for part in parts]),
-        pattern=pattern,
-        patterns=patterns,
-        clip=clip,
-        clips=clips,
-        logits=np.concatenate([part.logits for part in filled]),
-        doubtful=np.concatenate([part.doubtful for part in parts]),
-        peaks=np.max([part.peaks for part in parts], axis=0),
-        missed=np.max([part.missed for part in parts], axis=0),
-        pixels_missed=max(part.pixels_missed for part in parts),
-        sliver_area=sum(part.sliver_area for part in parts),
-        stopped=next((part.stopped for part in parts if part.stopped is not None), None),
+        polytopes=polytopes, cuts=table, pattern=pattern, patterns=patterns, clip=clip, clips=clips, **rows, **numbers
     )
 
 
@@ -168,25 +161,60 @@ def _shared_rows(cuts: np.ndarray) -> int:
     return int(np.argmax(is_neuron)) if is_neuron.any() else len(cuts)
 
 
-def _joined_tables(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+class _Shift(NamedTuple):
+    """Numbers of cuts beyond `own` grow by `by`."""
+
+    own: int
+    by: int
+
+    def of(self, signed: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(signed) > self.own, signed + self.by * np.sign(signed), signed)
+
+
+def _joined_cuts(parts: Sequence[RegionSet], cuts: np.ndarray | None) -> tuple[np.ndarray, list[_Shift]]:
+    """One table of cuts (E, 3), and how the numbers of each part's own cuts change."""
+    sizes = [_shared_rows(part.cuts) for part in parts]
+    longest = int(np.argmax(sizes))
+    shared = parts[longest].cuts[: sizes[longest]] if cuts is None else cuts
+    rows, size, shifts = [shared], len(shared), []
+    for part, own in zip(parts, sizes, strict=True):
+        if not np.array_equal(part.cuts[:own], shared[:own]):
+            raise InternalError("sets of regions whose tables of cuts begin differently cannot be joined")
+        shifts.append(_Shift(own, size - own))
+        rows.append(part.cuts[own:])
+        size += len(part.cuts) - own
+    return np.concatenate(rows).astype(np.int32), shifts
+
+
+def _joined_tables(ids: list[np.ndarray], tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Ids (R,) into one table of distinct rows, from ids and tables; tables without rows may have any width."""
-    filled = [table for _, table in parts if len(table)] or [parts[0][1]]
-    starts = np.cumsum([0] + [len(table) for _, table in parts])
-    rows = np.concatenate(filled)
+    rows = np.concatenate([table for table in tables if len(table)] or [tables[0]])
+    starts = np.cumsum([0] + [len(table) for table in tables])
     numbers, first = distinct_rows(rows)
-    return numbers[np.concatenate([ids + start for (ids, _), start in zip(parts, starts, strict=False)])], rows[first]
+    return numbers[np.concatenate([own + start for own, start in zip(ids, starts, strict=False)])], rows[first]
 
 
-def _joined_polytopes(parts: list[Polytopes], edges: list[np.ndarray]) -> Polytopes:
+def _joined_patterns(ids: list[np.ndarray], tables: list[PatternTable]) -> tuple[np.ndarray, PatternTable]:
+    """Ids (R,) into one table of patterns; wide ones are not compared with those of other parts, which may repeat."""
+    if all(table.is_plain for table in tables):
+        pattern, patterns = _joined_tables(ids, [table.keys for table in tables])
+        return pattern, PatternTable.of(patterns)
+    starts = np.cumsum([0] + [len(table) for table in tables])
+    pattern = np.concatenate([own + start for own, start in zip(ids, starts, strict=False)])
+    return pattern, join_tables(tables)
+
+
+def _joined_polytopes(parts: list[Polytopes], shifts: list[_Shift]) -> Polytopes:
     """Polytopes one after the other, with new signed cuts for their edges or facets."""
     if isinstance(parts[0], Polyhedra):
         solids = [part for part in parts if isinstance(part, Polyhedra)]
         return joined(
             [
-                Polyhedra(part.points, part.starts, facets, part.facet_starts, part.incidence)
-                for part, facets in zip(solids, edges, strict=True)
+                Polyhedra(part.points, part.starts, shift.of(part.facets), part.facet_starts, part.incidence)
+                for part, shift in zip(solids, shifts, strict=True)
             ]
         )
     polygons = [part for part in parts if isinstance(part, Polygons)]
     starts = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.starts) for part in polygons]))])
-    return Polygons(np.concatenate([part.points for part in polygons]), starts, np.concatenate(edges))
+    edges = np.concatenate([shift.of(part.edges) for part, shift in zip(polygons, shifts, strict=True)])
+    return Polygons(np.concatenate([part.points for part in polygons]), starts, edges)

@@ -15,6 +15,7 @@ from ..errors import StoreError
 from ..problem import Problem
 from ..properties.classification import Pieces
 from ..properties.shapes import Polytopes
+from ..regions.pattern_table import PatternTable
 from ..regions.polyhedra import Polyhedra, joined
 from ..regions.region import Cut, Polygons, RegionSet
 
@@ -27,7 +28,11 @@ SHAPES: Shapes = {
     "cuts": (np.int32, ("cuts", 3)),
     "cell": (np.int64, ("regions",)),
     "pattern": (np.int64, ("regions",)),
-    "patterns": (np.uint8, ("patterns", "pattern bytes")),
+    "pattern_keys": (np.uint8, ("pattern keys", "pattern bytes")),
+    "pattern_key_row": (np.int64, ("pattern keys",)),
+    "pattern_starts": (np.int64, ("patterns+1",)),
+    "pattern_places": (np.int32, ("pattern changes",)),
+    "pattern_bytes": (np.uint8, ("pattern changes",)),
     "clip": (np.int64, ("regions",)),
     "clips": (np.uint8, ("clips", "clip bytes")),
     "logits": (np.float64, ("regions", 3, "classes")),
@@ -71,7 +76,8 @@ SOLID_SHAPES: Shapes = {
 BORDER = 1e-9
 """How far outside of the unit square or cube a rounded vertex may lie."""
 
-REGION_ARRAYS = ("cuts", "cell", "pattern", "patterns", "clip", "clips", "logits", "doubtful", "peaks", "missed")
+REGION_ARRAYS = ("cuts", "cell", "pattern", "clip", "clips", "logits", "doubtful", "peaks", "missed")
+PATTERN_ARRAYS = ("keys", "key_row", "starts", "places", "bytes")
 CURVE_ARRAYS = (
     "curve", "curve_cell", "curve_pattern", "constant", "quadratic", "start", "breaks", "places", "jumps",
 )  # fmt: skip
@@ -94,6 +100,7 @@ def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> di
     parts = pieces.polytopes.take(np.flatnonzero(~is_whole))
     found = {f"region_{name}": array for name, array in _outline(regions.polytopes).items()}
     found |= {f"part_{name}": array for name, array in _outline(parts).items()}
+    found |= {f"pattern_{name}": getattr(regions.patterns, name) for name in PATTERN_ARRAYS}
     found |= {
         "piece_region": pieces.region,
         "piece_is_whole": is_whole.astype(np.uint8),
@@ -130,6 +137,7 @@ def unpack_map(
     whole, parts = (_polytopes(checked, kind) for kind in ("region", "part"))
     regions = RegionSet(
         polytopes=whole,
+        patterns=PatternTable(**{name: checked[f"pattern_{name}"] for name in PATTERN_ARRAYS}),
         **{name: checked[name] for name in REGION_ARRAYS},
         pixels_missed=float(numbers["pixels_missed"]),
         sliver_area=float(numbers["sliver_area"]),
@@ -236,10 +244,23 @@ def _check_indices(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], p
         ("piece_region", sizes["regions"]), ("piece_is_whole", 2), ("winner", sizes["classes"]),
     ):  # fmt: skip
         check_range(name, arrays[name], 0, count)
+    _check_patterns(arrays, sizes)
     check_range("cuts", arrays["cuts"][:, 0], 0, len(Cut))
     check_range("argmax_cuts", arrays["argmax_cuts"][:, 0], Cut.ARGMAX, Cut.ARGMAX + 1)
     parts = sizes["pieces"] - int(arrays["piece_is_whole"].sum())
     require(parts == sizes["parts"], "part_starts", f"has {sizes['parts']} polygons for {parts} parts")
+
+
+def _check_patterns(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> None:
+    """The first pattern and one in several must be whole, differences must lie within a pattern."""
+    key_row, starts = arrays["pattern_key_row"], arrays["pattern_starts"]
+    is_empty = not sizes["patterns"] and not len(key_row)
+    require(is_empty or (len(key_row) > 0 and key_row[0] == 0), "pattern_key_row", "does not begin with 0")
+    require(bool((np.diff(key_row) > 0).all()), "pattern_key_row", "is not ascending")
+    check_range("pattern_key_row", key_row, 0, sizes["patterns"])
+    require(starts[0] == 0 and starts[-1] == sizes["pattern changes"], "pattern_starts", "does not count its rows")
+    require(bool((np.diff(starts) >= 0).all()), "pattern_starts", "is not ascending")
+    check_range("pattern_places", arrays["pattern_places"], 0, sizes["pattern bytes"])
 
 
 def _check_curves(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], problem: Problem) -> None:

@@ -21,7 +21,7 @@ from .domain_result import DomainResult
 from .result import Result
 from .witness import Witness
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Grows whenever a reader of the older form would misread the newer one."""
 
 

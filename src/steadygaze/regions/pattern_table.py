@@ -1,0 +1,94 @@
+"""A table of patterns that is kept small: rows of packed bits, as they are or as differences from the row before.
+
+Turns rows (P, bytes) into a table that gives any of them back, byte by byte. The patterns of a walk change by a few
+neurons from one region to the next, so on networks with thousands of neurons the differences take a few per cent of
+what the rows would.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pattern_kernels import count_changes, decode_rows, fill_changes
+
+NARROW = 128
+"""Rows of fewer bytes are kept as they are: they are read often, and small."""
+
+EVERY = 64
+"""Of wide rows one in so many is kept whole; to read another one at most as many differences are followed."""
+
+
+@dataclass(frozen=True, eq=False)
+class PatternTable:
+    """P rows of bytes, read like an array: `table[numbers]` are rows (N, bytes), `table[number]` is one (bytes,).
+
+    keys (K, bytes) are the rows that are kept whole, key_row (K,) their numbers, ascending from 0. Row r differs from
+    row r − 1 at places[starts[r]:starts[r+1]], where it holds the bytes of the same numbers; keys have no differences.
+    """
+
+    keys: np.ndarray
+    key_row: np.ndarray
+    starts: np.ndarray
+    places: np.ndarray
+    bytes: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, *, every: int | None = None) -> "PatternTable":
+        """A table of the given rows (P, bytes); one in `every` is kept whole, unless given by the width of the rows."""
+        count, width = rows.shape
+        step = every or (1 if width < NARROW else EVERY)
+        key_row = np.arange(0, count, step)
+        if step == 1:
+            none = np.zeros(0, dtype=np.uint8)
+            return cls(rows, key_row, np.zeros(count + 1, dtype=np.int64), none.astype(np.int32), none)
+        rows = np.ascontiguousarray(rows)
+        sizes = np.zeros(count, dtype=np.int64)
+        count_changes(rows, step, sizes)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        places, changed = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=np.uint8)
+        fill_changes(rows, step, starts, places, changed)
+        return cls(rows[::step].copy(), key_row, starts, places, changed)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and their bytes."""
+        return len(self.starts) - 1, self.keys.shape[1]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every row is kept as it is."""
+        return len(self.keys) == len(self)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, numbers: int | np.integer | np.ndarray) -> np.ndarray:
+        if self.is_plain:
+            return self.keys[numbers]
+        chosen = np.atleast_1d(np.asarray(numbers, dtype=np.int64))
+        if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self)):
+            raise IndexError(f"patterns {chosen.min()} to {chosen.max()} of {len(self)}")
+        rows = np.empty((len(chosen), self.keys.shape[1]), dtype=np.uint8)
+        key = np.searchsorted(self.key_row, chosen, side="right") - 1
+        decode_rows(chosen, key, self.keys, self.key_row, self.starts, self.places, self.bytes, rows)
+        return rows[0] if np.ndim(numbers) == 0 else rows
+
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
+        rows = self[np.arange(len(self))]
+        return rows if dtype is None else rows.astype(dtype)
+
+
+def join_tables(tables: Sequence[PatternTable]) -> PatternTable:
+    """All rows of several tables, one after the other; tables without rows may have any width."""
+    filled = [table for table in tables if len(table)] or [tables[0]]
+    rows = np.cumsum([0, *(len(table) for table in filled)])
+    changes = np.cumsum([0, *(len(table.places) for table in filled)])
+    starts = [table.starts[1:] + first for table, first in zip(filled, changes, strict=False)]
+    return PatternTable(
+        keys=np.concatenate([table.keys for table in filled]),
+        key_row=np.concatenate([table.key_row + first for table, first in zip(filled, rows, strict=False)]),
+        starts=np.concatenate([np.zeros(1, dtype=np.int64), *starts]),
+        places=np.concatenate([table.places for table in filled]),
+        bytes=np.concatenate([table.bytes for table in filled]),
+    )
