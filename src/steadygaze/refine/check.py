@@ -20,11 +20,14 @@ from .plain import Plain
 from .rounding import PROBES, Measuring, bound_rounding, margin_slack
 from .samples import Sampler, Samples
 
-MARGINS, INCONSISTENCIES, BY_GRAPH = 2_000, 200, 200
-"""Thetas whose margins and inconsistencies are compared, and margins that the graph computes again."""
+MARGINS, INCONSISTENCIES, BY_GRAPH = (500, 2_000), (50, 200), (100, 200)
+"""Least and most thetas whose margins and inconsistencies are compared, and margins that the graph computes again."""
 
-REGIONS, EDGES = 500, 250
-"""Exact regions and edges (or facets) that are compared with a plain forward pass."""
+EACH = (3.0, 0.3, 0.3)
+"""How many of each for every box that claims something, between these."""
+
+REGIONS, EDGES, SHARE = (150, 500), (75, 250), 0.1
+"""Exact regions and edges (or facets) that are compared with a plain forward pass: a share of all regions."""
 
 ALL_REGIONS, ALL_EDGES = 4_000, 1_500
 """Likewise where the whole domain was handed over."""
@@ -60,7 +63,9 @@ def check_refined(problem: Problem, boxes: Boxes, answers: Answers | None, delta
         volume = float(boxes.volumes[boxes.state == State.EXACT].sum())
         work = Plain(problem).work
         # Without any other box nothing else is compared.
-        most = (ALL_REGIONS, ALL_EDGES) if (boxes.state == State.EXACT).all() else (REGIONS, EDGES)
+        most = [ALL_REGIONS, ALL_EDGES]
+        if not (boxes.state == State.EXACT).all():
+            most = [int(np.clip(SHARE * len(answers.regions), *ends)) for ends in (REGIONS, EDGES)]
         inside, edges = (_fewer(count, work, share=0.1) for count in most)
         compared = check_map(
             problem.compound, _bare(answers).regions, expected_volume=volume, inside=inside, edges=edges
@@ -84,13 +89,16 @@ def _bare(answers: Answers) -> Answers:
 
 
 def check_boxes(problem: Problem, boxes: Boxes, answers: Answers | None, delta: float) -> Sampled:
-    """Compare about 2,000 margins and 200 inconsistencies with the claims; fewer on large networks.
+    """Compare up to 2,000 margins and 200 inconsistencies with the claims; fewer where few boxes claim something.
 
     Raises InternalError for the first contradiction.
     """
     work = Plain(problem).work
     each = work * (1 + len(problem.attention.chosen(problem.model.classes)))
-    counts = _fewer(MARGINS, work), _fewer(INCONSISTENCIES, each), _fewer(BY_GRAPH, work)
+    claims = int((boxes.state != State.EXACT).sum())
+    ranges = (MARGINS, INCONSISTENCIES, BY_GRAPH)
+    most = (int(np.clip(share * claims, *ends)) for share, ends in zip(EACH, ranges, strict=True))
+    counts = tuple(_fewer(count, cost) for count, cost in zip(most, (work, each, work), strict=True))
     sampled = sample_contradictions(problem, boxes, answers, delta, *counts)
     if sampled.contradictions:
         raise InternalError(
