@@ -14,7 +14,7 @@ from steadygaze.properties.joint import Kept
 from steadygaze.report.boundary_figure import boundary_figure
 from steadygaze.report.colours import CHANGED, KEPT, UNKNOWN
 from steadygaze.report.extent import extent_text
-from steadygaze.report.figures import map_figure
+from steadygaze.report.map_figure import map_figure
 from steadygaze.report.panels import make_views
 from steadygaze.report.sections import make_sections
 from steadygaze.report.values import profile

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.report import colours, panels
-from steadygaze.report.figures import map_figure
+from steadygaze.report.map_figure import map_figure
 from steadygaze.report.sections import make_sections
 from steadygaze.report.wording import number, percent
 from steadygaze.results.result import Result

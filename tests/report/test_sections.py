@@ -14,7 +14,7 @@ from steadygaze.properties import shapes
 from steadygaze.regions.polyhedra import box
 from steadygaze.report import panels
 from steadygaze.report.borders import borders_between
-from steadygaze.report.figures import map_figure
+from steadygaze.report.map_figure import map_figure
 from steadygaze.report.sections import cut_at, make_sections
 from steadygaze.results.result import Result
 

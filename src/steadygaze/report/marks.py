@@ -1,4 +1,4 @@
-"""Puts the numbers of exhibits onto maps: a dot at theta, its number beside it where nothing else stands."""
+"""Puts the numbers of exhibits onto maps and plots: a dot or a line at theta, its number where nothing else stands."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from .colours import INK
-from .sheet import BADGE, BADGE_SIZE
+from .sheet import BADGE, BADGE_SIZE, Sheet
+
+NUMBERS = 0.35
+"""Height in inches of the row of numbers above plots along one parameter."""
 
 _RADII = (0.22, 0.32, 0.44, 0.58, 0.75)
 _TURNS = np.deg2rad([0, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150, 180])
@@ -62,3 +65,42 @@ def mark_thetas(axes: Axes, thetas: Sequence[np.ndarray | None], size: tuple[flo
             va="center", fontsize=BADGE_SIZE, weight="bold", color=INK, zorder=6, annotation_clip=False, bbox=BADGE,
             arrowprops={"arrowstyle": "-", "linewidth": 0.8, "color": INK, "shrinkA": 0, "shrinkB": 2},
         )  # fmt: skip
+
+
+def mark_along(
+    sheet: Sheet, thetas: Sequence[float | None], ends: tuple[float, float], left: float, top: float, bottom: float,
+    width: float,
+) -> None:  # fmt: skip
+    """A dotted line through all plots below `top` at every theta between the ends, its place in the row above it."""
+    low, high = ends
+    shown = [(place, theta) for place, theta in enumerate(thetas) if theta is not None]
+    places = [left + width * (theta - low) / (high - low) for _, theta in shown]
+    # Over the plots, unlike the page; the axes lie exactly on it.
+    over = sheet.figure.add_axes((0, 0, 1, 1), zorder=5)
+    over.set_axis_off()
+    over.set_xlim(0, sheet.width)
+    over.set_ylim(sheet.height, 0)
+    for (place, _), at, spot in zip(shown, places, spread(places, 0.23), strict=True):
+        over.plot([at, at], [top + NUMBERS - 0.05, bottom], color=INK, linewidth=0.8, linestyle=(0, (1.5, 2)))
+        over.annotate(
+            str(place), xy=(at, top + NUMBERS - 0.05), xytext=(spot, top + 0.1), ha="center", va="center",
+            fontsize=BADGE_SIZE, weight="bold", color=INK, bbox=BADGE,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.8, "color": INK, "shrinkA": 0, "shrinkB": 0},
+        )  # fmt: skip
+
+
+def spread(places: Sequence[float], distance: float) -> list[float]:
+    """Move places on a line apart, little by little and symmetrically, until neighbours keep a distance.
+
+    >>> [round(place, 2) for place in spread([0.0, 0.0, 5.0], 0.2)]
+    [-0.1, 0.1, 5.0]
+    """
+    spots = np.array(places, dtype=np.float64)
+    order = np.argsort(spots, kind="stable")
+    for _ in range(200):
+        short = np.maximum(distance - np.diff(spots[order]), 0.0)
+        if short.max(initial=0.0) < 1e-6:
+            break
+        spots[order[:-1]] -= short / 2
+        spots[order[1:]] += short / 2
+    return spots.tolist()

@@ -102,9 +102,9 @@ def draw_view(
         axes.add_patch(Rectangle(tuple(corners[0]), width, height, linewidth=0, zorder=-5, **HATCHED))
     _add_pieces(axes, compound, section, view.colours, owners)
     if owners is None and compound.domain.dimension > 1:
-        _add_lines(axes, section.positions(compound, section.outlines), to_rgba(INK, 0.16), 0.35, zorder=-3)
+        add_lines(axes, section.positions(compound, section.outlines), to_rgba(INK, 0.16), 0.35, zorder=-3)
     for segments, colour, width in lines:
-        _add_lines(axes, section.positions(compound, segments), colour, width, zorder=2)
+        add_lines(axes, section.positions(compound, segments), colour, width, zorder=2)
     axes.set_xlim(*corners[:, 0])
     axes.set_ylim(*corners[:, 1])
 
@@ -127,7 +127,7 @@ def _add_pieces(
     axes.add_collection(collection, autolim=False)
 
 
-def _add_lines(axes: Axes, segments: np.ndarray, colour: str | Sequence[float], width: float, *, zorder: float) -> None:
+def add_lines(axes: Axes, segments: np.ndarray, colour: str | Sequence[float], width: float, *, zorder: float) -> None:
     """Draw segments (S, 2, 2), given in theta."""
     if not len(segments):
         return

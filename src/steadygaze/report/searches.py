@@ -15,9 +15,10 @@ from matplotlib.text import Text
 
 from ..search import SearchResult
 from .colours import DELTA_LINE, FAINT_INK, INK
-from .figures import attention_text, title_text, write_figure
+from .files import write_figure
 from .search_panels import SearchView, common_rows, draw_search_view, make_search_views
 from .sheet import ROW, Sheet, name_axis
+from .titles import attention_text, subject_text, verdict_text
 from .wording import number, percent
 
 LEFT, RIGHT, HEADER, GAP = 0.85, 0.4, 0.95, 0.5
@@ -155,7 +156,14 @@ def _write_table(sheet: Sheet, left: float, top: float, width: float, rows: Sequ
 
 def _write_header(sheet: Sheet, result: SearchResult) -> None:
     problem, width = result.problem, sheet.width - 0.8
-    sheet.write(0.4, 0.32, title_text(problem, result.verdict), size=14, weight="bold", width=width)
+    sheet.write(
+        0.4,
+        0.32,
+        f"{subject_text(problem)}: {verdict_text(problem.property, result.verdict)}",
+        size=14,
+        weight="bold",
+        width=width,
+    )
     count = f"{len(result):,} region{'' if len(result) == 1 else 's'}"
     ended = result.status.value if result.stopped is None else f"{result.status.value} ({result.stopped})"
     facts = [f"{result.method}: {count} on {percent(result.visited_share)} of the domain, {ended}"]
