@@ -19,10 +19,10 @@ from ..regions.adjacency import touching
 from ..results.domain_result import DomainResult
 from .colours import INK, UNKNOWN, WINNERS
 from .marks import mark_thetas
-from .panels import PIXELS, add_lines
 from .raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
 from .sections import Section
 from .sheet import Row, Sheet, name_axis
+from .tiles import PIXELS, add_lines, set_limits
 from .wording import counted, number, percent, theta_text
 
 SECTION_TITLE = 0.2
@@ -70,7 +70,7 @@ def draw_boundary_panel(
     axes = sheet.axes(left, top, *size)
     _draw(axes, compound, boundary, section)
     name_axis(axes, names[section.axes[0]], is_below=True)
-    shown = [theta if theta is not None and section.shows(compound, theta) else None for theta in thetas]
+    shown = [theta if theta is not None and section.shows(theta) else None for theta in thetas]
     if len(names) == 1:
         axes.set_yticks([])
         mark_thetas(axes, [None if theta is None else np.append(theta, 0.5) for theta in shown], size)
@@ -84,7 +84,7 @@ def draw_boundary_panel(
 
 def _draw(axes: Axes, compound: Compound, boundary: Boundary, section: Section) -> None:
     """The pieces as a picture, the frontiers as lines."""
-    (left, bottom), (right, top) = section.positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
+    (left, bottom), (right, top) = section.corners
     image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
     owners = owners_on_grid(section.polygons, BLOCK * PIXELS)
     codes = piece_codes(boundary)[section.piece]
@@ -103,9 +103,8 @@ def _draw(axes: Axes, compound: Compound, boundary: Boundary, section: Section) 
         looks.append((component.pieces, LINES[min(place, len(LINES) - 1)], 1.9))
     for pieces, colour, width in looks:
         segments = adjacency.extent[is_frontier & np.isin(beyond, pieces)]
-        add_lines(axes, section.positions(compound, segments), colour, width, zorder=2)
-    axes.set_xlim(left, right)
-    axes.set_ylim(bottom, top)
+        add_lines(axes, section.positions(segments), colour, width, zorder=2)
+    set_limits(axes, section)
 
 
 def piece_codes(boundary: Boundary) -> np.ndarray:

@@ -21,6 +21,9 @@ DELTA_LINE = "#0b4f8a"
 MIXED = "#2f8f83"
 """Of a region in which a property holds in part."""
 
+SEARCHED, FOLLOWED = "#ecd9a0", "#3f5f8f"
+"""Of regions that a search met on its line, and of those that it met while following a boundary."""
+
 CHANGED = "#9170b8"
 """Of a piece where the label changes, but not to one known class."""
 

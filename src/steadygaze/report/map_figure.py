@@ -13,12 +13,13 @@ from .exhibits import Exhibit, choose_exhibits
 from .extent import extent_text
 from .files import finish
 from .marks import mark_thetas
-from .panels import View, draw_view, make_views, pixel_owners
+from .panels import View, draw_view, make_views
 from .profile import draw_profile, profile_height
 from .sections import Section, make_sections
 from .sheet import ROW, Sheet, name_axis
 from .strip import HEIGHT as STRIP_HEIGHT
 from .strip import draw_strip
+from .tiles import pixel_owners
 from .titles import HEADER, attention_text, delta_text, subject_text, verdict_text, write_header
 from .wording import number
 
@@ -105,7 +106,7 @@ def _name_and_mark(
     is_first: bool,
 ) -> None:  # fmt: skip
     compound = result.problem.compound
-    thetas = [e.point.theta if section.shows(compound, e.point.theta) else None for e in exhibits]
+    thetas = [e.point.theta if section.shows(e.point.theta) else None for e in exhibits]
     mark_thetas(axes, [None if theta is None else theta[list(section.axes)] for theta in thetas], size)
     below, beside = (compound.domain.names[axis] for axis in section.axes)
     name_axis(axes, below, is_below=True)

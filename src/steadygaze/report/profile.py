@@ -7,9 +7,10 @@ from .curves import CURVES, draw_curves
 from .exhibits import Exhibit
 from .lines import line_through
 from .marks import NUMBERS, mark_along
-from .panels import View, draw_view, pixel_owners
+from .panels import View, draw_view
 from .sections import Section
 from .sheet import ROW, Sheet
+from .tiles import pixel_owners
 from .values import profile
 
 BAND = 0.3
