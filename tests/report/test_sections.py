@@ -12,7 +12,7 @@ from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.properties import shapes
 from steadygaze.regions.polyhedra import box
-from steadygaze.report import tiles
+from steadygaze.report import panels, tiles
 from steadygaze.report.borders import borders_between
 from steadygaze.report.map_figure import map_figure
 from steadygaze.report.sections import cut_at, make_sections
@@ -88,7 +88,7 @@ def test_nine_panels_with_the_labels_of_the_pieces(result: Result, figure: Figur
     assert [section.axes for section in sections] == [(0, 1), (0, 2), (1, 2)]
     drawn = [len(c.get_paths()) for c in figure.findobj(PolyCollection) if len(c.get_paths()) > 1]
     pictures = [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == tiles.PIXELS]
-    vectors = [len(section.polygons) for section in sections if len(section.polygons) <= panels.MOST_VECTOR_PIECES]
+    vectors = [len(section.polygons) for section in sections if len(section.polygons) <= tiles.MOST_VECTOR_PIECES]
     assert drawn == [size for size in vectors for _ in range(3)]
     assert len(drawn) + len(pictures) == 9
     views = panels.make_views(result, sections)

@@ -1,11 +1,132 @@
-"""The kinds of figures by name."""
+"""The kinds of figures by name: which results each takes, with which options, and how it is made and written.
 
+Checks what a figure is asked for. What it looks like is in the module of its kind.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from ..errors import OptionError
 from ..refine.merged import MOST_DRAWN
 from ..results.domain_result import DomainResult
-from .files import write_figure
+from ..search import SearchResult
+from ..search.store import StoredSearch, stored_search
+from .boundaries_figure import boundaries_figure
+from .columns_figure import columns_figure
+from .files import drawing_settings, figure_files, write_figure
 from .map_figure import map_figure
+from .path_figure import path_figure
+from .searches import search_figure
+from .strip_figure import strip_figure
+from .thetas import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
+from .tiling_figure import tiling_figure
+
+Drawable = DomainResult | StoredSearch | SearchResult
+"""What figures are drawn from."""
+
+PATH_STEPS, STRIP_STEPS = 8, 6
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a figure is asked to show; see `make_figure`."""
+
+    at: Sequence[ArrayLike] = ()
+    along: str | int | None = None
+    steps: int | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FigureKind:
+    """A kind of figure: what it shows, the options it takes, from what it is drawn, and how.
+
+    takes: "map" (maps and refinements), "search", or "any".
+    """
+
+    shows: str
+    make: Callable[[Sequence[DomainResult | StoredSearch], Wishes], Figure]
+    options: frozenset[str] = frozenset()
+    takes: str = "map"
+    most_parameters: int | None = MOST_DRAWN
+    is_of_several: bool = False
+
+
+def _first(results: Sequence[DomainResult | StoredSearch]) -> DomainResult:
+    (result,) = results
+    assert isinstance(result, DomainResult)
+    return result
+
+
+def _map(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    return map_figure(_first(results))
+
+
+def _path(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    result = _first(results)
+    domain = result.problem.perturbed.domain
+    through = checked_thetas(domain, wishes.at)
+    return path_figure(result, path_thetas(domain, through, wishes.steps or PATH_STEPS))
+
+
+def _strip(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    result = _first(results)
+    domain = result.problem.perturbed.domain
+    held = [*checked_thetas(domain, wishes.at), nearest_to_zero(domain)]
+    if len(held) > 2:
+        raise OptionError(f"strip takes one theta, where the other parameters are held; {len(held) - 1} are given")
+    axis = axis_of(domain, wishes.along)
+    return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.steps or STRIP_STEPS))
+
+
+def _boundary(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    result = _first(results)
+    return boundaries_figure(result, checked_thetas(result.problem.perturbed.domain, wishes.at))
+
+
+def _columns(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    domains = [result for result in results if isinstance(result, DomainResult)]
+    return columns_figure(domains, wishes.at)
+
+
+def _tiling(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    (result,) = results
+    asked = result.summary["property"] if isinstance(result, StoredSearch) else result.problem.property.value
+    return tiling_figure(result, wishes.by or str(asked))
+
+
+def _visited(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    (result,) = results
+    assert isinstance(result, StoredSearch)
+    return search_figure(result)
+
+
+KINDS: dict[str, FigureKind] = {
+    "map": FigureKind("classification, attention and both on the map, with telling images", _map),
+    "path": FigureKind(
+        "images and what the network says along a path of combinations", _path, frozenset(("at", "steps")),
+        most_parameters=None,
+    ),
+    "strip": FigureKind(
+        "images, actual and expected maps and inconsistency along one parameter", _strip,
+        frozenset(("at", "along", "steps")), most_parameters=None,
+    ),
+    "boundary": FigureKind(
+        "the outermost boundaries of label and attention side by side, with images", _boundary, frozenset(("at",))
+    ),
+    "columns": FigureKind(
+        "maps of several networks under each perturbation: columns (O), (B), (P), (T)", _columns, frozenset(("at",)),
+        most_parameters=None, is_of_several=True,
+    ),
+    "tiling": FigureKind("all regions with their edges, by label or pattern", _tiling, frozenset(("by",)), takes="any"),
+    "visited": FigureKind("the regions that a search visited, by phase and label", _visited, takes="search"),
+}  # fmt: skip
+"""All kinds of figures."""
 
 
 def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
@@ -16,3 +137,107 @@ def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
     if result.problem.perturbed.domain.dimension > MOST_DRAWN:
         return []
     return write_figure(lambda: map_figure(result), path)
+
+
+def draw(
+    kind: str,
+    results: Drawable | Sequence[Drawable],
+    path: str | Path,
+    *,
+    formats: Sequence[str] = ("png",),
+    force: bool = False,
+    delta: str | float | None = None,
+    at: Sequence[ArrayLike] = (),
+    along: str | int | None = None,
+    steps: int | None = None,
+    by: str | None = None,
+) -> list[Path]:
+    """Write a figure to PATH.png and so on, one file for each format; an existing one is refused without `force`.
+
+    See `make_figure` for the rest. The same results give the same bytes.
+    """
+    figure_files(path, formats)  # refused before anything is drawn
+    make = lambda: make_figure(kind, results, delta=delta, at=at, along=along, steps=steps, by=by)  # noqa: E731
+    return write_figure(make, path, formats=formats, force=force)
+
+
+def make_figure(
+    kind: str,
+    results: Drawable | Sequence[Drawable],
+    *,
+    delta: str | float | None = None,
+    at: Sequence[ArrayLike] = (),
+    along: str | int | None = None,
+    steps: int | None = None,
+    by: str | None = None,
+) -> Figure:
+    """A figure of a kind, from one result or, for columns, from several; OptionError where they do not fit.
+
+    delta: another threshold, for maps and refinements. at: thetas (d,): those the path goes through, where the strip
+    holds the other parameters, those that boundary shows, the columns. along: the parameter of a strip, by number (from
+    1 on) or by the beginning of its name. steps: how many images path and strip show. by: "cr", "ar", "both" or
+    "pattern", for the colours of a tiling.
+    """
+    wishes = Wishes(at, along, steps, by)
+    chosen = check_kind(kind)
+    _check_wishes(kind, chosen, wishes)
+    given = [results] if isinstance(results, DomainResult | StoredSearch | SearchResult) else list(results)
+    drawn = [stored_search(result) if isinstance(result, SearchResult) else result for result in given]
+    if not drawn or (len(drawn) > 1 and not chosen.is_of_several):
+        raise OptionError(f"{kind} is drawn from one result, {len(drawn)} are given; columns takes several")
+    for result in drawn:
+        _check_result(kind, chosen, result)
+    if delta is not None:
+        drawn = [_with_delta(result, delta) for result in drawn]
+    with drawing_settings():
+        return chosen.make(drawn, wishes)
+
+
+def check_kind(kind: str) -> FigureKind:
+    """The kind of that name; OptionError if there is none."""
+    if kind in KINDS:
+        return KINDS[kind]
+    near = get_close_matches(kind.lower(), KINDS, n=1, cutoff=0.5)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    raise OptionError(f"figure {kind!r} is not known.{guess} Expected {', '.join(KINDS)}")
+
+
+def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
+    given = {"at": len(wishes.at) > 0, "along": wishes.along, "steps": wishes.steps, "by": wishes.by}
+    for name, value in given.items():
+        if value not in (None, False) and name not in chosen.options:
+            fitting = [other for other, kind_of in KINDS.items() if name in kind_of.options]
+            raise OptionError(f"--{name} does not go with {kind}; it belongs to {' and '.join(fitting)}: leave it out")
+    if wishes.steps is not None and not 2 <= wishes.steps <= MOST_SHOWN:
+        raise OptionError(f"--steps is {wishes.steps}; expected a whole number from 2 to {MOST_SHOWN}")
+
+
+def _check_result(kind: str, chosen: FigureKind, result: DomainResult | StoredSearch) -> None:
+    if isinstance(result, StoredSearch):
+        names, other = result.summary["domain"]["names"], ""
+        if chosen.takes == "map":
+            raise OptionError(
+                f"{kind} needs a map or a refinement, and the result is a search ({result.summary['method']}); take "
+                "visited or tiling, or run verify with --method map or refine"
+            )
+    else:
+        names, other = result.problem.perturbed.domain.names, "take path or strip, or "
+        if chosen.takes == "search":
+            noun = "map" if result.method == "map" else "refinement"
+            raise OptionError(
+                f"{kind} needs a search, and the result is a {noun}; take tiling, or run verify with --method gbs"
+            )
+    if chosen.most_parameters is not None and len(names) > chosen.most_parameters:
+        raise OptionError(
+            f"{kind} shows up to {chosen.most_parameters} parameters, and the result has {len(names)}; {other}leave "
+            "some out"
+        )
+
+
+def _with_delta(result: DomainResult | StoredSearch, delta: str | float) -> DomainResult:
+    if isinstance(result, StoredSearch):
+        raise OptionError(
+            f"a search answers δ = {result.summary['delta']['text']} alone; leave --delta out, or run verify with "
+            "--method map"
+        )
+    return result.with_delta(delta)

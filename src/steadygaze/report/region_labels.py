@@ -79,9 +79,14 @@ class RegionView:
         return np.array([label in self.kind.hatched for label in self.labels], dtype=bool)
 
 
-def make_region_view(kind: Kind, labels: Sequence[str], shares: np.ndarray) -> RegionView:
-    """The view of regions with these labels, each covering a share (R,) of the domain: rows count and add them up."""
-    counts = Counter(labels)
+def make_region_view(
+    kind: Kind, labels: Sequence[str], shares: np.ndarray, *, is_counted: np.ndarray | None = None
+) -> RegionView:
+    """The view of regions with these labels, each covering a share (R,) of the domain: rows count and add them up.
+
+    Only those in `is_counted` (R,), if it is given, are counted.
+    """
+    counts = Counter(np.array(labels)[is_counted].tolist() if is_counted is not None and len(labels) else labels)
     sums = dict.fromkeys(kind.colours, 0.0)
     for label, share in zip(labels, shares.tolist(), strict=True):
         sums[label] += share
