@@ -23,9 +23,13 @@ from .titles import HEADER, attention_text, delta_text, subject_text, write_head
 from .wording import comparison
 
 WIDTH, LEFT, RIGHT = 13.0, 0.85, 0.3
-TITLE, AXIS, GAP = 0.3, 0.6, 0.4
-PANEL, LOW_PANEL, BAND = 4.05, 2.9, 0.6
-SIDE, PITCH, IMAGE_GAP = 1.25, 1.8, 0.3
+TITLE, AXIS, GAP = 0.3, 0.6, 0.35
+PANEL, LOW_PANEL, BAND = 3.72, 2.7, 0.6
+SIDE, PITCH, IMAGE_GAP = 1.25, 1.76, 0.33
+TICKS = 0.2
+"""Room for the numbers on the left of the second panel."""
+JUST_INSIDE = 0.01
+"""How far into its piece a farthest theta is moved, as a share of the way to the centre, to show what holds there."""
 TITLES = {Property.CR: "How far the label is kept", Property.AR: "How far the attention is kept"}
 
 
@@ -45,11 +49,22 @@ def boundaries_figure(result: DomainResult, thetas: Sequence[np.ndarray]) -> Fig
 def _chosen(result: DomainResult, boundaries: dict[Property, Boundary]) -> tuple[Exhibit, ...]:
     """Zero, the farthest theta of each boundary (that of the attention first), and others that tell them apart."""
     farthest = [
-        (f"farthest {wanted.value.upper()}", boundary.farthest)
+        (f"farthest {wanted.value.upper()}", _just_inside(result, boundary, boundary.farthest))
         for wanted, boundary in reversed(boundaries.items())
         if boundary.farthest is not None and 0.0 < boundary.reachable_share < 1.0
     ]
     return choose_beside(result, farthest)
+
+
+def _just_inside(result: DomainResult, boundary: Boundary, theta: np.ndarray) -> np.ndarray:
+    """A theta beside a corner of what zero can reach, inside of a piece of it: on the border itself both sides meet."""
+    compound, polytopes = result.problem.compound, result.answer.joint.polytopes
+    owner = np.repeat(np.arange(len(polytopes)), np.diff(polytopes.starts))
+    chosen = np.flatnonzero(boundary.reachable[owner])
+    corner = compound.to_unit(theta[None])[0]
+    apart = np.abs(polytopes.points[chosen] - corner)[:, : compound.domain.dimension].max(axis=1)
+    piece = owner[chosen[np.argmin(apart)]]
+    return np.asarray(compound.to_theta((corner + JUST_INSIDE * (polytopes.centres[piece] - corner))[None])[0])
 
 
 def _title(result: DomainResult, point: Point) -> str:
@@ -72,7 +87,7 @@ def _draw_sides(
     panels = TITLE + len(sections) * pitch
     table = ROW * max(len(part) for part in rows.values())
     middle = LEFT + PANEL + GAP
-    room = WIDTH - RIGHT - PANEL - GAP - middle
+    room = WIDTH - RIGHT - PANEL - GAP - TICKS - middle
     columns = max(1, int((room + PITCH - SIDE) / PITCH))
     images = TITLE + -(-len(exhibits) // columns) * (CAPTION + SIDE + IMAGE_GAP)
     sheet = Sheet(WIDTH, HEADER + max(panels + table, images) + 0.2)
@@ -109,7 +124,7 @@ def _draw_bands(
 
 def _rows(result: DomainResult, boundary: Boundary) -> list[Row]:
     what = "region" if result.method == "map" else "piece"
-    return [*area_rows(boundary), *line_rows(boundary, result.problem.compound, what)]
+    return [*area_rows(boundary), *line_rows(boundary, result.problem.compound, what, is_short=True)]
 
 
 def _draw_images(

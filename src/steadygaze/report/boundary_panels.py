@@ -77,8 +77,6 @@ def draw_boundary_panel(
         return
     if has_name_beside:
         name_axis(axes, names[section.axes[1]], is_below=False)
-    else:
-        axes.tick_params(labelleft=False)
     mark_thetas(axes, [None if theta is None else theta[list(section.axes)] for theta in shown], size)
 
 
@@ -126,13 +124,14 @@ def area_rows(boundary: Boundary) -> list[Row]:
     return rows
 
 
-def line_rows(boundary: Boundary, compound: Compound, what: str = "region") -> list[Row]:
+def line_rows(boundary: Boundary, compound: Compound, what: str = "region", *, is_short: bool = False) -> list[Row]:
     """The components of the outermost boundary with their lengths; `what` runs along them."""
     rows = []
     size = "area" if compound.domain.dimension == 3 else "length"
     is_only = len(boundary.components) == 1
     for place, component in enumerate(boundary.components[: len(LINES)]):
-        text = "outermost boundary" if is_only else f"outermost boundary, component {place + 1}"
+        name, part = ("boundary", f" {place + 1}") if is_short else ("outermost boundary", f", component {place + 1}")
+        text = name if is_only else name + part
         if compound.domain.dimension == 1:
             theta = compound.to_theta(boundary.frontier.extent[component.facets[:1], 0])[0]
             rows.append(Row(text, theta_text(theta, compound.domain.widths), LINES[place], is_line=True))

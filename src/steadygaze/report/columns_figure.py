@@ -51,7 +51,7 @@ class Block:
 def columns_figure(results: Sequence[DomainResult], thetas: Sequence[ArrayLike]) -> Figure:
     """Results of one image under several networks, each perturbation at its strongest, or at given thetas (d,)."""
     blocks = make_blocks(results, thetas)
-    columns = list(dict.fromkeys(column for block in blocks for column in block.points))
+    columns = order_columns([column for block in blocks for column in block.points])
     width = max(NARROWEST, LEFT + NAMES + len(columns) * PITCH + COLOUR_BAR + RIGHT)
     block_height = CAPTION + 2 * (SIDE + GAP) + GAUGE + BLOCK_GAP
     top = HEADER + HEADING + SIDE + 0.25
@@ -116,6 +116,12 @@ def _columns_of(result: DomainResult, thetas: Sequence[ArrayLike]) -> list[tuple
         value = ", ".join([_number(theta[axis]), *held])
         found.append((Column(perturbation.keyword[0].upper(), domain.names[axis], value), theta))
     return found
+
+
+def order_columns(columns: Sequence[Column]) -> list[Column]:
+    """Each column once, those with the same letter beside each other, otherwise in the order in which they come."""
+    letters = list(dict.fromkeys(column.letter for column in columns))
+    return sorted(dict.fromkeys(columns), key=lambda column: letters.index(column.letter))
 
 
 def numbered(column: Column, columns: Sequence[Column]) -> str:

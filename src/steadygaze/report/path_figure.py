@@ -21,9 +21,10 @@ from .titles import HEADER, subject_text, write_header
 from .wording import counted, number
 
 WIDTH, LEFT, RIGHT = 13.0, 0.4, 0.3
-PANEL_LEFT, PANEL, PANEL_GAP = 0.85, 4.1, 0.5
-SIDE, PITCH, ROW_GAP = 1.5, 1.76, 0.28
+PANEL_LEFT, PANEL, PANEL_GAP = 0.85, 4.1, 0.45
+SIDE, PITCH, ROW_GAP = 1.6, 1.83, 0.28
 BAND, TABLE = 0.45, 3.7
+NARROWEST = 9.0
 CHANGED_FRAME = 2.6
 """Width of the frame of an image whose label is not kept."""
 
@@ -36,9 +37,11 @@ def path_figure(result: DomainResult, thetas: np.ndarray) -> Figure:
     left = PANEL_LEFT + PANEL + PANEL_GAP if has_panel else LEFT
     columns = int((WIDTH - left - RIGHT + PITCH - SIDE) / PITCH)
     rows = -(-len(exhibits) // columns)
+    if not has_panel:
+        columns = -(-len(exhibits) // rows)
     images = rows * (CAPTION + SIDE) + (rows - 1) * ROW_GAP
     if domain.dimension > 2:
-        sheet = Sheet(WIDTH, HEADER + images + 0.25)
+        sheet = Sheet(max(NARROWEST, left + columns * PITCH + RIGHT), HEADER + images + 0.25)
         top = HEADER
     else:
         (section,) = make_sections(result)

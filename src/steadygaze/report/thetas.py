@@ -110,7 +110,8 @@ def thetas_along(domain: Domain, axis: int, held: np.ndarray, steps: int) -> np.
     [[-1.0, 0.5], [0.0, 0.5], [0.33, 0.5], [1.0, 0.5]]
     """
     low, high = float(domain.low[axis]), float(domain.high[axis])
-    values = np.linspace(low, high, steps)
+    # Rounded, so that captions need not say ≈ for 0.1 in steps of 0.2 from −0.5 on.
+    values = np.clip(np.round(np.linspace(low, high, steps), 12), low, high)
     if low < 0.0 < high and steps > 2:
         values[1 + np.argmin(np.abs(values[1:-1]))] = 0.0
     thetas = np.tile(held, (steps, 1))

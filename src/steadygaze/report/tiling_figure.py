@@ -6,22 +6,26 @@ from matplotlib.figure import Figure
 
 from ..results.domain_result import DomainResult
 from ..search.store import StoredSearch
-from .colours import BOX_INK, INK
+from .colours import BOX_INK, INK, PAPER
 from .extent import extent_text
 from .files import finish
 from .searches import write_search_header
 from .sheet import ROW, Sheet, name_axis
 from .tiles import add_lines, add_not_reached, add_pieces, pixel_owners, set_limits
 from .tilings import Tiling, make_tiling
-from .titles import HEADER, attention_text, delta_text, subject_text, write_header
+from .titles import HEADER, delta_text, subject_text, write_header
 from .wording import number
 
 LEFT, RIGHT, GAP, WIDE_GAP = 0.85, 0.35, 0.5, 0.75
 PANEL, NARROW_PANEL, BAND, BAND_WIDTH = 6.4, 3.7, 0.8, 10.5
-TABLE, TITLE, AXIS, SECTION_TITLE = 4.3, 0.3, 0.6, 0.22
+TABLE, TITLE, AXIS, SECTION_TITLE = 3.5, 0.3, 0.6, 0.22
 EDGE = 0.5
 FINEST_EDGE = 0.06
 """Widths of edges in points: where tiles are large, and at the least."""
+
+
+BRIGHTENED = 0.2
+"""Edges that are wider than this have a bright rim."""
 
 
 def tiling_figure(result: DomainResult | StoredSearch, by: str) -> Figure:
@@ -43,7 +47,7 @@ def tiling_figure(result: DomainResult | StoredSearch, by: str) -> Figure:
     else:
         facts = [extent_text(result)]
         if result.is_measured:
-            facts += [delta_text(result), attention_text(result.problem)]
+            facts.append(delta_text(result))
         write_header(sheet, f"{subject_text(result.problem)}: the tiling", facts)
     sheet.write(LEFT, HEADER + 0.05, tiling.title, size=11, weight="bold", width=panels)
     for place in range(len(sections)):
@@ -66,7 +70,11 @@ def _draw_section(
         add_not_reached(axes, section)
     add_pieces(axes, section, tiling.colours, pixel_owners(section), is_hatched=tiling.is_hatched)
     width = edge_width(len(np.unique(section.piece)), size, is_line=section.domain.dimension == 1)
-    add_lines(axes, section.positions(section.outlines), to_rgba(INK, 0.75), width, zorder=2)
+    edges = section.positions(section.outlines)
+    if width > BRIGHTENED:
+        # Dark edges alone would be lost between dark tiles.
+        add_lines(axes, edges, to_rgba(PAPER, 0.4), 2.2 * width, zorder=1)
+    add_lines(axes, edges, to_rgba(INK, 0.75), width, zorder=2)
     add_lines(axes, section.positions(tiling.box_edges[place]), to_rgba(BOX_INK, 0.85), 1.4 * width, zorder=3)
     set_limits(axes, section)
     name_axis(axes, names[section.axes[0]], is_below=True)

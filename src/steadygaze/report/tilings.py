@@ -71,14 +71,14 @@ def make_tiling(result: DomainResult | StoredSearch, by: str) -> Tiling:
     if isinstance(result, StoredSearch):
         sections, tiles = make_search_sections(result), _tiles_of_search(result)
         nothing = np.zeros((0, 2, 2))
-        box_edges, rows = tuple(nothing for _ in sections), [Row("edges of regions", colour=INK, is_line=True)]
+        box_edges, rows = tuple(nothing for _ in sections), [_region_row(len(result))]
         if result.summary["visited_share"] < 1.0:
             rows.append(Row("not visited", percent(1.0 - result.summary["visited_share"]), PAPER))
         has_gaps = False
     else:
         sections, box_edges = _tile_sections(result)
         tiles = _tiles_of_domain(result)
-        rows, missing = _edge_rows(result, box_edges), share_not_reached(result)
+        rows, missing = _edge_rows(result), share_not_reached(result)
         has_gaps = missing > 0.0
         if has_gaps:
             rows.append(Row("not reached", percent(missing), is_hatched=True))
@@ -106,7 +106,6 @@ def _by_pattern(tiles: _Tiles) -> tuple[str, np.ndarray, np.ndarray, tuple[Row, 
     colours[is_box] = to_rgba(MIXED_BOX)
     count = len(np.unique(tiles.pattern[~is_box]))
     rows = [Row("one shade for each pattern", counted(count, "pattern"), shades=PATTERN_SHADES)]
-    rows.append(Row("regions: same pattern, other pixels clipped", counted(int((~is_box).sum()), "region"), PAPER))
     if is_box.any():
         boxes = tiles.shares[is_box & (tiles.shares > 0.0)]
         rows.append(Row("boxes: any pattern", f"{len(boxes):,} · {percent(min(float(boxes.sum()), 1.0))}", MIXED_BOX))
@@ -169,10 +168,15 @@ def _tile_sections(result: DomainResult) -> tuple[tuple[Section, ...], tuple[np.
     return tuple(sections), tuple(box_edges)
 
 
-def _edge_rows(result: DomainResult, box_edges: Sequence[np.ndarray]) -> list[Row]:
-    rows = [Row("edges of regions", counted(result.region_count, "region"), INK, is_line=True)]
+def _region_row(count: int) -> Row:
+    return Row("edges of regions", counted(count, "region"), INK, is_line=True)
+
+
+def _edge_rows(result: DomainResult) -> list[Row]:
+    rows = [_region_row(result.region_count)]
     if isinstance(result, RefineResult):
         count = int((result.boxes.state != State.EXACT).sum())
         boxes = f"{count:,} box{'' if count == 1 else 'es'}"
-        rows = (rows if result.region_count else []) + [Row("edges of boxes", boxes, BOX_INK, is_line=True)]
+        own = [Row("edges of boxes", boxes, BOX_INK, is_line=True)] if count else []
+        rows = (rows if result.region_count else []) + own
     return rows
