@@ -41,7 +41,7 @@ class Look:
 LOOKS = (
     Look("kept, reachable from θ = 0", "#a9cbe8"),
     Look("kept, but not reachable", "#cbb8e0", "/////"),
-    Look("undecided", UNKNOWN),
+    Look("undecided", UNKNOWN, "xxxx"),
     Look("not kept, in {enclaves}", "#f0a63c", "\\\\\\\\\\"),
     Look("not kept, outside", "#f3f1ee"),
 )
@@ -88,8 +88,9 @@ def _draw(axes: Axes, compound: Compound, boundary: Boundary, section: Section) 
     codes = piece_codes(boundary)[section.piece]
     picture = colour_grid(owners, to_rgba_array([look.colour for look in LOOKS])[codes])
     for code, look in enumerate(LOOKS):
-        if look.hatch:
-            hatch_grid(picture, owners, codes == code, is_rising=look.hatch.startswith("/"))
+        for is_rising, letter in ((True, "/"), (False, "\\")):
+            if letter in look.hatch or "x" in look.hatch:
+                hatch_grid(picture, owners, codes == code, is_rising=is_rising)
     image.set_data(picture)
     axes.add_artist(image)
     adjacency = touching(section.polygons)

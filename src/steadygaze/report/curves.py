@@ -15,21 +15,34 @@ CURVES = 2 * CURVE_PITCH
 
 def draw_curves(
     sheet: Sheet, curves: Profile, delta: float, left: float, top: float, names: float, width: float, axis_name: str,
-    ends: tuple[float, float],
+    ends: tuple[float, float], *, is_measured: bool = True,
 ) -> None:  # fmt: skip
-    """The margin above, the inconsistency below; their names take `names` inches on the left of plots of that width."""
+    """The margin above, the inconsistency below; their names take `names` inches on the left of plots of that width.
+
+    Where attention was not measured over the domain, the lower plot says so.
+    """
     margin, inconsistency = (sheet.axes(left + names, top + place * CURVE_PITCH, width, CURVE) for place in (0, 1))
     for axes in (margin, inconsistency):
         axes.set_xlim(*ends)
         for start, end in curves.gaps:
             axes.axvspan(start, end, zorder=-5, linewidth=0, **HATCHED)
     _draw_margin(margin, curves)
-    _draw_inconsistency(inconsistency, curves, delta)
+    if is_measured:
+        _draw_inconsistency(inconsistency, curves, delta)
+    else:
+        inconsistency.set_yticks([])
+        inconsistency.text(
+            0.5, 0.5, "not measured over the domain", transform=inconsistency.transAxes, ha="center", va="center",
+            fontsize=9, color=FAINT_INK,
+        )  # fmt: skip
     name_axis(inconsistency, axis_name, is_below=True)
     for place, (name, meaning) in enumerate([("margin", "> 0: label kept"), ("inconsistency", "≤ δ: attention kept")]):
         middle = top + place * CURVE_PITCH + CURVE / 2
         sheet.write(left, middle, name, weight="bold")
         sheet.write(left, middle + 0.17, meaning, size=8, colour=FAINT_INK)
+        bounds = curves.margin_bounds if place == 0 else curves.inconsistency_bounds
+        if np.isfinite(bounds).any() and (is_measured or place == 0):
+            sheet.write(left, middle + 0.33, "thin lines: bounds", size=8, colour=FAINT_INK)
 
 
 def _draw_margin(axes: Axes, curves: Profile) -> None:

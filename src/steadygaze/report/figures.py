@@ -18,13 +18,14 @@ from ..search import SearchResult
 from ..search.store import StoredSearch, stored_search
 from .boundaries_figure import boundaries_figure
 from .columns_figure import columns_figure
-from .files import drawing_settings, figure_files, write_figure
+from .files import drawing_settings, figure_files, refuse_in_the_way, write_figure
 from .map_figure import map_figure
 from .path_figure import path_figure
 from .searches import search_figure
 from .strip_figure import strip_figure
 from .thetas import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
 from .tiling_figure import tiling_figure
+from .tilings import BY
 
 Drawable = DomainResult | StoredSearch | SearchResult
 """What figures are drawn from."""
@@ -156,7 +157,7 @@ def draw(
 
     See `make_figure` for the rest. The same results give the same bytes.
     """
-    figure_files(path, formats)  # refused before anything is drawn
+    check_request(kind, path, formats=formats, force=force, at=at, along=along, steps=steps, by=by)
     make = lambda: make_figure(kind, results, delta=delta, at=at, along=along, steps=steps, by=by)  # noqa: E731
     return write_figure(make, path, formats=formats, force=force)
 
@@ -178,8 +179,7 @@ def make_figure(
     1 on) or by the beginning of its name. steps: how many images path and strip show. by: "cr", "ar", "both" or
     "pattern", for the colours of a tiling.
     """
-    wishes = Wishes(at, along, steps, by)
-    chosen = check_kind(kind)
+    chosen, wishes = check_kind(kind), Wishes(at, along, steps, by)
     _check_wishes(kind, chosen, wishes)
     given = [results] if isinstance(results, DomainResult | StoredSearch | SearchResult) else list(results)
     drawn = [stored_search(result) if isinstance(result, SearchResult) else result for result in given]
@@ -191,6 +191,15 @@ def make_figure(
         drawn = [_with_delta(result, delta) for result in drawn]
     with drawing_settings():
         return chosen.make(drawn, wishes)
+
+
+def check_request(
+    kind: str, path: str | Path, *, formats: Sequence[str], force: bool, at: Sequence[ArrayLike] = (),
+    along: str | int | None = None, steps: int | None = None, by: str | None = None,
+) -> None:  # fmt: skip
+    """Refuse what `draw` would refuse whatever the results are: worth knowing before a large one is read."""
+    _check_wishes(kind, check_kind(kind), Wishes(at, along, steps, by))
+    refuse_in_the_way(figure_files(path, formats), force=force)
 
 
 def check_kind(kind: str) -> FigureKind:
@@ -208,6 +217,8 @@ def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
         if value not in (None, False) and name not in chosen.options:
             fitting = [other for other, kind_of in KINDS.items() if name in kind_of.options]
             raise OptionError(f"--{name} does not go with {kind}; it belongs to {' and '.join(fitting)}: leave it out")
+    if wishes.by is not None and wishes.by not in BY:
+        raise OptionError(f"--by {wishes.by!r} is not known; expected {', '.join(BY)}")
     if wishes.steps is not None and not 2 <= wishes.steps <= MOST_SHOWN:
         raise OptionError(f"--steps is {wishes.steps}; expected a whole number from 2 to {MOST_SHOWN}")
 

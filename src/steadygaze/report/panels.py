@@ -20,7 +20,7 @@ from .colours import DELTA_LINE, INK, JOINT, KEPT, UNKNOWN
 from .extent import share_not_reached
 from .sections import Section
 from .sheet import Row
-from .tiles import add_lines, add_not_reached, add_pieces, set_limits
+from .tiles import HATCH, add_lines, add_not_reached, add_pieces, set_limits
 from .wording import number, percent, percent_between
 
 SMALLEST_SHARE_SHOWN = 1e-6
@@ -35,10 +35,14 @@ Lines = tuple[tuple[np.ndarray, str, float], ...]
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """One way to look at a map: a colour (P, 4) for every piece, the lines of every section, a table."""
+    """One way to look at a map: a colour (P, 4) for every piece, the lines of every section, a table.
+
+    is_open (P,) are the pieces that are not decided, which grey print would not tell from others: they are hatched.
+    """
 
     title: str
     colours: np.ndarray
+    is_open: np.ndarray
     lines: tuple[Lines, ...]
     rows: tuple[Row, ...]
 
@@ -62,7 +66,13 @@ def make_views(result: DomainResult, sections: Sequence[Section]) -> tuple[View,
     )
     if not result.is_measured:
         classification = _classification(result, tuple(zip(between, decision, strict=True)))
-        nothing = View("", np.tile(to_rgba(UNKNOWN), (len(label), 1)), tuple(() for _ in sections), (NOT_MEASURED,))
+        nothing = View(
+            "",
+            np.tile(to_rgba(UNKNOWN), (len(label), 1)),
+            np.zeros(len(label), dtype=bool),
+            tuple(() for _ in sections),
+            (NOT_MEASURED,),
+        )
         return (
             classification,
             replace(nothing, title="Attention: not asked for"),
@@ -81,7 +91,7 @@ def draw_view(
     """Draw one section of a view and set the limits of the axes; what no piece covers stays hatched."""
     if share_not_reached(result) > 0.0:
         add_not_reached(axes, section)
-    add_pieces(axes, section, view.colours, owners)
+    add_pieces(axes, section, view.colours, owners, is_hatched=view.is_open)
     if owners is None and section.domain.dimension > 1:
         add_lines(axes, section.positions(section.outlines), to_rgba(INK, 0.16), 0.35, zorder=-3)
     for segments, colour, width in lines:
@@ -114,8 +124,9 @@ def _classification(result: DomainResult, lines: tuple[Lines, ...]) -> View:
         rows.append(Row("decision boundary", colour=INK, is_line=True))
     table = [*(colours.get(winner, KEPT) for winner in range(len(names))), palette.CHANGED]
     rgba = to_rgba_array(table)[joint.pieces.winner]
-    rgba[joint.label_codes == Kept.UNKNOWN] = to_rgba(UNKNOWN)
-    return View("Classification: is the label kept?", rgba, lines, (*rows, *_open_rows(result, "label")))
+    is_open = joint.label_codes == Kept.UNKNOWN
+    rgba[is_open] = to_rgba(UNKNOWN)
+    return View("Classification: is the label kept?", rgba, is_open, lines, (*rows, *_open_rows(result, "label")))
 
 
 def _attention(result: DomainResult, lines: tuple[Lines, ...]) -> View:
@@ -134,7 +145,8 @@ def _attention(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     rows.append(Row(f"IR  {above}", percent_between(*areas["IR"]), shades=palette.IR_SHADES))
     if any(len(section[-1][0]) for section in lines):
         rows.append(Row("inconsistency = δ", colour=DELTA_LINE, is_line=True))
-    return View("Attention: is the map as expected?", rgba, lines, (*rows, *_open_rows(result, "attention")))
+    is_open = joint.attention == Kept.UNKNOWN
+    return View("Attention: is the map as expected?", rgba, is_open, lines, (*rows, *_open_rows(result, "attention")))
 
 
 def _joint(result: DomainResult, lines: tuple[Lines, ...]) -> View:
@@ -148,7 +160,7 @@ def _joint(result: DomainResult, lines: tuple[Lines, ...]) -> View:
         Row(f"{name}  {meaning}", percent_between(*areas[name]), colour)
         for (name, colour), meaning in zip(JOINT.items(), words, strict=True)
     ]
-    return View("Both together", rgba[code], lines, (*rows, *_open_rows(result, "both")))
+    return View("Both together", rgba[code], is_unknown, lines, (*rows, *_open_rows(result, "both")))
 
 
 def _open_rows(result: DomainResult, which: str) -> list[Row]:
@@ -163,7 +175,7 @@ def _open_rows(result: DomainResult, which: str) -> list[Row]:
     undecided = float(cells[is_open].sum()) - not_reached
     rows = []
     if undecided > SMALLEST_SHARE_SHOWN:
-        rows.append(Row("undecided", percent(undecided), UNKNOWN))
+        rows.append(Row("undecided", percent(undecided), UNKNOWN, hatch=HATCH))
     if not_reached > 0.0:
         rows.append(Row("not reached", percent(not_reached), is_hatched=True))
     return rows

@@ -97,7 +97,7 @@ def _draw_panel(sheet: Sheet, result: DomainResult, view: View, section: Section
     draw_view(axes, result, view, section, view.lines[0], pixel_owners(section))
     for colour, width in ((PAPER, 2.8), (INK, 1.3)):
         axes.plot(*thetas.T, linestyle=DASHES if colour == INK else "-", color=colour, linewidth=width, zorder=4)
-    mark_thetas(axes, list(thetas), (PANEL, PANEL))
+    mark_thetas(axes, list(thetas), (PANEL, PANEL), is_path=True)
     for name, is_below in zip(section.domain.names, (True, False), strict=True):
         name_axis(axes, name, is_below=is_below)
     top = HEADER + 0.3 + PANEL + 0.6

@@ -44,7 +44,7 @@ def draw_profile(
         sheet.write(left, y + BAND / 2, view.title.partition(":")[0], weight="bold", width=NAMES - 0.1)
     draw_curves(
         sheet, curves, result.answer.delta, left, top + NUMBERS + 3 * BAND_PITCH + 0.08, NAMES, plot, domain.names[0],
-        (float(domain.low[0]), float(domain.high[0])),
+        (float(domain.low[0]), float(domain.high[0])), is_measured=result.is_measured,
     )  # fmt: skip
     thetas = [float(e.point.theta[0]) if domain.contains(e.point.theta) else None for e in exhibits]
     mark_along(sheet, thetas, (float(domain.low[0]), float(domain.high[0])), x, top, top + PLOTS - 0.07, plot)

@@ -36,13 +36,13 @@ CLASSIFICATION = Kind(
     "Classification: is the label kept?",
     {"CR": KEPT, "MR": JOINT["MR&AR"], "CB": MIXED, UNDECIDED: UNKNOWN},
     {"CR": "CR  label kept", "MR": "MR  label changed", "CB": "CB  both occur", UNDECIDED: UNDECIDED},
-    hatched=frozenset(("CB",)),
+    hatched=frozenset(("CB", UNDECIDED)),
 )
 ATTENTION = Kind(
     "Attention: is the map as expected?",
     {"AR": KEPT, "IR": JOINT["CR&IR"], "AB": MIXED, UNDECIDED: UNKNOWN},
     {"AR": "AR  differs by ≤ δ", "IR": "IR  differs by more", "AB": "AB  both occur", UNDECIDED: UNDECIDED},
-    hatched=frozenset(("AB",)),
+    hatched=frozenset(("AB", UNDECIDED)),
 )
 BOTH = Kind(
     "Both together",
@@ -51,7 +51,7 @@ BOTH = Kind(
         "CR&AR": "CR&AR  both kept", "CR&IR": "CR&IR  label kept alone", "MR&AR": "MR&AR  attention kept alone",
         "MR&IR": "MR&IR  neither kept", OTHER: "CB or AB  in part", UNDECIDED: UNDECIDED,
     },
-    hatched=frozenset((OTHER,)),
+    hatched=frozenset((OTHER, UNDECIDED)),
 )  # fmt: skip
 PHASE = Kind(
     "Phase: how was it reached?",

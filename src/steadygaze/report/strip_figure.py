@@ -35,7 +35,9 @@ def strip_figure(result: DomainResult, axis: int, thetas: np.ndarray) -> Figure:
         curves = profile(result.answer, line_through(result.answer, axis, thetas[0]))
         width = WIDTH - LEFT - NAMES - RIGHT
         top = HEADER + NUMBERS
-        draw_curves(sheet, curves, result.answer.delta, LEFT, top, NAMES, width, name, ends)
+        draw_curves(
+            sheet, curves, result.answer.delta, LEFT, top, NAMES, width, name, ends, is_measured=result.is_measured
+        )
         mark_along(sheet, thetas[:, axis].tolist(), ends, LEFT + NAMES, HEADER, top + CURVES - 0.15, width)
     draw_strip(sheet, result, exhibits, LEFT, HEADER + upper, WIDTH - LEFT - 0.3)
     return finish(sheet.figure)

@@ -66,8 +66,6 @@ class _Tiles:
 
 def make_tiling(result: DomainResult | StoredSearch, by: str) -> Tiling:
     """The tiles of up to three parameters, coloured by "cr", "ar", "both" or "pattern"."""
-    if by not in BY:
-        raise OptionError(f"by {by!r} is not known; expected {', '.join(BY)}")
     if isinstance(result, StoredSearch):
         sections, tiles = make_search_sections(result), _tiles_of_search(result)
         nothing = np.zeros((0, 2, 2))
@@ -105,7 +103,7 @@ def _by_pattern(tiles: _Tiles) -> tuple[str, np.ndarray, np.ndarray, tuple[Row, 
     colours = PATTERN_SHADES((tiles.pattern * GOLDEN) % 1.0)
     colours[is_box] = to_rgba(MIXED_BOX)
     count = len(np.unique(tiles.pattern[~is_box]))
-    rows = [Row("one shade for each pattern", counted(count, "pattern"), shades=PATTERN_SHADES)]
+    rows = [Row("shades by pattern", counted(count, "pattern"), shades=PATTERN_SHADES)]
     if is_box.any():
         boxes = tiles.shares[is_box & (tiles.shares > 0.0)]
         rows.append(Row("boxes: any pattern", f"{len(boxes):,} · {percent(min(float(boxes.sum()), 1.0))}", MIXED_BOX))
