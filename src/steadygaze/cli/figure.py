@@ -39,7 +39,8 @@ def figure(
     formats = _formats(format, out)
     if delta is not None:
         Delta.parse(delta)  # refused before a large map is read
-    path = directories[0] / f"figure-{kind}" if out is None else out
+    folder = directories[0] if out is None else out
+    path = folder / f"figure-{kind}" if out is None or out.is_dir() else out
     files = api.draw(
         kind, directories, path, formats=formats, force=force, delta=delta, at=thetas, along=along, steps=count, by=by
     )

@@ -276,7 +276,7 @@ FigureOutOption = Annotated[
     Path | None,
     typer.Option(
         "--out", metavar="FILE", rich_help_panel=OUTPUT, show_default="figure-KIND in DIR",
-        help="The file to write; its ending names the format unless --format does.",
+        help="The file to write; its ending names the format unless --format does. In a directory it is figure-KIND.",
     ),
 ]  # fmt: skip
 FormatOption = Annotated[

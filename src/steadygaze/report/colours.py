@@ -37,7 +37,7 @@ AR_SHADES = LinearSegmentedColormap.from_list("attention kept", ["#f1f7fc", "#a3
 IR_SHADES = LinearSegmentedColormap.from_list("attention not kept", ["#f6b550", "#d9741c", "#7a2c05"])
 MAP_SHADES = "RdBu_r"
 PATTERN_SHADES = LinearSegmentedColormap.from_list(
-    "patterns", ["#26456e", "#6c8ebf", "#b9cbe3", "#f4efe6", "#e6c98b", "#c08a3e", "#7a4f1d"]
+    "patterns", ["#26456e", "#6c8ebf", "#b9cbe3", "#f4efe6", "#e6c98b", "#c08a3e", "#7a4f1d"], N=1 << 16
 )
 
 

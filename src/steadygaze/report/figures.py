@@ -216,7 +216,7 @@ def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
     for name, value in given.items():
         if value not in (None, False) and name not in chosen.options:
             fitting = [other for other, kind_of in KINDS.items() if name in kind_of.options]
-            raise OptionError(f"--{name} does not go with {kind}; it belongs to {' and '.join(fitting)}: leave it out")
+            raise OptionError(f"--{name} does not go with {kind}; it belongs to {', '.join(fitting)}: leave it out")
     if wishes.by is not None and wishes.by not in BY:
         raise OptionError(f"--by {wishes.by!r} is not known; expected {', '.join(BY)}")
     if wishes.steps is not None and not 2 <= wishes.steps <= MOST_SHOWN:

@@ -85,7 +85,8 @@ def make_tiling(result: DomainResult | StoredSearch, by: str) -> Tiling:
 
 
 def _by_label(tiles: _Tiles, by: str) -> tuple[str, np.ndarray, np.ndarray, tuple[Row, ...]]:
-    has_label, has_attention = any(tiles.classification), any(tiles.attention)
+    is_empty = not len(tiles.shares)
+    has_label, has_attention = (is_empty or any(labels) for labels in (tiles.classification, tiles.attention))
     if (by != "ar" and not has_label) or (by != "cr" and not has_attention):
         missing, other = ("label", "ar") if not has_label else ("attention", "cr")
         raise OptionError(f"this result has no {missing} of its regions, as it was not asked for; take --by {other}")
