@@ -94,7 +94,7 @@ def refuse_in_the_way(files: Sequence[Path], *, force: bool) -> None:
     """Raise StoreError for a file that exists already and may not be replaced, and for a directory of its name."""
     for file in files:
         if file.is_dir():
-            raise StoreError(f"{file}: is a directory; choose another --out")
+            raise StoreError(f"{file}: cannot be written, as it is a directory; choose another --out")
         if file.exists() and not force:
             raise StoreError(f"{file}: exists already; choose another --out, or replace it with --force")
 
