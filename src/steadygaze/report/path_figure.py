@@ -25,6 +25,7 @@ PANEL_LEFT, PANEL, PANEL_GAP = 0.85, 4.1, 0.45
 SIDE, PITCH, ROW_GAP = 1.6, 1.83, 0.28
 BAND, TABLE = 0.45, 3.7
 NARROWEST = 9.0
+MOST_IN_A_ROW = 8
 CHANGED_FRAME = 2.6
 """Width of the frame of an image whose label is not kept."""
 
@@ -35,11 +36,15 @@ def path_figure(result: DomainResult, thetas: np.ndarray) -> Figure:
     exhibits = [_exhibit(result, theta) for theta in thetas]
     has_panel = domain.dimension == 2
     left = PANEL_LEFT + PANEL + PANEL_GAP if has_panel else LEFT
-    columns = int((WIDTH - left - RIGHT + PITCH - SIDE) / PITCH)
+    room = WIDTH - left - RIGHT
+    # The captions of a single parameter are short.
+    columns = MOST_IN_A_ROW if domain.dimension == 1 else int((room + PITCH - SIDE) / PITCH)
     rows = -(-len(exhibits) // columns)
     if not has_panel:
         columns = -(-len(exhibits) // rows)
-    images = rows * (CAPTION + SIDE) + (rows - 1) * ROW_GAP
+    pitch = min(PITCH, (room + PITCH - SIDE) / columns)
+    side = pitch - (PITCH - SIDE)
+    images = rows * (CAPTION + side) + (rows - 1) * ROW_GAP
     if domain.dimension > 2:
         sheet = Sheet(max(NARROWEST, left + columns * PITCH + RIGHT), HEADER + images + 0.25)
         top = HEADER
@@ -58,11 +63,11 @@ def path_figure(result: DomainResult, thetas: np.ndarray) -> Figure:
             _draw_band(sheet, result, view, section, thetas)
     _write_header(sheet, result, exhibits)
     for place, exhibit in enumerate(exhibits):
-        x, y = left + place % columns * PITCH, top + place // columns * (CAPTION + SIDE + ROW_GAP)
+        x, y = left + place % columns * pitch, top + place // columns * (CAPTION + side + ROW_GAP)
         sheet.badge(x + 0.1, y + 0.08, place)
-        write_caption(sheet, result, exhibit, x, y, PITCH - 0.08)
+        write_caption(sheet, result, exhibit, x, y, pitch - 0.08)
         is_kept = exhibit.point.label == result.label
-        show_image(sheet, x, y + CAPTION, SIDE, exhibit.point.image, frame=0.6 if is_kept else CHANGED_FRAME)
+        show_image(sheet, x, y + CAPTION, side, exhibit.point.image, frame=0.6 if is_kept else CHANGED_FRAME)
     return finish(sheet.figure)
 
 

@@ -56,7 +56,7 @@ BOTH = Kind(
 PHASE = Kind(
     "Phase: how was it reached?",
     {"searching": SEARCHED, "following": FOLLOWED},
-    {"searching": "searching along the line", "following": "following the boundary"},
+    {"searching": "searching for the boundary", "following": "following the boundary"},
 )
 
 

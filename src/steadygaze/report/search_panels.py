@@ -53,7 +53,7 @@ def common_rows(found: StoredSearch) -> tuple[Row, ...]:
     rows, summary = [], found.summary
     if summary["components"] is not None:
         parts = counted(len(summary["components"]), "component")
-        rows.append(Row("along the outermost boundary", parts, PAPER, frame=2 * FRAME))
+        rows.append(Row("outermost boundary", parts, PAPER, frame=2 * FRAME))
     elif summary["following"]:
         rows.append(Row("reached by following", f"{summary['following']:,}", PAPER, frame=2 * FRAME))
     if summary["line"] is not None:
