@@ -1,6 +1,7 @@
-"""Makes the pictures of the README from bundled data: `python docs/make_images.py` writes docs/images/*.png.
+"""Makes the pictures of the documentation from bundled data: `python docs/make_images.py` writes docs/images/*.png.
 
-The figures are those that `steadygaze verify` draws, made smaller: 1,500 pixels wide, 256 colours.
+The figures are those that `steadygaze verify` and `steadygaze figure` draw, made smaller: 256 colours, 1,500 pixels
+wide for the README, 1,000 for the examples of `figure`.
 """
 
 import tempfile
@@ -8,10 +9,10 @@ from pathlib import Path
 
 from PIL import Image
 
-from steadygaze.api import verify
+from steadygaze.api import Drawn, draw, search, verify
 
 FOLDER = Path(__file__).resolve().parent / "images"
-WIDTH = 1500
+WIDTH, EXAMPLE_WIDTH = 1500, 1000
 COLOURS = 256
 
 PICTURES = {
@@ -19,6 +20,11 @@ PICTURES = {
     "one-parameter": ("M-FNN-100", "mnist:69998", ["translate:dx=3:-3..3"]),
 }
 """Name of the picture: model, image and perturbations, everything else as by default."""
+
+KINDS = ("path", "strip", "boundary", "columns", "tiling", "visited")
+"""Figures of which the documentation shows an example; that of map is in the README."""
+
+PATCH = "patch:x=10,y=10,w=8,h=8"
 
 
 def make_images(folder: Path) -> list[Path]:
@@ -29,14 +35,32 @@ def make_images(folder: Path) -> list[Path]:
         for name, (model, image, perturbations) in PICTURES.items():
             drawn, _ = verify(model, image, perturbations).plot(Path(scratch) / name)
             made.append(folder / f"{name}.png")
-            _shrink(drawn, made[-1])
+            _shrink(drawn, made[-1], WIDTH)
+        for kind in KINDS:
+            (drawn,) = draw(kind, _example(kind), Path(scratch) / f"figure-{kind}")
+            made.append(folder / f"figure-{kind}.png")
+            _shrink(drawn, made[-1], EXAMPLE_WIDTH)
     return made
 
 
-def _shrink(source: Path, target: Path) -> None:
+def _example(kind: str) -> list[Drawn]:
+    """The results that the example of a kind of figure is drawn from."""
+    if kind == "visited":
+        specs = ["translate:dx=2:0..0.5", "brightness:0..0.05"]
+        return [search("M-FNN-100", "mnist:69992", specs, method="gbs", delta=3.0)]
+    if kind != "columns":
+        return [verify("M-FNN-100", "mnist:69995", ["brightness:-0.5..0.5", PATCH])]
+    return [
+        verify(model, "mnist:69998", list(specs))
+        for model in ("M-FNN-100", "M-FNN-200")
+        for specs in (("brightness:0..0.2", f"{PATCH}:0..0.4"), ("translate:dx=1", f"{PATCH}:0..0.4"))
+    ]
+
+
+def _shrink(source: Path, target: Path, width: int) -> None:
     with Image.open(source) as picture:
-        height = round(picture.height * WIDTH / picture.width)
-        small = picture.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
+        height = round(picture.height * width / picture.width)
+        small = picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
     # Colours by coverage, refined: the default, by frequency, turns the colours of small patches into others.
     few = small.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=8, dither=Image.Dither.NONE)
     few.save(target, optimize=True)

@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from .api import load, search, verify
+from .api import draw, load, load_stored, search, verify
 from .budget import Budget, Limits
 from .errors import (
     ImageError,
@@ -45,8 +45,10 @@ __all__ = [
     "StoredSearch",
     "Translate",
     "Verdict",
+    "draw",
     "load",
     "load_search",
+    "load_stored",
     "parse_spec",
     "read_model",
     "search",

@@ -1,6 +1,6 @@
-"""verify(model, image, perturbations, …) -> Result or RefineResult, and search(…) -> SearchResult; load(directory).
+"""verify(model, image, perturbations, …) -> Result or RefineResult, search(…) -> SearchResult; load; draw.
 
-Reads, checks, and answers by a map, a refinement or a search. Prints nothing.
+Reads, checks, and answers by a map, a refinement or a search; draws figures of results. Prints nothing.
 """
 
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from . import zoo
@@ -33,12 +34,17 @@ from .refine.tally import Advance
 from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
+from .results.domain_result import DomainResult
 from .results.result import Result
-from .results.store import is_refinement, read_summary
+from .results.store import is_refinement, is_search, read_summary
 from .results.store import load as load_map
 from .search import SearchResult
 from .search import search as search_problem
+from .search.store import StoredSearch, load_search
 from .verdict import Property
+
+Drawn = str | Path | DomainResult | StoredSearch | SearchResult
+"""What figures are drawn from: results, or the directories that hold them."""
 
 METHODS = ("auto", "map", "refine")
 UNTIL = 0.001
@@ -144,6 +150,43 @@ def load(directory: str | Path, *, model: str | Path | None = None) -> Result | 
     """
     read = load_refine if is_refinement(read_summary(directory)) else load_map
     return read(directory, model=model)
+
+
+def load_stored(directory: str | Path, *, model: str | Path | None = None) -> Result | RefineResult | StoredSearch:
+    """What a directory holds, whatever the method: as `load`, and searches as `load_search`. Raises StoreError."""
+    return load_search(directory) if is_search(read_summary(directory)) else load(directory, model=model)
+
+
+def draw(
+    kind: str,
+    results: Drawn | Sequence[Drawn],
+    path: str | Path,
+    *,
+    formats: Sequence[str] = ("png",),
+    force: bool = False,
+    delta: str | float | None = None,
+    at: Sequence[ArrayLike] = (),
+    along: str | int | None = None,
+    steps: int | None = None,
+    by: str | None = None,
+) -> list[Path]:
+    """Draw a figure from results, or from the directories that hold them, into PATH.png and so on; returns the files.
+
+    kind: "map", "path", "strip", "boundary", "columns" (of several results), "tiling" or "visited" (of searches).
+    formats: "png", "svg", "pdf". An existing file is refused without `force`. delta: another threshold, for maps and
+    refinements. at: thetas (d,): the path goes through them, boundary shows them, columns has one column for each;
+    strip takes one, where it holds the other parameters. along: the parameter of a strip, by number from 1 on or by the
+    beginning of its name. steps: how many images path and strip show. by: "cr", "ar", "both" or "pattern", the colours
+    of a tiling.
+    """
+    from .report import figures  # noqa: PLC0415 (matplotlib is slow to import)
+
+    figures.check_request(kind, path, formats=formats, force=force, at=at, along=along, steps=steps, by=by)
+    given = [results] if isinstance(results, Drawn) else list(results)
+    loaded = [load_stored(item) if isinstance(item, str | Path) else item for item in given]
+    return figures.draw(
+        kind, loaded, path, formats=formats, force=force, delta=delta, at=at, along=along, steps=steps, by=by
+    )
 
 
 def search(

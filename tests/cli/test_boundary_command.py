@@ -8,7 +8,7 @@ import pytest
 
 from cli.running import SMALL, Runner
 from steadygaze.cli.boundary_text import certainty_text, describe_boundary, reach_text
-from steadygaze.report import boundary_figure
+from steadygaze.report import boundary_figure, boundary_panels
 from steadygaze.results import store
 
 PLANE = (
@@ -118,10 +118,10 @@ def test_the_shares_of_a_figure_add_up(run: Runner):
     run(*PLANE)
     result = store.load("out")
     found = result.boundary("ar")
-    rows = boundary_figure._area_rows(found)
+    rows = boundary_panels.area_rows(found)
     assert sum(float(row.share.strip("<> %")) for row in rows) == pytest.approx(100, abs=0.2)
-    assert len(boundary_figure._line_rows(found, result.answers.compound)) == len(found.components)
+    assert len(boundary_panels.line_rows(found, result.answers.compound)) == len(found.components)
     drawn = [Path(path).read_bytes() for path in boundary_figure.draw_boundary(result, found, "one")]
     again = [Path(path).read_bytes() for path in boundary_figure.draw_boundary(result, found, "two")]
     assert drawn == again
-    assert np.unique(boundary_figure._colours(found), axis=0).shape[0] == len(rows)
+    assert len(np.unique(boundary_panels.piece_codes(found))) == len(rows)

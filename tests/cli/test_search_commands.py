@@ -165,12 +165,13 @@ def test_the_first_signal_gives_what_was_visited(run: Runner, monkeypatch: pytes
     assert run("show", "out").code == 3
 
 
-def test_three_parameters_have_no_picture_and_the_text_says_so(
+def test_four_parameters_have_no_picture_and_the_text_says_so(
     run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(searches, "draw_search", DRAW)
-    result = run(*SPACE, "--method", "gbs", "--property", "cr", "--max-regions", "3", "--out", "out")
-    assert result.code == 3 and "picture none: searches of one and two parameters are drawn" in result.out
+    question = (*SPACE, "--perturb", "translate:dx=1:0..0.01")
+    result = run(*question, "--method", "gbs", "--property", "cr", "--max-regions", "3", "--out", "out")
+    assert result.code == 3 and "picture none: searches of up to three parameters are drawn" in result.out
     assert {path.name for path in (place / "out").iterdir()} == {name for name in FILES if "search" not in name}
     assert run("show", "out").out == result.out
 

@@ -14,7 +14,8 @@ from steadygaze.properties.joint import Kept
 from steadygaze.report.boundary_figure import boundary_figure
 from steadygaze.report.colours import CHANGED, KEPT, UNKNOWN
 from steadygaze.report.extent import extent_text
-from steadygaze.report.figures import map_figure
+from steadygaze.report.lines import line_through
+from steadygaze.report.map_figure import map_figure
 from steadygaze.report.panels import make_views
 from steadygaze.report.sections import make_sections
 from steadygaze.report.values import profile
@@ -62,7 +63,7 @@ def test_figures_of_two_and_three_parameters(specs, levels, exact):
 
 def test_profile_of_one_parameter_holds_curves_and_bounds():
     result = made(MOVING_LINE, 4, (0,))
-    curves = profile(result.answer)
+    curves = profile(result.answer, line_through(result.answer, 0, np.zeros(1)))
     assert not len(curves.gaps) and np.isfinite(curves.theta).all()
     assert (curves.theta[0], curves.theta[-1]) == (-0.2, 1.3)
     is_curve, is_band = np.isfinite(curves.margin), np.isfinite(curves.margin_bounds).all(axis=1)
@@ -76,7 +77,7 @@ def test_profile_of_one_parameter_holds_curves_and_bounds():
 
 def test_a_band_without_bounds_stays_empty():
     result = blank(made(LINE, 4))
-    curves = profile(result.answer)
+    curves = profile(result.answer, line_through(result.answer, 0, np.zeros(1)))
     assert np.isnan(curves.margin).all() and np.isnan(curves.margin_bounds).all()
     assert "refinement: 0 boxes decided by bounds, 100 % undecided" in extent_text(result)
     assert "inconsistency" in words(map_figure(result))

@@ -16,3 +16,8 @@ def test_pictures_are_there_and_small() -> None:
         assert path.stat().st_size <= 300_000
         with Image.open(path) as picture:
             assert picture.size[0] == script["WIDTH"]
+    for kind in script["KINDS"]:
+        path = DOCS / "images" / f"figure-{kind}.png"
+        assert path.stat().st_size <= 200_000
+        with Image.open(path) as picture:
+            assert picture.size[0] == script["EXAMPLE_WIDTH"]

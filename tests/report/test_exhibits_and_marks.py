@@ -10,7 +10,7 @@ from matplotlib.text import Text
 
 from steadygaze.api import verify
 from steadygaze.report.exhibits import MOST, choose_exhibits
-from steadygaze.report.figures import map_figure
+from steadygaze.report.map_figure import map_figure
 from steadygaze.report.marks import place_badges
 from steadygaze.report.wording import comparison
 from steadygaze.results.result import Result

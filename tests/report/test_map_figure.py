@@ -16,8 +16,8 @@ from matplotlib.text import Text
 
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
-from steadygaze.report import colours, panels
-from steadygaze.report.figures import map_figure
+from steadygaze.report import colours, panels, tiles
+from steadygaze.report.map_figure import map_figure
 from steadygaze.report.sections import make_sections
 from steadygaze.report.wording import number, percent
 from steadygaze.results.result import Result
@@ -46,7 +46,7 @@ def words(figure: Figure) -> list[str]:
 
 def pictures(figure: Figure) -> list[AxesImage]:
     """The images that hold a whole view of a map; those of the strip and of swatches are far smaller."""
-    return [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == panels.PIXELS]
+    return [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == tiles.PIXELS]
 
 
 def test_every_piece_is_drawn_once_in_each_of_three_panels(small: Result, small_figure: Figure) -> None:
@@ -72,7 +72,7 @@ def test_pieces_of_the_joint_panel_have_the_colour_of_their_labels(small: Result
 
 def test_a_large_map_is_a_picture_with_the_same_shares(large: Result) -> None:
     figure = map_figure(large)
-    assert len(large.answer.joint.pieces) > panels.MOST_VECTOR_PIECES
+    assert len(large.answer.joint.pieces) > tiles.MOST_VECTOR_PIECES
     assert len(pictures(figure)) == 3
     pixels = np.asarray(pictures(figure)[2].get_array())
     assert (pixels[..., 3] == 1.0).all()

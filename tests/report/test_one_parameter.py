@@ -7,8 +7,9 @@ from matplotlib.text import Text
 
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
-from steadygaze.report.figures import map_figure
-from steadygaze.report.profile import spread
+from steadygaze.report.lines import line_through
+from steadygaze.report.map_figure import map_figure
+from steadygaze.report.marks import spread
 from steadygaze.report.values import profile
 
 SPECS = {"keeps the map": ("brightness", "l2"), "moves it, L2": ("translate:dx=3:-1.5..3", "l2"),
@@ -18,7 +19,7 @@ SPECS = {"keeps the map": ("brightness", "l2"), "moves it, L2": ("translate:dx=3
 @pytest.mark.parametrize("spec, dist", SPECS.values(), ids=SPECS.keys())
 def test_curves_are_margin_and_inconsistency(spec: str, dist: str) -> None:
     result = verify("M-FNN-100", "mnist:69998", spec, dist=dist)
-    curves = profile(result.answer)
+    curves = profile(result.answer, line_through(result.answer, 0, np.zeros(1)))
     domain = result.answers.compound.domain
     assert (curves.theta[0], curves.theta[-1]) == (domain.low[0], domain.high[0])
     assert (np.diff(curves.theta) >= -1e-12).all()
@@ -54,7 +55,7 @@ def test_a_threshold_far_above_does_not_press_the_curve_flat() -> None:
 def test_gaps_of_a_partial_map_are_hatched_between_the_curves() -> None:
     budget = Budget(Limits(max_regions=17))
     result = verify("M-FNN-100", "mnist:69996", "translate:dx=3:-3..3", budget=budget, threads=1)
-    curves = profile(result.answer)
+    curves = profile(result.answer, line_through(result.answer, 0, np.zeros(1)))
     assert not result.is_complete
     assert np.diff(curves.gaps, axis=1).sum() / 6 == pytest.approx(1 - result.answer.joint.polytopes.volumes.sum())
     for low, high in curves.gaps:

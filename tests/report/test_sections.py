@@ -12,9 +12,9 @@ from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.properties import shapes
 from steadygaze.regions.polyhedra import box
-from steadygaze.report import panels
+from steadygaze.report import panels, tiles
 from steadygaze.report.borders import borders_between
-from steadygaze.report.figures import map_figure
+from steadygaze.report.map_figure import map_figure
 from steadygaze.report.sections import cut_at, make_sections
 from steadygaze.results.result import Result
 
@@ -87,8 +87,8 @@ def test_nine_panels_with_the_labels_of_the_pieces(result: Result, figure: Figur
     sections = make_sections(result)
     assert [section.axes for section in sections] == [(0, 1), (0, 2), (1, 2)]
     drawn = [len(c.get_paths()) for c in figure.findobj(PolyCollection) if len(c.get_paths()) > 1]
-    pictures = [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == panels.PIXELS]
-    vectors = [len(section.polygons) for section in sections if len(section.polygons) <= panels.MOST_VECTOR_PIECES]
+    pictures = [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == tiles.PIXELS]
+    vectors = [len(section.polygons) for section in sections if len(section.polygons) <= tiles.MOST_VECTOR_PIECES]
     assert drawn == [size for size in vectors for _ in range(3)]
     assert len(drawn) + len(pictures) == 9
     views = panels.make_views(result, sections)
@@ -107,11 +107,10 @@ def test_nine_panels_with_the_labels_of_the_pieces(result: Result, figure: Figur
 
 
 def test_exhibits_are_marked_where_they_lie_in_the_plane(result: Result) -> None:
-    compound = result.answers.compound
     first, second, third = make_sections(result)
-    assert first.shows(compound, np.array([1.0, 0.2, 0.0])) and not first.shows(compound, np.array([1.0, 0.2, 0.1]))
-    assert second.shows(compound, np.array([1.0, 0.0, 0.1])) and third.shows(compound, np.array([0.9, 0.3, 0.1]))
-    assert not third.shows(compound, np.zeros(3)), "zero is outside of the domain"
+    assert first.shows(np.array([1.0, 0.2, 0.0])) and not first.shows(np.array([1.0, 0.2, 0.1]))
+    assert second.shows(np.array([1.0, 0.0, 0.1])) and third.shows(np.array([0.9, 0.3, 0.1]))
+    assert not third.shows(np.zeros(3)), "zero is outside of the domain"
 
 
 def test_what_a_partial_map_did_not_reach_is_hatched() -> None:

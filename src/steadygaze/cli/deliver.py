@@ -63,7 +63,7 @@ def save_and_draw(result: DomainResult, target: Target, *, reason: str | None = 
 
 
 def save_and_draw_search(result: SearchResult, target: Target) -> Delivered:
-    """Store a search and draw it beside; there are no pictures of three parameters and more."""
+    """Store a search and draw it beside; there are no pictures of four parameters."""
     from ..report import searches  # noqa: PLC0415 (matplotlib is slow to import)
 
     directory = save_search(result, target.directory, force=target.force)

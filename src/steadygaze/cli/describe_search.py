@@ -25,8 +25,8 @@ def describe_search(
     console.print(_fact_table(summary, seconds))
     console.print(Text(summary["guarantee"], style="dim"))
     print_places(console, directory, pictures)
-    if len(summary["domain"]["names"]) > 2:
-        console.print(Text("picture none: searches of one and two parameters are drawn; regions.npz holds the regions"))
+    if len(summary["domain"]["names"]) > 3:
+        console.print(Text("picture none: searches of up to three parameters are drawn; regions.npz holds the regions"))
 
 
 def _set_table(summary: Summary) -> Table:

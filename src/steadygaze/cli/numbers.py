@@ -57,5 +57,20 @@ def numbers(name: str, text: str | None) -> list[float] | None:
     return found
 
 
+def theta(name: str, text: str) -> list[float]:
+    """A theta: one finite number for each parameter, joined by commas.
+
+    >>> theta("at", "0.5, -1")
+    [0.5, -1.0]
+    """
+    try:
+        found = [float(word) for word in text.split(",")]
+    except ValueError:
+        found = [math.nan]
+    if not all(math.isfinite(value) for value in found):
+        _refuse(name, text, "a theta: one number for each parameter, joined by commas, such as 0.5,1")
+    return found
+
+
 def _refuse(name: str, text: str, expected: str) -> NoReturn:
     raise OptionError(f"--{name} is {text!r}; expected {expected}") from None

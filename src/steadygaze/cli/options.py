@@ -13,6 +13,7 @@ METHOD = "How it is answered"
 CLASSIFIER = "The classifier"
 LIMITS = "Limits"
 OUTPUT = "Output"
+FIGURE = "What is drawn"
 
 ModelOption = Annotated[
     str, typer.Argument(metavar="MODEL", help="An .onnx file, or the name of a bundled network such as M-FNN-100.")
@@ -233,3 +234,58 @@ OtherPropertyOption = Annotated[
         help="What is kept inside the boundary: the label (cr), the attention (ar), or both.",
     ),
 ]  # fmt: skip
+KindOption = Annotated[
+    str,
+    typer.Argument(metavar="KIND", help="map, path, strip, boundary, columns, tiling or visited; see above."),
+]
+DirectoriesOption = Annotated[
+    list[Path],
+    typer.Argument(metavar="DIR...", help="A directory that verify wrote; for columns one or more for each network."),
+]
+AtOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--at", metavar="THETA", rich_help_panel=FIGURE, show_default="chosen by the kind",
+        help="A theta such as 0.5,1. Repeat the option for several: the path goes through them, boundary shows them, "
+        "columns has one column for each; strip takes one, where the other parameters are held.",
+    ),
+]  # fmt: skip
+AlongOption = Annotated[
+    str | None,
+    typer.Option(
+        "--along", metavar="PARAMETER", rich_help_panel=FIGURE, show_default="the first",
+        help="For strip: the parameter that varies, by number from 1 on or by the beginning of its name.",
+    ),
+]  # fmt: skip
+StepsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--steps", metavar="N", rich_help_panel=FIGURE, show_default="8 and 6",
+        help="For path and strip: how many images are shown, up to 24.",
+    ),
+]  # fmt: skip
+ByOption = Annotated[
+    str | None,
+    typer.Option(
+        "--by", metavar="cr|ar|both|pattern", rich_help_panel=FIGURE, show_default="what was asked",
+        help="For tiling: what regions are coloured by: the label (cr), the attention (ar), both, or the activation "
+        "pattern of the classifier.",
+    ),
+]  # fmt: skip
+FigureOutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="FILE", rich_help_panel=OUTPUT, show_default="figure-KIND in DIR",
+        help="The file to write; its ending names the format unless --format does. In a directory it is figure-KIND.",
+    ),
+]  # fmt: skip
+FormatOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format", metavar="png|svg|pdf", rich_help_panel=OUTPUT, show_default="png",
+        help="The format; several are joined by commas, or the option is repeated.",
+    ),
+]  # fmt: skip
+FigureForceOption = Annotated[
+    bool, typer.Option("--force", rich_help_panel=OUTPUT, help="Replace files of that name that exist already.")
+]

@@ -18,6 +18,7 @@ from ..errors import InternalError, SteadygazeError
 from ..verdict import Verdict
 from .boundary import boundary
 from .demo import demo
+from .figure import figure
 from .interrupt import ABORTED
 from .models import models
 from .show import show
@@ -42,6 +43,7 @@ app.command()(models)
 app.command()(verify)
 app.command()(show)
 app.command()(boundary)
+app.command()(figure)
 
 
 def _say_version(is_wanted: bool) -> None:

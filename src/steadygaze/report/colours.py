@@ -21,6 +21,12 @@ DELTA_LINE = "#0b4f8a"
 MIXED = "#2f8f83"
 """Of a region in which a property holds in part."""
 
+SEARCHED, FOLLOWED = "#ecd9a0", "#3f5f8f"
+"""Of regions that a search met on its line, and of those that it met while following a boundary."""
+
+BOX_INK = "#8a4b00"
+"""Of the edges of boxes."""
+
 CHANGED = "#9170b8"
 """Of a piece where the label changes, but not to one known class."""
 
@@ -30,6 +36,9 @@ OTHER_WINNER = "#85858a"
 AR_SHADES = LinearSegmentedColormap.from_list("attention kept", ["#f1f7fc", "#a3c6e3"])
 IR_SHADES = LinearSegmentedColormap.from_list("attention not kept", ["#f6b550", "#d9741c", "#7a2c05"])
 MAP_SHADES = "RdBu_r"
+PATTERN_SHADES = LinearSegmentedColormap.from_list(
+    "patterns", ["#26456e", "#6c8ebf", "#b9cbe3", "#f4efe6", "#e6c98b", "#c08a3e", "#7a4f1d"], N=1 << 16
+)
 
 
 def winner_colours(ranked: list[int], label: int) -> dict[int, str]:

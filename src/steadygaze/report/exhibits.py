@@ -1,5 +1,6 @@
 """Which thetas a figure shows with image and maps: zero, nearest violations, telling pieces, corners. Draws nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -25,12 +26,24 @@ class Exhibit:
     point: Point
 
 
+Wish = tuple[float, str, np.ndarray]
+"""A theta that a figure may show: how near another one may be, why it is shown, and where it is."""
+
+
 def choose_exhibits(result: DomainResult) -> tuple[Exhibit, ...]:
     """At most six thetas in a fixed order, the unperturbed image first (also where zero is outside of the domain)."""
+    return _chosen(result, [*_nearest(result), *_telling(result), *_corners(result)])
+
+
+def choose_beside(result: DomainResult, farthest: Sequence[tuple[str, np.ndarray]]) -> tuple[Exhibit, ...]:
+    """At most six thetas that tell two boundaries apart: zero, the farthest thetas given, telling and nearest ones."""
+    wishes = [(CLOSEST_VIOLATION, *wish) for wish in farthest]
+    return _chosen(result, [*wishes, *_telling(result), *_nearest(result), *_corners(result)])
+
+
+def _chosen(result: DomainResult, wishes: Sequence[Wish]) -> tuple[Exhibit, ...]:
     widths = result.problem.compound.domain.widths
-    chosen = [Exhibit("unperturbed", _unperturbed(result))]
-    wishes = [(CLOSEST_VIOLATION, *wish) for wish in _nearest(result)]
-    wishes += [(CLOSEST_OTHER, *wish) for wish in (*_telling(result), *_corners(result))]
+    chosen = [Exhibit("unperturbed", unperturbed_point(result))]
     for closest, title, theta in wishes:
         steps = [np.abs(theta - other.point.theta) / widths for other in chosen]
         if len(chosen) < MOST and min(step.max() for step in steps) > closest:
@@ -38,7 +51,8 @@ def choose_exhibits(result: DomainResult) -> tuple[Exhibit, ...]:
     return tuple(chosen)
 
 
-def _unperturbed(result: DomainResult) -> Point:
+def unperturbed_point(result: DomainResult) -> Point:
+    """Everything about the unperturbed image, also where zero is outside of the domain."""
     problem = result.problem
     theta = np.zeros(problem.perturbed.domain.dimension)
     if problem.perturbed.domain.contains_zero:
@@ -48,16 +62,20 @@ def _unperturbed(result: DomainResult) -> Point:
     return Point(theta, None, problem.perturbed.x0, logits, result.label, margin, result.original, result.original, 0.0)
 
 
-def _nearest(result: DomainResult) -> list[tuple[str, np.ndarray]]:
+def _nearest(result: DomainResult) -> list[Wish]:
     found = [("IR", result.nearest["AR"]), ("MR", result.nearest["CR"])]
     return [
-        (f"nearest {name}" if violation.high - violation.low < NEARER else f"nearest found {name}", violation.theta)
+        (
+            CLOSEST_VIOLATION,
+            f"nearest {name}" if violation.high - violation.low < NEARER else f"nearest found {name}",
+            violation.theta,
+        )
         for name, violation in found
         if violation.theta is not None
     ]
 
 
-def _telling(result: DomainResult) -> list[tuple[str, np.ndarray]]:
+def _telling(result: DomainResult) -> list[Wish]:
     """Inside the pieces that only both labels together show: the label kept for another reason, and the reverse."""
     joint, compound = result.answer.joint, result.problem.compound
     label = joint.label_codes
@@ -71,14 +89,14 @@ def _telling(result: DomainResult) -> list[tuple[str, np.ndarray]]:
     if len(same_reason):
         largest = same_reason[np.argmax(joint.polytopes.volumes[same_reason])]
         found.append(("MR, same evidence", centres[largest]))
-    return [(title, compound.to_theta(centre[None])[0]) for title, centre in found]
+    return [(CLOSEST_OTHER, title, compound.to_theta(centre[None])[0]) for title, centre in found]
 
 
-def _corners(result: DomainResult) -> list[tuple[str, np.ndarray]]:
+def _corners(result: DomainResult) -> list[Wish]:
     """The corners of the domain, the one farthest from zero first, then thetas between them."""
     domain = result.problem.compound.domain
     word, shares = ("end", (0.5, 0.25, 0.75)) if domain.dimension == 1 else ("corner", (0.5,))
     corners = [np.array(corner) for corner in product(*zip(domain.low, domain.high, strict=True))]
     corners.sort(key=lambda corner: -float(np.abs(corner / domain.widths).sum()))
-    between = [("in between", domain.low + share * domain.widths) for share in shares]
-    return [(word, corner) for corner in corners] + between
+    between = [(CLOSEST_OTHER, "in between", domain.low + share * domain.widths) for share in shares]
+    return [(CLOSEST_OTHER, word, corner) for corner in corners] + between

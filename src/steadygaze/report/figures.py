@@ -1,51 +1,133 @@
-"""From a result to the figure of its map, as PNG and SVG: classification, attention, joint, and exhibits below.
+"""The kinds of figures by name: which results each takes, with which options, and how it is made and written.
 
-Every statement in the figure is one that the result holds; nothing is verified here. The same result gives the same
-bytes. matplotlib keeps its settings in one place for all threads, so figures are drawn one at a time, with its
-defaults (whatever style the caller has set), and the caller's settings are put back.
+Checks what a figure is asked for. What it looks like is in the module of its kind.
 """
 
-import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
-from matplotlib import style
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Text
+from numpy.typing import ArrayLike
 
-from ..errors import StoreError
-from ..problem import Problem
+from ..errors import OptionError
 from ..refine.merged import MOST_DRAWN
 from ..results.domain_result import DomainResult
-from ..verdict import Property, Verdict
-from .colours import FAINT_INK
-from .exhibits import Exhibit, choose_exhibits
-from .extent import extent_text
-from .marks import mark_thetas
-from .panels import View, draw_view, make_views, pixel_owners
-from .profile import draw_profile, profile_height
-from .sections import Section, make_sections
-from .sheet import ROW, Sheet, name_axis
-from .strip import HEIGHT as STRIP_HEIGHT
-from .strip import draw_strip
-from .wording import MAIN_FONT, number
+from ..search import SearchResult
+from ..search.store import StoredSearch, stored_search
+from .boundaries_figure import boundaries_figure
+from .columns_figure import columns_figure
+from .files import drawing_settings, figure_files, refuse_in_the_way, write_figure
+from .map_figure import map_figure
+from .path_figure import path_figure
+from .searches import search_figure
+from .strip_figure import strip_figure
+from .thetas import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
+from .tiling_figure import tiling_figure
+from .tilings import BY
 
-WIDTH = 13.0
-LEFT, RIGHT = 0.85, 0.3
-HEADER = 0.95
-PANEL_GAP = 0.5
-TITLE, AXIS, SECTION_TITLE = 0.3, 0.6, 0.2
-LOW_PANEL = 2.9
-PNG_DPI, SVG_DPI = 130, 200
+Drawable = DomainResult | StoredSearch | SearchResult
+"""What figures are drawn from."""
 
-_ONE_AT_A_TIME = threading.Lock()
-_SETTINGS = {
-    "font.family": MAIN_FONT,
-    "svg.hashsalt": "steadygaze",
-    "hatch.linewidth": 0.6,
-    "image.composite_image": False,
-}
+PATH_STEPS, STRIP_STEPS = 8, 6
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a figure is asked to show; see `make_figure`."""
+
+    at: Sequence[ArrayLike] = ()
+    along: str | int | None = None
+    steps: int | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FigureKind:
+    """A kind of figure: what it shows, the options it takes, from what it is drawn, and how.
+
+    takes: "map" (maps and refinements), "search", or "any".
+    """
+
+    shows: str
+    make: Callable[[Sequence[DomainResult | StoredSearch], Wishes], Figure]
+    options: frozenset[str] = frozenset()
+    takes: str = "map"
+    most_parameters: int | None = MOST_DRAWN
+    is_of_several: bool = False
+
+
+def _first(results: Sequence[DomainResult | StoredSearch]) -> DomainResult:
+    (result,) = results
+    assert isinstance(result, DomainResult)
+    return result
+
+
+def _map(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    return map_figure(_first(results))
+
+
+def _path(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    result = _first(results)
+    domain = result.problem.perturbed.domain
+    through = checked_thetas(domain, wishes.at)
+    return path_figure(result, path_thetas(domain, through, wishes.steps or PATH_STEPS))
+
+
+def _strip(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    result = _first(results)
+    domain = result.problem.perturbed.domain
+    held = [*checked_thetas(domain, wishes.at), nearest_to_zero(domain)]
+    if len(held) > 2:
+        raise OptionError(f"strip takes one theta, where the other parameters are held; {len(held) - 1} are given")
+    axis = axis_of(domain, wishes.along)
+    return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.steps or STRIP_STEPS))
+
+
+def _boundary(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    result = _first(results)
+    return boundaries_figure(result, checked_thetas(result.problem.perturbed.domain, wishes.at))
+
+
+def _columns(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    domains = [result for result in results if isinstance(result, DomainResult)]
+    return columns_figure(domains, wishes.at)
+
+
+def _tiling(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    (result,) = results
+    asked = result.summary["property"] if isinstance(result, StoredSearch) else result.problem.property.value
+    return tiling_figure(result, wishes.by or str(asked))
+
+
+def _visited(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+    (result,) = results
+    assert isinstance(result, StoredSearch)
+    return search_figure(result)
+
+
+KINDS: dict[str, FigureKind] = {
+    "map": FigureKind("classification, attention and both on the map, with telling images", _map),
+    "path": FigureKind(
+        "images and what the network says along a path of combinations", _path, frozenset(("at", "steps")),
+        most_parameters=None,
+    ),
+    "strip": FigureKind(
+        "images, actual and expected maps and inconsistency along one parameter", _strip,
+        frozenset(("at", "along", "steps")), most_parameters=None,
+    ),
+    "boundary": FigureKind(
+        "the outermost boundaries of label and attention side by side, with images", _boundary, frozenset(("at",))
+    ),
+    "columns": FigureKind(
+        "maps of several networks under each perturbation: columns (O), (B), (P), (T)", _columns, frozenset(("at",)),
+        most_parameters=None, is_of_several=True,
+    ),
+    "tiling": FigureKind("all regions with their edges, by label or pattern", _tiling, frozenset(("by",)), takes="any"),
+    "visited": FigureKind("the regions that a search visited, by phase and label", _visited, takes="search"),
+}  # fmt: skip
+"""All kinds of figures."""
 
 
 def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
@@ -53,147 +135,120 @@ def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
 
     From four parameters on there is no picture, and nothing is written or returned.
     """
-    if result.problem.compound.domain.dimension > MOST_DRAWN:
+    if result.problem.perturbed.domain.dimension > MOST_DRAWN:
         return []
-    return write_figure(lambda: _figure(result), path)
+    return write_figure(lambda: map_figure(result), path)
 
 
-def write_figure(make: Callable[[], Figure], path: str | Path) -> list[Path]:
-    """Make a figure with the settings of all figures and write it as PNG and SVG, as `draw_map` does; return both."""
-    target = Path(path)
-    if target.suffix.lower() in (".png", ".svg"):
-        target = target.with_suffix("")
-    files = [target.with_name(target.name + suffix) for suffix in (".png", ".svg")]
-    with _ONE_AT_A_TIME, style.context(["default", _SETTINGS]):
-        figure = make()
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(files[0], dpi=PNG_DPI, metadata={"Software": None})
-            figure.savefig(files[1], dpi=SVG_DPI, metadata={"Date": None, "Creator": "steadygaze"})
-        except OSError as error:
-            raise StoreError(
-                f"{target}: the figure cannot be written ({error.strerror}); choose another place"
-            ) from None
-    return files
+def draw(
+    kind: str,
+    results: Drawable | Sequence[Drawable],
+    path: str | Path,
+    *,
+    formats: Sequence[str] = ("png",),
+    force: bool = False,
+    delta: str | float | None = None,
+    at: Sequence[ArrayLike] = (),
+    along: str | int | None = None,
+    steps: int | None = None,
+    by: str | None = None,
+) -> list[Path]:
+    """Write a figure to PATH.png and so on, one file for each format; an existing one is refused without `force`.
+
+    See `make_figure` for the rest. The same results give the same bytes.
+    """
+    check_request(kind, path, formats=formats, force=force, at=at, along=along, steps=steps, by=by)
+    make = lambda: make_figure(kind, results, delta=delta, at=at, along=along, steps=steps, by=by)  # noqa: E731
+    return write_figure(make, path, formats=formats, force=force)
 
 
-def map_figure(result: DomainResult) -> Figure:
-    """The figure that `draw_map` writes, for notebooks and for changes of one's own."""
-    with _ONE_AT_A_TIME, style.context(["default", _SETTINGS]):
-        return _figure(result)
+def make_figure(
+    kind: str,
+    results: Drawable | Sequence[Drawable],
+    *,
+    delta: str | float | None = None,
+    at: Sequence[ArrayLike] = (),
+    along: str | int | None = None,
+    steps: int | None = None,
+    by: str | None = None,
+) -> Figure:
+    """A figure of a kind, from one result or, for columns, from several; OptionError where they do not fit.
+
+    delta: another threshold, for maps and refinements. at: thetas (d,): those the path goes through, where the strip
+    holds the other parameters, those that boundary shows, the columns. along: the parameter of a strip, by number (from
+    1 on) or by the beginning of its name. steps: how many images path and strip show. by: "cr", "ar", "both" or
+    "pattern", for the colours of a tiling.
+    """
+    chosen, wishes = check_kind(kind), Wishes(at, along, steps, by)
+    _check_wishes(kind, chosen, wishes)
+    given = [results] if isinstance(results, DomainResult | StoredSearch | SearchResult) else list(results)
+    drawn = [stored_search(result) if isinstance(result, SearchResult) else result for result in given]
+    if not drawn or (len(drawn) > 1 and not chosen.is_of_several):
+        raise OptionError(f"{kind} is drawn from one result, {len(drawn)} are given; columns takes several")
+    for result in drawn:
+        _check_result(kind, chosen, result)
+    if delta is not None:
+        drawn = [_with_delta(result, delta) for result in drawn]
+    with drawing_settings():
+        return chosen.make(drawn, wishes)
 
 
-def _figure(result: DomainResult) -> Figure:
-    sections = make_sections(result)
-    views, exhibits = make_views(result, sections), choose_exhibits(result)
-    inner = WIDTH - LEFT - RIGHT
-    is_line = result.problem.compound.domain.dimension == 1
-    upper = profile_height(views) if is_line else _panels_height(views, sections)
-    top = HEADER + upper + 0.3
-    sheet = Sheet(WIDTH, top + STRIP_HEIGHT + 0.2)
-    _write_header(sheet, result)
-    if is_line:
-        draw_profile(sheet, result, sections[0], views, exhibits, LEFT - 0.45, HEADER, inner + 0.45)
-    else:
-        _draw_panels(sheet, result, views, sections, exhibits)
-    draw_strip(sheet, result, exhibits, LEFT - 0.45, top, inner + 0.45)
-    for text in sheet.figure.findobj(Text):
-        text.set_parse_math(False)
-    return sheet.figure
-
-
-def _panel_size(sections: Sequence[Section]) -> tuple[float, float]:
-    """Width and height of a panel: a square for a single section, lower where there are several."""
-    width = (WIDTH - LEFT - RIGHT - 2 * PANEL_GAP) / 3
-    return width, width if len(sections) == 1 else LOW_PANEL
-
-
-def _panels_height(views: Sequence[View], sections: Sequence[Section]) -> float:
-    titles = len(sections) + 1 if len(sections) > 1 else 0
-    panels = len(sections) * (_panel_size(sections)[1] + AXIS) + titles * SECTION_TITLE
-    return TITLE + panels + max(len(view.rows) for view in views) * ROW
-
-
-def _draw_panels(
-    sheet: Sheet, result: DomainResult, views: Sequence[View], sections: Sequence[Section], exhibits: Sequence[Exhibit]
-) -> None:
-    """The views beside each other, the sections of each below each other, its table at the end."""
-    width, height = _panel_size(sections)
-    lefts = [LEFT + place * (width + PANEL_GAP) for place in range(len(views))]
-    for left, view in zip(lefts, views, strict=True):
-        sheet.write(left, HEADER + 0.05, view.title, size=11, weight="bold", width=width)
-    top = HEADER + TITLE
-    for row, section in enumerate(sections):
-        if section.held is not None:
-            _write_section(sheet, result, section, top)
-            top += SECTION_TITLE
-        owners = pixel_owners(section)
-        for place, (left, view) in enumerate(zip(lefts, views, strict=True)):
-            axes = sheet.axes(left, top, width, height)
-            draw_view(axes, result, view, section, view.lines[row], owners)
-            _name_and_mark(axes, result, section, exhibits, (width, height), is_first=place == 0)
-        top += height + AXIS
-    if len(sections) > 1:
-        sheet.write(LEFT, top - 0.02, "Shares of the whole domain, all parameters at once:", size=9.5)
-        top += SECTION_TITLE
-    for left, view in zip(lefts, views, strict=True):
-        sheet.table(left, top, width, view.rows)
-
-
-def _write_section(sheet: Sheet, result: DomainResult, section: Section, top: float) -> None:
-    """The line above a row of panels: which parameter is held at which value."""
-    assert section.held is not None
-    axis, value = section.held
-    names = result.problem.compound.domain.names
-    plane = " and ".join(names[other] for other in section.axes)
-    text = f"Section of the map at {names[axis]} = {number(value)}: {plane}"
-    sheet.write(LEFT, top + 0.02, text, size=9.5, width=WIDTH - LEFT - RIGHT)
-
-
-def _name_and_mark(
-    axes: Axes, result: DomainResult, section: Section, exhibits: Sequence[Exhibit], size: tuple[float, float], *,
-    is_first: bool,
+def check_request(
+    kind: str, path: str | Path, *, formats: Sequence[str], force: bool, at: Sequence[ArrayLike] = (),
+    along: str | int | None = None, steps: int | None = None, by: str | None = None,
 ) -> None:  # fmt: skip
-    compound = result.problem.compound
-    thetas = [e.point.theta if section.shows(compound, e.point.theta) else None for e in exhibits]
-    mark_thetas(axes, [None if theta is None else theta[list(section.axes)] for theta in thetas], size)
-    below, beside = (compound.domain.names[axis] for axis in section.axes)
-    name_axis(axes, below, is_below=True)
-    if is_first:
-        name_axis(axes, beside, is_below=False)
+    """Refuse what `draw` would refuse whatever the results are: worth knowing before a large one is read."""
+    _check_wishes(kind, check_kind(kind), Wishes(at, along, steps, by))
+    refuse_in_the_way(figure_files(path, formats), force=force)
+
+
+def check_kind(kind: str) -> FigureKind:
+    """The kind of that name; OptionError if there is none."""
+    if kind in KINDS:
+        return KINDS[kind]
+    near = get_close_matches(kind.lower(), KINDS, n=1, cutoff=0.5)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    raise OptionError(f"figure {kind!r} is not known.{guess} Expected {', '.join(KINDS)}")
+
+
+def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
+    given = {"at": len(wishes.at) > 0, "along": wishes.along, "steps": wishes.steps, "by": wishes.by}
+    for name, value in given.items():
+        if value not in (None, False) and name not in chosen.options:
+            fitting = [other for other, kind_of in KINDS.items() if name in kind_of.options]
+            raise OptionError(f"--{name} does not go with {kind}; it belongs to {', '.join(fitting)}: leave it out")
+    if wishes.by is not None and wishes.by not in BY:
+        raise OptionError(f"--by {wishes.by!r} is not known; expected {', '.join(BY)}")
+    if wishes.steps is not None and not 2 <= wishes.steps <= MOST_SHOWN:
+        raise OptionError(f"--steps is {wishes.steps}; expected a whole number from 2 to {MOST_SHOWN}")
+
+
+def _check_result(kind: str, chosen: FigureKind, result: DomainResult | StoredSearch) -> None:
+    if isinstance(result, StoredSearch):
+        names, other = result.summary["domain"]["names"], ""
+        if chosen.takes == "map":
+            raise OptionError(
+                f"{kind} needs a map or a refinement, and the result is a search ({result.summary['method']}); take "
+                "visited or tiling, or run verify with --method map or refine"
+            )
     else:
-        axes.tick_params(labelleft=False)
+        names, other = result.problem.perturbed.domain.names, "take path or strip, or "
+        if chosen.takes == "search":
+            noun = "map" if result.method == "map" else "refinement"
+            raise OptionError(
+                f"{kind} needs a search, and the result is a {noun}; take tiling, or run verify with --method gbs"
+            )
+    if chosen.most_parameters is not None and len(names) > chosen.most_parameters:
+        raise OptionError(
+            f"{kind} shows up to {chosen.most_parameters} parameters, and the result has {len(names)}; {other}leave "
+            "some out"
+        )
 
 
-def _write_header(sheet: Sheet, result: DomainResult) -> None:
-    problem, width = result.problem, WIDTH - 0.8
-    sheet.write(0.4, 0.32, title_text(problem, result.verdict), size=15, weight="bold", width=width)
-    sheet.write(0.4, 0.66, " · ".join(_facts(result)), size=9.5, colour=FAINT_INK, width=width)
-
-
-def title_text(problem: Problem, verdict: Verdict) -> str:
-    """What was asked of what, and the verdict."""
-    what = {Property.CR: "label", Property.AR: "attention", Property.BOTH: "label and attention"}[problem.property]
-    outcome = {
-        Verdict.ROBUST: f"{what} proved robust",
-        Verdict.NOT_ROBUST: f"{what} not robust",
-        Verdict.UNDECIDED: f"{what} undecided",
-    }[verdict]
-    return f"{problem.model_name} on {problem.image_name}, label {problem.names[problem.label]}: {outcome}"
-
-
-def attention_text(problem: Problem) -> str:
-    """How attention maps are compared, and of which classes."""
-    options, chosen = problem.attention, problem.attention.classes
-    if chosen is None:
-        classes = "all classes"
-    else:
-        classes = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(problem.names[j] for j in chosen)}"
-    return f"filter {options.filter.name}, distance {options.distance.name}, {classes}"
-
-
-def _facts(result: DomainResult) -> list[str]:
-    delta = f"δ = {number(result.answer.delta)}"
-    if result.delta.is_relative:
-        delta += f" ({result.delta} of the original map's size {number(result.map_size)})"
-    return [extent_text(result), delta, attention_text(result.problem)] if result.is_measured else [extent_text(result)]
+def _with_delta(result: DomainResult | StoredSearch, delta: str | float) -> DomainResult:
+    if isinstance(result, StoredSearch):
+        raise OptionError(
+            f"a search answers δ = {result.summary['delta']['text']} alone; leave --delta out, or run verify with "
+            "--method map"
+        )
+    return result.with_delta(delta)

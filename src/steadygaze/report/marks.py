@@ -1,27 +1,33 @@
-"""Puts the numbers of exhibits onto maps: a dot at theta, its number beside it where nothing else stands."""
+"""Puts the numbers of exhibits onto maps and plots: a dot or a line at theta, its number where nothing else stands."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from .colours import INK
-from .sheet import BADGE, BADGE_SIZE
+from .sheet import BADGE, BADGE_SIZE, Sheet
+
+NUMBERS = 0.35
+"""Height in inches of the row of numbers above plots along one parameter."""
 
 _RADII = (0.22, 0.32, 0.44, 0.58, 0.75)
 _TURNS = np.deg2rad([0, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150, 180])
 
 
-def place_badges(dots: np.ndarray, size: np.ndarray) -> np.ndarray:
+def place_badges(dots: np.ndarray, size: np.ndarray, *, is_path: bool = False) -> np.ndarray:
     """Offsets (N, 2) of the numbers from their dots (N, 2), all in inches from the lower left corner of the panel.
 
     Numbers stay inside the panel of the given size and keep off each other, off all dots and off each other's leaders
-    as far as there is room; a number prefers the side of the panel's centre.
+    as far as there is room, and off the path from dot to dot where there is one; a number prefers the side of the
+    panel's centre.
 
     >>> place_badges(np.array([[0.0, 0.0]]), np.array([2.0, 2.0])).round(2).tolist()
     [[0.16, 0.16]]
     """
     centres: list[np.ndarray] = []
+    legs = list(pairwise(dots)) if is_path else []
     for dot in dots:
         towards = np.arctan2(*(0.5 * size - dot)[::-1])
         tries = [
@@ -29,13 +35,17 @@ def place_badges(dots: np.ndarray, size: np.ndarray) -> np.ndarray:
             for radius in _RADII
             for turn in _TURNS
         ]
-        centres.append(min(tries, key=lambda at: _lack(dot, at, dots, centres, size)))
+        centres.append(min(tries, key=lambda at: _lack(dot, at, dots, centres, size, legs)))
     return np.array(centres) - dots
 
 
-def _lack(dot: np.ndarray, at: np.ndarray, dots: np.ndarray, centres: list[np.ndarray], size: np.ndarray) -> float:
+def _lack(
+    dot: np.ndarray, at: np.ndarray, dots: np.ndarray, centres: list[np.ndarray], size: np.ndarray,
+    legs: list[tuple[np.ndarray, np.ndarray]],
+) -> float:  # fmt: skip
     """How much distance a number at a place lacks to what is nearest to it in its way; 0 where it suits."""
     lacks = [0.0, 0.12 - float(np.minimum(at, size - at).min()), *(0.16 - np.hypot(*(dots - at).T))]
+    lacks += [0.15 - _to_segment(at, start, end) for start, end in legs]
     for other, centre in zip(dots, centres, strict=False):
         lacks += [0.24 - float(np.hypot(*(centre - at))), 0.13 - _to_segment(centre, dot, at)]
         lacks.append(0.13 - _to_segment(at, other, centre))
@@ -47,14 +57,19 @@ def _to_segment(point: np.ndarray, start: np.ndarray, end: np.ndarray) -> float:
     return float(np.hypot(*(start + along * (end - start) - point)))
 
 
-def mark_thetas(axes: Axes, thetas: Sequence[np.ndarray | None], size: tuple[float, float]) -> None:
-    """Mark thetas (2,) with their place in the sequence on a panel of the given size in inches; None has no mark."""
+def mark_thetas(
+    axes: Axes, thetas: Sequence[np.ndarray | None], size: tuple[float, float], *, is_path: bool = False
+) -> None:
+    """Mark thetas (2,) with their place in the sequence on a panel of the given size in inches; None has no mark.
+
+    The numbers of a path keep off it.
+    """
     shown = [(place, theta) for place, theta in enumerate(thetas) if theta is not None]
     if not shown:
         return
     low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
     dots = (np.array([theta for _, theta in shown]) - low) / (high - low) * size
-    for (place, theta), offset in zip(shown, place_badges(dots, np.array(size)), strict=True):
+    for (place, theta), offset in zip(shown, place_badges(dots, np.array(size), is_path=is_path), strict=True):
         axes.plot(*theta, "o", markersize=4.5, color="white", markeredgecolor=INK, markeredgewidth=1,
                   clip_on=False, zorder=5)  # fmt: skip
         axes.annotate(
@@ -62,3 +77,42 @@ def mark_thetas(axes: Axes, thetas: Sequence[np.ndarray | None], size: tuple[flo
             va="center", fontsize=BADGE_SIZE, weight="bold", color=INK, zorder=6, annotation_clip=False, bbox=BADGE,
             arrowprops={"arrowstyle": "-", "linewidth": 0.8, "color": INK, "shrinkA": 0, "shrinkB": 2},
         )  # fmt: skip
+
+
+def mark_along(
+    sheet: Sheet, thetas: Sequence[float | None], ends: tuple[float, float], left: float, top: float, bottom: float,
+    width: float,
+) -> None:  # fmt: skip
+    """A dotted line through all plots below `top` at every theta between the ends, its place in the row above it."""
+    low, high = ends
+    shown = [(place, theta) for place, theta in enumerate(thetas) if theta is not None]
+    places = [left + width * (theta - low) / (high - low) for _, theta in shown]
+    # Over the plots, unlike the page; the axes lie exactly on it.
+    over = sheet.figure.add_axes((0, 0, 1, 1), zorder=5)
+    over.set_axis_off()
+    over.set_xlim(0, sheet.width)
+    over.set_ylim(sheet.height, 0)
+    for (place, _), at, spot in zip(shown, places, spread(places, 0.23), strict=True):
+        over.plot([at, at], [top + NUMBERS - 0.05, bottom], color=INK, linewidth=0.8, linestyle=(0, (1.5, 2)))
+        over.annotate(
+            str(place), xy=(at, top + NUMBERS - 0.05), xytext=(spot, top + 0.1), ha="center", va="center",
+            fontsize=BADGE_SIZE, weight="bold", color=INK, bbox=BADGE,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.8, "color": INK, "shrinkA": 0, "shrinkB": 0},
+        )  # fmt: skip
+
+
+def spread(places: Sequence[float], distance: float) -> list[float]:
+    """Move places on a line apart, little by little and symmetrically, until neighbours keep a distance.
+
+    >>> [round(place, 2) for place in spread([0.0, 0.0, 5.0], 0.2)]
+    [-0.1, 0.1, 5.0]
+    """
+    spots = np.array(places, dtype=np.float64)
+    order = np.argsort(spots, kind="stable")
+    for _ in range(200):
+        short = np.maximum(distance - np.diff(spots[order]), 0.0)
+        if short.max(initial=0.0) < 1e-6:
+            break
+        spots[order[:-1]] -= short / 2
+        spots[order[1:]] += short / 2
+    return spots.tolist()

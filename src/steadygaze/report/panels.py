@@ -6,17 +6,11 @@ parameters alike: the polygons of a single parameter are bands, those of three a
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba, to_rgba_array
-from matplotlib.image import AxesImage
-from matplotlib.patches import PathPatch, Rectangle
-from matplotlib.path import Path as MplPath
 
-from ..compound import Compound
 from ..properties.joint import Kept
 from ..results.answer import round_up
 from ..results.domain_result import DomainResult
@@ -24,14 +18,11 @@ from . import colours as palette
 from .borders import borders_between
 from .colours import DELTA_LINE, INK, JOINT, KEPT, UNKNOWN
 from .extent import share_not_reached
-from .raster import BLOCK, colour_grid, owners_on_grid
 from .sections import Section
-from .sheet import HATCHED, Row
+from .sheet import Row
+from .tiles import HATCH, add_lines, add_not_reached, add_pieces, set_limits
 from .wording import number, percent, percent_between
 
-MOST_VECTOR_PIECES = 1500
-"""Maps with more pieces are drawn as a picture, in the SVG too, where each polygon costs 200 bytes three times over."""
-PIXELS = 900
 SMALLEST_SHARE_SHOWN = 1e-6
 """Undecided strips along boundaries are smaller than this unless something is worth saying about them."""
 
@@ -44,10 +35,14 @@ Lines = tuple[tuple[np.ndarray, str, float], ...]
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """One way to look at a map: a colour (P, 4) for every piece, the lines of every section, a table."""
+    """One way to look at a map: a colour (P, 4) for every piece, the lines of every section, a table.
+
+    is_open (P,) are the pieces that are not decided, which grey print would not tell from others: they are hatched.
+    """
 
     title: str
     colours: np.ndarray
+    is_open: np.ndarray
     lines: tuple[Lines, ...]
     rows: tuple[Row, ...]
 
@@ -71,7 +66,13 @@ def make_views(result: DomainResult, sections: Sequence[Section]) -> tuple[View,
     )
     if not result.is_measured:
         classification = _classification(result, tuple(zip(between, decision, strict=True)))
-        nothing = View("", np.tile(to_rgba(UNKNOWN), (len(label), 1)), tuple(() for _ in sections), (NOT_MEASURED,))
+        nothing = View(
+            "",
+            np.tile(to_rgba(UNKNOWN), (len(label), 1)),
+            np.zeros(len(label), dtype=bool),
+            tuple(() for _ in sections),
+            (NOT_MEASURED,),
+        )
         return (
             classification,
             replace(nothing, title="Attention: not asked for"),
@@ -84,57 +85,18 @@ def make_views(result: DomainResult, sections: Sequence[Section]) -> tuple[View,
     )
 
 
-def pixel_owners(section: Section) -> np.ndarray | None:
-    """The piece of every pixel for maps that are too large to be drawn polygon by polygon, otherwise None."""
-    if len(section.polygons) <= MOST_VECTOR_PIECES:
-        return None
-    return np.append(section.piece, -1)[owners_on_grid(section.polygons, BLOCK * PIXELS)]
-
-
 def draw_view(
     axes: Axes, result: DomainResult, view: View, section: Section, lines: Lines, owners: np.ndarray | None
 ) -> None:
     """Draw one section of a view and set the limits of the axes; what no piece covers stays hatched."""
-    compound = result.problem.compound
-    corners = section.positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
     if share_not_reached(result) > 0.0:
-        width, height = corners[1] - corners[0]
-        axes.add_patch(Rectangle(tuple(corners[0]), width, height, linewidth=0, zorder=-5, **HATCHED))
-    _add_pieces(axes, compound, section, view.colours, owners)
-    if owners is None and compound.domain.dimension > 1:
-        _add_lines(axes, section.positions(compound, section.outlines), to_rgba(INK, 0.16), 0.35, zorder=-3)
+        add_not_reached(axes, section)
+    add_pieces(axes, section, view.colours, owners, is_hatched=view.is_open)
+    if owners is None and section.domain.dimension > 1:
+        add_lines(axes, section.positions(section.outlines), to_rgba(INK, 0.16), 0.35, zorder=-3)
     for segments, colour, width in lines:
-        _add_lines(axes, section.positions(compound, segments), colour, width, zorder=2)
-    axes.set_xlim(*corners[:, 0])
-    axes.set_ylim(*corners[:, 1])
-
-
-def _add_pieces(
-    axes: Axes, compound: Compound, section: Section, colours: np.ndarray, owners: np.ndarray | None
-) -> None:
-    """The polygons themselves, or a picture of them where `owners` tells whose each pixel is."""
-    if owners is not None:
-        (left, bottom), (right, top) = section.positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
-        image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
-        image.set_data(colour_grid(owners, colours))
-        axes.add_artist(image)
-        return
-    points = section.positions(compound, section.polygons.points)
-    pieces = [points[start:end] for start, end in pairwise(section.polygons.starts)]
-    own = colours[section.piece]
-    # A thin line of its own colour around each polygon closes the seams that antialiasing leaves between neighbours.
-    collection = PolyCollection(pieces, facecolors=own, edgecolors=own, linewidths=0.4, zorder=-4)
-    axes.add_collection(collection, autolim=False)
-
-
-def _add_lines(axes: Axes, segments: np.ndarray, colour: str | Sequence[float], width: float, *, zorder: float) -> None:
-    """Draw segments (S, 2, 2), given in theta."""
-    if not len(segments):
-        return
-    # One path for all segments: an SVG would otherwise hold an element with its own style for each.
-    codes = np.tile(np.array([MplPath.MOVETO, MplPath.LINETO], dtype=np.uint8), len(segments))
-    path = MplPath(segments.reshape(-1, 2), codes)
-    axes.add_artist(PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle="round", zorder=zorder))
+        add_lines(axes, section.positions(segments), colour, width, zorder=2)
+    set_limits(axes, section)
 
 
 def _classification(result: DomainResult, lines: tuple[Lines, ...]) -> View:
@@ -162,8 +124,9 @@ def _classification(result: DomainResult, lines: tuple[Lines, ...]) -> View:
         rows.append(Row("decision boundary", colour=INK, is_line=True))
     table = [*(colours.get(winner, KEPT) for winner in range(len(names))), palette.CHANGED]
     rgba = to_rgba_array(table)[joint.pieces.winner]
-    rgba[joint.label_codes == Kept.UNKNOWN] = to_rgba(UNKNOWN)
-    return View("Classification: is the label kept?", rgba, lines, (*rows, *_open_rows(result, "label")))
+    is_open = joint.label_codes == Kept.UNKNOWN
+    rgba[is_open] = to_rgba(UNKNOWN)
+    return View("Classification: is the label kept?", rgba, is_open, lines, (*rows, *_open_rows(result, "label")))
 
 
 def _attention(result: DomainResult, lines: tuple[Lines, ...]) -> View:
@@ -182,7 +145,8 @@ def _attention(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     rows.append(Row(f"IR  {above}", percent_between(*areas["IR"]), shades=palette.IR_SHADES))
     if any(len(section[-1][0]) for section in lines):
         rows.append(Row("inconsistency = δ", colour=DELTA_LINE, is_line=True))
-    return View("Attention: is the map as expected?", rgba, lines, (*rows, *_open_rows(result, "attention")))
+    is_open = joint.attention == Kept.UNKNOWN
+    return View("Attention: is the map as expected?", rgba, is_open, lines, (*rows, *_open_rows(result, "attention")))
 
 
 def _joint(result: DomainResult, lines: tuple[Lines, ...]) -> View:
@@ -196,7 +160,7 @@ def _joint(result: DomainResult, lines: tuple[Lines, ...]) -> View:
         Row(f"{name}  {meaning}", percent_between(*areas[name]), colour)
         for (name, colour), meaning in zip(JOINT.items(), words, strict=True)
     ]
-    return View("Both together", rgba[code], lines, (*rows, *_open_rows(result, "both")))
+    return View("Both together", rgba[code], is_unknown, lines, (*rows, *_open_rows(result, "both")))
 
 
 def _open_rows(result: DomainResult, which: str) -> list[Row]:
@@ -211,7 +175,7 @@ def _open_rows(result: DomainResult, which: str) -> list[Row]:
     undecided = float(cells[is_open].sum()) - not_reached
     rows = []
     if undecided > SMALLEST_SHARE_SHOWN:
-        rows.append(Row("undecided", percent(undecided), UNKNOWN))
+        rows.append(Row("undecided", percent(undecided), UNKNOWN, hatch=HATCH))
     if not_reached > 0.0:
         rows.append(Row("not reached", percent(not_reached), is_hatched=True))
     return rows

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..compound import Compound
+from ..perturbation import Domain
 from ..regions.polyhedra import Polyhedra
 from ..regions.region import Cut, Polygons
 from ..results.domain_result import DomainResult
@@ -27,29 +27,35 @@ class Section:
     (N, 2, 2) are the borders of regions and boxes.
     """
 
+    domain: Domain
     axes: tuple[int, int]
     held: tuple[int, float] | None
     polygons: Polygons
     piece: np.ndarray
     outlines: np.ndarray
 
-    def positions(self, compound: Compound, points: np.ndarray) -> np.ndarray:
+    @property
+    def corners(self) -> np.ndarray:
+        """The lower left and the upper right corner (2, 2) as drawn."""
+        return self.positions(np.array([[0.0, 0.0], [1.0, 1.0]]))
+
+    def positions(self, points: np.ndarray) -> np.ndarray:
         """Points (…, 2) of the section as they are drawn: thetas; with one parameter the second stays as it is."""
         drawn = points.copy()
         for place, axis in enumerate(self.axes):
-            if axis < compound.domain.dimension:
-                low, high = compound.domain.low[axis], compound.domain.high[axis]
-                drawn[..., place] = np.clip(low + points[..., place] * compound.domain.widths[axis], low, high)
+            if axis < self.domain.dimension:
+                low, high = self.domain.low[axis], self.domain.high[axis]
+                drawn[..., place] = np.clip(low + points[..., place] * self.domain.widths[axis], low, high)
         return drawn
 
-    def shows(self, compound: Compound, theta: np.ndarray) -> bool:
+    def shows(self, theta: np.ndarray) -> bool:
         """Whether a theta (d,) lies in the domain and in the plane of the section."""
-        if not compound.domain.contains(theta):
+        if not self.domain.contains(theta):
             return False
         if self.held is None:
             return True
         axis, value = self.held
-        return abs(float(theta[axis]) - value) <= NEAR * float(compound.domain.widths[axis])
+        return abs(float(theta[axis]) - value) <= NEAR * float(self.domain.widths[axis])
 
 
 def make_sections(result: DomainResult) -> tuple[Section, ...]:
@@ -57,24 +63,31 @@ def make_sections(result: DomainResult) -> tuple[Section, ...]:
 
     Where zero is outside of the domain of a parameter, that one is held at its low end.
     """
-    joint = result.answer.joint
+    joint, domain = result.answer.joint, result.problem.perturbed.domain
     polytopes = joint.polytopes
     if isinstance(polytopes, Polyhedra):
         return tuple(_cut(result, polytopes, axes) for axes in combinations(range(3), 2))
     outlines = _outlines(polytopes, joint.pieces.cuts)
-    return (Section((0, 1), None, polytopes, np.arange(len(polytopes)), outlines),)
+    return (Section(domain, (0, 1), None, polytopes, np.arange(len(polytopes)), outlines),)
 
 
-def _cut(result: DomainResult, polyhedra: Polyhedra, axes: tuple[int, int]) -> Section:
-    compound = result.problem.compound
-    domain = compound.domain
-    axis = 3 - sum(axes)
+def held_at(domain: Domain, axis: int) -> tuple[float, float]:
+    """Where sections hold a parameter: its theta (zero, or the low end of its range), and t beside it.
+
+    Zero is a border of the domain, where every region ends, and often a knot.
+    """
     low, high = float(domain.low[axis]), float(domain.high[axis])
     value = 0.0 if low <= 0.0 <= high else low
     at = (value - low) / (high - low)
-    # Beside the plane itself: zero is a border of the domain, where every region ends, and often a knot.
-    polygons, piece = cut_at(polyhedra, axis, at + BESIDE if at < 0.5 else at - BESIDE)
-    return Section(axes, (axis, value), polygons, piece, _outlines(polygons, result.answer.joint.pieces.cuts))
+    return value, at + BESIDE if at < 0.5 else at - BESIDE
+
+
+def _cut(result: DomainResult, polyhedra: Polyhedra, axes: tuple[int, int]) -> Section:
+    domain, axis = result.problem.perturbed.domain, 3 - sum(axes)
+    value, at = held_at(domain, axis)
+    polygons, piece = cut_at(polyhedra, axis, at)
+    outlines = _outlines(polygons, result.answer.joint.pieces.cuts)
+    return Section(domain, axes, (axis, value), polygons, piece, outlines)
 
 
 def cut_at(polyhedra: Polyhedra, axis: int, at: float) -> tuple[Polygons, np.ndarray]:

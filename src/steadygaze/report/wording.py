@@ -73,7 +73,7 @@ def comparison(value: float, delta: float) -> str:
 def theta_text(theta: np.ndarray, widths: np.ndarray) -> str:
     """A theta (d,) as it stands in captions, rounded to a ten-thousandth of the widths (d,) of the domain or finer.
 
-    Three parameters are rounded to about a thousandth: more does not fit.
+    Three parameters are rounded to about a thousandth, four to a hundredth: more does not fit.
 
     >>> theta_text(np.array([0.3]), np.ones(1)), theta_text(np.array([1.96e-12, 1]), np.array([1, 3.0]))
     ('θ = 0.3', 'θ ≈ (0, 1)')
@@ -81,7 +81,7 @@ def theta_text(theta: np.ndarray, widths: np.ndarray) -> str:
     'θ ≈ (0.123, 0.5, 0.988)'
     """
     scales = [math.log10(width) for width in widths]
-    decimals = [4 - math.floor(scale) if len(theta) < 3 else 3 - round(scale) for scale in scales]
+    decimals = [4 - math.floor(scale) if len(theta) < 3 else 6 - len(theta) - math.ceil(scale) for scale in scales]
     rounded = [round(float(value), places) for value, places in zip(theta, decimals, strict=True)]
     numbers = ", ".join(f"{value + 0.0:.10g}".replace("-", "−") for value in rounded)
     return f"θ {'=' if rounded == theta.tolist() else '≈'} {numbers if len(theta) == 1 else f'({numbers})'}"

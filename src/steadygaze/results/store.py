@@ -32,7 +32,7 @@ from .result import Result
 from .summary import SCHEMA_VERSION, summarise
 
 ANSWER, MAP, PIXELS, PICTURE, TIMINGS = "result.json", "regions.npz", "image.npy", "image.png", "timings.json"
-FIGURES = (".png", ".svg", ".html")
+FIGURES = (".png", ".svg", ".pdf", ".html")
 """What may lie beside a result without being in the way of --force."""
 
 REFINEMENT = "refine"

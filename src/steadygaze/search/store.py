@@ -93,6 +93,11 @@ def save_search(result: SearchResult, directory: str | Path, *, force: bool = Fa
     )
 
 
+def stored_search(result: SearchResult) -> StoredSearch:
+    """A search in the form that `load_search` gives, without a directory."""
+    return StoredSearch(summarise_search(result), pack_search(result))
+
+
 def load_search(directory: str | Path) -> StoredSearch:
     """The stored search; raises StoreError for anything that is not one, or no longer whole."""
     folder = Path(directory)

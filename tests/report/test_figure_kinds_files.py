@@ -1,0 +1,168 @@
+"""Figures as files in every format, what is refused, and that nothing which users write becomes markup."""
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import steadygaze
+from steadygaze import OptionError, Result, SearchResult, StoreError
+from steadygaze.perturbation import Domain
+from steadygaze.report.figures import KINDS, make_figure
+from steadygaze.report.lines import line_through
+from steadygaze.report.marks import place_badges
+from steadygaze.report.thetas import path_thetas
+
+SCRIPT = "</script><script>alert(1)</script>"
+PICTURE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    names = [SCRIPT] * 10
+    found = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], threads=1, names=names)
+    assert isinstance(found, Result)
+    return replace(found, problem=replace(found.problem, model_name=PICTURE, image_name=PICTURE))
+
+
+@pytest.fixture(scope="module")
+def search() -> SearchResult:
+    found = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs")
+    return replace(found, problem=replace(found.problem, model_name=PICTURE, image_name=PICTURE))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_in_every_format_without_markup(
+    kind: str, result: Result, search: SearchResult, tmp_path: Path
+) -> None:
+    steps = 2 if kind in ("path", "strip") else None
+    source, formats = search if kind == "visited" else result, ["png", "svg", "pdf"]
+    drawn = steadygaze.draw(kind, source, tmp_path / "new" / "figure.svg", formats=formats, steps=steps)
+    assert [path.name for path in drawn] == ["figure.png", "figure.svg", "figure.pdf"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(path.name for path in drawn)
+    with Image.open(drawn[0]) as picture:
+        picture.verify()
+    tags = {element.tag.rpartition("}")[2] for element in ET.parse(drawn[1]).iter()}
+    assert not tags & {"script", "img", "foreignObject", "a"}
+    assert b"<script>" not in drawn[1].read_bytes() and b"<img" not in drawn[1].read_bytes()
+    assert drawn[2].read_bytes().startswith(b"%PDF-")
+    assert b"/JavaScript" not in drawn[2].read_bytes() and b"/URI" not in drawn[2].read_bytes()
+
+
+def test_the_same_bytes_every_time_and_no_file_replaced_unasked(result: Result, tmp_path: Path) -> None:
+    formats = ["png", "svg", "pdf"]
+    first = steadygaze.draw("tiling", result, tmp_path / "a", formats=formats)
+    second = steadygaze.draw("tiling", result, tmp_path / "b", formats=formats)
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    first[2].write_bytes(b"mine")
+    with pytest.raises(StoreError, match=r"a\.pdf: exists already"):
+        steadygaze.draw("tiling", result, tmp_path / "a.png", formats=["pdf"])
+    assert first[2].read_bytes() == b"mine"
+    steadygaze.draw("tiling", result, tmp_path / "a", formats=["pdf"], force=True)
+    assert first[2].read_bytes() == second[2].read_bytes()
+
+
+def test_stored_results_are_drawn_from_their_directories(tmp_path: Path) -> None:
+    made_map = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], threads=1)
+    made_map.save(tmp_path / "map")
+    made_search = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs")
+    made_search.save(tmp_path / "search")
+    for kind, live, folder in (("tiling", made_map, "map"), ("visited", made_search, "search")):
+        (one,) = steadygaze.draw(kind, live, tmp_path / f"{kind}-live")
+        (other,) = steadygaze.draw(kind, tmp_path / folder, tmp_path / f"{kind}-stored")
+        assert one.read_bytes() == other.read_bytes()
+    assert len(steadygaze.draw("columns", [tmp_path / "map", made_map], tmp_path / "columns")) == 1
+
+
+CASES = [
+    ("pth", {}, r"figure 'pth' is not known. Did you mean path\?"),
+    ("visited", {}, "visited needs a search, and the result is a map; take tiling"),
+    ("path", {"at": [[0.2]]}, r"theta 0.2 is outside of the domain \(brightness 0..0.1\); give one inside"),
+    ("path", {"at": [[0.0, 0.0]]}, r"theta 0,0 has 2 numbers for 1 parameters \(brightness\); give one for each"),
+    ("path", {"at": [["a"]]}, "is not numbers"),
+    ("path", {"at": [[0.1]] * 30}, "30 thetas are given; a figure shows up to 24"),
+    ("path", {"at": [[float("nan")]]}, "outside of the domain"),
+    ("columns", {"at": [[0.2]]}, "outside of the domain"),
+    ("boundary", {"at": [[0.2]]}, "outside of the domain"),
+    ("strip", {"at": [[0.0], [0.1]]}, "strip takes one theta"),
+    ("strip", {"along": "patch"}, r"along 'patch' is not a parameter of this result; expected one of 1 \(brightness\)"),
+    ("strip", {"along": "2"}, "is not a parameter"),
+    ("strip", {"steps": 1}, "--steps is 1; expected a whole number from 2 to 24"),
+    ("map", {"at": [[0.1]]}, "--at does not go with map; it belongs to path, strip, boundary, columns"),
+    ("path", {"by": "cr"}, "--by does not go with path; it belongs to tiling"),
+    ("tiling", {"by": "colour"}, "--by 'colour' is not known; expected cr, ar, both, pattern"),
+    ("map", {"delta": "x"}, "delta 'x' is not a threshold"),
+    ("map", {"formats": ["gif"]}, "format 'gif' is not known; expected png, svg, pdf"),
+    ("map", {"formats": []}, "no format is given"),
+]
+
+
+@pytest.mark.parametrize(("kind", "options", "complaint"), CASES)
+def test_what_does_not_fit_is_refused(
+    kind: str, options: dict[str, object], complaint: str, result: Result, tmp_path: Path
+) -> None:
+    with pytest.raises(OptionError, match=complaint):
+        steadygaze.draw(kind, result, tmp_path / "figure", **options)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: Result, search: SearchResult) -> None:
+    for kind in ("map", "path", "strip", "boundary", "columns"):
+        with pytest.raises(
+            OptionError, match=rf"{kind} needs a map or a refinement, and the result is a search \(gbs\)"
+        ):
+            make_figure(kind, search)
+    with pytest.raises(OptionError, match="a search answers δ = 25% alone"):
+        make_figure("tiling", search, delta=3.0)
+    with pytest.raises(OptionError, match="map is drawn from one result, 2 are given; columns takes several"):
+        make_figure("map", [result, result])
+    other = steadygaze.verify("M-FNN-100", "mnist:69991", ["brightness:0..0.01"], threads=1)
+    with pytest.raises(OptionError, match="columns compare networks on one image"):
+        make_figure("columns", [result, other])
+
+
+def test_labels_that_were_not_asked_for_are_refused() -> None:
+    cr = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs", property="cr")
+    with pytest.raises(OptionError, match=r"this result has no attention of its regions.*take --by cr"):
+        make_figure("tiling", cr, by="both")
+
+
+def test_a_boundary_needs_zero_and_a_full_map(tmp_path: Path) -> None:
+    away = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0.05..0.1"], threads=1)
+    with pytest.raises(OptionError, match="theta = 0, which is not in the domain"):
+        make_figure("boundary", away)
+    for kind in ("path", "strip", "columns", "tiling"):
+        assert make_figure(kind, away)
+
+
+def test_a_line_through_a_map_of_three_parameters_meets_the_pieces_that_contain_it() -> None:
+    specs = ["brightness:0..0.3", "patch:x=10,y=10,w=8,h=8:0..0.3", "translate:dx=1:0..0.3"]
+    space = steadygaze.verify("M-FNN-100", "mnist:69995", specs, threads=1)
+    assert isinstance(space, Result)
+    pieces = space.answer.joint.pieces
+    for axis, theta in ((0, [0.0, 0.11, 0.0]), (1, [0.21, 0.0, 0.07]), (2, [0.05, 0.2, 0.0])):
+        line = line_through(space.answer, axis, np.array(theta))
+        assert line.low[0] == pytest.approx(0.0) and line.high[-1] == pytest.approx(1.0)
+        assert np.allclose(line.high[:-1], line.low[1:])
+        for low, high, piece in zip(line.low, line.high, line.piece, strict=True):
+            if high - low > 1e-6:
+                middle = space.problem.compound.to_theta(line.points(np.array([0.5 * (low + high)])))[0]
+                assert space.region_at(middle) == pieces.region[piece]
+
+
+def test_paths_that_begin_at_zero_or_outside_of_it() -> None:
+    away = Domain(("a", "b"), np.array([0.5, -1.0]), np.array([1.0, 0.25]))
+    path = path_thetas(away, [], 3)
+    assert path[0].tolist() == [0.5, 0.0] and path[-1].tolist() == [1.0, -1.0]
+    start = np.array([0.5, 0.0])
+    assert path_thetas(away, [start, np.array([1.0, 0.0])], 2).tolist() == [[0.5, 0.0], [1.0, 0.0]]
+    assert path_thetas(away, [start], 5).tolist() == [[0.5, 0.0]]
+
+
+def test_numbers_of_a_path_keep_off_it() -> None:
+    dots = np.linspace([0.0, 0.0], [4.0, 4.0], 8)
+    centres = dots + place_badges(dots, np.array([4.0, 4.0]), is_path=True)
+    assert (np.abs(centres[:, 0] - centres[:, 1]) / np.sqrt(2.0)).min() > 0.14
