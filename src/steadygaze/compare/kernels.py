@@ -30,7 +30,7 @@ def fill_grid(low_x, high_x, low_y, high_y, side, starts, members, is_counting):
 
 @compiled
 def add_shared_areas(first, second, side, starts, members, cells, doubt):
-    """Add the common areas of all pairs to cells (3, 3) by their codes, and what is doubtful of each to doubt (2, 3, 3).
+    """Add the common areas of all pairs to cells (3, 3) by their codes, what is doubtful of each to doubt (2, 3, 3).
 
     first and second are (x, y, starts, low_x, high_x, low_y, high_y, code, strip) of two tilings of the unit square;
     starts and members hold the second one in a grid. The strip of a polygon may lie anywhere in it, so as much of it as

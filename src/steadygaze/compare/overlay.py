@@ -33,8 +33,8 @@ LARGEST_SIDE = 1024
 class Overlay:
     """Shares of the domain by the codes of two results.
 
-    cells (3, 3) are the areas by `Kept` codes of the first and of the second result; doubt (2, 3, 3) bounds what of each
-    is within the error of a threshold of the one and of the other; `missing` is what one of the two did not reach.
+    cells (3, 3) are the areas by `Kept` codes of the first and of the second result; doubt (2, 3, 3) bounds what of
+    each is within the error of a threshold of the one and of the other; `missing` is what one of them did not reach.
     """
 
     cells: np.ndarray
@@ -51,7 +51,8 @@ class Overlay:
         high = float(np.where(may_be_first & may_be_second, self.cells, in_doubt).sum()) + self.missing
         # Everything or nothing is said exactly, whatever the rounding of the sum.
         total = float(self.cells.sum()) + self.missing
-        return (1.0 if low >= total else max(low, 0.0)), (1.0 if high >= total else high)
+        # Two borders that are the same line may be apart by rounding; what lies between them is not there.
+        return (1.0 if low >= total else low if low > AREA else 0.0), (1.0 if high >= total else high)
 
     @property
     def undecided(self) -> float:

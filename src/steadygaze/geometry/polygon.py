@@ -102,9 +102,9 @@ def areas(x, y, starts, out):
 def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, base):
     """The area that two polygons have in common; all of both lies above y = base.
 
-    A polygon is the sum of what lies below its edges, down to the base, with a sign for each edge; so the common area is
-    a sum over pairs of edges. Unlike clipping, nothing is made longer than it is: edges whose length is of the order of
-    the rounding of their ends, and polygons that are not quite convex, do no harm.
+    A polygon is the sum of what lies below its edges, down to the base, with a sign for each edge; so the common area
+    is a sum over pairs of edges. Unlike clipping, nothing is made longer than it is: edges whose length is of the order
+    of the rounding of their ends, and polygons that are not quite convex, do no harm.
     """
     total = 0.0
     for i in range(first, first + count):
