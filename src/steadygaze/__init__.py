@@ -2,8 +2,9 @@
 
 from importlib.metadata import version
 
-from .api import load, search, verify
+from .api import compare, load, search, verify
 from .budget import Budget, Limits
+from .compare.outcome import Comparison
 from .errors import (
     ImageError,
     InternalError,
@@ -24,6 +25,7 @@ from .verdict import Property, Status, Verdict
 __all__ = [
     "Brightness",
     "Budget",
+    "Comparison",
     "Darkness",
     "ImageError",
     "InternalError",
@@ -45,6 +47,7 @@ __all__ = [
     "StoredSearch",
     "Translate",
     "Verdict",
+    "compare",
     "load",
     "load_search",
     "parse_spec",

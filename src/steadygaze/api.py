@@ -19,6 +19,7 @@ from .attention.filters import Filter
 from .attention.inconsistency import measure, original_maps
 from .attention.options import AttentionOptions
 from .budget import Budget
+from .compare.outcome import Comparison, compare_results
 from .errors import ModelError, OptionError
 from .images import fit_image, image_from_array, read_image
 from .network.model import Model, read_model
@@ -144,6 +145,22 @@ def load(directory: str | Path, *, model: str | Path | None = None) -> Result | 
     """
     read = load_refine if is_refinement(read_summary(directory)) else load_map
     return read(directory, model=model)
+
+
+def compare(
+    results: Sequence[str | Path | Result | RefineResult], *, delta: str | float | None = None
+) -> Comparison:
+    """Compare two or more maps and refinements, given as results or as directories that hold them.
+
+    Each is asked for its own δ, unless `delta` is given for all. What differs, the shares of each, rankings, and where
+    the first keeps what another does not stand in the `Comparison`; difference maps need the same domain.
+
+    >>> sides = [verify("M-FNN-100", "mnist:69990", [spec]) for spec in ("brightness:0..0.1", "darkness:0..0.1")]
+    >>> found = compare(sides)
+    >>> found.names, found.differs, found.differences
+    (('brightness:0..0.1', 'darkness:0..0.1'), ('perturbation',), ())
+    """
+    return compare_results([load(one) if isinstance(one, str | Path) else one for one in results], delta=delta)
 
 
 def search(

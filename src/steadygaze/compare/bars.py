@@ -113,8 +113,8 @@ def _parts(result: DomainResult) -> list[tuple[float, Row]]:
     else:
         shares = [sum(cells[Kept.YES]), sum(cells[Kept.NO])]
         rows = [
-            Row("CR label kept", colour=KEPT, is_hatched=True),
-            Row("MR label changed", colour=CHANGED, is_hatched=True),
+            Row("CR label kept, attention not measured", colour=KEPT, is_hatched=True),
+            Row("MR label changed, likewise", colour=CHANGED, is_hatched=True),
         ]
     rest = max(0.0, 1.0 - sum(shares))
     # What rounding leaves of a sum is not worth an entry of the legend.

@@ -83,7 +83,9 @@ def _pairs(comparison: Comparison) -> list[list[Difference]]:
 def _write_header(sheet: Sheet, comparison: Comparison) -> None:
     words = {"network": "networks", "image": "images", "perturbation": "perturbations"}
     differs = [words[kind] for kind in words if kind in comparison.differs]
-    title = f"{len(comparison.results)} {' and '.join(differs) or 'results'} compared"
+    # Two results may share a network where another one differs.
+    is_each = len(differs) == 1 and len(set(_texts(comparison))) == len(comparison.results)
+    title = f"{len(comparison.results)} {differs[0] if is_each else 'results'} compared"
     same = [kind for kind in words if kind not in comparison.differs]
     facts = [f"{kind} {describe(comparison.results[0], kind)}" for kind in same]
     if any(result.is_measured for result in comparison.results) and "delta" not in comparison.differs:
@@ -92,6 +94,12 @@ def _write_header(sheet: Sheet, comparison: Comparison) -> None:
         facts.append(f"difference maps against {comparison.names[0]}")
     sheet.write(0.4, 0.32, title, size=15, weight="bold", width=WIDTH - 0.8)
     sheet.write(0.4, 0.66, " · ".join(facts), size=9.5, colour=FAINT_INK, width=WIDTH - 0.8)
+
+
+def _texts(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Network, image and perturbation of every result."""
+    kinds = ("network", "image", "perturbation")
+    return [tuple(describe(result, kind) for kind in kinds) for result in comparison.results]
 
 
 def _panel_size(comparison: Comparison) -> tuple[float, float]:

@@ -60,6 +60,8 @@ class Comparison:
     @cached_property
     def contrary(self) -> tuple[tuple[int, int], ...]:
         """Pairs of results of which the first keeps the label on more of the domain, the second the attention."""
+        if not self.has_difference_map:
+            return ()
         found = {ranking.measure: ranking for ranking in self.rankings}
         return find_contrary(found["CR"], found["AR"]) if {"CR", "AR"} <= found.keys() else ()
 

@@ -33,9 +33,9 @@ def find_differences(results: Sequence[DomainResult]) -> tuple[str, ...]:
         "image": [_pixels(result.problem) for result in results],
         "perturbation": [specs(result) for result in results],
         "attention": [result.problem.attention for result in results],
-        "delta": [str(result.delta) for result in results],
+        "delta": [str(result.delta) for result in results if result.is_measured],
     }
-    return tuple(kind for kind in KINDS if any(key != keys[kind][0] for key in keys[kind]))
+    return tuple(kind for kind in KINDS if any(key != keys[kind][0] for key in keys[kind][1:]))
 
 
 def specs(result: DomainResult) -> tuple[str, ...]:
@@ -73,6 +73,7 @@ def make_notes(results: Sequence[DomainResult], names: Sequence[str], differs: S
     """Sentences that a reader of the comparison should know, because they limit what it says."""
     notes = []
     first = results[0].problem
+    is_measured = all(result.is_measured for result in results)
     if not differs:
         notes.append("All results answer the same question.")
     if len({result.problem.label for result in results}) > 1 or any(
@@ -83,7 +84,7 @@ def make_notes(results: Sequence[DomainResult], names: Sequence[str], differs: S
     if "delta" in differs:
         deltas = _each(names, [f"δ = {result.delta}" for result in results])
         notes.append(f"The thresholds differ ({deltas}): AR does not mean the same; give one for all with --delta.")
-    elif results[0].delta.is_relative and ("network" in differs or "image" in differs):
+    elif results[0].delta.is_relative and is_measured and ("network" in differs or "image" in differs):
         values = _each(names, [f"{result.answer.delta:.5g}" for result in results])
         notes.append(f"δ = {results[0].delta} is relative to each result's own original maps ({values}).")
     if "attention" in differs:
