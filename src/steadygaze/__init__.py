@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from .api import compare, load, search, verify
+from .api import compare, export, load, search, verify
 from .budget import Budget, Limits
 from .compare.outcome import Comparison
 from .errors import (
@@ -48,6 +48,7 @@ __all__ = [
     "Translate",
     "Verdict",
     "compare",
+    "export",
     "load",
     "load_search",
     "parse_spec",

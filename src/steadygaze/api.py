@@ -27,6 +27,7 @@ from .perturbation import Perturbation, compose, parse_spec
 from .problem import Delta, Problem
 from .properties.classification import classify
 from .refine.estimate import choose_method
+from .refine.export import refine_table
 from .refine.outcome import Goal, RefineResult, Until
 from .refine.run import refine
 from .refine.store import load_refine, load_to_resume
@@ -34,11 +35,15 @@ from .refine.tally import Advance
 from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
+from .results.export import check_what, map_table
+from .results.export_files import write_table
 from .results.result import Result
-from .results.store import is_refinement, read_summary
+from .results.store import is_refinement, is_search, read_summary
 from .results.store import load as load_map
 from .search import SearchResult
 from .search import search as search_problem
+from .search.export import search_table
+from .search.store import StoredSearch, load_search, pack_search
 from .verdict import Property
 
 METHODS = ("auto", "map", "refine")
@@ -147,9 +152,7 @@ def load(directory: str | Path, *, model: str | Path | None = None) -> Result | 
     return read(directory, model=model)
 
 
-def compare(
-    results: Sequence[str | Path | Result | RefineResult], *, delta: str | float | None = None
-) -> Comparison:
+def compare(results: Sequence[str | Path | Result | RefineResult], *, delta: str | float | None = None) -> Comparison:
     """Compare two or more maps and refinements, given as results or as directories that hold them.
 
     Each is asked for its own δ, unless `delta` is given for all. What differs, the shares of each, rankings, and where
@@ -161,6 +164,40 @@ def compare(
     (('brightness:0..0.1', 'darkness:0..0.1'), ('perturbation',), ())
     """
     return compare_results([load(one) if isinstance(one, str | Path) else one for one in results], delta=delta)
+
+
+def export(
+    result: str | Path | Result | RefineResult | SearchResult | StoredSearch,
+    path: str | Path,
+    *,
+    format: str = "csv",
+    what: str = "regions",
+    delta: str | float | None = None,
+    force: bool = False,
+) -> int:
+    """Write the regions of a result, or of a directory that holds one, to a file; returns the number of rows.
+
+    format: "csv", "geojson" (one and two parameters) or "parquet" (needs pyarrow). what: "regions" (a row for each
+    region and box), or "pieces" (of maps and refinements: the parts of them that have one label alone). docs/export.md
+    has the columns. Another δ than that of the result can be given, except for searches.
+    """
+    check_what(what)
+    if isinstance(result, str | Path):
+        result = load_search(result) if is_search(read_summary(result)) else load(result)
+    if isinstance(result, SearchResult):
+        result = StoredSearch(result.summary(), pack_search(result))
+    if isinstance(result, StoredSearch):
+        if delta is not None:
+            raise OptionError(
+                f"a search ({result.summary['method']}) answers δ = {result.summary['delta']['text']} alone; leave "
+                "--delta out, or run verify with another --delta or with --method map"
+            )
+        table = search_table(result, what)
+    else:
+        chosen = result if delta is None else result.with_delta(delta)
+        table = refine_table(chosen, what) if isinstance(chosen, RefineResult) else map_table(chosen, what)
+    write_table(table, path, format, force=force)
+    return len(table)
 
 
 def search(

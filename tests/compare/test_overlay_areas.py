@@ -67,7 +67,7 @@ def test_the_common_area_of_two_polygons(seed):
     rng = np.random.default_rng(seed)
     first, second = random_polygon(rng), random_polygon(rng)
     if seed % 5 == 0:
-        second = first + [0.0, 0.125 * (seed % 2)]
+        second = first + np.array([0.0, 0.125 * (seed % 2)])
     expected = float(area(clip(exact(first), exact(second))))
     assert shared(first, second) == pytest.approx(expected, abs=1e-15)
     assert shared(second, first) == pytest.approx(expected, abs=1e-15)

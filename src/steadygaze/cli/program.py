@@ -19,6 +19,7 @@ from ..verdict import Verdict
 from .boundary import boundary
 from .compare import compare
 from .demo import demo
+from .export import export
 from .interrupt import ABORTED
 from .models import models
 from .show import show
@@ -44,6 +45,7 @@ app.command()(verify)
 app.command()(show)
 app.command()(boundary)
 app.command()(compare)
+app.command()(export)
 
 
 def _say_version(is_wanted: bool) -> None:

@@ -4,6 +4,7 @@ Reads the questions of results. Compares no answers.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..errors import OptionError
 from ..problem import Problem
@@ -28,7 +29,7 @@ def check_comparable(results: Sequence[object]) -> tuple[DomainResult, ...]:
 
 def find_differences(results: Sequence[DomainResult]) -> tuple[str, ...]:
     """Which of `KINDS` are not the same for all results."""
-    keys = {
+    keys: dict[str, list[Any]] = {
         "network": [_network(result.problem) for result in results],
         "image": [_pixels(result.problem) for result in results],
         "perturbation": [specs(result) for result in results],

@@ -65,6 +65,9 @@ def check_file(path: str | Path, *, force: bool = False) -> Path:
             raise StoreError(f"{path}: is a directory; name a file with --out")
         if not force and target.exists():
             raise StoreError(f"{path}: exists already; choose another --out, or replace it with --force")
+        above = next((folder for folder in target.absolute().parents if folder.exists()), target.parent)
+        if not above.is_dir():
+            raise StoreError(f"{path}: cannot be written, as {above} is not a directory; choose another --out")
     except OSError as error:
         raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out") from None
     return target
