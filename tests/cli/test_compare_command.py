@@ -80,7 +80,8 @@ def test_one_file(run: Runner, pair: tuple[str, str], undrawn: None, ending: str
     assert run("compare", *pair, "--out", path, "--force").code == 0
 
 
-def test_a_directory(run: Runner, pair: tuple[str, str]):
+def test_a_directory(run: Runner, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(figure, "PIXELS", 50)
     result = run("compare", *pair, "--out", "both", "--json")
     names = {"comparison.json", "comparison.png", "comparison.svg", "comparison.pdf"}
     assert {path.name for path in Path("both").iterdir()} == names

@@ -36,6 +36,13 @@ def test_two_networks():
     assert any("relative to each result's own original maps" in note for note in found.notes)
 
 
+def test_two_images():
+    images = ("mnist:69990", "mnist:69991")
+    found = compare_results([verify("M-FNN-100", image, ["brightness:0..0.05"], threads=1) for image in images])
+    assert (found.names, found.differs) == (images, ("image",)) and len(found.differences) == 3
+    assert any("labels of the unperturbed images differ" in note for note in found.notes)
+
+
 def test_every_result_is_compared_with_the_first():
     found = compare_results([*pair(), renamed(answered(1, "moving"), model_name="net 1")])
     assert {(one.first, one.second) for one in found.differences} == {(0, 1), (0, 2)}

@@ -8,9 +8,16 @@ from matplotlib.image import AxesImage
 from matplotlib.text import Text
 
 from compare.networks import answered
+from steadygaze.compare import figure
 from steadygaze.compare.figure import COLOURS, _combination_colours, comparison_figure, draw_comparison
 from steadygaze.compare.outcome import Comparison, compare_results
 from steadygaze.report.wording import percent_between
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few pixels, which take no time."""
+    monkeypatch.setattr(figure, "PIXELS", 150)
 
 
 def comparison(kind: str, *seeds: int) -> Comparison:
@@ -30,9 +37,9 @@ def words(found: Comparison) -> list[str]:
 @pytest.mark.parametrize(("kind", "panels"), [("kept", 3), ("line", 3), ("solid", 9)])
 def test_panels_and_shares(kind, panels):
     found = comparison(kind, 0, 1)
-    figure = comparison_figure(found)
-    assert len(figure.findobj(AxesImage)) == panels
-    written = [text.get_text() for text in figure.findobj(Text)]
+    drawn = comparison_figure(found)
+    assert len(drawn.findobj(AxesImage)) == panels
+    written = [text.get_text() for text in drawn.findobj(Text)]
     for difference in found.differences:
         for name in ("both", "first", "second", "neither"):
             assert percent_between(*difference.shares[name]) in written
@@ -88,7 +95,7 @@ def test_hostile_and_long_names_stay_inside(tmp_path):
     (file,) = draw_comparison(found, tmp_path / "a.svg")
     text = file.read_text(encoding="utf-8")
     assert "<script>" not in text
-    figure = comparison_figure(found)
-    renderer = figure.canvas.get_renderer()
-    for artist in figure.findobj(Text):
-        assert artist.get_window_extent(renderer).x1 <= figure.bbox.x1 + 1 or not artist.get_text()
+    drawn = comparison_figure(found)
+    renderer = drawn.canvas.get_renderer()
+    for artist in drawn.findobj(Text):
+        assert artist.get_window_extent(renderer).x1 <= drawn.bbox.x1 + 1 or not artist.get_text()

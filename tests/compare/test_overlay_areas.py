@@ -10,7 +10,7 @@ from scipy.spatial import ConvexHull
 
 from compare.networks import answered
 from results.questions import run
-from steadygaze.compare.overlay import COMBINATIONS, combine, lay_over
+from steadygaze.compare.overlay import COMBINATIONS, Overlay, combine, lay_over
 from steadygaze.geometry.polygon import shared_area
 from steadygaze.properties.joint import Kept
 from steadygaze.regions.region import Polygons
@@ -140,6 +140,44 @@ def test_bounds_hold_what_samples_find(kind, first, second):
             found = np.mean((own == (codes[0] == Kept.YES)) & (other == (codes[1] == Kept.YES)))
             slack = 4.5 * np.sqrt(max(found * (1 - found), 1 / count) / count)
             assert shares[name][0] - slack <= found <= shares[name][1] + slack, (wanted, name)
+
+
+def spread(rng: np.random.Generator, share: float) -> np.ndarray:
+    """A share, put on the two certain codes in some way."""
+    part = rng.choice([0.0, 0.5, 1.0]) * share
+    return np.array([part, 0.0, share - part])
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_bounds_hold_however_doubts_are_settled(seed):
+    """Undecided parts, doubtful parts and what is missing become kept or lost in some way; the truth is enclosed."""
+    rng = np.random.default_rng(seed)
+    cells = rng.dirichlet(np.ones(10) * rng.choice([0.2, 1.0]))
+    missing, cells = cells[9] * (seed % 2), cells[:9].reshape(3, 3)
+    cells *= (1.0 - missing) / cells.sum()
+    doubt = rng.choice([0.0, 0.1, 0.4, 1.0], size=(2, 3, 3)) * cells
+    doubt[0, Kept.UNKNOWN] = doubt[1, :, Kept.UNKNOWN] = 0.0
+    truth = np.zeros((3, 3))
+    for k, j in product(range(3), range(3)):
+        first, second = doubt[:, k, j]
+        least = min(max(0.0, first + second - cells[k, j]), first, second)
+        both = rng.uniform(least, min(first, second))
+        # Sure of both, doubtful in one of them, and in both.
+        for share, is_open in (
+            (cells[k, j] - first - second + both, (False, False)),
+            (first - both, (True, False)),
+            (second - both, (False, True)),
+            (both, (True, True)),
+        ):
+            rows = spread(rng, 1.0) if is_open[0] or k == Kept.UNKNOWN else np.eye(3)[k]
+            columns = spread(rng, 1.0) if is_open[1] or j == Kept.UNKNOWN else np.eye(3)[j]
+            truth += share * np.outer(rows, columns)
+    truth += missing * np.outer(spread(rng, 1.0), spread(rng, 1.0))
+    overlay = Overlay(cells, doubt, missing)
+    for codes in COMBINATIONS.values():
+        low, high = overlay.bounds(*codes)
+        assert low <= truth[codes] + ROUNDING and truth[codes] <= high + ROUNDING
+    assert overlay.undecided <= 1.0
 
 
 def test_what_is_tied_stays_undecided():

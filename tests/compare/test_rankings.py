@@ -77,6 +77,8 @@ def test_measures_follow_what_differs():
     assert {one.measure for one in make_rankings(results, ["network"])} == set(ROBUSTNESS)
     assert {one.measure for one in make_rankings(results, ["perturbation"])} == set(RISK)
     assert {one.measure for one in make_rankings(results, ["network", "perturbation"])} == {*ROBUSTNESS, *RISK}
+    assert {one.measure for one in make_rankings(results, ["perturbation", "delta"])} == set(RISK)
+    assert {one.measure for one in make_rankings(results, ["delta"])} == set(ROBUSTNESS)
     assert make_rankings(results, []) == ()
 
 

@@ -21,7 +21,7 @@ from ..report.panels import PIXELS, SMALLEST_SHARE_SHOWN
 from ..report.raster import BLOCK, colour_grid, owners_on_grid
 from ..report.sections import Section, make_sections
 from ..report.sheet import ROW, Row, Sheet, name_axis
-from ..report.wording import number, percent_between
+from ..report.wording import number, percent, percent_between
 from ..results.domain_result import DomainResult
 from ..verdict import Property
 from .bars import bars_height, draw_bars
@@ -33,7 +33,7 @@ HEADER = 0.95
 GAP = 0.5
 PANEL_TITLE, SECTION_TITLE, AXIS = 0.28, 0.2, 0.6
 LOW_PANEL, BAND = 2.9, 0.6
-PAIR_TITLE = 0.42
+PAIR_TITLE, NOTE = 0.42, 0.22
 MOST_PAIRS = 4
 """Difference maps in one picture; the summary has them all."""
 
@@ -59,15 +59,18 @@ def comparison_figure(comparison: Comparison) -> Figure:
     heights = [_pair_height(comparison, differences) for differences in pairs]
     bars = bars_height(comparison)
     hidden = len(comparison.results) - 1 - len(pairs) if comparison.differences else 0
-    sheet = Sheet(WIDTH, HEADER + bars + sum(heights) + (0.3 if hidden else 0.0) + 0.15)
+    notes = list(comparison.notes)
+    if hidden:
+        notes.append(f"Not shown: the difference maps of {hidden} more, which --json has in numbers.")
+    sheet = Sheet(WIDTH, HEADER + bars + sum(heights) + NOTE * len(notes) + 0.15)
     _write_header(sheet, comparison)
     draw_bars(sheet, comparison, 0.4, HEADER, WIDTH - 0.8)
     top = HEADER + bars
     for differences, height in zip(pairs, heights, strict=True):
         _draw_pair(sheet, comparison, differences, top)
         top += height
-    if hidden:
-        sheet.write(0.4, top + 0.1, f"Not shown: the difference maps of {hidden} more, which --json has in numbers.")
+    for place, note in enumerate(notes):
+        sheet.write(0.4, top + (place + 0.4) * NOTE, note, size=8.5, colour=FAINT_INK, width=WIDTH - 0.8)
     return finish(sheet.figure)
 
 
@@ -198,5 +201,5 @@ def _rows(comparison: Comparison, difference: Difference) -> list[Row]:
     shares = difference.shares
     rows = [Row(text, percent_between(*shares[name]), COLOURS[name]) for name, text in words.items()]
     if difference.is_exact and shares["undecided"][1] > SMALLEST_SHARE_SHOWN:
-        rows.append(Row("undecided for one of them", percent_between(0.0, shares["undecided"][1]), UNKNOWN))
+        rows.append(Row("undecided for one of them", percent(shares["undecided"][1]), UNKNOWN))
     return rows

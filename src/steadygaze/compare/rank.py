@@ -69,7 +69,7 @@ def make_rankings(results: Sequence[DomainResult], differs: Sequence[str]) -> tu
     measures: dict[str, str] = {}
     if "perturbation" in differs:
         measures |= RISK
-    if set(differs) - {"perturbation"}:
+    if {"network", "image"} & set(differs) or (differs and "perturbation" not in differs):
         measures |= ROBUSTNESS
     is_measured = all(result.is_measured for result in results)
     chosen = [name for name in measures if is_measured or name in ("CR", "MR", "nearest MR")]
