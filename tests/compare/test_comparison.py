@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compare.networks import answered
+from compare.compared_networks import answered
 from steadygaze import Comparison, compare, search, verify
 from steadygaze.compare.outcome import compare_results
 from steadygaze.compare.overlay import COMBINATIONS

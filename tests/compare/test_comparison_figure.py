@@ -7,7 +7,7 @@ import pytest
 from matplotlib.image import AxesImage
 from matplotlib.text import Text
 
-from compare.networks import answered
+from compare.compared_networks import answered
 from steadygaze.compare import figure
 from steadygaze.compare.figure import COLOURS, _combination_colours, comparison_figure, draw_comparison
 from steadygaze.compare.outcome import Comparison, compare_results

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from compare.networks import answered
+from compare.compared_networks import answered
 from results.questions import run
 from steadygaze.compare.overlay import COMBINATIONS, Overlay, combine, lay_over
 from steadygaze.geometry.polygon import shared_area

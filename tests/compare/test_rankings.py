@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compare.networks import answered
+from compare.compared_networks import answered
 from steadygaze.compare.overlay import lost_share
 from steadygaze.compare.rank import RISK, ROBUSTNESS, find_contrary, make_rankings, rank, value_of
 from steadygaze.verdict import Property

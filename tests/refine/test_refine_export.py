@@ -3,7 +3,7 @@
 import pytest
 from made_results import made
 
-from compare.networks import answered
+from compare.compared_networks import answered
 from results.reading_tables import rows_of, sums
 from steadygaze import verify
 from steadygaze.refine.boxes import State

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compare.networks import answered
+from compare.compared_networks import answered
 from results.questions import QUESTIONS
 from results.reading_tables import rows_of, sums
 from steadygaze.results.export import map_table
