@@ -63,7 +63,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
     if hidden:
         notes.append(f"Not shown: the difference maps of {hidden} more, which --json has in numbers.")
     sheet = Sheet(WIDTH, HEADER + bars + sum(heights) + NOTE * len(notes) + 0.15)
-    _write_header(sheet, comparison)
+    _write_header(sheet, comparison, has_maps=bool(pairs))
     draw_bars(sheet, comparison, 0.4, HEADER, WIDTH - 0.8)
     top = HEADER + bars
     for differences, height in zip(pairs, heights, strict=True):
@@ -83,7 +83,7 @@ def _pairs(comparison: Comparison) -> list[list[Difference]]:
     return [differences for differences in found if differences]
 
 
-def _write_header(sheet: Sheet, comparison: Comparison) -> None:
+def _write_header(sheet: Sheet, comparison: Comparison, *, has_maps: bool) -> None:
     words = {"network": "networks", "image": "images", "perturbation": "perturbations"}
     differs = [words[kind] for kind in words if kind in comparison.differs]
     # Two results may share a network where another one differs.
@@ -93,7 +93,7 @@ def _write_header(sheet: Sheet, comparison: Comparison) -> None:
     facts = [f"{kind} {describe(comparison.results[0], kind)}" for kind in same]
     if any(result.is_measured for result in comparison.results) and "delta" not in comparison.differs:
         facts.append(describe(comparison.results[0], "delta"))
-    if comparison.differences:
+    if has_maps:
         facts.append(f"difference maps against {comparison.names[0]}")
     sheet.write(0.4, 0.32, title, size=15, weight="bold", width=WIDTH - 0.8)
     sheet.write(0.4, 0.66, " · ".join(facts), size=9.5, colour=FAINT_INK, width=WIDTH - 0.8)
