@@ -61,7 +61,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
     hidden = len(comparison.results) - 1 - len(pairs) if comparison.differences else 0
     notes = list(comparison.notes)
     if hidden:
-        notes.append(f"Not shown: the difference maps of {hidden} more, which --json has in numbers.")
+        notes.append(f"Difference maps that are not shown: {hidden}; --json has their shares.")
     sheet = Sheet(WIDTH, HEADER + bars + sum(heights) + NOTE * len(notes) + 0.15)
     _write_header(sheet, comparison, has_maps=bool(pairs))
     draw_bars(sheet, comparison, 0.4, HEADER, WIDTH - 0.8)
