@@ -59,10 +59,7 @@ def write_figure(
     Each file appears whole or not at all. Without `force` an existing file is refused before anything is made.
     """
     files = figure_files(path, formats)
-    if not force:
-        for file in files:
-            if file.exists():
-                raise StoreError(f"{file}: exists already; choose another --out, or replace it with --force")
+    refuse_in_the_way(files, force=force)
     with drawing_settings():
         figure = make()
         for file in files:
@@ -91,6 +88,15 @@ def figure_files(path: str | Path, formats: Sequence[str]) -> list[Path]:
     if target.suffix.lower().removeprefix(".") in FORMATS:
         target = target.with_suffix("")
     return [target.with_name(f"{target.name}.{name}") for name in dict.fromkeys(formats)]
+
+
+def refuse_in_the_way(files: Sequence[Path], *, force: bool) -> None:
+    """Raise StoreError for a file that exists already and may not be replaced, and for a directory of its name."""
+    for file in files:
+        if file.is_dir():
+            raise StoreError(f"{file}: is a directory; choose another --out")
+        if file.exists() and not force:
+            raise StoreError(f"{file}: exists already; choose another --out, or replace it with --force")
 
 
 def _write(figure: Figure, file: Path) -> None:
