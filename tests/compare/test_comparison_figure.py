@@ -9,8 +9,9 @@ from matplotlib.text import Text
 
 from compare.compared_networks import answered
 from steadygaze.compare import figure
-from steadygaze.compare.figure import COLOURS, _combination_colours, comparison_figure, draw_comparison
+from steadygaze.compare.figure import COLOURS, NAMES, comparison_figure, draw_comparison
 from steadygaze.compare.outcome import Comparison, compare_results
+from steadygaze.compare.overlay import COMBINATIONS
 from steadygaze.report.wording import percent_between
 
 
@@ -46,13 +47,11 @@ def test_panels_and_shares(kind, panels):
     assert "2 networks compared" in written and "net 0 against net 1" in written
 
 
-def test_colours_tell_who_keeps_it():
+def test_names_of_codes():
     """Codes are kept, undecided, lost, first result before second."""
-    found = (_combination_colours() * 255).round().astype(int)[:, :3]
-    wanted = ["both", "undecided", "first", "undecided", "undecided", "undecided", "second", "undecided", "neither"]
-    for row, name in zip(found, wanted, strict=True):
-        assert "#{:02x}{:02x}{:02x}".format(*row) == COLOURS[name]
-    assert len(set(COLOURS.values())) == 5
+    for name, (first, second) in COMBINATIONS.items():
+        assert NAMES[3 * first + second] == name
+    assert NAMES.count("undecided") == 5 and len(set(COLOURS.values())) == 5
 
 
 def test_pixels_are_as_many_as_the_shares_say():

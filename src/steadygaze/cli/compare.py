@@ -13,7 +13,7 @@ from .deliver import print_notes
 
 
 def compare(
-    directories: o.DirectoriesOption,
+    directories: o.ComparedDirectoriesOption,
     delta: o.ComparedDeltaOption = None,
     out: o.ComparisonOutOption = None,
     force: o.ForceFilesOption = False,

@@ -13,7 +13,7 @@ from . import options as o
 
 def export(
     directory: o.DirectoryOption,
-    format: o.FormatOption = "csv",
+    format: o.ExportFormatOption = "csv",
     what: o.WhatOption = "regions",
     delta: o.OtherDeltaOption = None,
     out: o.ExportOutOption = None,

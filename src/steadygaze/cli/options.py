@@ -233,7 +233,7 @@ OtherPropertyOption = Annotated[
         help="What is kept inside the boundary: the label (cr), the attention (ar), or both.",
     ),
 ]  # fmt: skip
-DirectoriesOption = Annotated[
+ComparedDirectoriesOption = Annotated[
     list[Path],
     typer.Argument(
         metavar="DIR1 DIR2 ...",
@@ -259,7 +259,7 @@ ForceFilesOption = Annotated[
     bool,
     typer.Option("--force", rich_help_panel=OUTPUT, help="Replace files that were written before to the same place."),
 ]
-FormatOption = Annotated[
+ExportFormatOption = Annotated[
     str,
     typer.Option(
         "--format", metavar="csv|geojson|parquet", rich_help_panel=OUTPUT,

@@ -22,6 +22,8 @@ LEGEND_WORDS = {
     "MR&AR": "attention kept, label not",
     "MR&IR": "neither kept",
 }
+DOTS, HATCH = "....", "/////"
+"""Over the label alone, so that it does not look like label and attention together; and over what is undecided."""
 SMALLEST_WRITTEN = 0.07
 """Parts of a bar that are smaller have no room for a number."""
 
@@ -91,13 +93,13 @@ def _draw_bar(sheet: Sheet, parts: Sequence[tuple[float, Row]], left: float, top
     for share, row in parts:
         if share <= 0.0:
             continue
-        sheet.box(at, top, share * width, BAR, facecolor=row.colour, linewidth=0.4, hatch=_hatch(row))
+        sheet.box(at, top, share * width, BAR, facecolor=row.colour, linewidth=0.4, hatch=row.hatch)
         if share >= SMALLEST_WRITTEN:
             ink = "white" if row.colour == JOINT["MR&IR"] else "black"
             text = sheet.write(
                 at + 0.5 * share * width, top + BAR / 2, percent(share), size=8, colour=ink, across="center"
             )
-            if row.is_hatched:
+            if row.hatch:
                 text.set_bbox({"facecolor": row.colour, "linewidth": 0, "pad": 1.5})
         at += share * width
     sheet.box(left, top, width, BAR, facecolor="none", linewidth=0.6)
@@ -113,20 +115,15 @@ def _parts(result: DomainResult) -> list[tuple[float, Row]]:
     else:
         shares = [sum(cells[Kept.YES]), sum(cells[Kept.NO])]
         rows = [
-            Row("CR label kept, attention not measured", colour=KEPT, is_hatched=True),
-            Row("MR label changed, likewise", colour=CHANGED, is_hatched=True),
+            Row("CR label kept, attention not measured", colour=KEPT, hatch=DOTS),
+            Row("MR label changed, likewise", colour=CHANGED, hatch=DOTS),
         ]
     rest = max(0.0, 1.0 - sum(shares))
     # What rounding leaves of a sum is not worth an entry of the legend.
     return [
         *zip(shares, rows, strict=True),
-        (rest if rest > SMALLEST_SHARE_SHOWN else 0.0, Row("undecided", colour=UNKNOWN)),
+        (rest if rest > SMALLEST_SHARE_SHOWN else 0.0, Row("undecided", colour=UNKNOWN, hatch=HATCH)),
     ]
-
-
-def _hatch(row: Row) -> str:
-    """Dots lie over the label alone, so that it does not look like label and attention together."""
-    return "...." if row.is_hatched else ""
 
 
 def _draw_legend(sheet: Sheet, comparison: Comparison, left: float, top: float, leftmost: float) -> None:
@@ -137,6 +134,6 @@ def _draw_legend(sheet: Sheet, comparison: Comparison, left: float, top: float, 
     widths = [0.24 + sheet.measure(text) + 0.22 for text in texts]
     at = max(leftmost, min(left, sheet.width - leftmost - sum(widths)))
     for entry, text, width in zip(entries, texts, widths, strict=True):
-        sheet.box(at, top + 0.035, 0.18, ROW - 0.07, facecolor=entry.colour, hatch=_hatch(entry))
+        sheet.box(at, top + 0.035, 0.18, ROW - 0.07, facecolor=entry.colour, hatch=entry.hatch)
         text.set_x(at + 0.24)
         at += width

@@ -17,14 +17,14 @@ from ..properties.joint import Kept
 from ..refine.merged import MOST_DRAWN
 from ..report.colours import FAINT_INK, JOINT, KEPT, MIXED, UNKNOWN
 from ..report.files import FORMATS, finish, write_figure
-from ..report.panels import PIXELS, SMALLEST_SHARE_SHOWN
-from ..report.raster import BLOCK, colour_grid, owners_on_grid
+from ..report.panels import SMALLEST_SHARE_SHOWN
+from ..report.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
 from ..report.sections import Section, make_sections
 from ..report.sheet import ROW, Row, Sheet, name_axis
 from ..report.wording import number, percent, percent_between
 from ..results.domain_result import DomainResult
 from ..verdict import Property
-from .bars import bars_height, draw_bars
+from .bars import HATCH, bars_height, draw_bars
 from .outcome import Comparison, Difference
 from .question import describe
 
@@ -34,6 +34,7 @@ GAP = 0.5
 PANEL_TITLE, SECTION_TITLE, AXIS = 0.28, 0.2, 0.6
 LOW_PANEL, BAND = 2.9, 0.6
 PAIR_TITLE, NOTE = 0.42, 0.22
+PIXELS = 900
 MOST_PAIRS = 4
 """Difference maps in one picture; the summary has them all."""
 
@@ -43,7 +44,8 @@ TITLES = {
     Property.AR: "Attention kept by",
     Property.BOTH: "Label and attention kept by",
 }
-_TABLE = {Kept.YES: {Kept.YES: "both", Kept.NO: "first"}, Kept.NO: {Kept.YES: "second", Kept.NO: "neither"}}
+NAMES = ("both", "undecided", "first", "undecided", "undecided", "undecided", "second", "undecided", "neither")
+"""Who keeps a property, by the `Kept` codes of both results; the code of the first counts three times."""
 
 
 def draw_comparison(comparison: Comparison, path: str | Path, *, force: bool = True) -> list[Path]:
@@ -168,19 +170,17 @@ def _draw_panel(
         np.append(result.answer.joint.kept(difference.property)[0], Kept.UNKNOWN)[grid]
         for result, grid in zip(results, owners, strict=True)
     ]
-    compound = results[0].problem.compound
-    (left, bottom), (right, top) = section.positions(compound, np.array([[0.0, 0.0], [1.0, 1.0]]))
-    image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
-    image.set_data(colour_grid(3 * codes[0] + codes[1], _combination_colours()))
+    combinations = 3 * codes[0] + codes[1]
+    picture = colour_grid(combinations, to_rgba_array([COLOURS[name] for name in NAMES]))
+    hatch_grid(picture, combinations, np.array(NAMES) == "undecided", is_rising=True)
+    domain = results[0].problem.compound.domain
+    # With one parameter the second coordinate has no meaning.
+    ends = [(domain.low[axis], domain.high[axis]) if axis < domain.dimension else (0.0, 1.0) for axis in section.axes]
+    image = AxesImage(axes, extent=(*ends[0], *ends[1]), origin="lower", zorder=-4)
+    image.set_data(picture)
     axes.add_artist(image)
-    axes.set_xlim(left, right)
-    axes.set_ylim(bottom, top)
-
-
-def _combination_colours() -> np.ndarray:
-    """RGBA rows (9, 4) for all pairs of `Kept` codes, the first code counting three times."""
-    names = [_TABLE.get(first, {}).get(second, "undecided") for first in Kept for second in Kept]
-    return to_rgba_array([COLOURS[name] for name in names])
+    axes.set_xlim(*ends[0])
+    axes.set_ylim(*ends[1])
 
 
 def _name_axes(axes: Axes, result: DomainResult, section: Section, *, is_first: bool) -> None:
@@ -201,5 +201,5 @@ def _rows(comparison: Comparison, difference: Difference) -> list[Row]:
     shares = difference.shares
     rows = [Row(text, percent_between(*shares[name]), COLOURS[name]) for name, text in words.items()]
     if difference.is_exact and shares["undecided"][1] > SMALLEST_SHARE_SHOWN:
-        rows.append(Row("undecided for one of them", percent(shares["undecided"][1]), UNKNOWN))
+        rows.append(Row("undecided for one of them", percent(shares["undecided"][1]), UNKNOWN, hatch=HATCH))
     return rows

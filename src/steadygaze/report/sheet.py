@@ -36,7 +36,7 @@ BADGE_SIZE = 7.5
 class Row:
     """A row of a table: a swatch (a colour, shades, a line, or hatched), what it means, and a share or nothing.
 
-    `frame` is the width of the swatch's outline.
+    `is_hatched` stands for what was not reached, `hatch` is laid over a colour; `frame` is the width of the outline.
     """
 
     text: str
@@ -44,6 +44,7 @@ class Row:
     colour: str = NOT_REACHED
     shades: Colormap | None = None
     is_hatched: bool = False
+    hatch: str = ""
     is_line: bool = False
     is_dashed: bool = False
     frame: float = 0.5
@@ -103,14 +104,14 @@ class Sheet:
 
     def image(
         self, left: float, top: float, width: float, height: float, pixels: np.ndarray, *,
-        cmap: str | Colormap | None = None, norm: Normalize | None = None,
+        cmap: str | Colormap | None = None, norm: Normalize | None = None, frame: float = 0.6,
     ) -> None:  # fmt: skip
-        """Pixels (H, W) or (H, W, 3) in a frame, each a block of one colour."""
+        """Pixels (H, W) or (H, W, 3) in a frame of that width, each a block of one colour."""
         extent = (left, left + width, top + height, top)
         image = AxesImage(self.page, cmap=cmap, norm=norm, interpolation="nearest", extent=extent, origin="upper")
         image.set_data(pixels)
         self.page.add_artist(image)
-        self.box(left, top, width, height, facecolor="none", linewidth=0.6)
+        self.box(left, top, width, height, facecolor="none", linewidth=frame)
 
     def table(self, left: float, top: float, width: float, rows: Sequence[Row]) -> None:
         """Swatch, meaning and share (aligned right) of every row, one below the other."""
@@ -139,7 +140,7 @@ class Sheet:
         elif row.is_hatched:
             self.box(left, top, width, height, **HATCHED)
         else:
-            self.box(left, top, width, height, facecolor=row.colour, linewidth=row.frame)
+            self.box(left, top, width, height, facecolor=row.colour, linewidth=row.frame, hatch=row.hatch)
 
     def _shorten(self, artist: Text, width: float) -> None:
         text = artist.get_text()
