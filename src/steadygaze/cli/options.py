@@ -205,34 +205,6 @@ ForceOption = Annotated[
         help="Replace results of steadygaze that are in the way; nothing else is ever replaced.",
     ),
 ]  # fmt: skip
-JsonOption = Annotated[
-    bool,
-    typer.Option(
-        "--json", rich_help_panel=OUTPUT, help="Print the answer as one JSON object on stdout, and no summary."
-    ),
-]
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", rich_help_panel=OUTPUT, help="Print nothing but errors (and what --json asks for).")
-]
-DebugOption = Annotated[
-    bool, typer.Option("--debug", rich_help_panel=OUTPUT, help="Show the traceback of an error before its line.")
-]
-DirectoryOption = Annotated[Path, typer.Argument(metavar="DIR", help="A directory that verify wrote.")]
-OtherDeltaOption = Annotated[
-    str | None,
-    typer.Option(
-        "--delta", metavar="NUMBER|PERCENT", rich_help_panel=QUESTION, show_default="as stored",
-        help="Answer for another threshold, from what is stored and without a new run; boxes of a refinement then give "
-        "bounds. A search answers one threshold alone.",
-    ),
-]  # fmt: skip
-OtherPropertyOption = Annotated[
-    str | None,
-    typer.Option(
-        "--property", metavar="cr|ar|both", rich_help_panel=QUESTION, show_default="as stored",
-        help="What is kept inside the boundary: the label (cr), the attention (ar), or both.",
-    ),
-]  # fmt: skip
 ComparedDirectoriesOption = Annotated[
     list[Path],
     typer.Argument(
@@ -280,3 +252,31 @@ ExportOutOption = Annotated[
         "--out", metavar="FILE", rich_help_panel=OUTPUT, show_default="here, named after DIR", help="The file to write."
     ),
 ]
+JsonOption = Annotated[
+    bool,
+    typer.Option(
+        "--json", rich_help_panel=OUTPUT, help="Print the answer as one JSON object on stdout, and no summary."
+    ),
+]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", rich_help_panel=OUTPUT, help="Print nothing but errors (and what --json asks for).")
+]
+DebugOption = Annotated[
+    bool, typer.Option("--debug", rich_help_panel=OUTPUT, help="Show the traceback of an error before its line.")
+]
+DirectoryOption = Annotated[Path, typer.Argument(metavar="DIR", help="A directory that verify wrote.")]
+OtherDeltaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--delta", metavar="NUMBER|PERCENT", rich_help_panel=QUESTION, show_default="as stored",
+        help="Answer for another threshold, from what is stored and without a new run; boxes of a refinement then give "
+        "bounds. A search answers one threshold alone.",
+    ),
+]  # fmt: skip
+OtherPropertyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--property", metavar="cr|ar|both", rich_help_panel=QUESTION, show_default="as stored",
+        help="What is kept inside the boundary: the label (cr), the attention (ar), or both.",
+    ),
+]  # fmt: skip
