@@ -2,8 +2,9 @@
 
 from importlib.metadata import version
 
-from .api import draw, load, load_stored, search, verify
+from .api import compare, draw, export, load, load_stored, search, verify
 from .budget import Budget, Limits
+from .compare.outcome import Comparison
 from .errors import (
     ImageError,
     InternalError,
@@ -24,6 +25,7 @@ from .verdict import Property, Status, Verdict
 __all__ = [
     "Brightness",
     "Budget",
+    "Comparison",
     "Darkness",
     "ImageError",
     "InternalError",
@@ -45,7 +47,9 @@ __all__ = [
     "StoredSearch",
     "Translate",
     "Verdict",
+    "compare",
     "draw",
+    "export",
     "load",
     "load_search",
     "load_stored",

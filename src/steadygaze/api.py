@@ -20,6 +20,7 @@ from .attention.filters import Filter
 from .attention.inconsistency import measure, original_maps
 from .attention.options import AttentionOptions
 from .budget import Budget
+from .compare.outcome import Comparison, compare_results
 from .errors import ModelError, OptionError
 from .images import fit_image, image_from_array, read_image
 from .network.model import Model, read_model
@@ -27,6 +28,7 @@ from .perturbation import Perturbation, compose, parse_spec
 from .problem import Delta, Problem
 from .properties.classification import classify
 from .refine.estimate import choose_method
+from .refine.export import refine_table
 from .refine.outcome import Goal, RefineResult, Until
 from .refine.run import refine
 from .refine.store import load_refine, load_to_resume
@@ -35,12 +37,15 @@ from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
 from .results.domain_result import DomainResult
+from .results.export import check_what, map_table
+from .results.export_files import write_table
 from .results.result import Result
 from .results.store import is_refinement, is_search, read_summary
 from .results.store import load as load_map
 from .search import SearchResult
 from .search import search as search_problem
-from .search.store import StoredSearch, load_search
+from .search.export import search_table
+from .search.store import StoredSearch, load_search, stored_search
 from .verdict import Property
 
 Drawn = str | Path | DomainResult | StoredSearch | SearchResult
@@ -187,6 +192,54 @@ def draw(
     return figures.draw(
         kind, loaded, path, formats=formats, force=force, delta=delta, at=at, along=along, steps=steps, by=by
     )
+
+
+def compare(results: Sequence[str | Path | Result | RefineResult], *, delta: str | float | None = None) -> Comparison:
+    """Compare two or more maps and refinements, given as results or as directories that hold them.
+
+    Each is asked for its own δ, unless `delta` is given for all. What differs, the shares of each, rankings, and where
+    the first keeps what another does not stand in the `Comparison`; difference maps need the same domain.
+
+    >>> sides = [verify("M-FNN-100", "mnist:69990", [spec]) for spec in ("brightness:0..0.1", "darkness:0..0.1")]
+    >>> found = compare(sides)
+    >>> found.names, found.differs, found.differences
+    (('brightness:0..0.1', 'darkness:0..0.1'), ('perturbation',), ())
+    """
+    return compare_results([load(one) if isinstance(one, str | Path) else one for one in results], delta=delta)
+
+
+def export(
+    result: str | Path | Result | RefineResult | SearchResult | StoredSearch,
+    path: str | Path,
+    *,
+    format: str = "csv",
+    what: str = "regions",
+    delta: str | float | None = None,
+    force: bool = False,
+) -> int:
+    """Write the regions of a result, or of a directory that holds one, to a file; returns the number of rows.
+
+    format: "csv", "geojson" (one and two parameters) or "parquet" (needs pyarrow). what: "regions" (a row for each
+    region and box), or "pieces" (of maps and refinements: the parts of them that have one label alone). docs/export.md
+    has the columns. Another δ than that of the result can be given, except for searches.
+    """
+    check_what(what)
+    if isinstance(result, str | Path):
+        result = load_stored(result)
+    if isinstance(result, SearchResult):
+        result = stored_search(result)
+    if isinstance(result, StoredSearch):
+        if delta is not None:
+            raise OptionError(
+                f"a search ({result.summary['method']}) answers δ = {result.summary['delta']['text']} alone; leave "
+                "--delta out, or run verify with another --delta or with --method map"
+            )
+        table = search_table(result, what)
+    else:
+        chosen = result if delta is None else result.with_delta(delta)
+        table = refine_table(chosen, what) if isinstance(chosen, RefineResult) else map_table(chosen, what)
+    write_table(table, path, format, force=force)
+    return len(table)
 
 
 def search(

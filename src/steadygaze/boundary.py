@@ -132,7 +132,7 @@ def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPie
     """
     _refuse(compound, regions)
     polytopes, volumes = joint.polytopes, joint.polytopes.volumes
-    kept, strips = _kept(joint, wanted)
+    kept, strips = joint.kept(wanted)
     adjacency = touching(polytopes)
     reachable, starts = _reachable(compound, joint, adjacency, kept == Kept.YES)
     frontier = _frontier(adjacency, reachable)
@@ -177,17 +177,6 @@ def _refuse(compound: Compound, regions: RegionSet | None) -> None:
             f"the boundary needs a full map, but this one is partial ({regions.stopped}); map again with a larger "
             "limit, or a smaller domain"
         )
-
-
-def _kept(joint: JointPieces, wanted: Property) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each piece satisfies the property (P,), and the share of it within the error of a threshold (P,)."""
-    volumes = joint.polytopes.volumes
-    label, attention = joint.label_codes, joint.attention_codes
-    if wanted is Property.CR:
-        return label, np.minimum(joint.label_strip, volumes)
-    if wanted is Property.AR:
-        return attention, np.minimum(joint.attention_strip, volumes)
-    return np.maximum(label, attention), np.minimum(joint.label_strip + joint.attention_strip, volumes)
 
 
 def _labelled(adjacency: Adjacency, chosen: np.ndarray) -> np.ndarray:

@@ -206,6 +206,53 @@ ForceOption = Annotated[
         help="Replace results of steadygaze that are in the way; nothing else is ever replaced.",
     ),
 ]  # fmt: skip
+ComparedDirectoriesOption = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DIR1 DIR2 ...",
+        help="Directories that verify wrote, two or more; difference maps are against the first.",
+    ),
+]
+ComparedDeltaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--delta", metavar="NUMBER|PERCENT", rich_help_panel=QUESTION, show_default="of each result its own",
+        help="The same threshold for all results, absolute (3.0) or a percentage of the size of each one's original "
+        "maps; without a new run.",
+    ),
+]  # fmt: skip
+ComparisonOutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR|FILE", rich_help_panel=OUTPUT, show_default="nothing is written",
+        help="A directory for comparison.json, .png, .svg and .pdf, or a file with one of these endings.",
+    ),
+]  # fmt: skip
+ForceFilesOption = Annotated[
+    bool,
+    typer.Option("--force", rich_help_panel=OUTPUT, help="Replace files that were written before to the same place."),
+]
+ExportFormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="csv|geojson|parquet", rich_help_panel=OUTPUT,
+        help="The form of the file. GeoJSON takes one and two parameters; Parquet needs pyarrow.",
+    ),
+]  # fmt: skip
+WhatOption = Annotated[
+    str,
+    typer.Option(
+        "--what", metavar="regions|pieces", rich_help_panel=OUTPUT,
+        help="A row for each activation region and box (regions), or for each part of them that has one label alone "
+        "(pieces).",
+    ),
+]  # fmt: skip
+ExportOutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="FILE", rich_help_panel=OUTPUT, show_default="here, named after DIR", help="The file to write."
+    ),
+]
 JsonOption = Annotated[
     bool,
     typer.Option(

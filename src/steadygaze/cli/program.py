@@ -17,7 +17,9 @@ from typer.main import get_command
 from ..errors import InternalError, SteadygazeError
 from ..verdict import Verdict
 from .boundary import boundary
+from .compare import compare
 from .demo import demo
+from .export import export
 from .figure import figure
 from .interrupt import ABORTED
 from .models import models
@@ -44,6 +46,8 @@ app.command()(verify)
 app.command()(show)
 app.command()(boundary)
 app.command()(figure)
+app.command()(compare)
+app.command()(export)
 
 
 def _say_version(is_wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""Compiled operations on one convex polygon: bounds of an affine form, area, and cutting it along a line.
+"""Compiled operations on one convex polygon: bounds of an affine form, area, cutting it along a line; and on two.
 
 A polygon is `count` vertices x, y in counter-clockwise order; `edge[i]` names what made the edge from vertex i to the
 next. Nothing is allocated here.
@@ -96,3 +96,41 @@ def areas(x, y, starts, out):
     """Write the area of every polygon."""
     for r in range(out.shape[0]):
         out[r] = area(x[starts[r] :], y[starts[r] :], starts[r + 1] - starts[r])
+
+
+@compiled
+def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, base):
+    """The area that two polygons have in common; all of both lies above y = base.
+
+    A polygon is the sum of what lies below its edges, down to the base, with a sign for each edge; so the common area
+    is a sum over pairs of edges. Unlike clipping, nothing is made longer than it is: edges whose length is of the order
+    of the rounding of their ends, and polygons that are not quite convex, do no harm.
+    """
+    total = 0.0
+    for i in range(first, first + count):
+        j = i + 1 if i + 1 < first + count else first
+        if x[i] == x[j]:
+            continue
+        left, right = min(x[i], x[j]), max(x[i], x[j])
+        for k in range(other_first, other_first + other_count):
+            m = k + 1 if k + 1 < other_first + other_count else other_first
+            low, high = max(left, min(other_x[k], other_x[m])), min(right, max(other_x[k], other_x[m]))
+            if low >= high:
+                continue
+            # Shares of an edge, not slopes: however steep it is, nothing overflows.
+            rise, other_rise = y[j] - y[i], other_y[m] - other_y[k]
+            width, other_width = x[j] - x[i], other_x[m] - other_x[k]
+            here_low = y[i] + (low - x[i]) / width * rise - base
+            here_high = y[i] + (high - x[i]) / width * rise - base
+            there_low = other_y[k] + (low - other_x[k]) / other_width * other_rise - base
+            there_high = other_y[k] + (high - other_x[k]) / other_width * other_rise - base
+            area_below = 0.5 * (min(here_low, there_low) + min(here_high, there_high)) * (high - low)
+            before, after = here_low - there_low, here_high - there_high
+            if before * after < 0.0:
+                # The lower of two lines that cross rises above the chord between its ends.
+                at = before / (before - after)
+                crossing = here_low + at * (here_high - here_low)
+                chord = (1.0 - at) * min(here_low, there_low) + at * min(here_high, there_high)
+                area_below += 0.5 * (crossing - chord) * (high - low)
+            total += area_below if (x[i] < x[j]) == (other_x[k] < other_x[m]) else -area_below
+    return total

@@ -12,6 +12,7 @@ import numpy as np
 from ..compound import Compound
 from ..regions.region import Cut, RegionSet
 from ..tolerances import UNIT
+from ..verdict import Property
 from . import shapes
 from .attention import AttentionLabels
 from .classification import Pieces, strip_volumes
@@ -53,6 +54,21 @@ class JointPieces:
     def attention_codes(self) -> np.ndarray:
         """`Kept` codes of the attention (P,), likewise."""
         return np.where(self.attention_strip >= NOTHING_ELSE * self.polytopes.volumes, Kept.UNKNOWN, self.attention)
+
+    def kept(self, wanted: Property) -> tuple[np.ndarray, np.ndarray]:
+        """Whether each piece satisfies a property (P,), and the share of it within the error of a threshold (P,)."""
+        label, attention = self.label_codes, self.attention_codes
+        volumes = self.polytopes.volumes
+        first, second = np.minimum(self.label_strip, volumes), np.minimum(self.attention_strip, volumes)
+        if wanted is Property.CR:
+            return label, first
+        if wanted is Property.AR:
+            return attention, second
+        # One that is surely not kept decides both, whatever the other is.
+        is_lost = label == Kept.NO, attention == Kept.NO
+        cases = [is_lost[0] & is_lost[1], *is_lost]
+        strips = np.select(cases, [np.minimum(first, second), first, second], np.minimum(first + second, volumes))
+        return np.maximum(label, attention), strips
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Writes a directory all at once: beside its place first, then into it, so that a crash leaves the old one or the new.
+"""Writes a directory or a file all at once: beside its place first, so that a crash leaves the old one or the new.
 
 Knows nothing of what is written. Leftovers of runs that were killed are removed by the next one for the same place.
 """
@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+
+from ..errors import StoreError
 
 try:
     import fcntl
@@ -38,6 +40,37 @@ def written_at_once(target: Path, *, replaces: bool) -> Iterator[Path]:
     finally:
         shutil.rmtree(new, ignore_errors=True)
     _flush_folder(target.parent)
+
+
+@contextmanager
+def file_written_at_once(target: Path) -> Iterator[Path]:
+    """Give a place beside `target` for a file, which replaces it when the block ends without an error."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.parent / f"{_prefix(target)}new-{uuid.uuid4().hex}"
+    try:
+        yield new
+        with new.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
+    _flush_folder(target.parent)
+
+
+def check_file(path: str | Path, *, force: bool = False) -> Path:
+    """Refuse, before anything is computed, a file that is in the way; returns its place. Raises StoreError."""
+    target = Path(path)
+    try:
+        if target.is_dir():
+            raise StoreError(f"{path}: is a directory; name a file with --out")
+        if not force and target.exists():
+            raise StoreError(f"{path}: exists already; choose another --out, or replace it with --force")
+        above = next((folder for folder in target.absolute().parents if folder.exists()), target.parent)
+        if not above.is_dir():
+            raise StoreError(f"{path}: cannot be written, as {above} is not a directory; choose another --out")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out") from None
+    return target
 
 
 def _put(new: Path, target: Path, *, replaces: bool) -> None:

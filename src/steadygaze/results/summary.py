@@ -53,7 +53,7 @@ def summarise_domain(
         "face_checks": 0,
         "lps": 0,
         "area": {name: list(bounds) for name, bounds in result.areas.items()},
-        "nearest": {name: _nearest(found) for name, found in result.nearest.items()},
+        "nearest": {name: nearest_summary(found) for name, found in result.nearest.items()},
         "delta": {"text": str(result.delta), "value": answer.delta, "map_size": result.map_size},
         "ar_at_delta": _kept_shares(result),
         "sets": dict(answer.sets),
@@ -105,7 +105,8 @@ def _kept_shares(result: DomainResult) -> dict[str, Any]:
     return shares | {"all": result.enough_delta}
 
 
-def _nearest(found: Nearest) -> dict[str, Any]:
+def nearest_summary(found: Nearest) -> dict[str, Any]:
+    """A nearest violation as plain data; None stands for infinity, or for no violation."""
     theta = None if found.theta is None else found.theta.tolist()
     return {"low": _finite(found.low), "high": _finite(found.high), "theta": theta}
 
