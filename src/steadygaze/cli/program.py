@@ -20,6 +20,7 @@ from .boundary import boundary
 from .demo import demo
 from .interrupt import ABORTED
 from .models import models
+from .report import report
 from .show import show
 from .verify import verify
 
@@ -42,6 +43,7 @@ app.command()(models)
 app.command()(verify)
 app.command()(show)
 app.command()(boundary)
+app.command()(report)
 
 
 def _say_version(is_wanted: bool) -> None:

@@ -37,7 +37,7 @@ def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
 def small_print(summary: Summary) -> list[str]:
     """What a reader of the verdict must know beside it: slivers, what is too close to call, what was not looked at."""
     found = []
-    undecided = undecided_share(summary)
+    undecided = undecided_share(summary) if "area" in summary else 0.0
     if summary["verdict"] == "not robust" and 0.0 < undecided < NAMED_UNDECIDED:
         found.append(
             f"At most {percent_up(undecided)} of the space is too close to a threshold to call, and counts as undecided."
@@ -85,8 +85,8 @@ def undecided_share(summary: Summary) -> float:
 
 
 def measures_attention(summary: Summary) -> bool:
-    """Whether attention was looked at; a refinement does not where the label alone is asked for."""
-    return "attention" in summary.get("measures", ("attention",))
+    """Whether attention was looked at; searches and refinements do not where the label alone is asked for."""
+    return "attention" in summary.get("measures", ("attention",)) and summary["sets"]["AR"] is not None
 
 
 def allowed_text(summary: Summary) -> str:
@@ -123,7 +123,7 @@ def domain_text(summary: Summary) -> str:
     """
     domain = summary["domain"]
     parts = [
-        f"{_name(name)} from {_end(low, name, is_low=True, digits=6)} to {_end(high, name, is_low=False, digits=6)}"
+        f"{plain_name(name)} from {_end(low, name, is_low=True, digits=6)} to {_end(high, name, is_low=False, digits=6)}"
         f"{_unit(name)}"
         for name, low, high in zip(domain["names"], domain["low"], domain["high"], strict=True)
     ]
@@ -134,7 +134,7 @@ def theta_text(summary: Summary, theta: Sequence[float]) -> str:
     """A theta with the names of its parameters, to the nearest of five digits."""
     names = summary["domain"]["names"]
     return ", ".join(
-        f"{_name(name)} = {rounded(value)}{_unit(name)}" for name, value in zip(names, theta, strict=True)
+        f"{plain_name(name)} = {rounded(value)}{_unit(name)}" for name, value in zip(names, theta, strict=True)
     )
 
 
@@ -229,7 +229,7 @@ def _stopped_search(summary: Summary) -> list[str]:
     return [f"The search was stopped ({summary['stopped']}) before it was done."] if summary["stopped"] else []
 
 
-def _name(name: str) -> str:
+def plain_name(name: str) -> str:
     """The name of a parameter without its unit."""
     return name.partition(" [")[0] if name.endswith("]") else name
 
@@ -247,7 +247,7 @@ def _end(value: float, name: str, *, is_low: bool, digits: int = 3) -> str:
 def _one_range(name: str, low: float, high: float) -> str:
     first, last = _end(low, name, is_low=True), _end(high, name, is_low=False)
     if low < 0.0 < high:
-        return f"{_name(name)} from {first} to {last}{_unit(name)}"
+        return f"{plain_name(name)} from {first} to {last}{_unit(name)}"
     if low < 0.0:
-        return f"{_name(name)} down to {first}{_unit(name)}"
-    return f"{_name(name)} up to {last}{_unit(name)}"
+        return f"{plain_name(name)} down to {first}{_unit(name)}"
+    return f"{plain_name(name)} up to {last}{_unit(name)}"
