@@ -46,9 +46,7 @@ def label_suspects(regions: RegionSet, joint: JointPieces) -> Suspects:
     return _suspects(joint, fails, ~fails & pieces.has_strip, lambda piece: label_strips(regions, joint, piece))
 
 
-def attention_suspects(
-    compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels
-) -> Suspects:
+def attention_suspects(compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels) -> Suspects:
     """Where the attention may not be kept: pieces that are not AR, and strips along ai = δ."""
     fails = joint.attention != Kept.YES
     has_strip = ~fails & (joint.attention_strip > 0.0)
@@ -56,7 +54,7 @@ def attention_suspects(
 
 
 def kept_box(zero: np.ndarray, suspects: Sequence[Suspects]) -> tuple[np.ndarray, np.ndarray]:
-    """Ends low and high (d,) in t of a box around zero (d,) that holds no suspect; low = high = zero where there is none.
+    """Ends low and high (d,) in t of a box around zero (d,) that holds no suspect; both are zero where there is none.
 
     The bounds are proved by separating planes, up to the rounding of a few operations, which is taken off.
     """

@@ -7,7 +7,7 @@ from ...boundary import Boundary
 from ...errors import OptionError
 from ...results.boundary_summary import summarise_boundary
 from ...results.domain_result import DomainResult
-from ..boundary_figure import draw_boundary
+from .. import boundary_figure
 from .facts import Row, limited
 from .pictures import figure_uri
 from .rounding import percent_down, percent_up, rounded, rounded_up
@@ -64,7 +64,7 @@ def describe_boundary(result: DomainResult) -> BoundaryFacts:
             for number, part in enumerate(enclaves, start=1)
         ),
         more_enclaves=more_enclaves,
-        picture=figure_uri(lambda path: draw_boundary(result, found, path)),
+        picture=figure_uri(lambda path: boundary_figure.draw_boundary(result, found, path)),
     )
 
 

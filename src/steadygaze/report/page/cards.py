@@ -56,7 +56,9 @@ def make_cards(result: DomainResult, summary: Summary) -> list[Card]:
     """The unperturbed image, the nearest violations, and the witness of the right label with other evidence."""
     wishes = []
     if result.problem.perturbed.domain.contains_zero:
-        wishes.append(_Wish("Unperturbed image", "Where all parameters are 0.", np.zeros(len(summary["domain"]["names"]))))
+        wishes.append(
+            _Wish("Unperturbed image", "Where all parameters are 0.", np.zeros(len(summary["domain"]["names"])))
+        )
     titles = {"AR": "Nearest attention violation", "CR": "Nearest label violation"}
     for name in ("AR", "CR"):
         found = result.nearest[name]
@@ -113,16 +115,14 @@ def _apart(wishes: Sequence[_Wish], problem: Problem) -> list[_Wish]:
     return chosen
 
 
-def _cards(
-    problem: Problem, summary: Summary, points: Sequence[tuple[_Wish, Point]], *, has_maps: bool
-) -> list[Card]:
+def _cards(problem: Problem, summary: Summary, points: Sequence[tuple[_Wish, Point]], *, has_maps: bool) -> list[Card]:
     place, name = shown_class(problem)
     size = max((float(np.abs(_flat(point, place)).max()) for _, point in points), default=1.0)
     return [
         Card(
             title=wish.title,
             reason=wish.reason,
-            theta=theta_text(summary, wish.theta),
+            theta=theta_text(summary, wish.theta.tolist()),
             facts=_facts(problem, summary, point, has_maps=has_maps),
             pictures=_pictures(point, place, name, size)[: 4 if has_maps else 1],
             scale=rounded_up(size, 2),

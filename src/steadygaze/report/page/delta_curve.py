@@ -6,6 +6,7 @@ are kept or moved by regions, as wide as the enclosures of boxes where a refinem
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -151,7 +152,7 @@ def _figure(result: DomainResult, curve: DeltaCurve) -> Figure:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     if size > 0.0:
-        other = axes.secondary_xaxis("top", functions=(lambda x: x / size, lambda x: x * size))
+        other = axes.secondary_xaxis("top", functions=(partial(np.multiply, 1.0 / size), partial(np.multiply, size)))
         other.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if top > 0.2 * size else None))
         other.tick_params(labelsize=8, colors=FAINT_INK)
         other.set_xlabel("in percent of the original maps' size", fontsize=8.5, color=FAINT_INK)

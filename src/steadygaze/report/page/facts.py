@@ -33,17 +33,17 @@ PROPERTIES = {
     "both": "the label and the attention are kept (both)",
 }
 METHODS = {
-    "map": "An exact map: the space was divided into all regions on which the network is affine, and each was labelled.",
-    "refine": "A refinement: boxes of the space were decided by bounds of the network first, and by their exact regions "
-    "where bounds did not suffice.",
+    "map": "An exact map: the space was divided into all regions on which the network is affine, each with its label.",
+    "refine": "A refinement: boxes of the space were decided by bounds of the network first, and by their exact "
+    "regions where bounds did not suffice.",
     "bfs": "A search through all regions, from one to the next (bfs).",
     "gbs": "A search along a line from the unperturbed image, then along the boundary that it met (gbs), as in the "
     "paper. It visits part of the space.",
     "boundary": "A search along the outermost boundary alone (boundary). It visits part of the space.",
 }
 PARTIAL_MAP = (
-    "A map that was stopped before it was complete: part of the space was divided into the regions on which the network "
-    "is affine, and each was labelled."
+    "A map that was stopped before it was complete: part of the space was divided into the regions on which the "
+    "network is affine, each with its label."
 )
 LABELS = (
     ("CR&AR", "label and attention kept"),
@@ -91,7 +91,10 @@ def question_rows(summary: Summary) -> list[Row]:
         classes = attention["classes"]
         of = "all classes" if classes == "all" else f"class {', '.join(str(number) for number in classes)}"
         rows.append(
-            ("attention", f"gradient maps of {of}, filter {attention['filter']}, distance {attention['distance'].upper()}")
+            (
+                "attention",
+                f"gradient maps of {of}, filter {attention['filter']}, distance {attention['distance'].upper()}",
+            )
         )
     return rows
 
@@ -145,7 +148,10 @@ def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
     """The share of AR at other thresholds: threshold, bounds."""
     size, kept = summary["delta"]["map_size"], summary["ar_at_delta"]
     rows = [
-        (f"{name.removesuffix('%')} % (δ = {rounded(float(name.removesuffix('%')) / 100 * size)})", *share_bounds(bounds))
+        (
+            f"{name.removesuffix('%')} % (δ = {rounded(float(name.removesuffix('%')) / 100 * size)})",
+            *share_bounds(bounds),
+        )
         for name, bounds in kept.items()
         if name != "all"
     ]
@@ -181,7 +187,8 @@ def proof_rows(summary: Summary) -> list[Row]:
     else:
         rows += _search_rows(summary)
     slivers = summary["sliver_share"]
-    rows.append(("slivers left unsplit", "not added up" if slivers is None else f"share at most {rounded_up(slivers, 2)}"))
+    known = "none" if slivers == 0.0 else f"share at most {rounded_up(slivers or 0.0, 2)}"
+    rows.append(("slivers left unsplit", "not added up in this number of parameters" if slivers is None else known))
     rows.append(("stopped by a limit", str(summary["stopped"] or "no")))
     return rows
 
@@ -222,8 +229,8 @@ def witness_rows(summary: Summary) -> list[dict[str, str]]:
         replay, check = witness["replay"], witness["map_check"]
         maps = "not possible here"
         if check["is_checkable"] and check["agrees"] is not None:
-            difference = rounded_up(check["difference"], 2)
-            maps = f"differ by {difference} at {counted(check['checked'], 'pixel')} (allowed {rounded(check['tolerance'], 2)})"
+            places = counted(check["checked"], "pixel")
+            maps = f"{_difference(check)} at {places}"
         rows.append(
             {
                 "kind": witness["kind"],
@@ -231,13 +238,17 @@ def witness_rows(summary: Summary) -> list[dict[str, str]]:
                 "says": str(witness["label_name"]),
                 "margin": rounded(witness["margin"]),
                 "inconsistency": rounded(witness["inconsistency"]),
-                "replay": f"differ by {rounded_up(replay['difference'], 2)} (allowed {rounded(replay['tolerance'], 2)})",
+                "replay": _difference(replay),
                 "agrees": "yes" if replay["agrees"] else "no",
                 "maps": maps,
                 "depth": "" if witness["is_deep"] else "too close to a threshold for a replay in the file's float type",
             }
         )
     return rows
+
+
+def _difference(check: Mapping[str, Any]) -> str:
+    return f"differ by {rounded_up(check['difference'], 2)} (allowed {rounded(check['tolerance'], 2)})"
 
 
 def tolerance_rows() -> list[Row]:
@@ -258,8 +269,8 @@ def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
             "one."
         )
     found.append(
-        "The proof is about the network with real numbers. A run in float32 may differ from it by rounding; how far the "
-        "model file was off where it was run is stated above."
+        "The proof is about the network with real numbers. A run in float32 may differ from it by rounding; how far "
+        "the model file was off where it was run is stated above."
     )
     if is_search:
         found.append("A search speaks of the regions that it visited, and of shares of the space not at all.")

@@ -17,8 +17,7 @@ from ...results.domain_result import DomainResult
 from ...results.store import read_origin
 from ...search import SearchResult
 from ...verdict import Property
-from ..figures import draw_map
-from ..searches import draw_search
+from .. import figures, searches
 from . import facts
 from .boundary_facts import BoundaryFacts, describe_boundary
 from .cards import make_cards, make_search_cards, shown_class
@@ -93,13 +92,13 @@ def make_report(result: DomainResult | SearchResult, *, directory: str | Path | 
     place = None if directory is None else Path(directory)
     origin = None if place is None else read_origin(place)
     summary = result.summary()
-    make = _search_content if isinstance(result, SearchResult) else _domain_content
+    own = _search_content(result, summary) if isinstance(result, SearchResult) else _domain_content(result, summary)
     environment = Environment(
         loader=PackageLoader("steadygaze", "report/page/assets"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     css = environment.get_template("report.css").render()
-    content = _common_content(result, summary, place, origin) | make(result, summary)  # type: ignore[operator]
+    content = _common_content(result, summary, place, origin) | own
     return environment.get_template("report.html.j2").render(content | {"css": css})
 
 
@@ -155,7 +154,7 @@ def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
         "sums": facts.sum_rows(summary),
         "sets": [],
         "ranges": facts.range_rows(summary, kept) if has_zero else [],
-        "picture": figure_uri(lambda path: draw_map(result, path)),
+        "picture": figure_uri(lambda path: figures.draw_map(result, path)),
         "explorer": make_explorer(result) if dimension <= MOST_EXPLORED else None,
         "cards": make_cards(result, summary),
         "witnesses": facts.witness_rows(summary),
@@ -175,7 +174,7 @@ def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
         "sums": [],
         "sets": facts.set_rows(summary),
         "ranges": [],
-        "picture": figure_uri(lambda path: draw_search(result, path)),
+        "picture": figure_uri(lambda path: searches.draw_search(result, path)),
         "explorer": no_explorer,
         "cards": make_search_cards(result, summary),
         "witnesses": [],

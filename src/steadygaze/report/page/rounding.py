@@ -78,22 +78,24 @@ def share_between(low: float, high: float) -> str:
 def share_bounds(bounds: Sequence[float]) -> tuple[str, str]:
     """Both bounds of a share for a table, rounded outward to four decimals of a percent.
 
-    >>> share_bounds([0.1243312, 0.1243313]), share_bounds([0.0, 1e-12])
-    (('12.4331 %', '12.4332 %'), ('0 %', '0.0001 %'))
+    >>> share_bounds([0.1243312, 0.1243313]), share_bounds([0.0, 1e-12]), share_bounds([0.5, 1.0])
+    (('12.4331 %', '12.4332 %'), ('0 %', '0.0001 %'), ('50.0000 %', '100 %'))
     """
     low, high = bounds
-    return _percent(low, ROUND_FLOOR, Decimal("0.0001")), _percent(high, ROUND_CEILING, Decimal("0.0001"))
+    return _fixed(low, ROUND_FLOOR), _fixed(high, ROUND_CEILING)
 
 
-def _percent(share: float, rounding: str, step: Decimal | None = None) -> str:
+def _fixed(share: float, rounding: str) -> str:
+    if share in (0.0, 1.0):
+        return f"{100 * share:.0f} %"
+    return f"{(100 * Decimal(repr(float(share)))).quantize(Decimal('0.0001'), rounding=rounding)} %"
+
+
+def _percent(share: float, rounding: str) -> str:
     percent = 100 * Decimal(repr(float(share)))
-    if step is None:
-        # Below one tenth of a percent two digits tell more than one decimal.
-        digits = 2 if percent < Decimal("0.1") else max(1, percent.adjusted() + 2)
-        value = Context(prec=digits, rounding=rounding).create_decimal(percent)
-    else:
-        value = percent.quantize(step, rounding=rounding)
-    return f"{_text(value)} %"
+    # Below one tenth of a percent two digits tell more than one decimal.
+    digits = 2 if percent < Decimal("0.1") else max(1, percent.adjusted() + 2)
+    return f"{_text(Context(prec=digits, rounding=rounding).create_decimal(percent))} %"
 
 
 def _text(value: Decimal) -> str:

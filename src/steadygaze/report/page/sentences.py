@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .kept_range import KeptRange
-from .rounding import MINUS, percent_down, percent_up, rounded, rounded_down, rounded_up, share_between
+from .rounding import percent_down, percent_up, rounded, rounded_down, rounded_up, share_between
 
 Summary = Mapping[str, Any]
 
@@ -36,11 +36,11 @@ def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
 
 def small_print(summary: Summary) -> list[str]:
     """What a reader of the verdict must know beside it: slivers, what is too close to call, what was not looked at."""
-    found = []
+    found = [] if _contains_zero(summary) else ["The unperturbed image itself does not belong to the space."]
     undecided = undecided_share(summary) if "area" in summary else 0.0
     if summary["verdict"] == "not robust" and 0.0 < undecided < NAMED_UNDECIDED:
         found.append(
-            f"At most {percent_up(undecided)} of the space is too close to a threshold to call, and counts as undecided."
+            f"At most {percent_up(undecided)} of the space is too close to a threshold to call; it counts as undecided."
         )
     slivers = summary["sliver_share"]
     if slivers is None:
@@ -109,7 +109,7 @@ def range_text(names: Sequence[str], low: Sequence[float], high: Sequence[float]
     >>> range_text(["brightness"], [0.0], [0.31999])
     'brightness up to +0.319'
     >>> range_text(["brightness", "translation right [px]"], [-0.25, 0.0], [0.123456, 1.0])
-    'brightness from −0.25 to +0.123 and translation right up to 1 px'
+    'brightness from −0.25 to +0.123 and translation right by up to 1 px'
     """
     parts = [_one_range(*axis) for axis in zip(names, low, high, strict=True)]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
@@ -123,8 +123,8 @@ def domain_text(summary: Summary) -> str:
     """
     domain = summary["domain"]
     parts = [
-        f"{plain_name(name)} from {_end(low, name, is_low=True, digits=6)} to {_end(high, name, is_low=False, digits=6)}"
-        f"{_unit(name)}"
+        f"{plain_name(name)} from {_end(low, name, is_low=True, digits=6)} to "
+        f"{_end(high, name, is_low=False, digits=6)}{_unit(name)}"
         for name, low, high in zip(domain["names"], domain["low"], domain["high"], strict=True)
     ]
     return ", ".join(parts)
@@ -163,19 +163,22 @@ def _robust(summary: Summary) -> str:
 def _range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
     domain = summary["domain"]
     names, low, high = domain["names"], domain["low"], domain["high"]
-    if not all(first <= 0.0 <= last for first, last in zip(low, high, strict=True)):
-        return ["The space does not contain the unperturbed image."]
+    if not _contains_zero(summary):
+        return []
     if kept is not None:
         sizes = [last - first for first, last in zip(kept.low, kept.high, strict=True)]
         share = max(size / (b - a) for size, a, b in zip(sizes, low, high, strict=True))
         if share >= SMALLEST_RANGE:
             text = range_text(names, kept.low, kept.high)
-            start = "From" if len(names) == 1 and kept.low[0] < 0.0 < kept.high[0] else "Up to"
             if len(names) > 1:
                 return [f"For every combination of {text} the network keeps {kept_words(summary)}."]
-            words = text.replace(" up to ", " ").replace(" down to ", " ").replace(" from ", " ")
-            return [f"{start} {words} the network keeps {kept_words(summary)}."]
+            return [f"{_single_range(names[0], kept.low[0], kept.high[0])} the network keeps {kept_words(summary)}."]
     return [f"No range around the unperturbed image that is worth naming is proved to keep {kept_words(summary)}."]
+
+
+def _contains_zero(summary: Summary) -> bool:
+    domain = summary["domain"]
+    return all(low <= 0.0 <= high for low, high in zip(domain["low"], domain["high"], strict=True))
 
 
 def _violations(summary: Summary) -> list[str]:
@@ -241,7 +244,16 @@ def _unit(name: str) -> str:
 def _end(value: float, name: str, *, is_low: bool, digits: int = 3) -> str:
     """An end of a range, rounded inward, with its sign where it has no unit."""
     text = rounded_up(value, digits) if is_low else rounded_down(value, digits)
-    return text if text.startswith((MINUS, "0")) and not value > 0.0 or _unit(name) else f"+{text}"
+    return f"+{text}" if value > 0.0 and not _unit(name) else text
+
+
+def _single_range(name: str, low: float, high: float) -> str:
+    """The range of the only parameter, as a sentence begins with it."""
+    first, last = _end(low, name, is_low=True), _end(high, name, is_low=False)
+    if low < 0.0 < high:
+        return f"From {plain_name(name)} {first} to {last}{_unit(name)}"
+    start, end = ("Down to", first) if low < 0.0 else ("Up to", last)
+    return f"{start} {plain_name(name)} {end}{_unit(name)}"
 
 
 def _one_range(name: str, low: float, high: float) -> str:
@@ -250,4 +262,4 @@ def _one_range(name: str, low: float, high: float) -> str:
         return f"{plain_name(name)} from {first} to {last}{_unit(name)}"
     if low < 0.0:
         return f"{plain_name(name)} down to {first}{_unit(name)}"
-    return f"{plain_name(name)} up to {last}{_unit(name)}"
+    return f"{plain_name(name)} {'by ' if _unit(name) else ''}up to {last}{_unit(name)}"
