@@ -12,8 +12,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from ...properties.attention import reaches
-from ...properties.joint import Kept
+from ...properties.attention import label_coarsely, reaches
+from ...properties.joint import attention_volumes
 from ...refine.outcome import RefineResult
 from ...results.answer import Answers
 from ...results.domain_result import DomainResult
@@ -22,8 +22,11 @@ from ..colours import DELTA_LINE, FAINT_INK, INK
 MOST_STEPS = 400
 """Steps that are told apart in the picture; what lies between is rounded outward."""
 
-MOST_PIECES = 2_000_000
+MOST_PIECES = 1_600_000
 """Regions that may be labelled again, over all δ together, where a moving map makes the enclosures of regions wide."""
+
+ROUNDING = 1e-12
+"""What the rounding of sums of volumes may be."""
 
 WIDE = 0.002
 """Bounds farther apart than this share of the domain are worth labelling regions again."""
@@ -119,8 +122,7 @@ def _sharpened(result: DomainResult, curve: DeltaCurve) -> DeltaCurve:
     count = int(np.clip(MOST_PIECES // max(result.region_count, 1), 8, 60))
     top = float(curve.delta[-1]) if result.enough_delta is None else result.enough_delta
     asked = np.unique(np.append(np.linspace(0.0, top, count), result.answer.delta))
-    shares = [result.with_delta(float(delta)).answer.shares.bounds(None, Kept.YES) for delta in asked]
-    known_low, known_high = np.array(shares).T
+    known_low, known_high = np.array([_shares(result, float(delta)) for delta in asked]).T
     steps = np.unique(np.append(curve.delta, asked))
     old = np.searchsorted(curve.delta, steps, side="right") - 1
     below = np.searchsorted(asked, steps, side="right") - 1
@@ -128,6 +130,25 @@ def _sharpened(result: DomainResult, curve: DeltaCurve) -> DeltaCurve:
     above = np.searchsorted(asked, np.append(steps[1:], np.inf), side="left")
     ceiling = np.append(np.minimum.accumulate(known_high[::-1])[::-1], 1.0)
     return DeltaCurve(steps, low, np.maximum(np.minimum(curve.high[old], ceiling[above]), low))
+
+
+def _shares(result: DomainResult, delta: float) -> tuple[float, float]:
+    """Bounds of the share of AR at one δ, by the slabs of regions and the enclosures of boxes."""
+    low, high = 0.0, 1.0
+    answers = result.answers if isinstance(result, RefineResult) else result.answer.answers  # type: ignore[attr-defined]
+    if isinstance(result, RefineResult):
+        bounded, boxes = result.answer.bounded, result.boxes
+        ai, volumes = boxes.inconsistency[bounded], boxes.volumes[bounded]
+        low += float(volumes[ai[:, 1] <= delta].sum())
+        high -= float(volumes[ai[:, 0] > delta].sum())
+    if answers is not None and answers.curves is not None and answers.errors is not None:
+        regions = answers.regions
+        labels = label_coarsely(answers.curves, answers.taus, delta, answers.errors, regions.doubtful)
+        kept, possible = attention_volumes(answers.compound, regions, labels)
+        low, high = low + kept, high - (float(regions.polytopes.volumes.sum()) - possible)
+    # A little outward for the rounding of the sums, but nothing stays nothing, and everything stays everything.
+    low = 0.0 if low <= 0.0 else low - ROUNDING
+    return max(0.0, low), min(1.0, high + ROUNDING)
 
 
 def _figure(result: DomainResult, curve: DeltaCurve) -> Figure:

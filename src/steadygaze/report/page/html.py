@@ -34,7 +34,10 @@ MARK = '<meta name="generator" content="steadygaze '
 MOST_EXPLORED = 3
 """Parameters up to which there is an interactive map."""
 
-ALLOWED = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+ALLOWED = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
 """The page may run what it holds and nothing else: no address is ever asked for anything."""
 
 
