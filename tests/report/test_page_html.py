@@ -1,6 +1,8 @@
 """The report as a file: what stands in it is what the result says, nothing of a user's text becomes markup, and it
 asks for nothing from outside."""
 
+import base64
+import io
 import re
 import shutil
 from html.parser import HTMLParser
@@ -17,6 +19,7 @@ from steadygaze.cli.program import main
 from steadygaze.report import boundary_figure, figures, searches
 from steadygaze.report.page import html
 from steadygaze.report.page.html import make_report, write_report
+from steadygaze.report.page.pictures import image_uri, map_uri
 from steadygaze.results.domain_result import DomainResult
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -214,3 +217,20 @@ def test_real_pictures_are_inside(result: DomainResult, monkeypatch: pytest.Monk
     assert sizes[-1] > 50_000 and sizes[-2] > 20_000, "the map and the boundary"
     assert len(text) < 4_000_000
     assert_quiet(text)
+
+
+def pixels_of(uri: str) -> np.ndarray:
+    assert uri.startswith(PIXEL)
+    with Image.open(io.BytesIO(base64.b64decode(uri.removeprefix(PIXEL)))) as picture:
+        return np.asarray(picture).astype(np.int64)
+
+
+def test_pictures_show_pixels_and_the_sign_of_maps():
+    colours = np.zeros((3, 1, 2))
+    colours[0, 0, 1] = 1.0
+    assert pixels_of(image_uri(colours)).tolist() == [[[0, 0, 0], [255, 0, 0]]]
+    assert pixels_of(image_uri(np.array([[[0.0, 0.5, 2.0]]]))).tolist() == [[0, 128, 255]]
+    assert pixels_of(image_uri(np.array([[[0.0]], [[1.0]]]))).tolist() == [[128]]
+    low, middle, high = pixels_of(map_uri(np.array([[-1.0, 0.0, 3.0]]), 2.0))[0]
+    assert low[2] > low[0] and high[0] > high[2] and (middle > 240).all()
+    assert (pixels_of(map_uri(np.zeros((2, 2)), 0.0)) > 240).all()

@@ -54,9 +54,16 @@ LABELS = (
 TOLERANCES = (
     ("a line closer to a vertex does not split there", tolerances.DISTANCE),
     ("values of a neuron below this times its scale are rounding", tolerances.NOISE),
+    ("two largest logits closer than this, relative to their size, are a tie", tolerances.TIE),
+)
+
+WHOLE_TOLERANCES = (
     ("how far the areas of all regions may be from the whole", tolerances.AREA),
     ("two regions touch where their common side is wider", tolerances.TOUCH),
-    ("two largest logits closer than this, relative to their size, are a tie", tolerances.TIE),
+)
+SEARCH_TOLERANCES = (
+    ("the tolerance of linear programs", tolerances.FEASIBILITY),
+    ("sides and regions with a smaller ball inside do not count, where programs find them", tolerances.THIN),
 )
 
 
@@ -251,9 +258,10 @@ def _difference(check: Mapping[str, Any]) -> str:
     return f"differ by {rounded_up(check['difference'], 2)} (allowed {rounded(check['tolerance'], 2)})"
 
 
-def tolerance_rows() -> list[Row]:
+def tolerance_rows(*, is_search: bool) -> list[Row]:
     """The tolerances of the computation, in units of the space's ranges where they are lengths."""
-    return [(meaning, rounded(value, 2)) for meaning, value in TOLERANCES]
+    chosen = TOLERANCES + (SEARCH_TOLERANCES if is_search else WHOLE_TOLERANCES)
+    return [(meaning, rounded(value, 2)) for meaning, value in chosen]
 
 
 def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
