@@ -4,7 +4,9 @@ asks for nothing from outside."""
 import base64
 import io
 import re
+import shlex
 import shutil
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +23,7 @@ from steadygaze.report.page import html
 from steadygaze.report.page.html import make_report, write_report
 from steadygaze.report.page.pictures import image_uri, map_uri
 from steadygaze.results.domain_result import DomainResult
+from steadygaze.results.store import read_summary
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 EVIL_MODEL = "<img src=x onerror=alert(1)>.onnx"
@@ -110,6 +113,28 @@ def test_the_command_gives_the_same_answer(result: DomainResult, stored: Path, t
     code = main([*words[1:], "--out", str(tmp_path / "again"), "--quiet"])
     again = steadygaze.load(tmp_path / "again")
     assert code == result.verdict.exit_code and again.summary() == result.summary()
+
+
+@pytest.mark.parametrize("method", ["refine", "gbs", "boundary"])
+def test_the_command_names_the_method_and_its_options(method: str, tmp_path: Path):
+    """Also of an image without a name, whose pixels are taken from the stored result, and an odd threshold."""
+    image = np.zeros((28, 28))
+    image[4:24, 12:16] = 0.8
+    options = {"property": "ar", "delta": 0.1234567891, "classes": [1, 7], "dist": "l1"}
+    specs = ["brightness:-0.05..0.1"]
+    if method == "refine":
+        result = steadygaze.verify("M-FNN-100", image, specs, method=method, until=0.4, **options)
+    else:
+        result = steadygaze.search("M-FNN-100", image, specs, method=method, **options)
+    stored = result.save(tmp_path / "a folder")
+    commands = re.findall(r"<code>(.*?)</code>", make_report(result, directory=stored), flags=re.DOTALL)
+    words = shlex.split(unescape(commands[0]).replace("\\\n", " "))
+    assert main([*words[1:], "--out", str(tmp_path / "again"), "--quiet"]) == result.verdict.exit_code
+    summary, again = (read_summary(place) for place in (stored, tmp_path / "again"))
+    # The name of the image, the last digit of the end of a line, and a note on the file's type are all that differ.
+    for name in ("image", "line", "notes"):
+        again.pop(name, None), summary.pop(name, None)
+    assert again == summary
 
 
 def test_it_is_accessible_in_its_bones(result: DomainResult):

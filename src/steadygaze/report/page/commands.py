@@ -3,6 +3,8 @@
 import shlex
 from pathlib import Path
 
+import numpy as np
+
 from ... import zoo
 from ...problem import Delta, Problem
 from ...refine.outcome import RefineResult
@@ -77,5 +79,8 @@ def _method(result: DomainResult | SearchResult) -> list[str]:
             words += ["--w-delta", repr(result.w_delta)]
         end = line_end(result)
         if end is not None:
+            # The line is kept in t; on the way back rounding may have moved its end out of the domain.
+            domain = result.problem.perturbed.domain
+            end = np.clip(end, domain.low, domain.high)
             words += [f"--line={','.join(repr(float(value)) for value in end)}"]
     return words
