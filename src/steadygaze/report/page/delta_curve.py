@@ -158,7 +158,8 @@ def _figure(result: DomainResult, curve: DeltaCurve) -> Figure:
     top = _end_of_axis(result, curve)
     x = np.append(curve.delta[curve.delta <= top], top)
     low, high = (np.append(values[: len(x) - 1], values[len(x) - 2]) for values in (curve.low, curve.high))
-    if (high > low + 1e-6).any():
+    # Steps as narrow as the error of the maps are not to be seen.
+    if float(((high - low)[:-1] * np.diff(x)).sum()) > 1e-5 * top:
         axes.fill_between(x, low, high, step="post", color="#9db4c8", linewidth=0, label="between the proved bounds")
     axes.step(x, low, where="post", color=INK, linewidth=1.4, label="proved to be kept, at least")
     axes.axvline(delta, color=DELTA_LINE, linewidth=1.4, linestyle=(0, (4, 2)), label="δ of this report")
