@@ -199,6 +199,20 @@ DemoOutOption = Annotated[
         "--out", metavar="DIR", rich_help_panel=OUTPUT, help="The directory for the results and the pictures."
     ),
 ]
+ReportOutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="FILE.html", rich_help_panel=OUTPUT, show_default="report.html in DIR",
+        help="The file for the report.",
+    ),
+]  # fmt: skip
+ReportForceOption = Annotated[
+    bool,
+    typer.Option(
+        "--force", rich_help_panel=OUTPUT,
+        help="Replace a report of steadygaze that is in the way; nothing else is ever replaced.",
+    ),
+]  # fmt: skip
 ForceOption = Annotated[
     bool,
     typer.Option(

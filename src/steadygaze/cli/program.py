@@ -23,6 +23,7 @@ from .export import export
 from .figure import figure
 from .interrupt import ABORTED
 from .models import models
+from .report import report
 from .show import show
 from .verify import verify
 
@@ -48,6 +49,7 @@ app.command()(boundary)
 app.command()(figure)
 app.command()(compare)
 app.command()(export)
+app.command()(report)
 
 
 def _say_version(is_wanted: bool) -> None:

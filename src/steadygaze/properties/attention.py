@@ -68,6 +68,14 @@ def _replaced(labels: AttentionLabels, chosen: np.ndarray, other: AttentionLabel
     return replace(labels, inner=inner, outer=outer, reach=reach)
 
 
+def label_coarsely(
+    curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors, doubtful: np.ndarray
+) -> AttentionLabels:
+    """Label all regions for δ by the error bound for all maps alone: much faster, and more is left undecided."""
+    labels = _label(curves, taus, delta, np.full(len(curves.curve_cell), errors.coarse))
+    return _without(labels, doubtful.astype(bool))
+
+
 def unknown_attention(taus: np.ndarray, delta: float) -> AttentionLabels:
     """The labels of regions whose attention was not measured, given with their ranges of τ (R, 2): all undecided."""
     nothing = np.zeros((len(taus), 2))

@@ -5,6 +5,7 @@ Distances divide each axis by its width. Zero itself need not belong to the doma
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -47,15 +48,20 @@ def nearest_label_violation(compound: Compound, regions: RegionSet, joint: Joint
         values = np.array([*point, 1.0]) @ regions.logits[pieces.region[piece]]
         return bool(values[rivals].max() - values[pieces.label] > pieces.slack[piece])
 
-    def strips_of(piece: int) -> Iterator[np.ndarray]:
-        forms = regions.logits[pieces.region[piece]]
-        for rival in rivals:
-            form = forms[:, rival] - forms[:, pieces.label]
-            form[-1] += pieces.slack[piece]
-            yield shapes.clip(joint.polytopes[piece], form)
-
     strips = np.flatnonzero(pieces.keeps_label & pieces.has_strip)
-    return _nearest(compound, regions, joint, (violates, violates, strips), is_proved, strips_of)
+    return _nearest(
+        compound, regions, joint, (violates, violates, strips), is_proved, partial(label_strips, regions, joint)
+    )
+
+
+def label_strips(regions: RegionSet, joint: JointPieces, piece: int) -> Iterator[np.ndarray]:
+    """The parts (V, D) in t of a piece that keeps the label where another class may win within the error."""
+    pieces = joint.pieces
+    forms = regions.logits[pieces.region[piece]]
+    for rival in np.delete(np.arange(regions.logits.shape[2]), pieces.label):
+        form = forms[:, rival] - forms[:, pieces.label]
+        form[-1] += pieces.slack[piece]
+        yield shapes.clip(joint.polytopes[piece], form)
 
 
 def nearest_attention_violation(
@@ -74,18 +80,23 @@ def nearest_attention_violation(
         first, last = labels.outer[region]
         return bool(first > last or not first <= tau <= last)
 
-    def strips_of(piece: int) -> Iterator[np.ndarray]:
-        region = joint.pieces.region[piece]
-        low = compound.cells[regions.cell[region]].low[axis]
-        first, last = (labels.inner[region] + low - compound.domain.low[axis]) / compound.domain.widths[axis]
-        along = np.eye(compound.coordinates)[axis]
-        if labels.inner[region, 0] > labels.taus[region, 0]:
-            yield shapes.clip(joint.polytopes[piece], np.append(-along, first))
-        if labels.inner[region, 1] < labels.taus[region, 1]:
-            yield shapes.clip(joint.polytopes[piece], np.append(along, -last))
-
     strips = np.flatnonzero((joint.attention == Kept.YES) & (joint.attention_strip > 0.0))
+    strips_of = partial(attention_strips, compound, regions, joint, labels)
     return _nearest(compound, regions, joint, (violates, possible, strips), is_proved, strips_of)
+
+
+def attention_strips(
+    compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels, piece: int
+) -> Iterator[np.ndarray]:
+    """The parts (V, D) in t of a piece that keeps a moving map where ai may exceed δ within the error."""
+    region, axis = joint.pieces.region[piece], compound.perturbed.moving_axis
+    low = compound.cells[regions.cell[region]].low[axis]
+    first, last = (labels.inner[region] + low - compound.domain.low[axis]) / compound.domain.widths[axis]
+    along = np.eye(compound.coordinates)[axis]
+    if labels.inner[region, 0] > labels.taus[region, 0]:
+        yield shapes.clip(joint.polytopes[piece], np.append(-along, first))
+    if labels.inner[region, 1] < labels.taus[region, 1]:
+        yield shapes.clip(joint.polytopes[piece], np.append(along, -last))
 
 
 def _nearest(

@@ -52,6 +52,27 @@ class Point:
     inconsistency: float
 
 
+def view_point(
+    problem: Problem, original: np.ndarray, theta: np.ndarray, bits: list[np.ndarray], *, region: int | None = None
+) -> Point:
+    """Everything about a theta (d,) of the domain under a pattern `bits` of the classifier, one (1, n) per ReLU layer.
+
+    original: the filtered maps (K', C, H, W) of the unperturbed image.
+    """
+    image = problem.perturbed.image(theta)
+    logits = problem.model.graph.logits(image[None])[0]
+    maps = maps_under(problem.model.graph, bits, problem.attention.chosen(len(logits)))
+    actual = problem.attention.filter(maps.reshape(-1, *image.shape))
+    cell = problem.perturbed.cell_of(theta)
+    expected, slope = expected_maps(problem.compound, cell, original)
+    axis = problem.perturbed.moving_axis
+    if slope is not None and axis is not None:
+        expected = expected + (theta[axis] - cell.low[axis]) * slope
+    inconsistency = float(sum(problem.attention.distance.size(part) for part in actual - expected))
+    margin = float(logits[problem.label] - np.delete(logits, problem.label).max())
+    return Point(theta, region, image, logits, int(np.argmax(logits)), margin, actual, expected, inconsistency)
+
+
 class DomainResult(ABC):
     """The question, and what is proved of it over its whole domain. Immutable.
 
@@ -176,29 +197,13 @@ class DomainResult(ABC):
 
         Where the value of a neuron is nothing but rounding, its activity is that of theta's region.
         """
-        problem, compound = self.problem, self.problem.compound
+        compound = self.problem.compound
         where = np.asarray(theta, dtype=np.float64)
         if not compound.domain.contains(where):
             low, high = compound.domain.low.tolist(), compound.domain.high.tolist()
             raise PerturbationError(f"theta {where.tolist()} is outside of the domain from {low} to {high}")
-        image = problem.perturbed.image(where)
-        logits = problem.model.graph.logits(image[None])[0]
-        region = self.region_at(where)
-        bits = self._pattern(image, region)
-        maps = maps_under(problem.model.graph, bits, problem.attention.chosen(len(logits)))
-        actual = problem.attention.filter(maps.reshape(-1, *image.shape))
-        cell = problem.perturbed.cell_of(where)
-        expected, slope = expected_maps(compound, cell, self.original)
-        axis = problem.perturbed.moving_axis
-        if slope is not None and axis is not None:
-            expected = expected + (where[axis] - cell.low[axis]) * slope
-        inconsistency = sum(problem.attention.distance.size(part) for part in actual - expected)
-        rivals = np.delete(logits, self.label)
-        margin = float(logits[self.label] - rivals.max())
-        return Point(
-            where, region, image, logits, int(np.argmax(logits)), margin, actual, expected,
-            float(inconsistency),
-        )  # fmt: skip
+        image, region = self.problem.perturbed.image(where), self.region_at(where)
+        return view_point(self.problem, self.original, where, self._pattern(image, region), region=region)
 
     def _pattern(self, image: np.ndarray, region: int | None) -> list[np.ndarray]:
         """The classifier's pattern at an image of a region: one boolean array (1, n) per ReLU layer."""
@@ -225,3 +230,9 @@ class DomainResult(ABC):
         from ..report.figures import draw_map  # noqa: PLC0415 (matplotlib is slow to import)
 
         return draw_map(self, path)
+
+    def report(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the report: one HTML file that needs nothing else; an existing report is refused without `force`."""
+        from ..report.page.html import write_report  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return write_report(self, path, force=force)

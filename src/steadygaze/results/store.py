@@ -11,7 +11,9 @@ import os
 import platform
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -77,7 +79,8 @@ def write_result(
             files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
             whole = content | {"stored": stored | {"files": files}}
             _write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
-            _write_json(folder / TIMINGS, {"seconds": seconds, "machine": _machine()})
+            when = datetime.now(UTC).isoformat(timespec="seconds")
+            _write_json(folder / TIMINGS, {"seconds": seconds, "finished": when, "machine": _machine()})
     except OSError as error:
         raise StoreError(f"{directory}: cannot be written ({error.strerror or error}); choose another --out") from None
     return Path(directory)
@@ -138,6 +141,24 @@ def read_seconds(directory: str | Path) -> dict[str, float]:
         return {str(name): float(seconds) for name, seconds in content["seconds"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
+
+
+def read_origin(directory: str | Path) -> dict[str, Any]:
+    """Where an answer comes from: "versions" of packages, and of the run "finished" and "machine" where they are known.
+
+    Raises StoreError for what is not a result; `timings.json` may be gone.
+    """
+    origin = {"versions": _read_answer(Path(directory))["stored"].get("versions")}
+    with suppress(OSError, ValueError, RecursionError):
+        content = json.loads((Path(directory) / TIMINGS).read_text(encoding="utf-8"))
+        if isinstance(content, dict):
+            origin |= {name: content[name] for name in ("finished", "machine") if name in content}
+    return origin
+
+
+def current_versions() -> dict[str, str | None]:
+    """The versions of the packages that answers depend on."""
+    return {name: _version(name) for name in PACKAGES}
 
 
 def check_directory(directory: str | Path, *, force: bool = False) -> Path:
@@ -225,7 +246,7 @@ def describe_stored(problem: Problem, delta: Delta) -> dict[str, Any]:
         "class_names": list(problem.names),
         "image_notes": list(problem.image_notes),
         "delta": asdict(delta),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": current_versions(),
     }
 
 

@@ -131,6 +131,12 @@ class SearchResult:
 
         return draw_search(self, path)
 
+    def report(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the report: one HTML file that needs nothing else; an existing report is refused without `force`."""
+        from ..report.page.html import write_report  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return write_report(self, path, force=force)
+
 
 @dataclass(frozen=True, eq=False)
 class BoundaryPart:

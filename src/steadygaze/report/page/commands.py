@@ -1,0 +1,86 @@
+"""The command lines that give a result and its report again, as text. Runs nothing."""
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+
+from ... import zoo
+from ...problem import Delta, Problem
+from ...refine.outcome import RefineResult
+from ...results.domain_result import DomainResult
+from ...results.store import describe_stored
+from ...search import SearchResult
+from ...search.summary import line_end
+
+PROGRAM = "steadygaze"
+
+
+def verify_command(result: DomainResult | SearchResult, directory: Path | None) -> str:
+    """The command that asks the same question again, by the same method and without limits.
+
+    A bundled image is named; of any other the pixels that are stored in the directory are taken.
+    """
+    problem = result.problem
+    delta = result.delta if isinstance(result, DomainResult) else problem.delta
+    stored = describe_stored(problem, delta)["model"]
+    words = [PROGRAM, "verify", stored["bundled"] or stored["path"], "--image", _image(problem, directory)]
+    for perturbation in problem.perturbed.perturbations:
+        words += ["--perturb", perturbation.spec]
+    words += ["--property", problem.property.value, "--delta", exact_delta(delta)]
+    words += ["--filter", problem.attention.filter.name, "--dist", problem.attention.distance.name.lower()]
+    classes = problem.attention.classes
+    words += ["--classes", "all" if classes is None else ",".join(str(number) for number in classes)]
+    words += [*_preprocessing(stored), *_method(result)]
+    return "".join(f" \\\n    {word}" if word.startswith("--") else f" {word}" for word in map(shlex.quote, words))[1:]
+
+
+def report_command(result: DomainResult | SearchResult, directory: Path | None) -> str:
+    """The command that makes this report again from the stored result."""
+    words = [PROGRAM, "report", "DIR" if directory is None else str(directory)]
+    if isinstance(result, DomainResult) and result.delta != result.problem.delta:
+        words += ["--delta", exact_delta(result.delta)]
+    return shlex.join([*words, "--force"])
+
+
+def exact_delta(delta: Delta) -> str:
+    """A threshold as text that is read as the same threshold.
+
+    >>> exact_delta(Delta.parse("25%")), exact_delta(Delta.parse(0.1234567891))
+    ('25%', '0.1234567891')
+    """
+    texts = [str(delta), repr(delta.number)]
+    if delta.is_relative:
+        texts = [str(delta), f"{100.0 * delta.number!r}%"]
+    return next((text for text in texts if Delta.parse(text) == delta), texts[-1])
+
+
+def _image(problem: Problem, directory: Path | None) -> str:
+    if zoo.is_reference(problem.image_name):
+        return problem.image_name
+    return problem.image_name if directory is None else str(directory / "image.npy")
+
+
+def _preprocessing(stored: dict) -> list[str]:
+    words = []
+    for name, usual in (("mean", 0.0), ("std", 1.0)):
+        values = stored[name] if isinstance(stored[name], list) else [stored[name]]
+        if any(value != usual for value in values):
+            words += [f"--{name}={','.join(repr(float(value)) for value in values)}"]
+    return words if stored["scale"] == 1.0 else [*words, "--scale", f"{stored['scale']:g}"]
+
+
+def _method(result: DomainResult | SearchResult) -> list[str]:
+    words = ["--method", result.method]
+    if isinstance(result, RefineResult):
+        return [*words, "--until", str(result.until), "--goal", result.goal]
+    if isinstance(result, SearchResult):
+        if result.method == "gbs" and result.problem.property.value != "cr":
+            words += ["--w-delta", repr(result.w_delta)]
+        end = line_end(result)
+        if end is not None:
+            # The line is kept in t; on the way back rounding may have moved its end out of the domain.
+            domain = result.problem.perturbed.domain
+            end = np.clip(end, domain.low, domain.high)
+            words += [f"--line={','.join(repr(float(value)) for value in end)}"]
+    return words

@@ -1,0 +1,323 @@
+"""The facts of a report as rows of text: the question, shares, what the proof rests on, tolerances, versions.
+
+Turns summaries into words and rounds outward. Knows no HTML, and decides nothing.
+"""
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ... import tolerances
+from ...results.store import current_versions
+from ..colours import JOINT, KEPT, UNKNOWN
+from .kept_range import KeptRange
+from .rounding import percent_down, percent_up, rounded, rounded_up, share_bounds
+from .sentences import (
+    Summary,
+    allowed_text,
+    counted,
+    domain_text,
+    label_text,
+    measures_attention,
+    plain_name,
+    range_text,
+    undecided_share,
+)
+
+Row = tuple[str, str]
+
+PROPERTIES = {
+    "cr": "the label is kept (cr)",
+    "ar": "the attention is kept (ar)",
+    "both": "the label and the attention are kept (both)",
+}
+METHODS = {
+    "map": "An exact map: the space was divided into all regions on which the network is affine, each with its label.",
+    "refine": "A refinement: boxes of the space were decided by bounds of the network first, and by their exact "
+    "regions where bounds did not suffice.",
+    "bfs": "A search through all regions, from one to the next (bfs).",
+    "gbs": "A search along a line from the unperturbed image, then along the boundary that it met (gbs), as in the "
+    "paper. It visits part of the space.",
+    "boundary": "A search along the outermost boundary alone (boundary). It visits part of the space.",
+}
+PARTIAL_MAP = (
+    "A map that was stopped before it was complete: part of the space was divided into the regions on which the "
+    "network is affine, each with its label."
+)
+LABELS = (
+    ("CR&AR", "label and attention kept"),
+    ("CR&IR", "label kept, attention not: right answer, other evidence"),
+    ("MR&AR", "attention kept, label not"),
+    ("MR&IR", "neither kept"),
+)
+TOLERANCES = (
+    ("a line closer to a vertex does not split there", tolerances.DISTANCE),
+    ("values of a neuron below this times its scale are rounding", tolerances.NOISE),
+    ("two largest logits closer than this, relative to their size, are a tie", tolerances.TIE),
+)
+
+WHOLE_TOLERANCES = (
+    ("how far the areas of all regions may be from the whole", tolerances.AREA),
+    ("two regions touch where their common side is wider", tolerances.TOUCH),
+)
+SEARCH_TOLERANCES = (
+    ("the tolerance of linear programs", tolerances.FEASIBILITY),
+    ("sides and regions with a smaller ball inside do not count, where programs find them", tolerances.THIN),
+)
+
+
+@dataclass(frozen=True)
+class ShareRow:
+    """A share of the space: its names, proved bounds as text, and the part of a bar from `start` on, in thousandths."""
+
+    name: str
+    meaning: str
+    low: str
+    high: str
+    colour: str
+    start: float
+    width: float
+
+
+def question_rows(summary: Summary) -> list[Row]:
+    """What was asked of what."""
+    attention, delta = summary["attention"], summary["delta"]
+    shape = " × ".join(str(side) for side in summary["image"]["shape"])
+    rows = [
+        ("network", f"{summary['model']['name']}, {counted(summary['model']['classes'], 'class', 'classes')}"),
+        ("image", f"{summary['image']['name']} ({shape})"),
+        ("label", f"{label_text(summary)}: what the network says for the unperturbed image"),
+        ("space", domain_text(summary)),
+        ("has to hold", PROPERTIES[summary["property"]]),
+    ]
+    if measures_attention(summary):
+        value = rounded(delta["value"])
+        text = f"{value} ({delta['text'].removesuffix('%')} % of the original maps' size {rounded(delta['map_size'])})"
+        rows.append(("δ", text if delta["text"].endswith("%") else value))
+        classes = attention["classes"]
+        of = "all classes" if classes == "all" else f"class {', '.join(str(number) for number in classes)}"
+        rows.append(
+            (
+                "attention",
+                f"gradient maps of {of}, filter {attention['filter']}, distance {attention['distance'].upper()}",
+            )
+        )
+    return rows
+
+
+def share_rows(summary: Summary) -> list[ShareRow]:
+    """The shares of the space that add up to it, each with its bounds."""
+    area = summary["area"]
+    chosen = [(name, meaning, JOINT[name], area[name]) for name, meaning in LABELS]
+    if not measures_attention(summary):
+        changed = JOINT["MR&AR"]
+        chosen = [("CR", "label kept", KEPT, area["CR"]), ("MR", "label changed", changed, area["MR"])]
+    rows, start = [], 0.0
+    undecided = max(0.0, 1.0 - sum(bounds[0] for *_, bounds in chosen))
+    if undecided > 1e-9 or undecided_share(summary) > 0.0:
+        chosen.append(("undecided", "not decided, in one of the two senses", UNKNOWN, (undecided, undecided)))
+    for name, meaning, colour, bounds in chosen:
+        low, high = share_bounds(bounds)
+        width = 1000.0 * float(bounds[0])
+        if name == "undecided":
+            low, high = "", percent_up(undecided)
+        rows.append(ShareRow(name, meaning, low, high, colour, round(start, 3), round(width, 3)))
+        start += width
+    return rows
+
+
+def sum_rows(summary: Summary) -> list[tuple[str, str, str, str]]:
+    """The shares of the label and of the attention by themselves: name, meaning, bounds."""
+    words = [("CR", "label kept"), ("MR", "label changed")]
+    if measures_attention(summary):
+        words += [("AR", "attention kept: inconsistency ≤ δ"), ("IR", "attention not kept: inconsistency > δ")]
+    return [(name, meaning, *share_bounds(summary["area"][name])) for name, meaning in words]
+
+
+def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[Row]:
+    """How far all parameters may go at once while something is kept, for each property."""
+    names = summary["domain"]["names"]
+    titles = {"cr": "label kept", "ar": "attention kept", "both": "label and attention kept"}
+    rows = []
+    for name, found in kept.items():
+        if found is None:
+            text = "no range is proved"
+        elif found.is_all:
+            text = f"the whole space: {domain_text(summary)}"
+        else:
+            text = range_text(names, found.low, found.high)
+        rows.append((titles[name], text))
+    return rows
+
+
+def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
+    """The share of AR at other thresholds: threshold, bounds."""
+    size, kept = summary["delta"]["map_size"], summary["ar_at_delta"]
+    rows = [
+        (
+            f"{name.removesuffix('%')} % (δ = {rounded(float(name.removesuffix('%')) / 100 * size)})",
+            *share_bounds(bounds),
+        )
+        for name, bounds in kept.items()
+        if name != "all"
+    ]
+    if kept["all"] is not None:
+        share = f"{rounded_up(100.0 * kept['all'] / size, 4)} % " if size > 0.0 else ""
+        rows.append((f"{share}(δ = {rounded_up(kept['all'], 6)})", "100 %", "100 %"))
+    return rows
+
+
+def proof_rows(summary: Summary) -> list[Row]:
+    """What was proved by what, and how it was checked."""
+    is_partial_map = summary["method"] == "map" and summary["stopped"] is not None
+    rows = [("method", PARTIAL_MAP if is_partial_map else METHODS[summary["method"]])]
+    shares = summary.get("guarantee_shares")
+    if shares is not None:
+        rows += [
+            ("by bounds over boxes, whatever the rounding", f"{percent_down(shares['rounding-sound'])} of the space"),
+            (
+                "by exact regions, float64 with error bounds",
+                f"{percent_down(shares['float64 with slack'])} of the space",
+            ),
+            ("undecided", f"at most {percent_up(shares['undecided'])} of the space"),
+        ]
+        boxes = summary["boxes"]
+        rows.append(
+            ("boxes", f"{boxes['bounded']:,} by bounds, {boxes['exact']:,} mapped exactly, {boxes['open']:,} open")
+        )
+        rows.append(("to be decided up to", str(summary["until"])))
+    if "regions" in summary:
+        rows.append(("regions found one by one", f"{summary['regions']:,}"))
+        if summary["method"] == "map" and not is_partial_map:
+            rows.append(("areas add up to the whole within", rounded_up(summary["tiling_error"], 2)))
+    else:
+        rows += _search_rows(summary)
+    slivers = summary["sliver_share"]
+    known = "none" if slivers == 0.0 else f"share at most {rounded_up(slivers or 0.0, 2)}"
+    rows.append(("slivers left unsplit", "not added up in this number of parameters" if slivers is None else known))
+    rows.append(("stopped by a limit", str(summary["stopped"] or "no")))
+    return rows
+
+
+def _search_rows(summary: Summary) -> list[Row]:
+    rows = [
+        ("visited", f"{counted(summary['visited'], 'region')}, {percent_down(summary['visited_share'])} of the space"),
+        ("reached by following the boundary", f"{summary['following']:,}"),
+        ("work", f"{counted(summary['face_checks'], 'face check')}, {counted(summary['lps'], 'linear program')}"),
+        ("regions or programs without an answer", f"{summary['failures']:,}"),
+    ]
+    parts = summary["components"]
+    if parts is not None:
+        inner = ", ".join(f"{part['inner']:,} inside and {part['outer']:,} outside" for part in parts)
+        text = counted(len(parts), "component")
+        rows.append(("outermost boundary", f"{text} (regions along each: {inner})" if parts else text))
+    return rows
+
+
+def set_rows(summary: Summary) -> list[tuple[str, ...]]:
+    """Visited regions of a search by label: title, everywhere, nowhere, in part, undecided."""
+    rows = []
+    for title, kind, names in (
+        ("label kept", "classification", ("CR", "MR", "CB")),
+        ("attention kept", "attention", ("AR", "IR", "AB")),
+    ):
+        counts = [summary["sets"][name] for name in names]
+        if None not in counts:
+            cells = [f"{name} {count:,}" for name, count in zip(names, counts, strict=True)]
+            rows.append((title, *cells, f"{summary['undecided'][kind] or 0:,}"))
+    return rows
+
+
+def witness_rows(summary: Summary) -> list[dict[str, str]]:
+    """The witnesses that were replayed through the model file."""
+    names, rows = [plain_name(name) for name in summary["domain"]["names"]], []
+    for witness in summary.get("witnesses", ()):
+        replay, check = witness["replay"], witness["map_check"]
+        maps = "not possible here"
+        if check["is_checkable"] and check["agrees"] is not None:
+            places = counted(check["checked"], "pixel")
+            maps = f"{_difference(check)} at {places}"
+        rows.append(
+            {
+                "kind": witness["kind"],
+                "theta": ", ".join(f"{name} = {value!r}" for name, value in zip(names, witness["theta"], strict=True)),
+                "says": str(witness["label_name"]),
+                "margin": rounded(witness["margin"]),
+                "inconsistency": rounded(witness["inconsistency"]),
+                "replay": _difference(replay),
+                "agrees": "yes" if replay["agrees"] else "no",
+                "maps": maps,
+                "depth": "" if witness["is_deep"] else "too close to a threshold for a replay in the file's float type",
+            }
+        )
+    return rows
+
+
+def _difference(check: Mapping[str, Any]) -> str:
+    return f"differ by {rounded_up(check['difference'], 2)} (allowed {rounded(check['tolerance'], 2)})"
+
+
+def tolerance_rows(*, is_search: bool) -> list[Row]:
+    """The tolerances of the computation, in units of the space's ranges where they are lengths."""
+    chosen = TOLERANCES + (SEARCH_TOLERANCES if is_search else WHOLE_TOLERANCES)
+    return [(meaning, rounded(value, 2)) for meaning, value in chosen]
+
+
+def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
+    """What a reader might take for proved, but was not."""
+    found = [
+        "Nothing is said of other images, other perturbations, or parameters outside of the ranges above.",
+        "The label is what the network says for the unperturbed image. Whether that is the right answer is not judged.",
+    ]
+    if measures_attention(summary):
+        found.append(
+            "Attention means gradients of the outputs with respect to the pixels, compared by one distance against "
+            f"{allowed_text(summary)}. A kept map does not prove a good reason, and a changed one does not prove a bad "
+            "one."
+        )
+    found.append(
+        "The proof is about the network with real numbers. A run in float32 may differ from it by rounding; how far "
+        "the model file was off where it was run is stated above."
+    )
+    if is_search:
+        found.append("A search speaks of the regions that it visited, and of shares of the space not at all.")
+    elif summary["stopped"]:
+        found.append("The run was stopped early. What it did not reach counts as undecided.")
+    return found
+
+
+def version_rows(origin: Mapping[str, Any] | None) -> list[Row]:
+    """The versions that gave the result, and those that wrote the page where they are others."""
+    now = {"Python": platform.python_version(), **current_versions()}
+    if origin is None:
+        return [(name, str(number)) for name, number in now.items() if number is not None]
+    machine = origin.get("machine") if isinstance(origin.get("machine"), dict) else {}
+    then = {"Python": (machine or {}).get("python"), **(origin.get("versions") or {})}
+    rows = []
+    for name, number in then.items():
+        written = now.get(name)
+        text = "not recorded" if number is None else str(number)
+        rows.append((name, text if written in (None, number) else f"{text} (this page: {written})"))
+    return rows
+
+
+def run_rows(summary: Summary, seconds: Mapping[str, float], origin: Mapping[str, Any] | None) -> list[Row]:
+    """When and where the result was made, and the hash of the network."""
+    rows = [("SHA-256 of the model file", str(summary["model"]["sha256"]))]
+    if seconds.get("total"):
+        parts = [f"{name} {value:.1f} s" for name, value in seconds.items() if name != "total"]
+        rows.append(("time of the run", f"{seconds['total']:.1f} s" + (f" ({', '.join(parts)})" if parts else "")))
+    if origin is not None and origin.get("finished"):
+        rows.append(("finished", str(origin["finished"]).replace("T", " ").replace("+00:00", " UTC")))
+    machine = (origin or {}).get("machine")
+    if isinstance(machine, dict):
+        cores, memory = machine.get("cores"), machine.get("memory_gib")
+        extent = [f"{cores} processors"] * bool(cores) + [f"{memory:.0f} GiB"] * isinstance(memory, float)
+        rows.append(("machine", ", ".join([str(machine.get("system")), *extent])))
+    return rows
+
+
+def limited(rows: Sequence[Any], most: int) -> tuple[Sequence[Any], int]:
+    """The first rows, and how many are left out."""
+    return rows[:most], max(0, len(rows) - most)

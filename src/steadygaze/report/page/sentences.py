@@ -1,0 +1,265 @@
+"""The verdict in words for people who are no experts: sentences that claim no more than was proved.
+
+Turns the summary of a map or a refinement, and the box in which its property is proved around zero, into text. Ranges
+and shares are rounded in the direction in which the sentence stays true. Knows no HTML.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .kept_range import KeptRange
+from .rounding import percent_down, percent_up, rounded, rounded_down, rounded_up, share_between
+
+Summary = Mapping[str, Any]
+
+SMALLEST_RANGE = 1e-3
+"""A proved box around zero that is smaller than this share of the ranges is not worth a number."""
+
+NAMED_UNDECIDED = 5e-4
+"""The undecided share from which on it belongs into the verdict; below it stands in the small print."""
+
+
+def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
+    """The verdict on a map or a refinement: how far it is kept, where and how it fails, what is not decided.
+
+    `kept` is the box around zero in which the property of the question is proved, None where there is none.
+    """
+    if summary["verdict"] == "robust":
+        return [_robust(summary)]
+    found = [*_range_sentences(summary, kept)]
+    if summary["verdict"] == "not robust":
+        found += _violations(summary)
+    else:
+        found.append("No violation is proved anywhere.")
+    return [*found, *_open_sentences(summary)]
+
+
+def small_print(summary: Summary) -> list[str]:
+    """What a reader of the verdict must know beside it: slivers, what is too close to call, what was not looked at."""
+    found = [] if _contains_zero(summary) else ["The unperturbed image itself does not belong to the space."]
+    undecided = undecided_share(summary) if "area" in summary else 0.0
+    if summary["verdict"] == "not robust" and 0.0 < undecided < NAMED_UNDECIDED:
+        found.append(
+            f"At most {percent_up(undecided)} of the space is too close to a threshold to call; it counts as undecided."
+        )
+    slivers = summary["sliver_share"]
+    if slivers is None:
+        found.append("What is said of regions holds except on slivers below the tolerances.")
+    elif slivers > 0.0:
+        found.append(
+            f"What is said of regions holds except on slivers of total share at most {rounded_up(slivers, 2)}."
+        )
+    if not measures_attention(summary):
+        found.append("The attention was not looked at.")
+    return found
+
+
+def search_sentences(summary: Summary) -> list[str]:
+    """The verdict on a search, which speaks of the whole space only where all of it was visited."""
+    visited = f"{counted(summary['visited'], 'region')} that {'was' if summary['visited'] == 1 else 'were'} visited"
+    if summary["verdict"] == "robust":
+        return [_robust(summary)]
+    share = summary["visited_share"]
+    cover = (
+        "These regions cover the whole space."
+        if share == 1.0
+        else f"These regions cover about {percent_down(share)} of the space; nothing is said of the rest."
+    )
+    if summary["verdict"] == "not robust":
+        return [*_search_violations(summary), cover, *_stopped_search(summary)]
+    unknown = sum(count or 0 for count in summary["undecided"].values())
+    lost = [f"{counted(unknown, 'label')} could not be decided."] if unknown else []
+    if summary["failures"]:
+        lost.append(f"{counted(summary['failures'], 'region or program', 'regions or programs')} got no answer.")
+    first = f"No violation was found on the {visited}, but that is no proof for the whole space."
+    return [first, cover, *_stopped_search(summary), *lost]
+
+
+def undecided_share(summary: Summary) -> float:
+    """The share of the domain where the property that was asked for is not decided."""
+    area, wanted = summary["area"], summary["property"]
+    if wanted == "both":
+        return float(area["undecided"][1])
+    low, high = area[wanted.upper()]
+    return max(0.0, float(high - low))
+
+
+def measures_attention(summary: Summary) -> bool:
+    """Whether attention was looked at; searches and refinements do not where the label alone is asked for."""
+    return "attention" in summary.get("measures", ("attention",)) and summary["sets"]["AR"] is not None
+
+
+def allowed_text(summary: Summary) -> str:
+    """The threshold as a sentence names it."""
+    text = summary["delta"]["text"]
+    if text.endswith("%"):
+        return f"the allowed {text.removesuffix('%')} % of the original maps' size"
+    return f"the allowed distance of {rounded(summary['delta']['value'])}"
+
+
+def label_text(summary: Summary) -> str:
+    """The label by name, and by number where the name is another one."""
+    name, number = str(summary["label_name"]), str(summary["label"])
+    return name if name == number else f"{name} (class {number})"
+
+
+def range_text(names: Sequence[str], low: Sequence[float], high: Sequence[float]) -> str:
+    """A box in theta around zero in words; every end is rounded towards zero.
+
+    >>> range_text(["brightness"], [0.0], [0.31999])
+    'brightness up to +0.319'
+    >>> range_text(["brightness", "translation right [px]"], [-0.25, 0.0], [0.123456, 1.0])
+    'brightness from −0.25 to +0.123 and translation right by up to 1 px'
+    """
+    parts = [_one_range(*axis) for axis in zip(names, low, high, strict=True)]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def domain_text(summary: Summary) -> str:
+    """The whole domain in words; its ends are rounded inward.
+
+    >>> domain_text({"domain": {"names": ["brightness"], "low": [0.1], "high": [0.5]}})
+    'brightness from +0.1 to +0.5'
+    """
+    domain = summary["domain"]
+    parts = [
+        f"{plain_name(name)} from {_end(low, name, is_low=True, digits=6)} to "
+        f"{_end(high, name, is_low=False, digits=6)}{_unit(name)}"
+        for name, low, high in zip(domain["names"], domain["low"], domain["high"], strict=True)
+    ]
+    return ", ".join(parts)
+
+
+def theta_text(summary: Summary, theta: Sequence[float]) -> str:
+    """A theta with the names of its parameters, to the nearest of five digits."""
+    names = summary["domain"]["names"]
+    return ", ".join(
+        f"{plain_name(name)} = {rounded(value)}{_unit(name)}" for name, value in zip(names, theta, strict=True)
+    )
+
+
+def counted(count: int, word: str, words: str | None = None) -> str:
+    """A number of things.
+
+    >>> counted(1, "region"), counted(2300, "region"), counted(2, "box", "boxes")
+    ('1 region', '2,300 regions', '2 boxes')
+    """
+    return f"{count:,} {word if count == 1 else words or f'{word}s'}"
+
+
+def kept_words(summary: Summary) -> str:
+    """What the network keeps where the property holds."""
+    label, attention = f"its label {label_text(summary)}", "its attention"
+    return {"cr": label, "ar": attention, "both": f"{label} and {attention}"}[summary["property"]]
+
+
+def _robust(summary: Summary) -> str:
+    text = f"Everywhere in the space ({domain_text(summary)}) the network keeps {kept_words(summary)}"
+    if summary["property"] == "cr":
+        return f"{text}."
+    return f"{text}: its attention maps differ from the expected ones by at most {allowed_text(summary)}."
+
+
+def _range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
+    domain = summary["domain"]
+    names, low, high = domain["names"], domain["low"], domain["high"]
+    if not _contains_zero(summary):
+        return []
+    if kept is not None:
+        sizes = [last - first for first, last in zip(kept.low, kept.high, strict=True)]
+        share = max(size / (b - a) for size, a, b in zip(sizes, low, high, strict=True))
+        if share >= SMALLEST_RANGE:
+            text = range_text(names, kept.low, kept.high)
+            if len(names) > 1:
+                return [f"For every combination of {text} the network keeps {kept_words(summary)}."]
+            return [f"{_single_range(names[0], kept.low[0], kept.high[0])} the network keeps {kept_words(summary)}."]
+    return [f"No range around the unperturbed image that is worth naming is proved to keep {kept_words(summary)}."]
+
+
+def _contains_zero(summary: Summary) -> bool:
+    domain = summary["domain"]
+    return all(low <= 0.0 <= high for low, high in zip(domain["low"], domain["high"], strict=True))
+
+
+def _violations(summary: Summary) -> list[str]:
+    area, wanted, label = summary["area"], summary["property"], label_text(summary)
+    differ = f"its attention maps differ from the expected ones by more than {allowed_text(summary)}"
+    found = []
+    if wanted == "both" and area["CR&IR"][0] > 0.0:
+        found.append(f"In {share_between(*area['CR&IR'])} of the space it still says {label}, but {differ}.")
+    elif wanted != "cr" and area["IR"][0] > 0.0:
+        found.append(f"In {share_between(*area['IR'])} of the space {differ}.")
+    if wanted != "ar" and area["MR"][0] > 0.0:
+        found.append(f"In {share_between(*area['MR'])} of the space it no longer says {label}.")
+    return found or _single_violations(summary, differ)
+
+
+def _single_violations(summary: Summary, differ: str) -> list[str]:
+    """Where single thetas violate, but no share of the domain is proved to."""
+    names = {"cr": ("CR",), "ar": ("AR",)}.get(summary["property"], ("CR", "AR"))
+    what = {"CR": f"it no longer says {label_text(summary)}", "AR": differ}
+    thetas = {name: summary["nearest"][name]["theta"] for name in names}
+    found = [f"At {theta_text(summary, theta)} {what[name]}." for name, theta in thetas.items() if theta is not None]
+    return [*found, "How much of the space violates is not decided."]
+
+
+def _open_sentences(summary: Summary) -> list[str]:
+    undecided, found = undecided_share(summary), []
+    if undecided >= NAMED_UNDECIDED or (summary["verdict"] == "undecided" and undecided > 0.0):
+        found.append(f"For up to {percent_up(undecided)} of the space this is not decided.")
+    if summary["stopped"]:
+        found.append(f"The run was stopped ({summary['stopped']}) before it was done.")
+    return found
+
+
+def _search_violations(summary: Summary) -> list[str]:
+    sets, found = summary["sets"], []
+    what = {
+        "MR": ("CB", f"it no longer says {label_text(summary)}"),
+        "IR": ("AB", f"its attention maps differ from the expected ones by more than {allowed_text(summary)}"),
+    }
+    for name in {"cr": ("MR",), "ar": ("IR",)}.get(summary["property"], ("MR", "IR")):
+        partly, words = what[name]
+        everywhere, in_part = sets[name] or 0, sets[partly] or 0
+        places = [f"everywhere on {everywhere:,}"] * (everywhere > 0) + [f"on part of {in_part:,}"] * (in_part > 0)
+        if places:
+            which = f"{' and '.join(places)} of the {counted(summary['visited'], 'visited region')}"
+            found.append(f"{which[0].upper()}{which[1:]} {words}.")
+    return found
+
+
+def _stopped_search(summary: Summary) -> list[str]:
+    return [f"The search was stopped ({summary['stopped']}) before it was done."] if summary["stopped"] else []
+
+
+def plain_name(name: str) -> str:
+    """The name of a parameter without its unit."""
+    return name.partition(" [")[0] if name.endswith("]") else name
+
+
+def _unit(name: str) -> str:
+    return f" {name.partition(' [')[2].removesuffix(']')}" if " [" in name and name.endswith("]") else ""
+
+
+def _end(value: float, name: str, *, is_low: bool, digits: int = 3) -> str:
+    """An end of a range, rounded inward, with its sign where it has no unit."""
+    text = rounded_up(value, digits) if is_low else rounded_down(value, digits)
+    return f"+{text}" if value > 0.0 and not _unit(name) else text
+
+
+def _single_range(name: str, low: float, high: float) -> str:
+    """The range of the only parameter, as a sentence begins with it."""
+    first, last = _end(low, name, is_low=True), _end(high, name, is_low=False)
+    if low < 0.0 < high:
+        return f"From {plain_name(name)} {first} to {last}{_unit(name)}"
+    start, end = ("Down to", first) if low < 0.0 else ("Up to", last)
+    return f"{start} {plain_name(name)} {end}{_unit(name)}"
+
+
+def _one_range(name: str, low: float, high: float) -> str:
+    first, last = _end(low, name, is_low=True), _end(high, name, is_low=False)
+    if low < 0.0 < high:
+        return f"{plain_name(name)} from {first} to {last}{_unit(name)}"
+    if low < 0.0:
+        return f"{plain_name(name)} down to {first}{_unit(name)}"
+    return f"{plain_name(name)} {'by ' if _unit(name) else ''}up to {last}{_unit(name)}"

@@ -1,0 +1,83 @@
+"""`report`: a stored result as one file; its verdict as exit code, and one line for what is wrong."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cli.running import SMALL, Runner
+from steadygaze import load
+from steadygaze.report import boundary_figure
+from steadygaze.report.page import html
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No interactive map, and pictures that take no time."""
+    monkeypatch.setattr(html, "make_explorer", lambda result: SimpleNamespace(head="", html="<p>map</p>", note="exact"))
+    monkeypatch.setattr(boundary_figure, "draw_boundary", lambda result, found, path: [])
+
+
+@pytest.fixture
+def stored(run: Runner) -> Path:
+    assert run(*SMALL, "--out", "out").code == 0
+    return Path("out")
+
+
+def test_the_report_lies_beside_the_result(run: Runner, stored: Path):
+    done = run("report", "out")
+    assert done.code == 0 and done.err == "" and done.out.startswith("ROBUST: Everywhere in the space")
+    assert "out/report.html" in done.out
+    text = Path("out/report.html").read_text(encoding="utf-8")
+    assert "steadygaze report out --force" in text and load("out").problem.model.sha256 in text
+    assert run(*SMALL, "--out", "out", "--force").code == 0, "a report is not in the way of --force"
+
+
+def test_another_delta_and_another_place(run: Runner, stored: Path):
+    done = run("report", "out", "--delta", "3.0", "--out", "new/page.html")
+    assert done.code == 10 and done.out.startswith("NOT ROBUST: Up to brightness +0.")
+    text = Path("new/page.html").read_text(encoding="utf-8")
+    assert "the allowed distance of 3" in text and "steadygaze report out --delta 3 --force" in text
+
+
+def test_a_search(run: Runner):
+    assert run(*SMALL, "--method", "gbs", "--delta", "3.0", "--out", "out").code == 10
+    done = run("report", "out")
+    assert done.code == 10 and done.out.startswith("NOT ROBUST: Everywhere on")
+    refused = run("report", "out", "--delta", "5", "--out", "other.html")
+    assert refused.code == 2 and "holds a search (gbs)" in refused.err and not Path("other.html").exists()
+
+
+def test_an_existing_file_is_refused_without_force(run: Runner, stored: Path):
+    assert run("report", "out").code == 0
+    again = run("report", "out")
+    assert again.code == 2 and "exists already" in again.err
+    assert run("report", "out", "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("missing",), "missing: no such directory"),
+        (("empty",), "is not a steadygaze result"),
+        (("out", "--out", "empty"), "empty: is a directory; give a file such as empty/report.html"),
+        (("out", "--out", "mine.html"), "mine.html: exists already"),
+        (("out", "--out", "mine.html", "--force"), "is not a report of steadygaze"),
+        (("out", "--out", "mine.html/report.html"), "is a file"),
+        (("out", "--delta", "much"), "delta 'much' is not a threshold"),
+        ((), "Missing argument"),
+    ],
+)
+def test_wrong_input_is_one_line(run: Runner, stored: Path, arguments: tuple[str, ...], words: str):
+    Path("empty").mkdir()
+    Path("mine.html").write_text("mine", encoding="ascii")
+    done = run("report", *arguments)
+    assert done.code == 2 and done.out == "" and done.err.count("\n") == 1 and words in done.err
+    assert Path("mine.html").read_text(encoding="ascii") == "mine" and not list(Path("empty").iterdir())
+    assert not list(Path().rglob(".steadygaze-*"))
+
+
+def test_a_damaged_result_is_refused(run: Runner, stored: Path):
+    (stored / "regions.npz").write_bytes(b"")
+    done = run("report", "out")
+    assert done.code == 2 and "damaged" in done.err and not (stored / "report.html").exists()

@@ -1,0 +1,261 @@
+"""The report as a file: what stands in it is what the result says, nothing of a user's text becomes markup, and it
+asks for nothing from outside."""
+
+import base64
+import io
+import re
+import shlex
+import shutil
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import steadygaze
+from steadygaze import Budget, Limits, StoreError, zoo
+from steadygaze.cli.program import main
+from steadygaze.report import boundary_figure, figures, searches
+from steadygaze.report.page import html
+from steadygaze.report.page.html import make_report, write_report
+from steadygaze.report.page.pictures import image_uri, map_uri
+from steadygaze.results.domain_result import DomainResult
+from steadygaze.results.store import read_summary
+
+PATCH = "patch:x=12,y=12,w=4,h=4"
+EVIL_MODEL = "<img src=x onerror=alert(1)>.onnx"
+EVIL_CLASS = "</script><script>alert(1)</script>"
+EVIL_IMAGE = '"><svg onload=alert(1)>.png'
+PIXEL = "data:image/png;base64,"
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            while self.open.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "script", "svg"} & set(self.open):
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """No interactive map, and pictures that take no time; what they show is tested elsewhere."""
+    monkeypatch.setattr(html, "make_explorer", lambda result: SimpleNamespace(head="", html="<p>map</p>", note="exact"))
+
+    def draw(*arguments: object) -> list[Path]:
+        path = Path(str(arguments[-1])).with_suffix(".png")
+        Image.new("L", (2, 2)).save(path)
+        return [path]
+
+    for module, name in ((figures, "draw_map"), (searches, "draw_search"), (boundary_figure, "draw_boundary")):
+        monkeypatch.setattr(module, name, draw)
+
+
+@pytest.fixture(scope="module")
+def result() -> DomainResult:
+    return steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3", PATCH], delta="50%")
+
+
+@pytest.fixture(scope="module")
+def stored(result: DomainResult, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return result.save(tmp_path_factory.mktemp("results") / "out")
+
+
+def test_numbers_are_those_of_the_result(result: DomainResult, stored: Path):
+    page = Page(make_report(result, directory=stored))
+    summary, text = result.summary(), page.text
+    for name in ("CR&AR", "CR&IR", "AR", "IR"):
+        low = summary["area"][name][0]
+        assert f"{np.floor(1e6 * low) / 1e4:.4f} %" in text
+    assert f"{result.areas['CR&IR'][0]:.1%}".replace("%", " %") in text
+    assert summary["guarantee"] in text and summary["model"]["sha256"] in text
+    theta = result.nearest["AR"].theta
+    assert theta is not None and f"brightness = {theta[0]:.5g}" in text
+    for witness in result.witnesses:
+        assert repr(float(witness.point.theta[0])) in text
+    for name in ("steadygaze", "numpy", "numba", "onnxruntime", "Python"):
+        assert name in text
+    assert "finished" in text and "not robust" in text
+    assert re.search(r"<svg[^>]*aria-label=\"Share of AR against δ\"", make_report(result)) is not None
+
+
+def test_the_command_gives_the_same_answer(result: DomainResult, stored: Path, tmp_path: Path):
+    commands = re.findall(r"<code>(.*?)</code>", make_report(result, directory=stored), flags=re.DOTALL)
+    words = commands[0].replace("\\\n", " ").split()
+    assert words[:2] == ["steadygaze", "verify"] and commands[1] == f"steadygaze report {stored} --force"
+    code = main([*words[1:], "--out", str(tmp_path / "again"), "--quiet"])
+    again = steadygaze.load(tmp_path / "again")
+    assert code == result.verdict.exit_code and again.summary() == result.summary()
+
+
+@pytest.mark.parametrize("method", ["refine", "gbs", "boundary"])
+def test_the_command_names_the_method_and_its_options(method: str, tmp_path: Path):
+    """Also of an image without a name, whose pixels are taken from the stored result, and an odd threshold."""
+    image = np.zeros((28, 28))
+    image[4:24, 12:16] = 0.8
+    options = {"property": "ar", "delta": 0.1234567891, "classes": [1, 7], "dist": "l1"}
+    specs = ["brightness:-0.05..0.1"]
+    if method == "refine":
+        result = steadygaze.verify("M-FNN-100", image, specs, method=method, until=0.4, **options)
+    else:
+        result = steadygaze.search("M-FNN-100", image, specs, method=method, **options)
+    stored = result.save(tmp_path / "a folder")
+    commands = re.findall(r"<code>(.*?)</code>", make_report(result, directory=stored), flags=re.DOTALL)
+    words = shlex.split(unescape(commands[0]).replace("\\\n", " "))
+    assert main([*words[1:], "--out", str(tmp_path / "again"), "--quiet"]) == result.verdict.exit_code
+    summary, again = (read_summary(place) for place in (stored, tmp_path / "again"))
+    # The name of the image, the last digit of the end of a line, and a note on the file's type are all that differ.
+    for name in ("image", "line", "notes"):
+        again.pop(name, None), summary.pop(name, None)
+    assert again == summary
+
+
+def test_it_is_accessible_in_its_bones(result: DomainResult):
+    text = make_report(result)
+    page = Page(text)
+    assert page.all("html")[0]["lang"] == "en" and len(page.all("h1")) == 1 and len(page.all("title")) == 1
+    assert all(image.get("alt") for image in page.all("img")) and len(page.all("img")) >= 10
+    assert all(cell.get("scope") in ("col", "row") for cell in page.all("th"))
+    labels = [section["aria-labelledby"] for section in page.all("section")]
+    ids = {attributes["id"] for _, attributes in page.tags if attributes.get("id")}
+    assert set(labels) <= ids
+    assert all(figure.get("src", "").startswith(PIXEL) for figure in page.all("img"))
+
+
+def assert_quiet(text: str) -> None:
+    """No address outside of the file: URLs are those of namespaces, and everything that loads is inside."""
+    addresses = set(re.findall(r"(?:https?:)?//[\w.-]+\.\w+[^\s\"'<>)]*", re.sub(r"base64,[\w+/=]+", "", text)))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    page = Page(text)
+    for tag, attributes in page.tags:
+        for name in ("src", "href", "action", "data", "xlink:href"):
+            value = attributes.get(name) or ""
+            assert not value or value.startswith(("data:", "#")), (tag, name, value)
+    policy = next(meta["content"] for meta in page.all("meta") if meta.get("http-equiv"))
+    assert policy is not None and policy.startswith("default-src 'none'") and "http" not in policy
+    assert not re.search(r"url\((?!#)", text) and "@import" not in text
+
+
+KINDS = {
+    "map": (["brightness:0..0.3", PATCH], {}),
+    "partial": (["brightness:0..0.9", "translate:dx=1"], {"method": "map", "budget": 100}),
+    "refined": (["brightness:0..0.3"], {"method": "refine", "property": "cr"}),
+    "four": (["brightness:0..0.02", PATCH + ":0..0.02", "translate:dx=1:0..0.02", "darkness:0..0.02"], {"until": 0.9}),
+    "away": (["brightness:0.1..0.2"], {}),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_result_has_a_page(name: str):
+    specs, options = KINDS[name]
+    budget = Budget(Limits(max_regions=options["budget"])) if "budget" in options else None
+    result = steadygaze.verify("M-FNN-100", "mnist:69992", specs, **(options | {"budget": budget}))
+    text = make_report(result)
+    assert_quiet(text)
+    page = Page(text)
+    assert (result.stopped is None) or f"stopped ({result.stopped})" in page.text
+    assert ("The attention was not looked at." in page.text) == (name == "refined")
+    assert ("The unperturbed image itself does not belong to the space." in page.text) == (name == "away")
+    assert ("Not told here: the boundary" in page.text) == (name in ("partial", "four", "away"))
+
+
+@pytest.mark.parametrize("method", ["gbs", "bfs", "boundary"])
+def test_searches_have_a_page(method: str):
+    result = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..0.2"], method=method, delta=3.0)
+    text = make_report(result)
+    assert_quiet(text)
+    page = Page(text)
+    assert f"({method})" in page.text and f"IR {result.sets['IR']}" in page.text
+    assert "Attention violation" in page.text and "The outermost boundary" not in page.text
+
+
+def test_texts_of_users_are_never_markup(tmp_path: Path):
+    folder = tmp_path / "<b>folder"
+    folder.mkdir()
+    model, image = folder / EVIL_MODEL, folder / EVIL_IMAGE
+    shutil.copy(zoo.model_path("M-FNN-100"), model)
+    shutil.copy(zoo.image_path("mnist:69990"), image)
+    names = [EVIL_CLASS] * 10
+    evil = steadygaze.verify(model, image, ["brightness:0..0.2"], delta=3.0, names=names)
+    stored = evil.save(folder / "<script>out")
+    text = make_report(evil, directory=stored)
+    good = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.2"], delta=3.0)
+    harmless = make_report(good, directory=good.save(tmp_path / "good"))
+    assert [tag for tag, _ in Page(text).tags] == [tag for tag, _ in Page(harmless).tags]
+    for _, attributes in Page(text).tags:
+        assert not [name for name in attributes if name.startswith("on")]
+    assert EVIL_CLASS in Page(text).text and EVIL_MODEL.removesuffix(".onnx") in Page(text).text
+    assert "<script" not in text and "<img src=x" not in text and "<svg onload" not in text
+
+
+def test_a_file_is_written_whole_and_only_reports_are_replaced(result: DomainResult, tmp_path: Path):
+    path = tmp_path / "new" / "report.html"
+    assert write_report(result, path) == path and result.report(tmp_path / "own.html").read_bytes() == path.read_bytes()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="exists already"):
+        write_report(result, path)
+    assert write_report(result, path, force=True).read_bytes() == before, "the same result gives the same bytes"
+    other = tmp_path / "precious.html"
+    other.write_text("<p>mine", encoding="ascii")
+    with pytest.raises(StoreError, match="is not a report"):
+        write_report(result, other, force=True)
+    with pytest.raises(StoreError, match="is a directory"):
+        write_report(result, tmp_path, force=True)
+    with pytest.raises(StoreError, match="is a file"):
+        write_report(result, other / "report.html")
+    assert other.read_text(encoding="ascii") == "<p>mine"
+    assert sorted(file.name for file in tmp_path.rglob("*.html")) == ["own.html", "precious.html", "report.html"]
+
+
+def test_real_pictures_are_inside(result: DomainResult, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(html, "make_explorer", lambda result: SimpleNamespace(head="", html="<p>map</p>", note="exact"))
+    text = make_report(result)
+    sizes = sorted(len(image["src"] or "") for image in Page(text).all("img"))
+    assert sizes[-1] > 50_000 and sizes[-2] > 20_000, "the map and the boundary"
+    assert len(text) < 4_000_000
+    assert_quiet(text)
+
+
+def pixels_of(uri: str) -> np.ndarray:
+    assert uri.startswith(PIXEL)
+    with Image.open(io.BytesIO(base64.b64decode(uri.removeprefix(PIXEL)))) as picture:
+        return np.asarray(picture).astype(np.int64)
+
+
+def test_pictures_show_pixels_and_the_sign_of_maps():
+    colours = np.zeros((3, 1, 2))
+    colours[0, 0, 1] = 1.0
+    assert pixels_of(image_uri(colours)).tolist() == [[[0, 0, 0], [255, 0, 0]]]
+    assert pixels_of(image_uri(np.array([[[0.0, 0.5, 2.0]]]))).tolist() == [[0, 128, 255]]
+    assert pixels_of(image_uri(np.array([[[0.0]], [[1.0]]]))).tolist() == [[128]]
+    low, middle, high = pixels_of(map_uri(np.array([[-1.0, 0.0, 3.0]]), 2.0))[0]
+    assert low[2] > low[0] and high[0] > high[2] and (middle > 240).all()
+    assert (pixels_of(map_uri(np.zeros((2, 2)), 0.0)) > 240).all()

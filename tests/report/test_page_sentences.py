@@ -1,0 +1,233 @@
+"""The verdict in words: every case says what was proved, and no more."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import steadygaze
+from steadygaze.report.page.kept_range import KeptRange, find_kept_range
+from steadygaze.report.page.sentences import search_sentences, small_print, undecided_share, verdict_sentences
+from steadygaze.results.domain_result import DomainResult
+
+DIFFER = "its attention maps differ from the expected ones by more than the allowed 25 % of the original maps' size"
+
+
+def make_summary(**changes: Any) -> dict[str, Any]:
+    """A summary of a map of brightness from 0 to 1 where label 8 is kept with its attention everywhere."""
+    everything, nothing = [1.0, 1.0], [0.0, 0.0]
+    area = {name: everything if name in ("CR", "AR", "CR&AR") else nothing for name in (
+        "CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided",
+    )}  # fmt: skip
+    none = {"low": None, "high": None, "theta": None}
+    return {
+        "verdict": "robust", "property": "both", "label": 8, "label_name": "8",
+        "area": area | changes.pop("area", {}),
+        "sets": {"CR": 5, "MR": 0, "CB": 0, "AR": 5, "IR": 0, "AB": 0},
+        "delta": {"text": "25%", "value": 2.5, "map_size": 10.0},
+        "domain": {"names": ["brightness"], "low": [0.0], "high": [1.0]},
+        "nearest": {"CR": none, "AR": none},
+        "sliver_share": 0.0, "stopped": None,
+        **changes,
+    }  # fmt: skip
+
+
+def make_search(**changes: Any) -> dict[str, Any]:
+    summary = make_summary()
+    del summary["area"]
+    return summary | {
+        "visited": 12, "visited_share": 0.25, "verdict": "undecided", "status": "Robust", "failures": 0,
+        "sets": {"CR": 12, "MR": 0, "CB": 0, "AR": 12, "IR": 0, "AB": 0},
+        "undecided": {"classification": 0, "attention": 0},
+    } | changes  # fmt: skip
+
+
+NOT_ROBUST = {"verdict": "not robust"}
+MIXED = {"CR": [0.96, 0.96], "MR": [0.04, 0.04], "AR": [0.84, 0.84], "IR": [0.16, 0.16], "CR&AR": [0.836, 0.836],
+         "CR&IR": [0.124, 0.124], "MR&IR": [0.036, 0.036], "MR&AR": [0.004, 0.004]}  # fmt: skip
+
+CASES = {
+    "robust": ({}, None, [
+        "Everywhere in the space (brightness from 0 to +1) the network keeps its label 8 and its attention: its "
+        "attention maps differ from the expected ones by at most the allowed 25 % of the original maps' size.",
+    ]),
+    "robust, label alone": ({"property": "cr"}, None, [
+        "Everywhere in the space (brightness from 0 to +1) the network keeps its label 8.",
+    ]),
+    "robust, attention alone, absolute": (
+        {"property": "ar", "delta": {"text": "3", "value": 3.0, "map_size": 10.0}}, None, [
+            "Everywhere in the space (brightness from 0 to +1) the network keeps its attention: its attention maps "
+            "differ from the expected ones by at most the allowed distance of 3.",
+        ],
+    ),
+    "as in the issue": (NOT_ROBUST | {"area": MIXED}, KeptRange((0.0,), (0.3199,), False), [
+        "Up to brightness +0.319 the network keeps its label 8 and its attention.",
+        f"In about 12.4 % of the space it still says 8, but {DIFFER}.",
+        "In about 4 % of the space it no longer says 8.",
+    ]),
+    "label alone": (NOT_ROBUST | {"property": "cr", "area": MIXED}, KeptRange((0.0,), (0.5,), False), [
+        "Up to brightness +0.5 the network keeps its label 8.", "In about 4 % of the space it no longer says 8.",
+    ]),
+    "attention alone": (NOT_ROBUST | {"property": "ar", "area": MIXED}, KeptRange((0.0,), (0.5,), False), [
+        "Up to brightness +0.5 the network keeps its attention.", f"In about 16 % of the space {DIFFER}.",
+    ]),
+    "attention lost only where the label is": (
+        NOT_ROBUST | {"area": MIXED | {"CR&IR": [0.0, 0.0]}}, KeptRange((0.0,), (0.5,), False), [
+            "Up to brightness +0.5 the network keeps its label 8 and its attention.",
+            f"In about 16 % of the space {DIFFER}.", "In about 4 % of the space it no longer says 8.",
+        ],
+    ),
+    "bounds, undecided, stopped": (
+        NOT_ROBUST | {"area": MIXED | {"CR&IR": [0.10, 0.2001], "MR": [0.0, 0.1], "undecided": [0.1, 0.1]},
+                      "stopped": "timeout of 10 s"}, None, [
+            "No range around the unperturbed image that is worth naming is proved to keep its label 8 and its "
+            "attention.",
+            f"In between 10 % and 20.1 % of the space it still says 8, but {DIFFER}.",
+            "For up to 10 % of the space this is not decided.",
+            "The run was stopped (timeout of 10 s) before it was done.",
+        ],
+    ),
+    "a single theta": (
+        NOT_ROBUST | {"property": "cr", "area": {"CR": [0.5, 1.0], "MR": [0.0, 0.5]},
+                      "nearest": {"CR": {"low": 0.5, "high": 0.7, "theta": [0.7]}}},
+        KeptRange((0.0,), (0.5,), False), [
+            "Up to brightness +0.5 the network keeps its label 8.", "At brightness = 0.7 it no longer says 8.",
+            "How much of the space violates is not decided.", "For up to 50 % of the space this is not decided.",
+        ],
+    ),
+    "undecided by a hair": ({"verdict": "undecided", "area": {"undecided": [1e-9, 1e-9]}}, None, [
+        "No range around the unperturbed image that is worth naming is proved to keep its label 8 and its attention.",
+        "No violation is proved anywhere.", "For up to 1e−7 % of the space this is not decided.",
+    ]),
+    "zero outside": (
+        NOT_ROBUST | {"area": MIXED, "domain": {"names": ["brightness"], "low": [0.1], "high": [1.0]}}, None, [
+            f"In about 12.4 % of the space it still says 8, but {DIFFER}.",
+            "In about 4 % of the space it no longer says 8.",
+        ],
+    ),
+    "two parameters, both directions": (
+        NOT_ROBUST | {"property": "cr", "area": MIXED, "label_name": "bag",
+                      "domain": {"names": ["brightness", "translation up [px]"], "low": [-1.0, 0.0],
+                                 "high": [1.0, 3.0]}},
+        KeptRange((-0.12345, 0.0), (0.12345, 0.9999), False), [
+            "For every combination of brightness from −0.123 to +0.123 and translation up by up to 0.999 px the "
+            "network keeps its label bag (class 8).", "In about 4 % of the space it no longer says bag (class 8).",
+        ],
+    ),
+    "downwards": (
+        NOT_ROBUST | {"property": "cr", "area": MIXED,
+                      "domain": {"names": ["brightness"], "low": [-1.0], "high": [0.0]}},
+        KeptRange((-0.2999,), (0.0,), False), [
+            "Down to brightness −0.299 the network keeps its label 8.",
+            "In about 4 % of the space it no longer says 8.",
+        ],
+    ),
+    "both directions": (
+        NOT_ROBUST | {"property": "cr", "area": MIXED,
+                      "domain": {"names": ["brightness"], "low": [-1.0], "high": [1.0]}},
+        KeptRange((-0.25,), (0.5,), False), [
+            "From brightness −0.25 to +0.5 the network keeps its label 8.",
+            "In about 4 % of the space it no longer says 8.",
+        ],
+    ),
+    "a range too small to name": (NOT_ROBUST | {"property": "cr", "area": MIXED}, KeptRange((0.0,), (1e-5,), False), [
+        "No range around the unperturbed image that is worth naming is proved to keep its label 8.",
+        "In about 4 % of the space it no longer says 8.",
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_verdict_in_sentences(name: str):
+    changes, kept, expected = CASES[name]
+    assert verdict_sentences(make_summary(**changes), kept) == expected
+
+
+def test_the_small_print_names_what_the_verdict_leaves_out():
+    close = make_summary(**NOT_ROBUST, area=MIXED | {"undecided": [3e-7, 3e-7]}, sliver_share=1.23e-9)
+    assert small_print(close) == [
+        "At most 0.00003 % of the space is too close to a threshold to call; it counts as undecided.",
+        "What is said of regions holds except on slivers of total share at most 1.3e−9.",
+    ]
+    away = make_summary(domain={"names": ["brightness"], "low": [0.1], "high": [1.0]})
+    assert small_print(away) == ["The unperturbed image itself does not belong to the space."]
+    unmeasured = make_summary(property="cr", measures=["label"])
+    assert small_print(unmeasured) == ["The attention was not looked at."]
+    assert undecided_share(make_summary(property="ar", area={"AR": [0.25, 0.5]})) == 0.25
+
+
+SEARCHES = {
+    "nothing found": ({}, ["no proof for the whole space", "about 25 % of the space; nothing is said of the rest"]),
+    "stopped": ({"stopped": "limit of 9 regions"}, ["no proof", "was stopped (limit of 9 regions)"]),
+    "lost": ({"status": "Failed", "failures": 2, "undecided": {"classification": 1, "attention": None}},
+             ["2 regions or programs got no answer", "1 label could not be decided"]),
+    "violated": (
+        {"verdict": "not robust", "sets": {"CR": 5, "MR": 3, "CB": 2, "AR": 0, "IR": 12, "AB": 0}},
+        ["Everywhere on 3 and on part of 2 of the 12 visited regions it no longer says 8.",
+         f"Everywhere on 12 of the 12 visited regions {DIFFER}.", "nothing is said of the rest"],
+    ),
+    "all visited": ({"verdict": "robust", "visited_share": 1.0}, ["Everywhere in the space (brightness from 0 to +1)"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_searches_speak_of_what_they_visited(name: str):
+    changes, expected = SEARCHES[name]
+    text = " ".join(search_sentences(make_search(**changes)))
+    for part in expected:
+        assert part in text
+    assert name == "all visited" or "Everywhere in the space" not in text
+
+
+QUESTIONS = {
+    "line": (["brightness:-0.2..0.5"], {}),
+    "moving": (["brightness:-0.1..0.4", "translate:dx=1:-0.2..0.6"], {"delta": "40%"}),
+    "refined": (["brightness:0..0.3", "patch:x=12,y=12,w=4,h=4"], {"method": "refine", "until": 0.3}),
+}
+
+
+@pytest.fixture(scope="module", params=QUESTIONS)
+def result(request: pytest.FixtureRequest) -> DomainResult:
+    specs, options = QUESTIONS[request.param]
+    return steadygaze.verify("M-FNN-100", "mnist:69990", specs, **options)
+
+
+def claimed_box(sentence: str, result: DomainResult) -> np.ndarray:
+    """Ends (2, d) of the box that the first sentence claims, read from its words."""
+    number = r"([+−]?[\d.]+)"
+    ends = []
+    for name in result.problem.perturbed.domain.names:
+        found = re.search(
+            rf"{re.escape(name.partition(' [')[0])} (?:from |up to |by up to )?{number}(?: to {number})?", sentence
+        )
+        assert found is not None, sentence
+        values = [float(text.replace("−", "-")) for text in found.groups() if text is not None]
+        ends.append((0.0, *values) if len(values) == 1 else tuple(values))
+    return np.array(ends).T
+
+
+def test_what_the_sentence_claims_holds_at_sampled_thetas(result: DomainResult):
+    summary = result.summary()
+    sentences = verdict_sentences(summary, find_kept_range(result, result.problem.property))
+    low, high = claimed_box(sentences[0], result)
+    assert (high - low).max() > 0.0 and " keeps its label 7 and its attention." in sentences[0]
+    rng = np.random.default_rng(3)
+    shares = np.concatenate([rng.random((60, len(low))), rng.integers(0, 2, (20, len(low)))])
+    for theta in np.clip(low + shares * (high - low), low, high):
+        point = result.at(theta)
+        assert point.label == 7 and point.inconsistency <= result.answer.delta
+
+
+def test_shares_in_the_sentences_are_those_of_samples(result: DomainResult):
+    """The share of right label with other evidence, against thetas drawn evenly from the domain."""
+    summary, domain = result.summary(), result.problem.perturbed.domain
+    sentences = verdict_sentences(summary, find_kept_range(result, result.problem.property))
+    text = next(sentence for sentence in sentences if "it still says 7" in sentence)
+    claimed = [
+        float(number) / 100 for number in re.findall(r"([\d.]+) %(?! of the original)", text.partition(" it ")[0])
+    ]
+    thetas = domain.low + np.random.default_rng(0).random((600, domain.dimension)) * domain.widths
+    points = [result.at(theta) for theta in thetas]
+    share = np.mean([point.label == 7 and point.inconsistency > result.answer.delta for point in points])
+    assert min(claimed) - 0.08 <= share <= max(claimed) + 0.08

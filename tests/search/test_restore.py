@@ -1,0 +1,48 @@
+"""A stored search becomes the result that it was."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steadygaze
+from steadygaze import StoreError
+from steadygaze.search.restore import restore_search
+
+QUESTIONS = {
+    "gbs": (["translate:dx=2:0..0.5", "brightness:0..0.05"], {"method": "gbs", "line": [0.5, 0.05]}),
+    "boundary": (["translate:dx=2:0..0.5", "brightness:0..0.05"], {"method": "boundary", "property": "ar"}),
+    "line": (["brightness:0..0.1"], {"method": "bfs", "property": "cr"}),
+    "solid": (["brightness:0..0.02", "translate:dx=1:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.1"], {"method": "bfs"}),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_everything_that_is_told_of_it_is_the_same(name: str, tmp_path: Path):
+    specs, options = QUESTIONS[name]
+    budget = steadygaze.Budget(steadygaze.Limits(max_regions=15)) if name == "solid" else None
+    result = steadygaze.search("M-FNN-100", "mnist:69992", specs, delta=3.0, budget=budget, **options)
+    restored = restore_search(result.save(tmp_path / "out"))
+    before, after = result.summary(), restored.summary()
+    shares = before.pop("visited_share"), after.pop("visited_share")
+    assert after == before and shares[0] == pytest.approx(shares[1], abs=1e-12)
+    assert len(restored) == len(result)
+    for old, new in zip(result.visited, restored.visited, strict=True):
+        assert new.region.key == old.region.key and new.margin == old.margin
+        assert np.allclose(new.region.inside, old.region.inside, atol=1e-12)
+        assert np.allclose(new.region.logits, old.region.logits, rtol=1e-9, atol=1e-9)
+        assert new.region.volume == pytest.approx(old.region.volume, abs=1e-9)
+        assert all(old.region.contains(vertex) for vertex in new.region.vertices)
+    if result.components is not None:
+        assert [part.inner for part in restored.components or ()] == [part.inner for part in result.components]
+
+
+def test_a_map_and_a_damaged_search_are_refused(tmp_path: Path):
+    result = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.02"])
+    with pytest.raises(StoreError, match="holds a map"):
+        restore_search(result.save(tmp_path / "map"))
+    search = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..0.02"], method="bfs")
+    folder = search.save(tmp_path / "search")
+    (folder / "image.npy").write_bytes(b"")
+    with pytest.raises(StoreError, match=r"image\.npy"):
+        restore_search(folder)
