@@ -33,7 +33,12 @@ from .tiles import Plane, Tiles, make_planes, make_tiles
 MOST_UNITS = 50_000
 """Regions and boxes up to which the pieces themselves are embedded; beyond that areas are merged."""
 
-SCRIPTS = ("data.js", "network.js", "stored.js", "map.js", "paint.js", "pictures.js", "panel.js", "explorer.js")
+SCRIPTS = (
+    "data.js", "network.js", "stored.js", "map.js", "paint.js", "pictures.js", "panel.js", "controls.js", "link.js",
+    "explorer.js",
+)  # fmt: skip
+"""In this order: each uses those before it."""
+
 FIXED = 2.0**32 - 1
 """Positions in the unit square are whole numbers up to this one: finer than float32, in the same space."""
 

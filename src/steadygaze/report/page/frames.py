@@ -22,6 +22,7 @@ from bokeh.plotting import figure
 
 from ...results.domain_result import DomainResult
 from ..colours import DELTA_LINE, FAINT_INK, INK
+from ..exhibits import NEARER
 from ..values import Profile, profile
 
 HEIGHT, STRIP, CURVE, TOOLBAR = 560, 64, 225, 34
@@ -45,14 +46,16 @@ def marks_of(result: DomainResult) -> list[dict[str, object]]:
     domain = result.problem.compound.domain
     marks: list[dict[str, object]] = []
     if domain.contains_zero:
-        marks.append({"theta": [0.0] * domain.dimension, "text": "unperturbed image"})
-    words = {"CR": "nearest change of the label", "AR": "nearest change of the attention"}
-    for name, text in words.items():
+        marks.append({"theta": [0.0] * domain.dimension, "text": "unperturbed image", "marker": "circle"})
+    looks = {"CR": ("the label changes", "triangle"), "AR": ("the attention changes", "diamond")}
+    for name, (what, marker) in looks.items():
         if name == "AR" and not result.is_measured:
             continue
-        theta = result.nearest[name].theta
-        if theta is not None:
-            marks.append({"theta": [float(value) for value in theta], "text": text})
+        found = result.nearest[name]
+        if found.theta is not None:
+            word = "nearest point" if found.high - found.low < NEARER else "nearest point found"
+            theta = [float(value) for value in found.theta]
+            marks.append({"theta": theta, "text": f"{word} where {what}", "marker": marker})
     return marks
 
 

@@ -8,7 +8,7 @@
 const SgExplorer = (() => {
   const byId = (id) => document.getElementById(id);
   const read = (id) => JSON.parse(byId(id).textContent);
-  const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+  const clamp = SgPanel.clamp;
 
   class Explorer {
     constructor() {
@@ -201,8 +201,8 @@ const SgExplorer = (() => {
       this.writeHash();
     }
 
-    // The picture: rasterised for the pixels that Bokeh gives it.
-    draw() {
+    // The picture: rasterised for the pixels that Bokeh gives it, with four looks at each unless it is to be quick.
+    draw(isQuick = false) {
       const began = performance.now(), { x_range: x, y_range: y } = this.figure;
       const size = this.frameSize(), ratio = window.devicePixelRatio || 1;
       const width = Math.max(1, Math.round(size[0] * ratio)), height = Math.max(1, Math.round(size[1] * ratio));
@@ -212,7 +212,7 @@ const SgExplorer = (() => {
       };
       const axes = this.dimension === 1 ? [0, 1] : this.map.axes;
       const window_ = [...t(x, axes[0]), ...t(y, axes[1])];
-      const scale = ratio < 1.5 && width * height < 1e6 ? 2 : 1;
+      const scale = !isQuick && ratio < 1.5 && width * height < 1e6 ? 2 : 1;
       const pixels = this.map.paint(window_, width, height, scale, this.state.view, this.state.outlines);
       const source = this.source("sg-picture"), Kind = source.data.image[0].constructor;
       source.data = {
@@ -252,17 +252,20 @@ const SgExplorer = (() => {
       this.source("sg-lines").data = columns;
     }
 
+    // While the map is being moved: quickly now, well when it rests.
     drawSoon() {
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => this.draw(), 120);
       if (this.isDue) return;
       this.isDue = true;
-      requestAnimationFrame(() => { this.isDue = false; this.draw(); });
+      requestAnimationFrame(() => { this.isDue = false; this.draw(true); });
     }
 
     showMarks() {
       const held = this.facts.planes[this.state.plane].held;
       const shown = this.facts.marks.filter(({ theta }) => !held || Math.abs(this.toT(theta)[held.axis] - held.t) <= 1e-4);
       const places = shown.map(({ theta }) => this.drawnAt(theta));
-      const marker = shown.map(({ text }) => (text.startsWith("unperturbed") ? "circle" : "triangle"));
+      const marker = shown.map((mark) => mark.marker);
       this.source("sg-marks").data = { x: places.map(([x]) => x), y: places.map(([, y]) => y), marker };
     }
 
@@ -366,166 +369,8 @@ const SgExplorer = (() => {
     showLegend() {
       SgPanel.showLegend(SgPanel.legend(this.facts, this.arrays, this.state.view, this.state.step));
     }
-
-    // Controls.
-    setUpControls() {
-      document.querySelectorAll('input[name="sg-view"]').forEach((input) => {
-        input.checked = input.value === this.state.view;
-        input.addEventListener("change", () => this.setView(input.value));
-      });
-      byId("sg-step")?.addEventListener("input", (event) => this.setStep(Number(event.target.value)));
-      byId("sg-own-delta")?.addEventListener("click", () => this.setStep(this.facts.chosen));
-      byId("sg-class").addEventListener("change", (event) => {
-        this.state.shownClass = Number(event.target.value);
-        this.showPoint(false);
-      });
-      const outlines = byId("sg-outlines");
-      outlines.checked = this.state.outlines;
-      outlines.parentElement.hidden = this.facts.isMerged || this.dimension === 1;
-      outlines.addEventListener("change", () => { this.state.outlines = outlines.checked; this.draw(); });
-      byId("sg-held")?.addEventListener("change", (event) => {
-        const axis = Number(event.target.value);
-        this.setPlane(this.nearestPlane(axis, this.state.theta[axis]));
-      });
-      byId("sg-plane")?.addEventListener("input", (event) => {
-        const held = this.facts.planes[this.state.plane].held;
-        this.setPlane(this.planesAcross(held.axis)[Number(event.target.value)]);
-      });
-      this.setUpInputs();
-      byId("sg-focus").addEventListener("keydown", (event) => this.onKey(event));
-      window.addEventListener("hashchange", () => { if (this.readHash()) this.refresh(); });
-      SgPictures.scale(byId("sg-scale"), this.arrays.diverging);
-      if (this.stored) {
-        for (const option of Array.from(byId("sg-class").options)) {
-          if (!this.facts.stored.classes.includes(Number(option.value))) option.remove();
-        }
-      }
-      byId("sg-class").parentElement.hidden = byId("sg-class").options.length < 2;
-    }
-
-    setUpInputs() {
-      byId("sg-theta").addEventListener("submit", (event) => event.preventDefault());
-      document.querySelectorAll("#sg-theta input").forEach((input) => {
-        const held = () => this.facts.planes[this.state.plane].held;
-        input.addEventListener("input", () => { input.dataset.typing = "1"; });
-        input.addEventListener("change", () => {
-          delete input.dataset.typing;
-          const theta = this.state.theta.slice(), axis = Number(input.dataset.axis);
-          if (input.value !== "" && Number.isFinite(Number(input.value))) theta[axis] = Number(input.value);
-          if (held() && held().axis === axis) this.setPlane(this.nearestPlane(axis, theta[axis]));
-          else this.select(theta);
-        });
-      });
-    }
-
-    // Bokeh's figure: pointer, ranges, size.
-    followFigure() {
-      const names = ["sg-map", "sg-margin", "sg-inconsistency"], figures = names.map((name) => this.model(name)).filter(Boolean);
-      for (const figure of figures) {
-        figure.on_event("tap", (event) => this.select(this.thetaAt(event.x, event.y)));
-        figure.on_event("mousemove", (event) => this.onHover(event.x, event.y));
-        figure.on_event("mouseleave", () => this.onLeave());
-      }
-      for (const range of [this.figure.x_range, this.figure.y_range]) {
-        for (const end of ["start", "end"]) range.properties[end].change.connect(() => this.drawSoon());
-      }
-      new ResizeObserver(() => this.drawSoon()).observe(byId("sg-figure"));
-      byId("sg-figure").addEventListener("pointerleave", () => this.onLeave());
-    }
-
-    // Where a point takes long to compute, only clicking shows it.
-    onHover(x, y) {
-      const { low, high } = this.facts.domain, axes = this.dimension === 1 ? [0] : this.map.axes;
-      const isInside = axes.every((axis, place) => [x, y][place] >= low[axis] && [x, y][place] <= high[axis]);
-      if (!isInside) return this.onLeave();
-      if (this.cost > 50) return;
-      this.state.hover = this.thetaAt(x, y);
-      if (this.isHoverDue) return;
-      this.isHoverDue = true;
-      requestAnimationFrame(() => { this.isHoverDue = false; if (this.state.hover) this.showPoint(false); });
-    }
-
-    onLeave() {
-      if (!this.state.hover) return;
-      this.state.hover = null;
-      this.showPoint(false);
-    }
-
-    onKey(event) {
-      const ranges = [this.figure.x_range, this.figure.y_range], axes = this.dimension === 1 ? [0] : this.map.axes;
-      const moves = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowUp: [1, 1], ArrowDown: [1, -1] };
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (moves[event.key]) {
-        const [place, sign] = moves[event.key];
-        if (place >= axes.length) return;
-        const theta = this.state.theta.slice(), width = ranges[place].end - ranges[place].start;
-        theta[axes[place]] += sign * width * (event.shiftKey ? 0.1 : 0.01);
-        this.select(theta);
-        this.keepInView();
-      } else if (event.key === "+" || event.key === "=" || event.key === "-") {
-        this.zoom(event.key === "-" ? 1.5 : 1 / 1.5);
-      } else if (event.key === "0") this.zoom(Infinity);
-      else if (event.key === "Home") {
-        const held = this.facts.planes[this.state.plane].held;
-        this.select(this.state.theta.map((value, axis) => (held && held.axis === axis ? value : 0)));
-      } else return;
-      event.preventDefault();
-    }
-
-    // Around the selected point, by a factor; infinite shows everything.
-    zoom(factor) {
-      const axes = this.dimension === 1 ? [0] : this.map.axes, { low, high } = this.facts.domain;
-      axes.forEach((axis, place) => {
-        const range = place === 0 ? this.figure.x_range : this.figure.y_range;
-        const width = Math.min((range.end - range.start) * factor, high[axis] - low[axis]);
-        const start = clamp(this.state.theta[axis] - width / 2, low[axis], high[axis] - width);
-        range.setv({ start, end: start + width });
-      });
-    }
-
-    keepInView() {
-      const [x, y] = this.drawnAt(this.state.theta), { x_range, y_range } = this.figure;
-      if (x < x_range.start || x > x_range.end || (this.dimension > 1 && (y < y_range.start || y > y_range.end))) this.zoom(1);
-    }
-
-    // The link: #theta=…&view=…&delta=…
-    hash() {
-      const { theta, view, step } = this.state;
-      const values = { theta: theta.map((value) => Number(value.toPrecision(12))).join(","), view, delta: this.facts.texts[step] };
-      return `#${new URLSearchParams(values)}`;
-    }
-
-    writeHash() {
-      byId("sg-link").href = this.hash();
-      // A report that was only opened keeps its address.
-      if (this.isLoaded) history.replaceState(null, "", this.hash());
-    }
-
-    readHash() {
-      const given = new URLSearchParams(location.hash.slice(1));
-      if (!given.has("theta")) return false;
-      const theta = given.get("theta").split(",").map(Number), { low, high } = this.facts.domain;
-      if (theta.length === this.dimension && theta.every(Number.isFinite)) {
-        this.state.theta = theta.map((value, axis) => clamp(value, low[axis], high[axis]));
-        const planes = this.facts.planes, t = this.toT(this.state.theta);
-        const fitting = planes.findIndex(({ held }) => held && Math.abs(t[held.axis] - held.t) <= 1e-4);
-        if (fitting >= 0 && !this.isOn(this.state.plane, t)) this.state.plane = fitting;
-      }
-      if (this.views.includes(given.get("view"))) this.state.view = given.get("view");
-      document.querySelectorAll('input[name="sg-view"]').forEach((input) => { input.checked = input.value === this.state.view; });
-      const step = this.facts.texts.indexOf(given.get("delta"));
-      if (step >= 0) {
-        this.state.step = step;
-        this.map.setStep(step);
-      }
-      return true;
-    }
-
-    isOn(plane, t) {
-      const { held } = this.facts.planes[plane];
-      return !held || Math.abs(t[held.axis] - held.t) <= 1e-4;
-    }
   }
 
+  Object.assign(Explorer.prototype, SgControls, SgLink);
   return { start: () => new Explorer() };
 })();

@@ -112,7 +112,6 @@ const SgPaint = (() => {
     const { ids, colours, codes, arrays } = map, named = map.facts.palette.named;
     const inks = [0, 0, named.paper, named.threshold, named.ink].map((hex) => (hex ? colour(hex) : 0));
     const hasLabels = view === "classification" || view === "joint", hasAttention = view !== "classification";
-    const drawn = hasOutlines ? null : colours;
     // 0: no line, 1: faint, 2: another winner, 3: the threshold, 4: the decision boundary; the largest is drawn.
     const between = (i, j) => {
       const a = codes[i], b = codes[j];
@@ -128,10 +127,12 @@ const SgPaint = (() => {
     const put = (i, line) => { colours[i] = line === 1 ? darker(colours[i]) : inks[line]; };
     for (let y = 0, i = 0; y < h; y++) {
       for (let x = 0; x < w; x++, i++) {
-        if (ids[i] < 0 || (drawn && x + 1 < w && codes[i] === codes[i + 1] && (y + 1 === h || codes[i] === codes[i + w]))) {
-          continue;
-        }
-        const right = x + 1 < w ? between(i, i + 1) : 0, above = y + 1 < h ? between(i, i + w) : 0;
+        const id = ids[i], own = codes[i];
+        if (id < 0) continue;
+        const isAtRight = x + 1 < w && (own !== codes[i + 1] || (hasOutlines && id !== ids[i + 1]));
+        const isAbove = y + 1 < h && (own !== codes[i + w] || (hasOutlines && id !== ids[i + w]));
+        if (!isAtRight && !isAbove) continue;
+        const right = isAtRight ? between(i, i + 1) : 0, above = isAbove ? between(i, i + w) : 0;
         const line = Math.max(right, above);
         if (!line) continue;
         // Faint outlines are one look wide, other lines two.
@@ -159,7 +160,7 @@ const SgPaint = (() => {
             r += rgba & 255; g += (rgba >> 8) & 255; b += (rgba >> 16) & 255;
           }
         }
-        out[y * width + x] = (0xff000000 | ((b / count) << 16) | ((g / count) << 8) | (r / count)) >>> 0;
+        out[y * width + x] = (0xff000000 | (((b / count) | 0) << 16) | (((g / count) | 0) << 8) | (r / count)) >>> 0;
       }
     }
     return out;

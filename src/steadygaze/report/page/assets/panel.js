@@ -3,6 +3,9 @@
 
 const SgPanel = (() => {
   const byId = (id) => document.getElementById(id);
+  const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+  const MARKS = { circle: "○", triangle: "△", diamond: "◇" };
 
   function element(tag, text, className) {
     const made = document.createElement(tag);
@@ -163,7 +166,7 @@ const SgPanel = (() => {
     }
     const undecided = facts.areas.undecided[step], isOpen = view === "classification" ? undecided[1] > 0 : undecided[1] > 1e-9;
     if (isOpen && view !== "inconsistency") rows.push([swatch(named.unknown), "undecided", bounds(undecided), "undecided"]);
-    for (const { text } of facts.marks) rows.push([{ mark: text.startsWith("unperturbed") ? "○" : "△" }, text, "", null]);
+    for (const { text, marker } of facts.marks) rows.push([{ mark: MARKS[marker] }, text, "", null]);
     if (facts.notReached > 0) rows.push([{ hatch: named }, "not reached", share(facts.notReached), null]);
     return rows;
   }
@@ -200,5 +203,5 @@ const SgPanel = (() => {
     }
   }
 
-  return { number, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend, showLegend, byId };
+  return { number, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend, showLegend, byId, clamp };
 })();
