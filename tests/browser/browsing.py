@@ -57,7 +57,7 @@ class Watched:
         """Click the map where theta is drawn."""
         x, y = self.ask(
             """
-            const view = Bokeh.index.get_by_id(map.figure.id), box = view.el.getBoundingClientRect();
+            const view = Bokeh.index.find_one(map.figure), box = view.el.getBoundingClientRect();
             const [x, y] = map.drawnAt(given), { bbox } = view.frame, { x_range: h, y_range: v } = map.figure;
             return [
               box.left + bbox.left + ((x - h.start) / (h.end - h.start)) * bbox.width,

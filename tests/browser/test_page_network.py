@@ -20,26 +20,29 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield started
 
 
-def compare(browser: Browser, result: DomainResult, count: int = 50) -> None:
-    """Everything that the page computes at random thetas, at zero, and on corners of the domain."""
+def compare(browser: Browser, result: DomainResult, count: int = 50, whole: int = 4) -> None:
+    """What the page computes at random thetas and at two corners: numbers at all of them, arrays at some."""
     domain = result.problem.compound.domain
-    thetas = [*random_thetas(result, count), domain.low, domain.high]
+    thetas = [domain.low, domain.high, *random_thetas(result, count)]
     with browser.open(result) as map:
         points = map.ask(
-            "return given.map((theta) => { const p = map.at(theta); const flat = (maps) => maps.map((m) => Array.from(m));"
-            " return { ...p, image: Array.from(p.image), logits: Array.from(p.logits), actual: flat(p.actual),"
-            " expected: flat(p.expected), difference: null }; })",
-            [theta.tolist() for theta in thetas],
+            """
+            return given.thetas.map((theta, n) => {
+              const { label, margin, inconsistency, logits, image, actual, expected } = map.at(theta);
+              const arrays = n < given.whole ? { image, actual: actual.flatMap((m) => [...m]), expected: expected.flatMap((m) => [...m]) } : {};
+              return { label, margin, inconsistency, logits: [...logits], ...arrays, image: [...image] };
+            });
+            """,
+            {"thetas": [theta.tolist() for theta in thetas], "whole": whole},
         )
-        for theta, found in zip(thetas, points, strict=True):
-            point = result.at(theta)
-            for name in ("image", "logits"):
-                np.testing.assert_allclose(found[name], getattr(point, name).ravel(), atol=CLOSE)
-            for name in ("actual", "expected"):
-                np.testing.assert_allclose(found[name], getattr(point, name).reshape(len(point.actual), -1), atol=CLOSE)
-            assert found["label"] == point.label
-            assert found["margin"] == pytest.approx(point.margin, abs=CLOSE)
-            assert found["inconsistency"] == pytest.approx(point.inconsistency, abs=CLOSE)
+    for number, (theta, found) in enumerate(zip(thetas, points, strict=True)):
+        point = result.at(theta)
+        names = ("image", "logits", "actual", "expected") if number < whole else ("image", "logits")
+        for name in names:
+            np.testing.assert_allclose(found[name], getattr(point, name).ravel(), atol=CLOSE)
+        assert found["label"] == point.label
+        assert found["margin"] == pytest.approx(point.margin, abs=CLOSE)
+        assert found["inconsistency"] == pytest.approx(point.inconsistency, abs=CLOSE)
 
 
 @pytest.mark.parametrize("options", [{}, {"filter": "abs+mean", "dist": "l1", "classes": "predicted"}])
@@ -48,16 +51,16 @@ def test_dense_network_with_a_kept_map(browser: Browser, options: dict) -> None:
 
 
 def test_translation_moves_the_expected_map(browser: Browser) -> None:
-    compare(browser, verify("M-FNN-200", "mnist:69992", ["translate:dx=2:-0.5..1.5", "brightness:-0.1..0.1"]))
+    compare(browser, verify("M-FNN-200", "mnist:69992", ["translate:dx=2:-0.5..1.5", "brightness:0..0.05"]))
 
 
 def test_convolutional_network_with_three_parameters(browser: Browser) -> None:
     specs = ["translate:dy=1:0..0.02", "brightness:0..0.02", "patch:x=3,y=9,w=6,h=6:0..0.02"]
-    compare(browser, verify("M-CNN-S", "mnist:69991", specs, method="map", classes=[1, 7]), count=20)
+    compare(browser, verify("M-CNN-S", "mnist:69991", specs, method="map", classes=[1, 7]))
 
 
 def test_refinement_of_a_convolutional_network(browser: Browser) -> None:
-    compare(browser, verify("F-CNN-S", "fashion:69993", ["brightness:0..0.4"], method="refine", until=0.3), count=20)
+    compare(browser, verify("F-CNN-S", "fashion:69993", ["brightness:0..0.4"], method="refine", until=0.3))
 
 
 def test_colour_image_with_strides_padding_and_pooling(browser: Browser, tmp_path: Path) -> None:
@@ -75,7 +78,7 @@ def write_colour_model(path: Path) -> str:
     arrays = {
         "w": draw.normal(size=(4, 3, 3, 2)) / 4,
         "c": draw.normal(size=4) / 4,
-        "v": draw.normal(size=(3, 36)) / 2,
+        "v": draw.normal(size=(3, 48)) / 2,
         "d": draw.normal(size=3),
     }
     tensors = [onnx.numpy_helper.from_array(array.astype(np.float32), name) for name, array in arrays.items()]

@@ -58,6 +58,9 @@ def merge_tiles(
     """Merge the pieces of every plane; values (U, n) between spans (U, 2) shade the areas (see `unit_values`)."""
     compound = result.problem.compound
     rows, owners, shades = [], [], []
+    steps_count = len(steps.deltas) + 1
+    # Every kind of area has one number, which is what makes finding the different ones quick.
+    sizes = (len(result.problem.names) + 1, len(Kept), steps_count, steps_count, 2)
     for plane in planes:
         edges = np.zeros(len(plane.points), dtype=np.int64)
         owner = owners_on_grid(Polygons(plane.points, plane.starts, edges), GRID)
@@ -66,11 +69,13 @@ def merge_tiles(
         unit, t = tiles.unit[piece], _moving_t(compound, plane, is_there)
         kept_from, lost_until = _steps_at(steps, unit, t)
         is_box = unit < tiles.boxes
-        rows.append(np.stack([tiles.winner[piece], tiles.label[piece], kept_from, lost_until, is_box], axis=1))
+        columns = (tiles.winner[piece] + 1, tiles.label[piece], kept_from, lost_until, is_box)
+        rows.append(np.ravel_multi_index([column.astype(np.int64) for column in columns], sizes))
         owners.append((is_there, owner.shape))
         shades.append(_values_at(unit, t, values, spans))
-    table, inverse = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
-    shade, inverse = np.concatenate(shades), inverse.ravel()
+    kinds, inverse = np.unique(np.concatenate(rows), return_inverse=True)
+    table = np.stack(np.unravel_index(kinds, sizes), axis=1) - np.array([1, 0, 0, 0, 0])
+    shade = np.concatenate(shades)
     counts = np.bincount(inverse, weights=np.isfinite(shade), minlength=len(table))
     mean = np.bincount(inverse, weights=np.nan_to_num(shade), minlength=len(table)) / np.maximum(counts, 1.0)
     mean[counts == 0] = np.nan
@@ -81,10 +86,10 @@ def merge_tiles(
     ends = np.cumsum([len(part) for part in rows])[:-1]
     merged = []
     segments = _boundaries(result, planes)
-    for (is_there, shape), numbers, (lines, kinds) in zip(owners, np.split(inverse, ends), segments, strict=True):
+    for (is_there, shape), numbers, (lines, of) in zip(owners, np.split(inverse, ends), segments, strict=True):
         areas = np.full(is_there.shape, -1)
         areas[is_there] = numbers
-        merged.append(MergedPlane(areas.reshape(shape), lines, kinds))
+        merged.append(MergedPlane(areas.reshape(shape), lines, of))
     arrays = {
         "unit": ("u4", np.arange(len(table))),
         "winner": ("i2", table[:, 0]),

@@ -223,9 +223,8 @@ const SgExplorer = (() => {
     }
 
     frameSize() {
-      const view = Bokeh.index.get_by_id ? Bokeh.index.get_by_id(this.figure.id) : null;
-      const box = view?.frame?.bbox;
-      return box ? [box.width, box.height] : [600, this.dimension === 1 ? 60 : 500];
+      const { width, height } = Bokeh.index.find_one(this.figure).frame.bbox;
+      return [width, height];
     }
 
     source(name) {
