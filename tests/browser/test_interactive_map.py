@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser.browsing import Browser, random_thetas, running_browser
 
+from browser.browsing import Browser, random_thetas, running_browser
 from steadygaze.api import verify
 from steadygaze.properties.joint import Kept
 from steadygaze.results.result import Result
@@ -132,7 +132,9 @@ def _check_colours(map, result: Result) -> None:  # type: ignore[no-untyped-def]
     label, attention = joint.label_codes, joint.attention_codes
     chosen = np.argsort(-joint.polytopes.volumes)[:: max(1, len(label) // 200)]
     thetas = compound.to_theta(joint.polytopes.centres[chosen])
-    found = map.ask("return given.map((theta) => { const f = map.locate(theta); return [f.label, f.attention]; })", thetas.tolist())
+    found = map.ask(
+        "return given.map((theta) => { const f = map.locate(theta); return [f.label, f.attention]; })", thetas.tolist()
+    )
     np.testing.assert_array_equal(found, np.stack([label[chosen], attention[chosen]], axis=1))
     palette = map.ask("return map.facts.palette.named")
     names = ["CR&AR", "CR&IR", "MR&AR", "MR&IR"]
@@ -144,7 +146,8 @@ def _check_colours(map, result: Result) -> None:  # type: ignore[no-untyped-def]
         map.draw();
         const { image, x, y, dw, dh } = map.source("sg-picture").data, [h, w] = image[0].shape;
         return given.map((theta) => {
-          const [px, py] = map.drawnAt(theta), i = Math.floor(((px - x[0]) / dw[0]) * w), j = Math.floor(((py - y[0]) / dh[0]) * h);
+          const [px, py] = map.drawnAt(theta);
+          const i = Math.floor(((px - x[0]) / dw[0]) * w), j = Math.floor(((py - y[0]) / dh[0]) * h);
           return image[0][Math.min(j, h - 1) * w + Math.min(i, w - 1)];
         });
         """,
@@ -219,7 +222,9 @@ def test_theta_can_be_typed_and_is_kept_in_the_domain(browser: Browser, page: Pa
         assert map.shown("margin") == pytest.approx(result.at([0.35, 1.0]).margin, abs=1e-4)
 
 
-def test_hovering_shows_a_point_and_leaving_shows_the_selected_one(browser: Browser, page: Path, result: Result) -> None:
+def test_hovering_shows_a_point_and_leaving_shows_the_selected_one(
+    browser: Browser, page: Path, result: Result
+) -> None:
     with browser.open(page) as map:
         map.click_theta([0.5, 0.5])
         selected = map.text("#sg-proved")

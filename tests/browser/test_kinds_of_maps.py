@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from browser.browsing import Browser, random_thetas, running_browser
 
+from browser.browsing import Browser, random_thetas, running_browser
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.properties.joint import Kept
@@ -112,7 +112,9 @@ def test_label_alone_shows_no_attention(browser: Browser) -> None:
 
 def test_what_was_not_reached_is_said(browser: Browser) -> None:
     budget = Budget(Limits(max_regions=3000))
-    result = verify("M-FNN-100", "mnist:69998", ["translate:dx=1", "brightness"], budget=budget, method="map", threads=1)
+    result = verify(
+        "M-FNN-100", "mnist:69998", ["translate:dx=1", "brightness"], budget=budget, method="map", threads=1
+    )
     assert result.stopped is not None
     with browser.open(result) as map:
         check_areas(map, result)
@@ -124,9 +126,7 @@ def test_what_was_not_reached_is_said(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("specs", [BP, ["translate:dx=1", "brightness:0..0.3"]])
-def test_large_maps_are_merged_and_say_so(
-    browser: Browser, specs: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_maps_are_merged_and_say_so(browser: Browser, specs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explorer, "MOST_UNITS", 100)
     result = verify("M-FNN-100", "mnist:69990", specs, threads=1)
     with browser.open(result) as map:
@@ -161,7 +161,9 @@ def test_large_networks_show_stored_points(browser: Browser, monkeypatch: pytest
     result = verify("M-FNN-100", "mnist:69990", BP, threads=1)
     with browser.open(result) as map:
         assert "nearest of them" in map.text(".sg-note")
-        point = map.ask("const p = map.at([0.26, 0.51]); return { ...p, logits: [...p.logits], actual: [...p.actual[0]] }")
+        point = map.ask(
+            "const p = map.at([0.26, 0.51]); return { ...p, logits: [...p.logits], actual: [...p.actual[0]] }"
+        )
         theta = np.array(point["theta"])
         assert np.abs(theta - [0.25, 0.5]).max() < 0.05
         wanted = result.at(theta)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from browser.browsing import Browser, random_thetas, running_browser
 
+from browser.browsing import Browser, random_thetas, running_browser
 from steadygaze.api import verify
 from steadygaze.results.domain_result import DomainResult
 
@@ -29,8 +29,9 @@ def compare(browser: Browser, result: DomainResult, count: int = 50, whole: int 
             """
             return given.thetas.map((theta, n) => {
               const { label, margin, inconsistency, logits, image, actual, expected } = map.at(theta);
-              const arrays = n < given.whole ? { image, actual: actual.flatMap((m) => [...m]), expected: expected.flatMap((m) => [...m]) } : {};
-              return { label, margin, inconsistency, logits: [...logits], ...arrays, image: [...image] };
+              const flat = (maps) => maps.flatMap((map) => [...map]);
+              const maps = n < given.whole ? { actual: flat(actual), expected: flat(expected) } : {};
+              return { label, margin, inconsistency, logits: [...logits], ...maps, image: [...image] };
             });
             """,
             {"thetas": [theta.tolist() for theta in thetas], "whole": whole},
@@ -55,7 +56,7 @@ def test_translation_moves_the_expected_map(browser: Browser) -> None:
 
 
 def test_convolutional_network_with_three_parameters(browser: Browser) -> None:
-    specs = ["translate:dy=1:0..0.02", "brightness:0..0.02", "patch:x=3,y=9,w=6,h=6:0..0.02"]
+    specs = ["translate:dy=1:0..0.008", "brightness:0..0.008", "patch:x=3,y=9,w=6,h=6:0..0.008"]
     compare(browser, verify("M-CNN-S", "mnist:69991", specs, method="map", classes=[1, 7]))
 
 
@@ -66,7 +67,9 @@ def test_refinement_of_a_convolutional_network(browser: Browser) -> None:
 def test_colour_image_with_strides_padding_and_pooling(browser: Browser, tmp_path: Path) -> None:
     image = np.random.default_rng(5).uniform(0.1, 0.9, (3, 9, 8))
     model = write_colour_model(tmp_path / "colour.onnx")
-    result = verify(model, image, ["brightness:-0.2..0.2", "translate:dx=1:0..1"], mean=[0.4, 0.5, 0.6], std=[0.3, 0.2, 0.1])
+    result = verify(
+        model, image, ["brightness:-0.2..0.2", "translate:dx=1:0..1"], mean=[0.4, 0.5, 0.6], std=[0.3, 0.2, 0.1]
+    )
     kinds = {type(step).__name__ for segment in result.problem.model.graph.steps for step in segment}
     assert {"ConvStep", "MatrixStep", "ScaleStep", "OrderStep"} <= kinds
     compare(browser, result)

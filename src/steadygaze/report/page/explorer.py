@@ -1,7 +1,7 @@
 """From a result to its interactive map: markup, scripts and styles for a page that needs no network.
 
-Bokeh gives axes, zoom and pan; assets/*.js rasterise the pieces, recolour them for another δ or view, and compute image,
-logits and attention maps of a single theta from the embedded weights. What is shown as proved is what the result says.
+Bokeh gives axes, zoom and pan; assets/*.js rasterise the pieces, recolour them for another δ or view, and compute
+image, logits and attention maps of a theta from the embedded weights. What is shown as proved is what the result says.
 Everything that users named is escaped. Nothing is written to disk here.
 """
 
@@ -178,9 +178,7 @@ def _describe_question(result: DomainResult, steps: Thresholds) -> dict[str, Any
     }
 
 
-def _note(
-    result: DomainResult, facts: dict[str, Any], network: NetworkData | None, stored: StoredPoints | None
-) -> str:
+def _note(result: DomainResult, facts: dict[str, Any], network: NetworkData | None, stored: StoredPoints | None) -> str:
     """What is exact, what falls back."""
     count = counted(result.region_count, "region")
     if facts["isMerged"]:

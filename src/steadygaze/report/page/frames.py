@@ -4,6 +4,8 @@ Turns a result into models; what happens in them is written in assets/explorer.j
 callback is written here: those would need `eval` in the page.
 """
 
+from typing import Literal
+
 import numpy as np
 from bokeh.layouts import column
 from bokeh.models import (
@@ -15,9 +17,9 @@ from bokeh.models import (
     PlainText,
     Range1d,
     ResetTool,
-    Span,
     WheelZoomTool,
 )
+from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 
 from ...results.domain_result import DomainResult
@@ -62,13 +64,13 @@ def marks_of(result: DomainResult) -> list[dict[str, object]]:
 def _frame(low: np.ndarray, high: np.ndarray, height: int, x_range: Range1d | None = None) -> figure:
     """An empty figure that can be panned and zoomed within its limits."""
     ends = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
-    x, y = (Range1d(*pair, bounds=pair, min_interval=1e-6 * (pair[1] - pair[0])) for pair in ends)
-    dimensions = "both" if height == HEIGHT else "width"
+    x, y = (_range(*pair) for pair in ends)
+    dimensions: Literal["both", "width"] = "both" if height == HEIGHT else "width"
     wheel = WheelZoomTool(dimensions=dimensions)
     tools = [PanTool(dimensions=dimensions), wheel, BoxZoomTool(dimensions=dimensions), ResetTool()]
     frame = figure(
-        height=height, sizing_mode="stretch_width", x_range=x_range or x, y_range=y, tools=tools, toolbar_location="right",
-        min_border=4, outline_line_color=None, background_fill_color=None,
+        height=height, sizing_mode="stretch_width", x_range=x_range or x, y_range=y, tools=tools, min_border=4,
+        toolbar_location="right", outline_line_color=None, background_fill_color=None,
     )  # fmt: skip
     frame.toolbar.logo = None
     frame.toolbar.active_scroll = wheel
@@ -81,6 +83,11 @@ def _frame(low: np.ndarray, high: np.ndarray, height: int, x_range: Range1d | No
         axis.major_tick_in, axis.major_tick_out = 0, 5
     frame.grid.visible = False
     return frame
+
+
+def _range(low: float, high: float) -> Range1d:
+    """A range that cannot be left, or made so small that positions lose their digits."""
+    return Range1d(start=low, end=high, bounds=(low, high), min_interval=1e-6 * (high - low))
 
 
 def _name_axes(frame: figure, below: str, beside: str) -> None:
@@ -103,7 +110,9 @@ def _add_map(frame: figure) -> None:
         x="x", y="y", marker="marker", source=marks, size=9, fill_color="white", line_color=INK, line_width=1.4
     )
     chosen = ColumnDataSource({"x": [], "y": []}, name="sg-chosen")
-    frame.scatter(x="x", y="y", marker="circle", source=chosen, size=15, fill_color=None, line_color="white", line_width=4)
+    frame.scatter(
+        x="x", y="y", marker="circle", source=chosen, size=15, fill_color=None, line_color="white", line_width=4
+    )
     frame.scatter(
         x="x", y="y", marker="circle_cross", source=chosen, size=15, fill_color=None, line_color=INK, line_width=1.8
     )
@@ -113,17 +122,15 @@ def _add_map(frame: figure) -> None:
 def _profile_frames(result: DomainResult) -> LayoutDOM:
     domain = result.problem.compound.domain
     low, high = float(domain.low[0]), float(domain.high[0])
-    shared = Range1d(low, high, bounds=(low, high), min_interval=1e-6 * (high - low))
+    shared = _range(low, high)
     strip = _frame(np.array([low, 0.0]), np.array([high, 1.0]), STRIP, shared)
     _add_map(strip)
     strip.yaxis.visible = strip.xaxis.visible = False
     curves = profile(result.answer)
     frames = [strip, _curve_frame("margin", curves, curves.margin, curves.margin_bounds, shared)]
     if result.is_measured:
-        frames.append(
-            _curve_frame("inconsistency", curves, curves.inconsistency, curves.inconsistency_bounds, shared)
-        )
-    _name_axes(frames[-1], domain.names[0], frames[-1].yaxis[0].axis_label.text)
+        frames.append(_curve_frame("inconsistency", curves, curves.inconsistency, curves.inconsistency_bounds, shared))
+    frames[-1].xaxis.axis_label = PlainText(text=domain.names[0])
     # The plots stand below each other with the same width beside the axis, so that one theta is one vertical line; the
     # tools of one of them serve all, since they share their range.
     for frame in frames:

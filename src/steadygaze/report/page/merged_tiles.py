@@ -117,7 +117,7 @@ def _moving_t(compound: Compound, plane: Plane, is_there: np.ndarray) -> np.ndar
 
 
 def _steps_at(steps: Thresholds, unit: np.ndarray, t: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """From which step on points (N,) of units are AR, and before which they are IR; slabs tell where units are mixed."""
+    """From which step on points (N,) of units are AR, and before which IR; slabs tell where units are mixed."""
     kept_from, lost_until = steps.kept_from[unit], steps.lost_until[unit]
     if t is None or not len(steps.slab_unit):
         return kept_from, lost_until

@@ -75,7 +75,7 @@ def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
     if isinstance(step, ScaleStep):
         return {"kind": "scale", **sizes, "factor": put("factor", step.factor), "bias": put("bias", step.bias)}
     if isinstance(step, ConvStep):
-        shapes = {"depth": step.shape[0], "height": step.shape[1], "width": step.shape[2]}
+        shapes: dict[str, Any] = {"depth": step.shape[0], "height": step.shape[1], "width": step.shape[2]}
         shapes |= {"maps": step.target[0], "rows": step.target[1], "columns": step.target[2]}
         shapes |= {"kernel": list(step.conv.window.kernel), "window": step.window.tolist()}
         weight, bias = put("weight", step.weight), put("bias", step.conv.bias)

@@ -14,7 +14,7 @@ MOST_SAMPLES, FEWEST_SAMPLES, NUMBERS = 17, 3, 200_000
 """Samples of each curve where the expected map moves: as many as stay below so many numbers in all."""
 
 SEQUENTIAL = "cividis"
-"""For inconsistencies without a threshold: lightness rises steadily, and no two colours differ in red and green alone."""
+"""For inconsistencies without a threshold: lightness rises steadily, and red against green tells nothing."""
 
 LEVELS = 256
 

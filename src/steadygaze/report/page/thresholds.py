@@ -1,7 +1,7 @@
 """From a result to what a slider of δ needs: the steps, the shares at each of them, and which units are AR or IR there.
 
-Everything is what `result.with_delta(step)` says: units that no threshold of a step comes near are labelled by one bound
-of their inconsistency, the others by the same functions as the answer itself. Nothing is drawn here.
+Everything is what `result.with_delta(step)` says: units that a step does not come near are labelled by one bound of
+their inconsistency, the others by the same functions as the answer itself. Nothing is drawn here.
 """
 
 from dataclasses import dataclass, replace
@@ -51,14 +51,15 @@ def make_thresholds(result: DomainResult, tiles: Tiles) -> Thresholds:
     answers, units = exact_answers(result), tiles.boxes + tiles.regions
     exact = None if answers is None or answers.curves is None else _Exact(answers)
     if not result.is_measured or (answers is not None and exact is None):
-        areas = {name: np.array([bounds]) for name, bounds in result.areas.items()}
+        own_areas = {name: np.array([bounds]) for name, bounds in result.areas.items()}
         never, none = np.ones(units, dtype=np.int64), np.zeros(0, dtype=np.int64)
         own = np.array([result.answer.delta])
         zero = np.zeros(units, dtype=np.int64)
-        return Thresholds(own, (str(result.delta),), 0, areas, never, zero, np.zeros(2), none, np.zeros((0, 4)))
+        return Thresholds(own, (str(result.delta),), 0, own_areas, never, zero, np.zeros(2), none, np.zeros((0, 4)))
     deltas, texts = _steps(result, _largest(result, exact))
     states = np.ones((len(deltas), units), dtype=np.uint8)
-    areas, slab_unit, slabs, counts = [], [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4))], [0]
+    areas: list[dict[str, tuple[float, float]]] = []
+    slab_unit, slabs, counts = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4))], [0]
     for step, delta in enumerate(deltas):
         cells = np.zeros((3, 3))
         if exact is not None:

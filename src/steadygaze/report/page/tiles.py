@@ -1,7 +1,7 @@
 """From a result to the pieces that the interactive map shows: what is proved of each for every δ, and flat polygons.
 
-The pieces of an answer are split at its own δ; those here are not, so that one set of them serves the whole slider. Their
-units are regions (and boxes, which come first), counted as `JointPieces.pieces.region` counts them.
+The pieces of an answer are split at its own δ; those here are not, so that one set of them serves the whole slider.
+Their units are regions (and boxes, which come first), counted as `JointPieces.pieces.region` counts them.
 """
 
 from dataclasses import dataclass
