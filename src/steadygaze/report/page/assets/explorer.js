@@ -147,7 +147,7 @@ const SgExplorer = (() => {
       this.map.setStep(this.state.step);
       this.showDelta();
       this.showLegend();
-      this.draw();
+      this.drawNow();
       this.showPoint(false);
       this.writeHash();
       this.timings.step = performance.now() - began;
@@ -251,13 +251,17 @@ const SgExplorer = (() => {
       this.source("sg-lines").data = columns;
     }
 
-    // While the map is being moved: quickly now, well when it rests.
-    drawSoon() {
+    // While the map or the slider is being moved: quickly now, well when it rests.
+    drawNow() {
       clearTimeout(this.resting);
-      this.resting = setTimeout(() => this.draw(), 120);
+      this.resting = setTimeout(() => this.draw(), 150);
+      this.draw(true);
+    }
+
+    drawSoon() {
       if (this.isDue) return;
       this.isDue = true;
-      requestAnimationFrame(() => { this.isDue = false; this.draw(true); });
+      requestAnimationFrame(() => { this.isDue = false; this.drawNow(); });
     }
 
     showMarks() {

@@ -13,7 +13,8 @@ class SgPlane {
     this.piece = piece;
     this.held = held;
     this.count = counts.length;
-    this.points = Float64Array.from(points, (share) => share / 4294967295);
+    this.points = new Float64Array(points.length);
+    for (let i = 0; i < points.length; i++) this.points[i] = points[i] / 4294967295;
     this.starts = new Uint32Array(this.count + 1);
     for (let s = 0; s < this.count; s++) this.starts[s + 1] = this.starts[s] + counts[s];
     this.boxes = new Float64Array(4 * this.count);
@@ -21,9 +22,13 @@ class SgPlane {
       let left = 2, low = 2, right = -1, high = -1;
       for (let v = this.starts[s]; v < this.starts[s + 1]; v++) {
         const x = this.points[2 * v], y = this.points[2 * v + 1];
-        left = Math.min(left, x); right = Math.max(right, x); low = Math.min(low, y); high = Math.max(high, y);
+        if (x < left) left = x;
+        if (x > right) right = x;
+        if (y < low) low = y;
+        if (y > high) high = y;
       }
-      this.boxes.set([left, low, right, high], 4 * s);
+      const at = 4 * s;
+      this.boxes[at] = left; this.boxes[at + 1] = low; this.boxes[at + 2] = right; this.boxes[at + 3] = high;
     }
     this.makeBuckets();
   }
@@ -33,8 +38,11 @@ class SgPlane {
     const counts = new Uint32Array(side * side + 1);
     const each = (visit) => {
       for (let s = 0; s < this.count; s++) {
-        const [left, low, right, high] = this.boxes.subarray(4 * s, 4 * s + 4).map((at) => this.bucket(at));
-        for (let y = low; y <= high; y++) for (let x = left; x <= right; x++) visit(y * side + x, s);
+        const left = this.bucket(this.boxes[4 * s]), right = this.bucket(this.boxes[4 * s + 2]);
+        const high = this.bucket(this.boxes[4 * s + 3]);
+        for (let y = this.bucket(this.boxes[4 * s + 1]); y <= high; y++) {
+          for (let x = left; x <= right; x++) visit(y * side + x, s);
+        }
       }
     };
     each((place) => { counts[place + 1]++; });
@@ -84,19 +92,21 @@ class SgPlane {
     ids.fill(-1);
     const scaleX = width / (right - left), scaleY = height / (high - low);
     const first = new Float64Array(height), last = new Float64Array(height), { points, starts, boxes } = this;
+    // Looked at beside the centres of pixels, as report/raster.py does: lines often run exactly through centres.
+    const asideX = Math.SQRT1_2, asideY = 1 / Math.sqrt(3);
     for (let s = 0; s < this.count; s++) {
-      if (boxes[4 * s] > right || boxes[4 * s + 2] < left || boxes[4 * s + 1] > high || boxes[4 * s + 3] < low) continue;
-      // Looked at beside the centres of pixels, as report/raster.py does: lines often run exactly through centres.
-      const bottom = Math.max(0, Math.ceil((boxes[4 * s + 1] - low) * scaleY - SgPlane.ASIDE_Y));
-      const top = Math.min(height, Math.ceil((boxes[4 * s + 3] - low) * scaleY - SgPlane.ASIDE_Y));
+      const at = 4 * s;
+      if (boxes[at] > right || boxes[at + 2] < left || boxes[at + 1] > high || boxes[at + 3] < low) continue;
+      const bottom = Math.max(0, Math.ceil((boxes[4 * s + 1] - low) * scaleY - asideY));
+      const top = Math.min(height, Math.ceil((boxes[4 * s + 3] - low) * scaleY - asideY));
       if (top <= bottom) continue;
       for (let row = bottom; row < top; row++) { first[row] = Infinity; last[row] = -Infinity; }
       const begin = starts[s], end = starts[s + 1];
       for (let v = begin; v < end; v++) {
         const w = v + 1 < end ? v + 1 : begin;
-        let ax = (points[2 * v] - left) * scaleX - SgPlane.ASIDE_X, bx = (points[2 * w] - left) * scaleX - SgPlane.ASIDE_X;
-        let ay = (points[2 * v + 1] - low) * scaleY - SgPlane.ASIDE_Y, by = (points[2 * w + 1] - low) * scaleY - SgPlane.ASIDE_Y;
-        if (ay > by) { [ax, bx] = [bx, ax]; [ay, by] = [by, ay]; }
+        const isUpward = points[2 * v + 1] <= points[2 * w + 1], a = 2 * (isUpward ? v : w), b = 2 * (isUpward ? w : v);
+        const ax = (points[a] - left) * scaleX - asideX, bx = (points[b] - left) * scaleX - asideX;
+        const ay = (points[a + 1] - low) * scaleY - asideY, by = (points[b + 1] - low) * scaleY - asideY;
         const slope = (bx - ax) / (by - ay), to = Math.min(top, Math.ceil(by));
         for (let row = Math.max(bottom, Math.ceil(ay)); row < to; row++) {
           const x = ax + (row - ay) * slope;
@@ -112,8 +122,6 @@ class SgPlane {
     }
   }
 }
-SgPlane.ASIDE_X = Math.SQRT1_2;
-SgPlane.ASIDE_Y = 1 / Math.sqrt(3);
 
 class SgGrid {
   // A plane of merged areas, known at the pixels of a grid: cells (side × side) count into the areas, 65535 is none.
@@ -148,6 +156,7 @@ class SgMap {
     this.pieces = arrays.unit.length;
     this.samples = arrays.values.shape[1];
     this.planes = new Map();
+    this.buffers = {};
     this.setPlane(0);
     this.setStep(facts.chosen);
   }
@@ -214,18 +223,18 @@ class SgMap {
 
   // Colours (one number per pixel, rows counting upwards) of a window of t; scale × scale looks are averaged into one.
   paint(window, width, height, scale, view, hasOutlines) {
-    const w = width * scale, h = height * scale, key = [this.index, ...window, w, h].join();
-    if (this.key !== key) {
-      this.ids = this.ids && this.ids.length === w * h ? this.ids : new Int32Array(w * h);
-      this.plane.raster(window, w, h, this.ids);
-      this.key = key;
+    const w = width * scale, h = height * scale, key = [this.index, ...window].join();
+    let buffer = this.buffers[scale];
+    if (!buffer || buffer.ids.length !== w * h || buffer.width !== w) {
+      const [ids, colours, codes] = [new Int32Array(w * h), new Uint32Array(w * h), new Uint16Array(w * h)];
+      buffer = this.buffers[scale] = { ids, colours, codes, width: w, key: null };
     }
-    if (!this.colours || this.colours.length !== w * h) {
-      this.colours = new Uint32Array(w * h);
-      this.codes = new Uint16Array(w * h);
+    if (buffer.key !== key) {
+      this.plane.raster(window, w, h, buffer.ids);
+      buffer.key = key;
     }
-    SgPaint.fill(this, window, w, h, view);
-    SgPaint.lines(this, w, h, view, hasOutlines);
-    return scale === 1 ? this.colours.slice() : SgPaint.average(this.colours, width, height, scale);
+    SgPaint.fill(this, buffer, window, w, h, view);
+    SgPaint.lines(this, buffer, w, h, view, hasOutlines);
+    return scale === 1 ? buffer.colours.slice() : SgPaint.average(buffer.colours, width, height, scale);
   }
 }

@@ -7,12 +7,7 @@ class SgNetwork {
     Object.assign(this, { facts, arrays, label, classes });
     this.size = facts.shape.reduce((product, side) => product * side, 1);
     this.layers = facts.layers;
-    this.logitCount = this.outputs(this.layers.length - 1, this.size);
-  }
-
-  outputs(layer, inputs) {
-    for (let l = 0; l <= layer; l++) for (const step of this.layers[l]) inputs = step.outputs;
-    return inputs;
+    this.logitCount = this.layers.flat().reduce((_, step) => step.outputs, this.size);
   }
 
   // The knot cell of theta: on a knot the cell above it, the first parameter counting slowest.
@@ -43,8 +38,8 @@ class SgNetwork {
     let values = image;
     for (const layer of this.layers) {
       for (const step of layer) values = SgSteps.forward(step, this.arrays, values);
-      results.push(Float64Array.from(values));
-      values = Float64Array.from(values, (value) => Math.max(value, 0));
+      results.push(values);
+      values = sgPositive(values);
     }
     return results;
   }
@@ -69,7 +64,8 @@ class SgNetwork {
     const noise = this.arrays.noise;
     let first = 0, onKink = 0, doubtful = 0, other = null;
     const bits = values.slice(0, -1).map((layer, l) => {
-      const active = Uint8Array.from(layer, (value) => (value > 0 ? 1 : 0));
+      const active = new Uint8Array(layer.length);
+      for (let i = 0; i < layer.length; i++) active[i] = layer[i] > 0 ? 1 : 0;
       if (noise) {
         for (let i = 0; i < layer.length; i++) {
           if (layer[i] === 0 || Math.abs(layer[i]) > noise[first + i]) continue;
@@ -148,6 +144,12 @@ class SgNetwork {
       label: best, margin: logits[this.label] - rival, inconsistency: distances.reduce((a, b) => a + b, 0),
     };
   }
+}
+
+function sgPositive(values) {
+  const out = new Float64Array(values.length);
+  for (let i = 0; i < values.length; i++) out[i] = values[i] > 0 ? values[i] : 0;
+  return out;
 }
 
 // The linear steps of src/steadygaze/network/steps.py, forward (with the bias) and backward.

@@ -14,34 +14,36 @@ const SgPaint = (() => {
     return (0xff000000 | (table[at + 2] << 16) | (table[at + 1] << 8) | table[at]) >>> 0;
   };
 
-  // What a view makes of labels, winner and inconsistency.
+  // What a view makes of label, winner, attention and inconsistency.
   function colouring(map, view) {
     const { palette, deltas, top } = map.facts, { kept, lost, sequential } = map.arrays, delta = deltas[map.step];
-    const named = Object.fromEntries(Object.entries(palette.named).map(([name, hex]) => [name, colour(hex)]));
-    const winners = palette.winners.map(colour);
-    const of = {
-      classification: (label, winner) =>
-        label === SG_UNKNOWN ? named.unknown : winner < 0 ? named.changed : winners[winner],
-      attention: (label, winner, attention, value) =>
-        attention === SG_UNKNOWN ? named.unknown
-          : attention === SG_KEPT ? shade(kept, delta > 0 ? value / delta : 0)
-            : shade(lost, (value - delta) / Math.max(top - delta, 1e-300)),
-      joint: (label, winner, attention) =>
-        label === SG_UNKNOWN || attention === SG_UNKNOWN ? named.unknown
-          : named[(label === SG_KEPT ? "CR&" : "MR&") + (attention === SG_KEPT ? "AR" : "IR")],
-      inconsistency: (label, winner, attention, value) =>
-        Number.isFinite(value) ? shade(sequential, value / Math.max(top, 1e-300)) : named.unknown,
-    };
-    return { of: of[view], named };
+    const { unknown, changed, ...named } = palette.named, grey = colour(unknown), other = colour(changed);
+    if (view === "classification") {
+      const winners = palette.winners.map(colour);
+      return (label, winner) => (label === SG_UNKNOWN ? grey : winner < 0 ? other : winners[winner]);
+    }
+    if (view === "joint") {
+      const [a, b, c, d] = ["CR&AR", "CR&IR", "MR&AR", "MR&IR"].map((name) => colour(named[name]));
+      const table = [a, grey, b, grey, grey, grey, c, grey, d];
+      return (label, winner, attention) => table[3 * label + attention];
+    }
+    if (view === "inconsistency") {
+      return (label, winner, attention, value) =>
+        Number.isFinite(value) ? shade(sequential, value / Math.max(top, 1e-300)) : grey;
+    }
+    return (label, winner, attention, value) =>
+      attention === SG_UNKNOWN ? grey
+        : attention === SG_KEPT ? shade(kept, delta > 0 ? value / delta : 0)
+          : shade(lost, (value - delta) / Math.max(top - delta, 1e-300));
   }
 
-  const code = (label, winner, attention) =>
-    4 * (label === SG_UNKNOWN ? 0 : label === SG_KEPT ? 1 : winner + 3) + attention;
+  // A number for label and winner, with room for the attention.
+  const code = (label, winner) => 4 * (label === SG_UNKNOWN ? 0 : label === SG_KEPT ? 1 : winner + 3);
 
   // Writes the colour of every pixel, and a code that differs where a line may be due. Colours of a piece are looked up
   // by its attention; that of a piece with a slab, and shades where inconsistency moves, depend on the pixel.
-  function fill(map, [left, right, low, high], w, h, view) {
-    const { ids, colours, codes, arrays, slabOf } = map, { of, named } = colouring(map, view);
+  function fill(map, { ids, colours, codes }, [left, right, low, high], w, h, view) {
+    const { arrays, slabOf } = map, of = colouring(map, view);
     const { unit, label, winner, slabs } = arrays, isMoving = map.movingPlace >= 0 && map.samples > 1;
     const isShaded = isMoving && (view === "attention" || view === "inconsistency");
     const table = new Uint32Array(3 * map.pieces), marks = new Uint16Array(3 * map.pieces);
@@ -49,13 +51,15 @@ const SgPaint = (() => {
     for (let p = 0; p < map.pieces; p++) {
       states[p] = map.attention(unit[p], map.movingHeld);
       if (isMoving && slabOf[unit[p]] >= 0) entries[p] = 4 * slabOf[unit[p]];
-      const value = map.value(unit[p], map.movingHeld);
+      const value = map.value(unit[p], map.movingHeld), mark = code(label[p], winner[p]);
       for (let attention = 0; attention < 3; attention++) {
+        if (entries[p] < 0 && attention !== states[p]) continue;
         table[3 * p + attention] = of(label[p], winner[p], attention, value);
-        marks[3 * p + attention] = code(label[p], winner[p], attention);
+        marks[3 * p + attention] = mark + attention;
       }
     }
-    const hatch = colour(map.facts.palette.named.hatch), shades = isShaded ? new Shades(map, view) : null;
+    const { hatch, notReached } = map.facts.palette.named, nothing = [colour(hatch), colour(notReached)];
+    const shades = isShaded ? new Shades(map, view) : null;
     const stepX = (right - left) / w, stepY = (high - low) / h, isAcross = map.movingPlace === 0;
     for (let y = 0, i = 0; y < h; y++) {
       let t = low + (y + 0.5) * stepY;
@@ -63,7 +67,7 @@ const SgPaint = (() => {
         const p = ids[i];
         if (p < 0) {
           codes[i] = NONE;
-          colours[i] = ((x + y) & 15) < 3 ? hatch : named.notReached;
+          colours[i] = nothing[((x + y) & 15) < 3 ? 0 : 1];
           continue;
         }
         let attention = states[p];
@@ -108,8 +112,8 @@ const SgPaint = (() => {
   }
 
   // Lines where codes of neighbours differ: between labels, winners, and at the threshold; outlines of units faintly.
-  function lines(map, w, h, view, hasOutlines) {
-    const { ids, colours, codes, arrays } = map, named = map.facts.palette.named;
+  function lines(map, { ids, colours, codes }, w, h, view, hasOutlines) {
+    const { unit } = map.arrays, { named } = map.facts.palette;
     const inks = [0, 0, named.paper, named.threshold, named.ink].map((hex) => (hex ? colour(hex) : 0));
     const hasLabels = view === "classification" || view === "joint", hasAttention = view !== "classification";
     // 0: no line, 1: faint, 2: another winner, 3: the threshold, 4: the decision boundary; the largest is drawn.
@@ -122,7 +126,7 @@ const SgPaint = (() => {
         if (hasAttention && sa !== SG_UNKNOWN && sb !== SG_UNKNOWN && sa !== sb) return 3;
         if (view === "classification" && la && lb && la !== lb) return 2;
       }
-      return hasOutlines && arrays.unit[ids[i]] !== arrays.unit[ids[j]] ? 1 : 0;
+      return hasOutlines && unit[ids[i]] !== unit[ids[j]] ? 1 : 0;
     };
     const put = (i, line) => { colours[i] = line === 1 ? darker(colours[i]) : inks[line]; };
     for (let y = 0, i = 0; y < h; y++) {
