@@ -22,7 +22,7 @@ from ...results.domain_result import DomainResult
 from ..extent import share_not_reached
 from ..wording import counted
 from .frames import make_frames, marks_of
-from .merged_tiles import GRID, NO_AREA, MergedPlane, merge_tiles
+from .merged_tiles import GRID, MOST_LINES, NO_AREA, MergedPlane, merge_tiles
 from .network_data import NetworkData, describe_network
 from .pack import outward, pack
 from .shading import palette, tables, unit_values
@@ -96,6 +96,7 @@ def _describe_map(result: DomainResult, tiles: Tiles, steps: Thresholds) -> tupl
         "moving": compound.perturbed.moving_axis,
         "planes": [_describe_plane(plane) for plane in planes],
         "gridSide": GRID,
+        "mostLines": MOST_LINES,
     }
     if facts["isMerged"]:
         merged = merge_tiles(result, tiles, planes, steps, values, spans)
@@ -204,7 +205,7 @@ def _note(result: DomainResult, facts: dict[str, Any], network: NetworkData | No
 
 def _html(result: DomainResult, arrays: Arrays, facts: dict[str, Any]) -> str:
     packed = pack(arrays)
-    item = json_item(make_frames(result), "sg-figure")  # type: ignore[arg-type]
+    item = renumbered(json_item(make_frames(result), "sg-figure"))  # type: ignore[arg-type]
     return _environment().get_template("explorer.html.j2").render(
         facts=facts,
         domain=facts["domain"],
@@ -228,6 +229,25 @@ def _head() -> str:
     scripts = [library, *(_asset(name) for name in SCRIPTS)]
     styles = f"<style>\n{_asset('explorer.css')}</style>"
     return "\n".join([styles, *(f"<script>\n{script}\n</script>" for script in scripts)])
+
+
+def renumbered(item: object, numbers: dict[str, str] | None = None) -> object:
+    """What `json_item` gives, with models numbered in their order: Bokeh goes on counting from one figure to the next.
+
+    >>> renumbered({"id": "p1007", "of": [{"id": "p1003"}, {"id": "p1007"}]})
+    {'id': 'm1', 'of': [{'id': 'm2'}, {'id': 'm1'}]}
+    """
+    known = {} if numbers is None else numbers
+    if isinstance(item, list | tuple):
+        return [renumbered(part, known) for part in item]
+    if not isinstance(item, dict):
+        return item
+    return {
+        key: known.setdefault(part, f"m{len(known) + 1}")
+        if key in ("id", "root_id") and isinstance(part, str)
+        else renumbered(part, known)
+        for key, part in item.items()
+    }
 
 
 def script_json(data: object) -> str:

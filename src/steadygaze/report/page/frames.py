@@ -66,7 +66,8 @@ def _frame(low: np.ndarray, high: np.ndarray, height: int, x_range: Range1d | No
     ends = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
     x, y = (_range(*pair) for pair in ends)
     dimensions: Literal["both", "width"] = "both" if height == HEIGHT else "width"
-    wheel = WheelZoomTool(dimensions=dimensions)
+    # With Ctrl only: the map stands in a page that is longer than the window and must scroll.
+    wheel = WheelZoomTool(dimensions=dimensions, modifiers={"ctrl": True})
     tools = [PanTool(dimensions=dimensions), wheel, BoxZoomTool(dimensions=dimensions), ResetTool()]
     frame = figure(
         height=height, sizing_mode="stretch_width", x_range=x_range or x, y_range=y, tools=tools, min_border=4,

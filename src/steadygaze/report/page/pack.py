@@ -56,7 +56,7 @@ def outward(bounds: np.ndarray) -> np.ndarray:
     """Bounds (…, 2) as float32, the first rounded down and the second up.
 
     >>> low, high = outward(np.array([0.1, 0.1]))
-    >>> bool(low < 0.1 < high)
+    >>> float(low) < 0.1 < float(high)
     True
     """
     with np.errstate(over="ignore"):

@@ -54,10 +54,12 @@ const SgControls = {
 
   // Bokeh's figure: pointer, ranges, size.
   followFigure() {
-    const names = ["sg-map", "sg-margin", "sg-inconsistency"], figures = names.map((name) => this.model(name)).filter(Boolean);
-    for (const figure of figures) {
+    const names = ["sg-map", "sg-margin", "sg-inconsistency"];
+    for (const figure of names.map((name) => this.model(name)).filter(Boolean)) {
       // Two clicks in short order are one event of their own for Bokeh, wherever the second one is.
-      for (const name of ["tap", "doubletap"]) figure.on_event(name, (event) => this.select(this.thetaAt(event.x, event.y)));
+      for (const name of ["tap", "doubletap"]) {
+        figure.on_event(name, (event) => this.select(this.thetaAt(event.x, event.y)));
+      }
       figure.on_event("mousemove", (event) => this.onHover(event.x, event.y));
       figure.on_event("mouseleave", () => this.onLeave());
     }
@@ -120,6 +122,7 @@ const SgControls = {
 
   keepInView() {
     const [x, y] = this.drawnAt(this.state.theta), { x_range, y_range } = this.figure;
-    if (x < x_range.start || x > x_range.end || (this.dimension > 1 && (y < y_range.start || y > y_range.end))) this.zoom(1);
+    const isIn = (value, range) => value >= range.start && value <= range.end;
+    if (!isIn(x, x_range) || (this.dimension > 1 && !isIn(y, y_range))) this.zoom(1);
   },
 };

@@ -36,9 +36,10 @@ const SgExplorer = (() => {
       const arrays = await SgData.unpack(byId("sg-block").textContent, this.facts.places);
       byId("sg-block").remove();
       this.arrays = arrays;
-      const part = (prefix) => Object.fromEntries(
-        Object.entries(arrays).filter(([name]) => name.startsWith(prefix)).map(([name, a]) => [name.slice(prefix.length), a]),
-      );
+      const part = (prefix) => {
+        const own = Object.entries(arrays).filter(([name]) => name.startsWith(prefix));
+        return Object.fromEntries(own.map(([name, array]) => [name.slice(prefix.length), array]));
+      };
       this.map = new SgMap(arrays, this.facts);
       const { network, label, classes } = this.facts;
       this.network = network ? new SgNetwork(network, part("net."), label, classes) : null;
@@ -90,9 +91,13 @@ const SgExplorer = (() => {
 
     // What is known of theta: its piece, if the plane that is shown holds it.
     locate(theta) {
-      const held = this.facts.planes[this.state.plane].held;
-      if (held && Math.abs(this.toT(theta)[held.axis] - held.t) > 1e-4) return null;
-      return this.map.locate(...this.placeOf(theta));
+      return this.isOn(this.state.plane, theta) ? this.map.locate(...this.placeOf(theta)) : null;
+    }
+
+    // Whether a plane holds theta; planes across a third parameter lie just beside its value.
+    isOn(plane, theta) {
+      const { held } = this.facts.planes[plane];
+      return !held || Math.abs(this.toT(theta)[held.axis] - held.t) <= 1e-4;
     }
 
     insideOf(theta, found) {
@@ -173,7 +178,8 @@ const SgExplorer = (() => {
         this.state.theta[plane.held.axis] = plane.held.value;
         [this.figure.x_range, this.figure.y_range].forEach((range, place) => {
           const axis = plane.axes[place];
-          range.setv({ start: low[axis], end: high[axis], reset_start: low[axis], reset_end: high[axis], bounds: [low[axis], high[axis]] });
+          const [start, end] = [low[axis], high[axis]];
+          range.setv({ start, end, reset_start: start, reset_end: end, bounds: [start, end] });
         });
         this.figure.below[0].axis_label.text = names[plane.axes[0]];
         this.figure.left[0].axis_label.text = names[plane.axes[1]];
@@ -216,7 +222,8 @@ const SgExplorer = (() => {
       const pixels = this.map.paint(window_, width, height, scale, this.state.view, this.state.outlines);
       const source = this.source("sg-picture"), Kind = source.data.image[0].constructor;
       source.data = {
-        image: [new Kind(pixels, [height, width])], x: [x.start], y: [y.start], dw: [x.end - x.start], dh: [y.end - y.start],
+        image: [new Kind(pixels, [height, width])], x: [x.start], y: [y.start],
+        dw: [x.end - x.start], dh: [y.end - y.start],
       };
       this.drawLines();
       this.timings.draw = performance.now() - began;
@@ -238,10 +245,14 @@ const SgExplorer = (() => {
       if (!lines || this.linesKey === key) return;
       this.linesKey = key;
       const kinds = this.arrays[`lineKinds.${index}`], { named } = this.facts.palette, { view, step } = this.state;
-      const axes = this.map.axes, { low, high } = this.facts.domain, columns = { x0: [], y0: [], x1: [], y1: [], colour: [] };
+      const axes = this.map.axes, { low, high } = this.facts.domain;
+      const columns = { x0: [], y0: [], x1: [], y1: [], colour: [] };
+      const isDrawn = [
+        view === "classification" || view === "joint", view !== "classification" && step === this.facts.chosen,
+      ];
       const place = (share, axis) => low[axis] + share * (high[axis] - low[axis]);
       kinds.forEach((kind, s) => {
-        if (kind === 0 ? view !== "classification" && view !== "joint" : view === "classification" || step !== this.facts.chosen) return;
+        if (!isDrawn[kind]) return;
         columns.x0.push(place(lines[4 * s], axes[0]));
         columns.y0.push(place(lines[4 * s + 1], axes[1]));
         columns.x1.push(place(lines[4 * s + 2], axes[0]));
@@ -265,8 +276,7 @@ const SgExplorer = (() => {
     }
 
     showMarks() {
-      const held = this.facts.planes[this.state.plane].held;
-      const shown = this.facts.marks.filter(({ theta }) => !held || Math.abs(this.toT(theta)[held.axis] - held.t) <= 1e-4);
+      const shown = this.facts.marks.filter(({ theta }) => this.isOn(this.state.plane, theta));
       const places = shown.map(({ theta }) => this.drawnAt(theta));
       const marker = shown.map((mark) => mark.marker);
       this.source("sg-marks").data = { x: places.map(([x]) => x), y: places.map(([, y]) => y), marker };
@@ -297,9 +307,10 @@ const SgExplorer = (() => {
       this.showPictures(point);
       if (!this.state.hover) this.showInputs(theta);
       if (isTold) {
-        const inconsistency = this.facts.isMeasured ? `, inconsistency ${SgPanel.number(point.inconsistency, 4)}` : "";
-        SgPanel.byId("sg-live").textContent = `${SgPanel.thetaText(this.facts, theta)}: predicts ${this.facts.names[point.label]}, margin `
-          + `${SgPanel.number(point.margin, 4)}${inconsistency}. ${lines.map(({ label, text }) => `${label}: ${text}`).join(" ")}`;
+        const { number, thetaText } = SgPanel, said = lines.map(({ label, text }) => `${label}: ${text}`);
+        const inconsistency = this.facts.isMeasured ? `, inconsistency ${number(point.inconsistency, 4)}` : "";
+        const numbers = `predicts ${this.facts.names[point.label]}, margin ${number(point.margin, 4)}${inconsistency}`;
+        byId("sg-live").textContent = `${thetaText(this.facts, theta)}: ${numbers}. ${said.join(" ")}`;
       }
     }
 
@@ -308,7 +319,7 @@ const SgExplorer = (() => {
       if (found && !this.facts.isMerged) {
         parts.push(found.isBox ? `box ${found.unit}` : `region ${found.unit - this.facts.boxes}`);
       }
-      if (point.stored) parts.push(`image and maps of the nearest stored theta: ${SgPanel.thetaText(this.facts, point.theta)}`);
+      if (point.stored) parts.push(`${SgStored.WORDS}: ${SgPanel.thetaText(this.facts, point.theta)}`);
       if (point.doubtful) parts.push("a neuron is on its kink here: the maps are not certain");
       else if (point.onKink) parts.push("on the border of a region: maps as inside of it");
       return parts.join(" · ");
@@ -324,7 +335,7 @@ const SgExplorer = (() => {
         const delta = facts.deltas[this.state.step], sign = point.inconsistency <= delta ? "≤" : ">";
         rows.push(["inconsistency", number(point.inconsistency), "inconsistency"]);
         rows.push(["against δ", `${number(point.inconsistency, 5)} ${sign} ${number(delta, 5)}`, null]);
-        if (facts.classes.length > 1 && place >= 0) rows.push(["of this class", number(point.distances[place]), "distance"]);
+        if (facts.classes.length > 1) rows.push(["of this class", number(point.distances[place]), "distance"]);
       }
       SgPanel.showNumbers(rows);
       SgPanel.showLogits(facts, point.logits);
@@ -353,7 +364,7 @@ const SgExplorer = (() => {
 
     showInputs(theta) {
       document.querySelectorAll("#sg-theta input").forEach((input) => {
-        if (input !== document.activeElement || !input.dataset.typing) input.value = Number(theta[input.dataset.axis].toPrecision(8));
+        if (!input.dataset.typing) input.value = Number(theta[input.dataset.axis].toPrecision(8));
       });
     }
 

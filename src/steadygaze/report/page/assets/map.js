@@ -172,6 +172,9 @@ class SgMap {
         : new SgPlane(part("points"), part("counts"), part("piece"), held));
     }
     this.plane = this.planes.get(index);
+    // Boundaries that are drawn as lines over merged areas need no lines between pixels.
+    const lines = this.arrays[`lines.${index}`];
+    this.hasLines = Boolean(lines && lines.length > 0 && lines.length < 4 * this.facts.mostLines);
     this.movingPlace = moving === null ? -1 : axes.indexOf(moving);
     this.movingHeld = moving !== null && held && held.axis === moving ? held.t : null;
   }

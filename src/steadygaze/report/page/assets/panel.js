@@ -70,14 +70,14 @@ const SgPanel = (() => {
       const to = found.winner < 0 ? "" : ` to ${name(found.winner)}`;
       lines.push({ label: "MR", text: `the label changes${to} ${place}, ${how}${most}.` });
     } else {
-      lines.push({ label: "undecided", text: `whether the label is kept is not decided ${place}.` });
+      lines.push({ label: "undecided", text: `whether the label is kept is not decided ${place.replace("whole ", "")}.` });
     }
     if (!facts.isMeasured) {
       lines.push({ label: "not measured", text: "attention was not asked for." });
       return lines;
     }
     const isWhole = step >= arrays.keptFrom[unit] || step < arrays.lostUntil[unit];
-    const where = isMerged || isWhole ? place : "on this part of the region";
+    const where = isMerged || isBox ? place : isWhole ? "on this whole region" : "on this part of the region";
     const range = isMerged ? "" : `; the inconsistency is ${between(arrays.reach[2 * unit], arrays.reach[2 * unit + 1])}`;
     const delta = number(facts.deltas[step], 5);
     if (found.attention === SG_KEPT) {
@@ -145,7 +145,8 @@ const SgPanel = (() => {
         if (shares[j]) rows.push([swatch(winners[j]), `to ${name(j)}`, least + share(shares[j]), null]);
       }
       const others = ranked.slice(most).reduce((sum, j) => sum + (shares[j] || 0), 0);
-      if (others) rows.push([swatch(winners[ranked[most]]), "to other classes", least + share(Math.min(others, 1)), null]);
+      const rest = least + share(Math.min(others, 1));
+      if (others) rows.push([swatch(winners[ranked[most]]), "to other classes", rest, null]);
       if (shares[-1]) rows.push([swatch(named.changed), "to one class or several", least + share(shares[-1]), null]);
       rows.push([{ line: named.ink }, "decision boundary", "", null]);
     } else if (view === "attention") {
@@ -164,8 +165,11 @@ const SgPanel = (() => {
       rows.push([{ shades: arrays.sequential }, `inconsistency from 0 to ${number(facts.top, 4)}`, "", null]);
       rows.push([{ line: named.threshold }, `inconsistency = δ = ${delta}`, "", null]);
     }
-    const undecided = facts.areas.undecided[step], isOpen = view === "classification" ? undecided[1] > 0 : undecided[1] > 1e-9;
-    if (isOpen && view !== "inconsistency") rows.push([swatch(named.unknown), "undecided", bounds(undecided), "undecided"]);
+    // What is not decided in the sense of the view; strips along boundaries are far smaller than this.
+    const gap = (name) => facts.areas[name][step][1] - facts.areas[name][step][0];
+    const open = { classification: gap("CR"), attention: gap("AR"), joint: facts.areas.undecided[step][1] }[view] || 0;
+    const undecided = Math.max(0, open - facts.notReached);
+    if (undecided > 1e-6) rows.push([swatch(named.unknown), "undecided", share(Math.min(undecided, 1)), "undecided"]);
     for (const { text, marker } of facts.marks) rows.push([{ mark: MARKS[marker] }, text, "", null]);
     if (facts.notReached > 0) rows.push([{ hatch: named }, "not reached", share(facts.notReached), null]);
     return rows;
@@ -173,7 +177,8 @@ const SgPanel = (() => {
 
   function showLegend(rows) {
     byId("sg-legend").replaceChildren(...rows.map(([look, text, value, key]) => {
-      const row = element("li"), mark = element("span", undefined, "sg-swatch"), words = element("span", text, "sg-words");
+      const row = element("li"), mark = element("span", undefined, "sg-swatch");
+      const words = element("span", text, "sg-words");
       mark.setAttribute("aria-hidden", "true");
       paintSwatch(mark, look);
       words.title = text;
@@ -203,5 +208,8 @@ const SgPanel = (() => {
     }
   }
 
-  return { number, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend, showLegend, byId, clamp };
+  return {
+    byId, clamp, number, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend,
+    showLegend,
+  };
 })();

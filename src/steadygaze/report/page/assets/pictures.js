@@ -5,7 +5,8 @@ const SgPictures = (() => {
   function put(canvas, width, height, colourAt) {
     canvas.width = width;
     canvas.height = height;
-    const context = canvas.getContext("2d", { willReadFrequently: true }), data = context.createImageData(width, height);
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    const data = context.createImageData(width, height);
     const pixels = new Uint32Array(data.data.buffer);
     for (let i = 0; i < width * height; i++) pixels[i] = colourAt(i);
     context.putImageData(data, 0, 0);

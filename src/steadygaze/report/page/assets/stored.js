@@ -7,6 +7,8 @@ class SgStored {
     this.count = arrays.thetas.shape[0];
   }
 
+  static WORDS = "numbers and pictures below are those of the nearest stored theta";
+
   nearest(theta) {
     const { low, high } = this.domain, d = theta.length, { thetas } = this.arrays;
     let best = 0, least = Infinity;
@@ -22,7 +24,8 @@ class SgStored {
   point(n) {
     const { stored, label } = this.facts, [channels, height, width] = stored.shape, size = height * width;
     const row = (name, each) => this.arrays[name].subarray(n * each, (n + 1) * each);
-    const d = this.domain.low.length, kinds = stored.classes.length, logits = row("logits", this.arrays.logits.shape[1]);
+    const d = this.domain.low.length, kinds = stored.classes.length;
+    const logits = row("logits", this.arrays.logits.shape[1]);
     const maps = (name) => stored.classes.map((_, k) => {
       const levels = row(name, kinds * size).subarray(k * size, (k + 1) * size);
       return Float64Array.from(levels, (level) => (level - 127) * this.arrays[`${name}Scale`][n * kinds + k]);
@@ -34,7 +37,8 @@ class SgStored {
       distances[this.facts.classes.indexOf(number)] = this.arrays.distances[n * kinds + k];
     });
     return {
-      stored: true, classes: stored.classes, theta: Array.from(row("thetas", d)), logits, distances, onKink: 0, doubtful: 0,
+      stored: true, classes: stored.classes, theta: Array.from(row("thetas", d)), logits, distances,
+      onKink: 0, doubtful: 0,
       image: Float64Array.from(row("images", channels * size), (level) => level / 255),
       actual: maps("actual"), expected: maps("expected"), label: logits.indexOf(Math.max(...logits)),
       margin: logits[label] - rival, inconsistency: this.arrays.inconsistency[n],
