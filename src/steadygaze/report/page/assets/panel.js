@@ -1,0 +1,215 @@
+// What stands beside the map, in words and numbers: the point, what is proved there, logits, shares. Text only, no HTML.
+"use strict";
+
+const SgPanel = (() => {
+  const byId = (id) => document.getElementById(id);
+  const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+  const MARKS = { circle: "○", triangle: "△", diamond: "◇" };
+
+  function element(tag, text, className) {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  }
+
+  // Significant digits without trailing zeros; a real minus sign.
+  function number(value, digits = 6) {
+    if (value === null || Number.isNaN(value)) return "unknown";
+    if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+    // Sums of some thousand numbers: below this there is nothing but rounding.
+    if (Math.abs(value) < 1e-12) return "0";
+    return String(Number(value.toPrecision(digits))).replace("-", "−");
+  }
+
+  // A share; what is not exactly nothing or everything never looks like it (as cli/wording.py).
+  function share(value) {
+    if (value === 0 || value === 1) return `${100 * value} %`;
+    const percent = 100 * value;
+    if (percent < 0.005) return `${Number(percent.toPrecision(2))} %`;
+    for (let decimals = 2; decimals < 12; decimals++) {
+      const text = percent.toFixed(decimals);
+      if (Number(text) < 100) return `${text} %`;
+    }
+    return "just below 100 %";
+  }
+
+  function bounds([low, high]) {
+    const first = share(low), second = share(high);
+    return first === second ? first : `${first.replace(" %", "")} to ${second}`;
+  }
+
+  const deltaText = (facts, step) => {
+    const text = facts.texts[step], value = number(facts.deltas[step], 5);
+    return text.endsWith("%") ? `${value} (${text.replace("%", " %")} of the original maps)` : value;
+  };
+
+  const thetaText = (facts, theta) => {
+    return facts.domain.names.map((name, axis) => `${name} ${number(theta[axis], 5)}`).join(", ");
+  };
+
+  // Sentences about the piece of a point: what is proved, and by what. The first word is the label.
+  function proved(facts, arrays, found, step) {
+    if (!found) {
+      const why = facts.isPartial ? "The run ended before it reached this point" : "No piece is known here";
+      return [{ label: "not reached", text: `${why}: nothing is proved.` }];
+    }
+    const { piece, unit } = found, isMerged = facts.isMerged;
+    const isBox = isMerged ? arrays.isBox[piece] === 1 : found.isBox;
+    const place = isMerged ? "at the nearest point of the grid" : isBox ? "on this whole box" : "on this whole piece";
+    const how = isBox ? "proved by bounds" : "proved exactly";
+    const name = (j) => facts.names[j];
+    const lines = [];
+    const [low, high] = isMerged ? [] : [arrays.margin[2 * piece], arrays.margin[2 * piece + 1]];
+    if (found.label === SG_KEPT) {
+      const least = isMerged || !(low > 0) ? "" : `; margin at least ${number(low, 4)}`;
+      lines.push({ label: "CR", text: `the label ${name(facts.label)} is kept ${place}, ${how}${least}.` });
+    } else if (found.label === SG_LOST) {
+      const most = isMerged || !(high < 0) ? "" : `; margin at most ${number(high, 4)}`;
+      const to = found.winner < 0 ? "" : ` to ${name(found.winner)}`;
+      lines.push({ label: "MR", text: `the label changes${to} ${place}, ${how}${most}.` });
+    } else {
+      lines.push({ label: "undecided", text: `whether the label is kept is not decided ${place.replace("whole ", "")}.` });
+    }
+    if (!facts.isMeasured) {
+      lines.push({ label: "not measured", text: "attention was not asked for." });
+      return lines;
+    }
+    const isWhole = step >= arrays.keptFrom[unit] || step < arrays.lostUntil[unit];
+    const where = isMerged || isBox ? place : isWhole ? "on this whole region" : "on this part of the region";
+    const range = isMerged ? "" : `; the inconsistency is ${between(arrays.reach[2 * unit], arrays.reach[2 * unit + 1])}`;
+    const delta = number(facts.deltas[step], 5);
+    if (found.attention === SG_KEPT) {
+      lines.push({ label: "AR", text: `the attention is within δ = ${delta} ${where}, ${how}${range}.` });
+    } else if (found.attention === SG_LOST) {
+      lines.push({ label: "IR", text: `the attention differs by more than δ = ${delta} ${where}, ${how}${range}.` });
+    } else {
+      lines.push({ label: "undecided", text: `whether the attention is within δ = ${delta} is not decided here${range}.` });
+    }
+    return lines;
+  }
+
+  function between(low, high) {
+    if (!Number.isFinite(high)) return low > 0 ? `at least ${number(low, 5)}` : "not bounded";
+    const first = number(low, 5), second = number(high, 5);
+    return first === second ? first : `between ${first} and ${second}`;
+  }
+
+  function showProved(lines) {
+    byId("sg-proved").replaceChildren(...lines.map(({ label, text }) => {
+      const line = element("p");
+      line.append(element("strong", label, "sg-label"), ` ${text}`);
+      return line;
+    }));
+  }
+
+  function showNumbers(rows) {
+    byId("sg-numbers").replaceChildren(...rows.flatMap(([name, text, key]) => {
+      const value = element("dd", text);
+      if (key) value.dataset.key = key;
+      return [element("dt", name), value];
+    }));
+  }
+
+  // The largest logits, the label's among them, as bars.
+  function showLogits(facts, logits, most = 10) {
+    const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a]);
+    let shown = order.slice(0, most);
+    if (!shown.includes(facts.label)) shown = [...shown.slice(0, most - 1), facts.label];
+    const low = Math.min(0, ...shown.map((j) => logits[j])), high = Math.max(0, ...shown.map((j) => logits[j]));
+    const span = high - low || 1;
+    byId("sg-logits").replaceChildren(...shown.map((j) => {
+      const row = element("tr", undefined, j === order[0] ? "sg-first" : ""), name = element("th", facts.names[j]);
+      name.scope = "row";
+      name.title = facts.names[j];
+      const bar = element("div", undefined, j === facts.label ? "sg-bar sg-own" : "sg-bar"), cell = element("td");
+      bar.style.marginLeft = `${(100 * (Math.min(0, logits[j]) - low)) / span}%`;
+      bar.style.width = `${(100 * Math.abs(logits[j])) / span}%`;
+      cell.append(bar);
+      row.append(name, cell, element("td", number(logits[j], 5), "sg-value"));
+      return row;
+    }));
+  }
+
+  // Colours with their meaning and share, for a view at a step.
+  function legend(facts, arrays, view, step) {
+    const { named, winners, ranked, most, shares } = facts.palette, at = (name) => bounds(facts.areas[name][step]);
+    const delta = number(facts.deltas[step], 5), name = (j) => facts.names[j], rows = [];
+    const swatch = (colour) => ({ colour });
+    if (view === "classification") {
+      rows.push([swatch(named.kept), `CR  label kept: ${name(facts.label)}`, at("CR"), "CR"]);
+      rows.push([null, "MR  label changed", at("MR"), "MR"]);
+      const least = facts.isPartial ? "≥ " : "";
+      for (const j of ranked.slice(0, most)) {
+        if (shares[j]) rows.push([swatch(winners[j]), `to ${name(j)}`, least + share(shares[j]), null]);
+      }
+      const others = ranked.slice(most).reduce((sum, j) => sum + (shares[j] || 0), 0);
+      const rest = least + share(Math.min(others, 1));
+      if (others) rows.push([swatch(winners[ranked[most]]), "to other classes", rest, null]);
+      if (shares[-1]) rows.push([swatch(named.changed), "to one class or several", least + share(shares[-1]), null]);
+      rows.push([{ line: named.ink }, "decision boundary", "", null]);
+    } else if (view === "attention") {
+      rows.push([{ shades: arrays.kept }, `AR  differs by ≤ δ = ${delta}`, at("AR"), "AR"]);
+      rows.push([{ shades: arrays.lost }, "IR  differs by more", at("IR"), "IR"]);
+      rows.push([{ line: named.threshold }, "inconsistency = δ", "", null]);
+    } else if (view === "joint") {
+      const words = {
+        "CR&AR": "label and attention kept", "CR&IR": "label kept, attention not",
+        "MR&AR": "attention kept, label not", "MR&IR": "neither kept",
+      };
+      for (const [key, text] of Object.entries(words)) rows.push([swatch(named[key]), `${key}  ${text}`, at(key), key]);
+      rows.push([{ line: named.ink }, "decision boundary", "", null]);
+      rows.push([{ line: named.threshold }, "inconsistency = δ", "", null]);
+    } else {
+      rows.push([{ shades: arrays.sequential }, `inconsistency from 0 to ${number(facts.top, 4)}`, "", null]);
+      rows.push([{ line: named.threshold }, `inconsistency = δ = ${delta}`, "", null]);
+    }
+    // What is not decided in the sense of the view; strips along boundaries are far smaller than this.
+    const gap = (name) => facts.areas[name][step][1] - facts.areas[name][step][0];
+    const open = { classification: gap("CR"), attention: gap("AR"), joint: facts.areas.undecided[step][1] }[view] || 0;
+    const undecided = Math.max(0, open - facts.notReached);
+    if (undecided > 1e-6) rows.push([swatch(named.unknown), "undecided", share(Math.min(undecided, 1)), "undecided"]);
+    for (const { text, marker } of facts.marks) rows.push([{ mark: MARKS[marker] }, text, "", null]);
+    if (facts.notReached > 0) rows.push([{ hatch: named }, "not reached", share(facts.notReached), null]);
+    return rows;
+  }
+
+  function showLegend(rows) {
+    byId("sg-legend").replaceChildren(...rows.map(([look, text, value, key]) => {
+      const row = element("li"), mark = element("span", undefined, "sg-swatch");
+      const words = element("span", text, "sg-words");
+      mark.setAttribute("aria-hidden", "true");
+      paintSwatch(mark, look);
+      words.title = text;
+      const amount = element("span", value, "sg-share");
+      if (key) amount.dataset.area = key;
+      row.append(mark, words, amount);
+      return row;
+    }));
+  }
+
+  function paintSwatch(mark, look) {
+    if (!look) mark.classList.add("sg-empty");
+    else if (look.mark) {
+      mark.classList.add("sg-mark");
+      mark.textContent = look.mark;
+    }
+    else if (look.colour) mark.style.background = look.colour;
+    else if (look.line) {
+      mark.classList.add("sg-line");
+      mark.style.background = look.line;
+    } else if (look.hatch) {
+      const { notReached, hatch } = look.hatch;
+      mark.style.background = `repeating-linear-gradient(135deg, ${hatch} 0 1px, ${notReached} 1px 5px)`;
+    } else {
+      const stops = [0, 64, 128, 191, 255].map((k) => `rgb(${look.shades.slice(3 * k, 3 * k + 3).join(",")})`);
+      mark.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
+    }
+  }
+
+  return {
+    byId, clamp, number, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend,
+    showLegend,
+  };
+})();

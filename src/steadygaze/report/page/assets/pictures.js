@@ -1,0 +1,52 @@
+// Images and attention maps on small canvases.
+"use strict";
+
+const SgPictures = (() => {
+  function put(canvas, width, height, colourAt) {
+    canvas.width = width;
+    canvas.height = height;
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    const data = context.createImageData(width, height);
+    const pixels = new Uint32Array(data.data.buffer);
+    for (let i = 0; i < width * height; i++) pixels[i] = colourAt(i);
+    context.putImageData(data, 0, 0);
+  }
+
+  // Pixels (C, H, W) from 0 to 1: in colour with three channels, otherwise their mean in grey.
+  function image(canvas, pixels, [channels, height, width]) {
+    const n = height * width, level = (value) => Math.round(255 * Math.max(0, Math.min(1, value)));
+    put(canvas, width, height, (i) => {
+      let r, g, b;
+      if (channels === 3) [r, g, b] = [level(pixels[i]), level(pixels[n + i]), level(pixels[2 * n + i])];
+      else {
+        let sum = 0;
+        for (let c = 0; c < channels; c++) sum += pixels[c * n + i];
+        r = g = b = level(sum / channels);
+      }
+      return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
+    });
+  }
+
+  // The channels of a map (C, H, W) summed: what is shown of it.
+  function summed(map, [channels, height, width]) {
+    const n = height * width, sum = new Float64Array(n);
+    for (let c = 0; c < channels; c++) for (let i = 0; i < n; i++) sum[i] += map[c * n + i];
+    return sum;
+  }
+
+  // Maps (H, W) with one scale around 0 for all of them; returns the end of the scale.
+  function maps(canvases, drawn, [, height, width], table) {
+    let top = 0;
+    for (const map of drawn) for (const value of map) top = Math.max(top, Math.abs(value));
+    drawn.forEach((map, k) => {
+      put(canvases[k], width, height, (i) => SgPaint.shade(table, top > 0 ? 0.5 + (0.5 * map[i]) / top : 0.5));
+    });
+    return top;
+  }
+
+  function scale(canvas, table) {
+    put(canvas, 128, 1, (i) => SgPaint.shade(table, i / 127));
+  }
+
+  return { image, maps, summed, scale };
+})();

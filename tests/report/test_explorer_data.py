@@ -1,0 +1,138 @@
+"""What the interactive map is made of, without a browser: shares at every step, steps of units, packed arrays."""
+
+import base64
+import json
+import re
+import zlib
+from html import unescape
+
+import numpy as np
+import pytest
+
+from steadygaze.api import verify
+from steadygaze.properties.joint import Kept
+from steadygaze.refine.outcome import RefineResult
+from steadygaze.report.page import explorer
+from steadygaze.report.page.explorer import make_explorer
+from steadygaze.report.page.merged_tiles import GRID, merge_tiles
+from steadygaze.report.page.pack import KINDS, pack
+from steadygaze.report.page.shading import unit_values
+from steadygaze.report.page.thresholds import make_thresholds
+from steadygaze.report.page.tiles import make_planes, make_tiles
+from steadygaze.report.raster import ASIDE
+from steadygaze.results.domain_result import DomainResult
+from steadygaze.results.locate import deepest
+
+MOVING = ["translate:dx=2:-0.5..1", "brightness:0..0.3"]
+KEPT = ["brightness:0..1", "patch:x=10,y=10,w=5,h=5"]
+
+
+@pytest.fixture(scope="module")
+def moving() -> DomainResult:
+    return verify("M-FNN-100", "mnist:69998", MOVING, delta=4.321, threads=1)
+
+
+CASES = {
+    "kept": (KEPT, {}),
+    "moving L1": (["translate:dx=1:0..0.4", "brightness:0..0.2"], {"dist": "l1"}),
+    "boxes": (KEPT, {"method": "refine", "until": 0.2, "delta": "50%"}),
+    "label alone": (KEPT, {"method": "refine", "property": "cr"}),
+    "one parameter": (["brightness:0..0.3"], {"filter": "abs"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_shares_and_labels_at_steps_are_those_of_the_result(name: str) -> None:
+    specs, options = CASES[name]
+    check_steps(verify("M-FNN-100", "mnist:69990", specs, threads=1, **options))
+
+
+def test_shares_and_labels_of_moving_maps(moving: DomainResult) -> None:
+    steps = check_steps(moving)
+    assert len(steps.slab_unit) and steps.texts[steps.chosen] == "4.321"
+
+
+def check_steps(result: DomainResult):  # type: ignore[no-untyped-def]
+    tiles = make_tiles(result)
+    steps = make_thresholds(result, tiles)
+    assert steps.deltas[steps.chosen] == pytest.approx(result.answer.delta)
+    assert (np.diff(steps.deltas) > 0.0).all() and len(set(steps.texts)) == len(steps.texts)
+    for step in {0, steps.chosen, *range(0, len(steps.deltas), 13), len(steps.deltas) - 1}:
+        other = result.with_delta(steps.texts[step])
+        for name, bounds in other.areas.items():
+            np.testing.assert_allclose(steps.areas[name][step], bounds, atol=1e-9)
+        joint = other.answer.joint
+        whole = joint.attention_codes
+        is_kept, is_lost = step >= steps.kept_from, step < steps.lost_until
+        unit = joint.pieces.region
+        # A unit that is called AR has no other pieces, and a piece that is AR in a unit that is not has a slab.
+        assert (whole[is_kept[unit]] == Kept.YES).all() and (whole[is_lost[unit]] == Kept.NO).all()
+        mixed = steps.slab_unit[steps.slab_starts[step].astype(int) : steps.slab_starts[step + 1].astype(int)]
+        left_over = ~is_kept[unit] & ~is_lost[unit] & ~np.isin(unit, mixed)
+        assert (joint.attention_codes[left_over] == Kept.UNKNOWN).all()
+    return steps
+
+
+def test_tiles_cover_what_the_pieces_cover() -> None:
+    result = verify("M-CNN-S", "mnist:69990", KEPT, method="refine", until=0.2, threads=1)
+    assert isinstance(result, RefineResult)
+    tiles = make_tiles(result)
+    assert tiles.volumes.sum() == pytest.approx(1.0, abs=1e-9)
+    (plane,) = make_planes(result.problem.compound, tiles)
+    assert len(plane.piece) == len(tiles.unit) and plane.starts[-1] == len(plane.points)
+    assert tiles.boxes == len(result.boxes) and tiles.regions == result.region_count
+
+
+def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
+    tiles = make_tiles(moving)
+    steps = make_thresholds(moving, tiles)
+    planes = make_planes(moving.problem.compound, tiles)
+    merged = merge_tiles(moving, tiles, planes, steps, *unit_values(moving, tiles))
+    table = {name: array for name, (_, array) in merged.arrays.items()}
+    cells = np.random.default_rng(2).integers(0, GRID, (60, 2))
+    unknown = 0
+    for step in (5, steps.chosen, 60):
+        other = moving.with_delta(steps.texts[step])
+        joint = other.answer.joint
+        for column, row in cells:
+            point = (np.array([column, row]) + ASIDE) / GRID
+            area, piece = merged.planes[0].areas[row, column], deepest(joint.polytopes, point)
+            assert table["label"][area] == joint.label_codes[piece]
+            state = Kept.YES if step >= table["keptFrom"][area] else Kept.UNKNOWN
+            state = Kept.NO if step < table["lostUntil"][area] else state
+            assert state in (joint.attention_codes[piece], Kept.UNKNOWN)
+            unknown += state == Kept.UNKNOWN
+    assert unknown <= 2
+    assert (merged.planes[0].areas >= 0).all() and len(merged.planes[0].lines)
+
+
+def test_packed_arrays_come_back() -> None:
+    arrays = {"a": ("u1", np.array([1, 2, 3])), "b": ("f8", np.array([[0.1, -np.inf]])), "c": ("i2", np.array([-1]))}
+    packed = pack(arrays)
+    block = zlib.decompress(base64.b64decode(packed.block))
+    for name, (kind, array) in arrays.items():
+        place = packed.places[name]
+        assert place["at"] % 8 == 0 and place["shape"] == list(array.shape)
+        back = np.frombuffer(block, KINDS[kind], array.size, place["at"]).reshape(array.shape)
+        np.testing.assert_array_equal(back, array)
+
+
+def test_the_same_result_gives_the_same_page() -> None:
+    result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], threads=1)
+    first = make_explorer(result)
+    assert first == make_explorer(result)
+    facts = re.search(r'id="sg-facts">(.*?)</script>', first.html)
+    assert facts is not None and json.loads(facts[1])["label"] == result.label
+
+
+def test_no_tag_begins_in_what_users_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", *"23456789"]
+    html = make_explorer(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)).html
+    assert "<img" not in html and "<script>alert" not in html
+    assert html.count("<script") == html.count("</script>") == 4
+
+
+def test_too_many_regions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explorer, "MOST_UNITS", 10)
+    made = make_explorer(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3"], threads=1))
+    assert "merged" in made.note and made.note in unescape(made.html)
