@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 from playwright.sync_api import sync_playwright
-from steadygaze.report.page.html import write_report
 
 from steadygaze.api import verify
+from steadygaze.report.page.html import write_report
 from steadygaze.results.result import Result
 from timing import RESULTS, Spread, clock, print_table, write_json
 

@@ -127,7 +127,7 @@ def _profile_frames(result: DomainResult) -> LayoutDOM:
     strip = _frame(np.array([low, 0.0]), np.array([high, 1.0]), STRIP, shared)
     _add_map(strip)
     strip.yaxis.visible = strip.xaxis.visible = False
-    curves = profile(result.answer)
+    curves = profile(result.answer, line_through(result.answer, 0, domain.low))
     frames = [strip, _curve_frame("margin", curves, curves.margin, curves.margin_bounds, shared)]
     if result.is_measured:
         frames.append(_curve_frame("inconsistency", curves, curves.inconsistency, curves.inconsistency_bounds, shared))
