@@ -25,6 +25,7 @@ from bokeh.plotting import figure
 from ...results.domain_result import DomainResult
 from ..colours import DELTA_LINE, FAINT_INK, INK
 from ..exhibits import NEARER
+from ..lines import line_through
 from ..values import Profile, profile
 
 HEIGHT, STRIP, CURVE, TOOLBAR = 560, 64, 225, 34

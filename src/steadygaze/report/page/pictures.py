@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from ..colours import MAP_SHADES
-from ..figures import write_figure
+from ..files import write_figure
 
 NAME = "picture"
 
@@ -44,7 +44,7 @@ def figure_uri(draw: Callable[[Path], Sequence[Path]]) -> str | None:
 def inline_svg(make: Callable[[], Figure], title: str) -> str:
     """A figure as an SVG element for the body of a page: markup that holds no text of users, and its title."""
     with tempfile.TemporaryDirectory(prefix="steadygaze-") as folder:
-        files = write_figure(make, Path(folder) / NAME)
+        files = write_figure(make, Path(folder) / NAME, formats=("svg",))
         text = next(file for file in files if file.suffix == ".svg").read_text(encoding="utf-8")
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
