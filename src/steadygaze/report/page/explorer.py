@@ -166,13 +166,10 @@ def _describe_question(result: DomainResult, steps: Thresholds) -> dict[str, Any
         "classes": problem.attention.chosen(problem.model.classes).tolist(),
         "domain": {"names": list(domain.names), "low": domain.low.tolist(), "high": domain.high.tolist()},
         "isMeasured": result.is_measured,
-        "method": result.method,
-        "asked": problem.property.value,
         "deltas": steps.deltas.tolist(),
         "texts": list(steps.texts),
         "chosen": steps.chosen,
         "areas": {name: bounds.tolist() for name, bounds in steps.areas.items()},
-        "mapSize": result.map_size,
         "notReached": share_not_reached(result),
         "marks": marks_of(result),
         "isPartial": not result.is_complete,
@@ -208,6 +205,7 @@ def _html(result: DomainResult, arrays: Arrays, facts: dict[str, Any]) -> str:
     item = renumbered(json_item(make_frames(result), "sg-figure"))  # type: ignore[arg-type]
     return _environment().get_template("explorer.html.j2").render(
         facts=facts,
+        channels=len(result.problem.perturbed.x0),
         domain=facts["domain"],
         parameters=list(zip(facts["domain"]["names"], facts["domain"]["low"], facts["domain"]["high"], strict=True)),
         class_names=[(number, facts["names"][number]) for number in facts["classes"]],

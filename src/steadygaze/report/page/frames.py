@@ -4,7 +4,7 @@ Turns a result into models; what happens in them is written in assets/explorer.j
 callback is written here: those would need `eval` in the page.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from bokeh.layouts import column
@@ -111,13 +111,11 @@ def _add_map(frame: figure) -> None:
     frame.scatter(
         x="x", y="y", marker="marker", source=marks, size=9, fill_color="white", line_color=INK, line_width=1.4
     )
+    # As an overlay: Bokeh then repaints this mark alone, and not the picture and the lines below it.
     chosen = ColumnDataSource({"x": [], "y": []}, name="sg-chosen")
-    frame.scatter(
-        x="x", y="y", marker="circle", source=chosen, size=15, fill_color=None, line_color="white", line_width=4
-    )
-    frame.scatter(
-        x="x", y="y", marker="circle_cross", source=chosen, size=15, fill_color=None, line_color=INK, line_width=1.8
-    )
+    ring: dict[str, Any] = {"x": "x", "y": "y", "source": chosen, "size": 15, "fill_color": None, "level": "overlay"}
+    frame.scatter(marker="circle", line_color="white", line_width=4, **ring)
+    frame.scatter(marker="circle_cross", line_color=INK, line_width=1.8, **ring)
     frame.add_tools(CrosshairTool(line_color=INK, line_alpha=0.25))
 
 

@@ -52,7 +52,6 @@ def describe_network(result: DomainResult) -> NetworkData | None:
     layers = [[_describe_step(step, arrays) for step in segment] for segment in segments]
     facts = {"layers": layers, **_describe_cells(problem, result.original, arrays)}
     regions = result.exact_regions
-    facts["hasNoise"] = regions is not None
     if regions is not None:
         # Rounded up, so that what is rounding for the result is rounding for the page.
         noise = np.concatenate([np.zeros(0), *problem.compound.noise[: len(segments) - 1]])

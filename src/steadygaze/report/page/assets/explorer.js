@@ -23,6 +23,9 @@ const SgExplorer = (() => {
       };
       this.timings = {};
       this.ready = this.load();
+      this.ready.catch((error) => {
+        byId("sg-where").textContent = `The interactive map could not be started in this browser (${error.message}).`;
+      });
     }
 
     firstPlane() {
