@@ -28,7 +28,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update",
 ]  # fmt: skip
 PROBLEMS = {
-    "20,000 regions": ("M-FNN-800", "mnist:69990", ["translate:dx=1:0..0.75", "brightness"]),
+    "20,000 regions": ("M-FNN-800", "mnist:69990", ["translate:dx=1:0..0.8", "brightness"]),
     "50,000 regions": ("M-FNN-800", "mnist:69990", ["translate:dx=2:0..1.96", "brightness"]),
     "convolutions": ("M-CNN-S", "mnist:69990", ["translate:dx=1:0..0.3", "brightness:0..0.3"]),
 }

@@ -74,6 +74,7 @@ class Browser:
 
     def __init__(self, chromium: Any, folder: Path) -> None:
         self.chromium, self.folder, self.count = chromium, folder, 0
+        self.kept: dict[Path, Watched] = {}
 
     def write(self, result: DomainResult) -> Path:
         """A small page around the interactive map of a result."""
@@ -86,6 +87,21 @@ class Browser:
             encoding="utf-8",
         )
         return path
+
+    @contextmanager
+    def reuse(self, path: Path) -> Iterator[Watched]:
+        """A page that stays open from test to test, as it was when it was opened."""
+        if path not in self.kept:
+            self.kept[path] = Watched(self.chromium.new_page(viewport={"width": 1280, "height": 900}))
+            self.kept[path].page.goto(path.as_uri())
+        watched = self.kept[path]
+        watched.page.mouse.move(1, 1)
+        watched.ask(
+            "map.state.shownClass = null; map.zoom(Infinity); map.setView('joint'); map.setStep(map.facts.chosen);"
+            " map.select(map.state.theta.map(() => 0))"
+        )
+        yield watched
+        assert watched.troubles == []
 
     @contextmanager
     def open(self, result: DomainResult | Path, link: str = "", width: int = 1280) -> Iterator[Watched]:

@@ -42,7 +42,7 @@ def moving_page(browser: Browser, moving: Result) -> Path:
 
 
 def test_a_click_shows_the_numbers_of_the_result(browser: Browser, page: Path, result: Result) -> None:
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         for theta in THETAS:
             map.click_theta(theta)
             chosen = np.array(map.ask("return map.state.theta"))
@@ -61,7 +61,7 @@ def test_a_click_shows_the_numbers_of_the_result(browser: Browser, page: Path, r
 
 
 def test_pictures_are_those_of_the_point(browser: Browser, page: Path, result: Result) -> None:
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         map.ask("map.select([0.3, 0.6])")
         point = result.at([0.3, 0.6])
         pixels = map.ask(
@@ -92,7 +92,7 @@ def test_areas_at_every_step_are_those_of_the_result(
 ) -> None:
     result: Result = request.getfixturevalue(name)
     page: Path = request.getfixturevalue("page" if name == "result" else "moving_page")
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         texts, deltas = map.ask("return [map.facts.texts, map.facts.deltas]")
         chosen = map.ask("return map.facts.chosen")
         assert texts[chosen] == str(result.delta) and deltas[chosen] == pytest.approx(result.answer.delta)
@@ -106,7 +106,7 @@ def test_areas_at_every_step_are_those_of_the_result(
 
 
 def test_the_slider_recolours_the_map(browser: Browser, page: Path, result: Result) -> None:
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         map.page.focus("#sg-step")
         before = map.ask("return map.state.step")
         for _ in range(10):
@@ -120,7 +120,7 @@ def test_the_slider_recolours_the_map(browser: Browser, page: Path, result: Resu
 
 
 def test_colours_of_moving_maps_are_those_of_the_pieces(browser: Browser, moving_page: Path, moving: Result) -> None:
-    with browser.open(moving_page) as map:
+    with browser.reuse(moving_page) as map:
         for text in ("3", "50%", "100%"):
             map.ask("map.setStep(map.facts.texts.indexOf(given))", text)
             _check_colours(map, moving.with_delta(text))
@@ -162,7 +162,7 @@ def _check_colours(map, result: Result) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_views_switch_and_each_has_its_legend(browser: Browser, page: Path) -> None:
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         legends = {}
         for view in ("Classification", "Attention", "Both", "Inconsistency"):
             map.page.get_by_label(view, exact=True).check()
@@ -177,7 +177,7 @@ def test_views_switch_and_each_has_its_legend(browser: Browser, page: Path) -> N
 
 
 def test_keys_move_the_point_and_zoom(browser: Browser, page: Path) -> None:
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         map.page.focus("#sg-focus")
         for key in ("Shift+ArrowRight", "Shift+ArrowRight", "ArrowUp", "ArrowUp", "ArrowDown"):
             map.page.keyboard.press(key)
@@ -196,7 +196,7 @@ def test_keys_move_the_point_and_zoom(browser: Browser, page: Path) -> None:
 
 
 def test_a_link_carries_theta_view_and_threshold(browser: Browser, page: Path) -> None:
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         map.ask("map.select([0.25, 0.125]); map.setView('attention'); map.setStep(map.facts.texts.indexOf('40%'))")
         link = map.page.get_attribute("#sg-link", "href")
         assert map.page.evaluate("location.hash") == link
@@ -213,7 +213,7 @@ def test_a_link_carries_theta_view_and_threshold(browser: Browser, page: Path) -
 
 
 def test_theta_can_be_typed_and_is_kept_in_the_domain(browser: Browser, page: Path, result: Result) -> None:
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         map.page.fill("#sg-theta input[data-axis='0']", "0.35")
         map.page.keyboard.press("Tab")
         map.page.fill("#sg-theta input[data-axis='1']", "7")
@@ -225,7 +225,7 @@ def test_theta_can_be_typed_and_is_kept_in_the_domain(browser: Browser, page: Pa
 def test_hovering_shows_a_point_and_leaving_shows_the_selected_one(
     browser: Browser, page: Path, result: Result
 ) -> None:
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         map.click_theta([0.5, 0.5])
         selected = map.text("#sg-proved")
         box = map.page.locator("#sg-figure").bounding_box()
@@ -239,7 +239,7 @@ def test_hovering_shows_a_point_and_leaving_shows_the_selected_one(
 
 
 def test_what_is_said_to_be_proved_is(browser: Browser, page: Path, result: Result) -> None:
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         thetas = random_thetas(result, 40, seed=4)
         said = map.ask("return given.map((theta) => map.proved(theta))", thetas.tolist())
         for theta, (first, second) in zip(thetas, said, strict=True):
@@ -251,7 +251,7 @@ def test_what_is_said_to_be_proved_is(browser: Browser, page: Path, result: Resu
 
 
 def test_zooming_draws_the_part_that_is_shown(browser: Browser, page: Path) -> None:
-    with browser.open(page) as map:
+    with browser.reuse(page) as map:
         size, left, width = map.ask(
             """
             map.select([0.3, 0.5]);

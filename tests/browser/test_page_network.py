@@ -61,14 +61,14 @@ def test_convolutional_network_with_three_parameters(browser: Browser) -> None:
 
 
 def test_refinement_of_a_convolutional_network(browser: Browser) -> None:
-    compare(browser, verify("F-CNN-S", "fashion:69993", ["brightness:0..0.4"], method="refine", until=0.3))
+    compare(browser, verify("F-CNN-S", "fashion:69993", ["brightness:0..0.2"], method="refine", until=0.3))
 
 
 def test_colour_image_with_strides_padding_and_pooling(browser: Browser, tmp_path: Path) -> None:
     image = np.random.default_rng(5).uniform(0.1, 0.9, (3, 9, 8))
     model = write_colour_model(tmp_path / "colour.onnx")
     result = verify(
-        model, image, ["brightness:-0.2..0.2", "translate:dx=1:0..1"], mean=[0.4, 0.5, 0.6], std=[0.3, 0.2, 0.1]
+        model, image, ["brightness:-0.05..0.05", "translate:dx=1:0..1"], mean=[0.4, 0.5, 0.6], std=[0.3, 0.2, 0.1]
     )
     kinds = {type(step).__name__ for segment in result.problem.model.graph.steps for step in segment}
     assert {"ConvStep", "MatrixStep", "ScaleStep", "OrderStep"} <= kinds

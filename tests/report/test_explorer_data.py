@@ -16,7 +16,7 @@ from steadygaze.report.page import explorer
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.merged_tiles import GRID, merge_tiles
 from steadygaze.report.page.pack import KINDS, pack
-from steadygaze.report.page.shading import unit_values
+from steadygaze.report.page.shading import shown_top, unit_values
 from steadygaze.report.page.thresholds import make_thresholds
 from steadygaze.report.page.tiles import make_planes, make_tiles
 from steadygaze.report.raster import ASIDE
@@ -136,3 +136,14 @@ def test_too_many_regions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explorer, "MOST_UNITS", 10)
     made = make_explorer(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3"], threads=1))
     assert "merged" in made.note and made.note in unescape(made.html)
+
+
+def test_shades_end_where_almost_all_of_the_domain_does(moving: DomainResult) -> None:
+    tiles = make_tiles(moving)
+    values, _ = unit_values(moving, tiles)
+    top = shown_top(values, tiles)
+    assert top <= values.max()
+    # One unit far above all others does not change it.
+    smallest = tiles.unit[np.argmin(tiles.volumes)]
+    values[smallest] = 1e6
+    assert shown_top(values, tiles) <= 1.5 * top

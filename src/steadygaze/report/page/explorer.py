@@ -25,7 +25,7 @@ from .frames import make_frames, marks_of
 from .merged_tiles import GRID, MOST_LINES, NO_AREA, MergedPlane, merge_tiles
 from .network_data import NetworkData, describe_network
 from .pack import outward, pack
-from .shading import palette, tables, unit_values
+from .shading import palette, shown_top, tables, unit_values
 from .stored_points import StoredPoints, store_points
 from .thresholds import Thresholds, make_thresholds
 from .tiles import Plane, Tiles, make_planes, make_tiles
@@ -88,10 +88,10 @@ def _describe_map(result: DomainResult, tiles: Tiles, steps: Thresholds) -> tupl
     compound = result.problem.compound
     planes = make_planes(compound, tiles)
     values, spans = unit_values(result, tiles)
-    finite = values[np.isfinite(values)]
     facts: dict[str, Any] = {
         "boxes": tiles.boxes,
-        "top": float(finite.max(initial=float(steps.deltas[0]))),
+        "top": shown_top(values, tiles),
+        "largest": float(values[np.isfinite(values)].max(initial=0.0)),
         "isMerged": max(len(plane.piece) for plane in planes) > 0 and _is_large(tiles, planes),
         "moving": compound.perturbed.moving_axis,
         "planes": [_describe_plane(plane) for plane in planes],

@@ -107,11 +107,12 @@ def _add_map(frame: figure) -> None:
     frame.segment(
         x0="x0", y0="y0", x1="x1", y1="y1", source=lines, line_color="colour", line_width=1.4, line_cap="round"
     )
+    # Marks are overlays: Bokeh then repaints them alone, and not the picture and the lines below them.
     marks = ColumnDataSource({"x": [], "y": [], "marker": []}, name="sg-marks")
     frame.scatter(
-        x="x", y="y", marker="marker", source=marks, size=9, fill_color="white", line_color=INK, line_width=1.4
-    )
-    # As an overlay: Bokeh then repaints this mark alone, and not the picture and the lines below it.
+        x="x", y="y", marker="marker", source=marks, size=9, fill_color="white", line_color=INK, line_width=1.4,
+        level="overlay",
+    )  # fmt: skip
     chosen = ColumnDataSource({"x": [], "y": []}, name="sg-chosen")
     ring: dict[str, Any] = {"x": "x", "y": "y", "source": chosen, "size": 15, "fill_color": None, "level": "overlay"}
     frame.scatter(marker="circle", line_color="white", line_width=4, **ring)

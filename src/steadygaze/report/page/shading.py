@@ -18,6 +18,8 @@ SEQUENTIAL = "cividis"
 
 LEVELS = 256
 
+LOWER_SHARE = 0.9
+
 
 def unit_values(result: DomainResult, tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
     """The inconsistency (U, n) of all units at n places between their ends (U, 2) in t of the moving parameter.
@@ -45,6 +47,22 @@ def unit_values(result: DomainResult, tiles: Tiles) -> tuple[np.ndarray, np.ndar
             compound, answers.regions.cell, answers.curves, everything, points
         )
     return values, spans
+
+
+def shown_top(values: np.ndarray, tiles: Tiles) -> float:
+    """The inconsistency where shades end: that of all but the highest tenth of the domain, and of what is near it.
+
+    A few small regions may be far above all others; the rest of the picture would be one colour.
+    """
+    volumes = np.bincount(tiles.unit, weights=tiles.volumes, minlength=len(values))
+    highest = np.where(np.isfinite(values), values, 0.0).max(axis=1)
+    order = np.argsort(highest, kind="stable")
+    below = np.cumsum(volumes[order])
+    if not len(below) or below[-1] <= 0.0:
+        return 0.0
+    quantile = float(highest[order][np.searchsorted(below, LOWER_SHARE * below[-1])])
+    largest = float(highest.max())
+    return largest if largest <= 1.5 * quantile else quantile
 
 
 def palette(result: DomainResult, tiles: Tiles) -> dict[str, object]:

@@ -260,7 +260,7 @@ const SgExplorer = (() => {
         columns.y0.push(place(lines[4 * s + 1], axes[1]));
         columns.x1.push(place(lines[4 * s + 2], axes[0]));
         columns.y1.push(place(lines[4 * s + 3], axes[1]));
-        columns.colour.push(kind === 0 ? named.ink : named.threshold);
+        columns.colour.push(kind === 0 ? named.ink : view === "inconsistency" ? named.paper : named.threshold);
       });
       this.source("sg-lines").data = columns;
     }

@@ -114,7 +114,8 @@ const SgPaint = (() => {
   // Lines where codes of neighbours differ: between labels, winners, and at the threshold; outlines of units faintly.
   function lines(map, { ids, colours, codes }, w, h, view, hasOutlines) {
     const { unit } = map.arrays, { named } = map.facts.palette;
-    const inks = [0, 0, named.paper, named.threshold, named.ink].map((hex) => (hex ? colour(hex) : 0));
+    const threshold = view === "inconsistency" ? named.paper : named.threshold;
+    const inks = [0, 0, named.paper, threshold, named.ink].map((hex) => (hex ? colour(hex) : 0));
     const hasLabels = !map.hasLines && (view === "classification" || view === "joint");
     const hasAttention = view !== "classification" && !(map.hasLines && map.step === map.facts.chosen);
     // 0: no line, 1: faint, 2: another winner, 3: the threshold, 4: the decision boundary; the largest is drawn.

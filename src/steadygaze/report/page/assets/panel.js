@@ -162,8 +162,9 @@ const SgPanel = (() => {
       rows.push([{ line: named.ink }, "decision boundary", "", null]);
       rows.push([{ line: named.threshold }, "inconsistency = δ", "", null]);
     } else {
-      rows.push([{ shades: arrays.sequential }, `inconsistency from 0 to ${number(facts.top, 4)}`, "", null]);
-      rows.push([{ line: named.threshold }, `inconsistency = δ = ${delta}`, "", null]);
+      const more = facts.largest > facts.top ? ` or more (largest ${number(facts.largest, 4)})` : "";
+      rows.push([{ shades: arrays.sequential }, `inconsistency from 0 to ${number(facts.top, 4)}${more}`, "", null]);
+      rows.push([{ line: named.paper, on: "#3b496c" }, `inconsistency = δ = ${delta}`, "", null]);
     }
     // What is not decided in the sense of the view; strips along boundaries are far smaller than this.
     const gap = (name) => facts.areas[name][step][1] - facts.areas[name][step][0];
@@ -196,7 +197,9 @@ const SgPanel = (() => {
       mark.textContent = look.mark;
     }
     else if (look.colour) mark.style.background = look.colour;
-    else if (look.line) {
+    else if (look.on) {
+      mark.style.background = `linear-gradient(${look.on} 5px, ${look.line} 5px 8px, ${look.on} 8px)`;
+    } else if (look.line) {
       mark.classList.add("sg-line");
       mark.style.background = look.line;
     } else if (look.hatch) {
