@@ -12,7 +12,7 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.properties.joint import Kept
 from steadygaze.refine.outcome import RefineResult
-from steadygaze.report.page import explorer
+from steadygaze.report.page import explorer, merged_tiles
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.merged_tiles import GRID, merge_tiles
 from steadygaze.report.page.pack import KINDS, pack
@@ -104,6 +104,20 @@ def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
             unknown += state == Kept.UNKNOWN
     assert unknown <= 2
     assert (merged.planes[0].areas >= 0).all() and len(merged.planes[0].lines)
+
+
+def test_areas_beyond_the_limit_are_undecided(moving: DomainResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiles = make_tiles(moving)
+    steps, planes = make_thresholds(moving, tiles), make_planes(moving.problem.compound, tiles)
+    values = unit_values(moving, tiles)
+    (whole,) = merge_tiles(moving, tiles, planes, steps, *values).planes
+    monkeypatch.setattr(merged_tiles, "MOST_AREAS", 5)
+    merged = merge_tiles(moving, tiles, planes, steps, *values)
+    table = {name: array for name, (_, array) in merged.arrays.items()}
+    assert len(table["label"]) == 6 and table["label"][5] == Kept.UNKNOWN
+    assert table["keptFrom"][5] == len(steps.deltas) and table["lostUntil"][5] == 0
+    np.testing.assert_array_equal(merged.planes[0].areas, np.minimum(whole.areas, 5))
+    assert (whole.areas > 5).any()
 
 
 def test_packed_arrays_come_back() -> None:
