@@ -12,12 +12,12 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.properties.joint import Kept
 from steadygaze.refine.outcome import RefineResult
-from steadygaze.report.page import explorer, merged_tiles
+from steadygaze.report.page import explorer, merged_tiles, thresholds
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.merged_tiles import GRID, merge_tiles
 from steadygaze.report.page.pack import KINDS, pack
 from steadygaze.report.page.shading import unit_values
-from steadygaze.report.page.thresholds import make_thresholds
+from steadygaze.report.page.thresholds import ENOUGH, make_thresholds
 from steadygaze.report.page.tiles import make_planes, make_tiles
 from steadygaze.report.raster import ASIDE
 from steadygaze.results.domain_result import DomainResult
@@ -52,15 +52,30 @@ def test_shares_and_labels_of_moving_maps(moving: DomainResult) -> None:
     assert len(steps.slab_unit) and steps.texts[steps.chosen] == "4.321"
 
 
-def check_steps(result: DomainResult):  # type: ignore[no-untyped-def]
+def test_a_coarse_error_bound_leaves_more_undecided_and_claims_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = verify("M-FNN-100", "mnist:69998", MOVING, delta=4.321, threads=1)
+    assert result.answer.shares is not None and result.answers.errors is not None
+    monkeypatch.setitem(result.answers.errors.__dict__, "coarse", 0.1)
+    check_steps(result)
+    monkeypatch.setattr(thresholds, "ENOUGH", 1.0)
+    steps = check_steps(result, most_open=1.0)
+    assert np.ptp(steps.areas["AR"][40]) > 1e-3, "the bound is as coarse as it was made"
+
+
+def check_steps(result: DomainResult, *, most_open: float = ENOUGH):  # type: ignore[no-untyped-def]
+    """Nothing is claimed at a step that the result does not prove, and little more than there is left undecided."""
     tiles = make_tiles(result)
     steps = make_thresholds(result, tiles)
-    assert steps.deltas[steps.chosen] == pytest.approx(result.answer.delta)
+    assert steps.deltas[steps.chosen] == result.answer.delta
     assert (np.diff(steps.deltas) > 0.0).all() and len(set(steps.texts)) == len(steps.texts)
+    for name, bounds in result.areas.items():
+        np.testing.assert_allclose(steps.areas[name][steps.chosen], bounds, atol=1e-9)
     for step in {0, steps.chosen, *range(0, len(steps.deltas), 13), len(steps.deltas) - 1}:
         other = result.with_delta(steps.texts[step])
-        for name, bounds in other.areas.items():
-            np.testing.assert_allclose(steps.areas[name][step], bounds, atol=1e-9)
+        for name, (low, high) in other.areas.items():
+            first, last = steps.areas[name][step]
+            assert high - 1e-9 <= last <= high + most_open + 1e-9
+            assert name == "undecided" or low - most_open - 1e-9 <= first <= low + 1e-9
         joint = other.answer.joint
         whole = joint.attention_codes
         is_kept, is_lost = step >= steps.kept_from, step < steps.lost_until
@@ -69,7 +84,8 @@ def check_steps(result: DomainResult):  # type: ignore[no-untyped-def]
         assert (whole[is_kept[unit]] == Kept.YES).all() and (whole[is_lost[unit]] == Kept.NO).all()
         mixed = steps.slab_unit[steps.slab_starts[step].astype(int) : steps.slab_starts[step + 1].astype(int)]
         left_over = ~is_kept[unit] & ~is_lost[unit] & ~np.isin(unit, mixed)
-        assert (joint.attention_codes[left_over] == Kept.UNKNOWN).all()
+        open_volume = joint.polytopes.volumes[left_over & (joint.attention_codes != Kept.UNKNOWN)].sum()
+        assert open_volume <= most_open
     return steps
 
 
