@@ -14,7 +14,7 @@ from steadygaze.report.page import html
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No interactive map, and pictures that take no time."""
-    monkeypatch.setattr(html, "make_explorer", lambda result: SimpleNamespace(head="", html="<p>map</p>", note="exact"))
+    monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
     monkeypatch.setattr(boundary_figure, "draw_boundary", lambda result, found, path: [])
 
 

@@ -4,7 +4,6 @@ import base64
 import json
 import re
 import zlib
-from html import unescape
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from steadygaze.api import verify
 from steadygaze.properties.joint import Kept
 from steadygaze.refine.outcome import RefineResult
 from steadygaze.report.page import explorer, merged_tiles, thresholds
-from steadygaze.report.page.explorer import make_explorer
+from steadygaze.report.page.explorer import Explorer, make_explorer
 from steadygaze.report.page.merged_tiles import GRID, merge_tiles
 from steadygaze.report.page.pack import KINDS, pack
 from steadygaze.report.page.shading import unit_values
@@ -25,6 +24,12 @@ from steadygaze.results.locate import deepest
 
 MOVING = ["translate:dx=2:-0.5..1", "brightness:0..0.3"]
 KEPT = ["brightness:0..1", "patch:x=10,y=10,w=5,h=5"]
+
+
+def explore(result: DomainResult) -> Explorer:
+    made = make_explorer(result, make_thresholds(result))
+    assert made is not None
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +69,7 @@ def test_a_coarse_error_bound_leaves_more_undecided_and_claims_nothing_else(monk
 
 def check_steps(result: DomainResult, *, most_open: float = ENOUGH):  # type: ignore[no-untyped-def]
     """Nothing is claimed at a step that the result does not prove, and little more than there is left undecided."""
-    tiles = make_tiles(result)
-    steps = make_thresholds(result, tiles)
+    steps = make_thresholds(result)
     assert steps.deltas[steps.chosen] == result.answer.delta
     assert (np.diff(steps.deltas) > 0.0).all() and len(set(steps.texts)) == len(steps.texts)
     for name, bounds in result.areas.items():
@@ -101,7 +105,7 @@ def test_tiles_cover_what_the_pieces_cover() -> None:
 
 def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
     tiles = make_tiles(moving)
-    steps = make_thresholds(moving, tiles)
+    steps = make_thresholds(moving)
     planes = make_planes(moving.problem.compound, tiles)
     merged = merge_tiles(moving, tiles, planes, steps, *unit_values(moving, tiles))
     table = {name: array for name, (_, array) in merged.arrays.items()}
@@ -124,7 +128,7 @@ def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
 
 def test_areas_beyond_the_limit_are_undecided(moving: DomainResult, monkeypatch: pytest.MonkeyPatch) -> None:
     tiles = make_tiles(moving)
-    steps, planes = make_thresholds(moving, tiles), make_planes(moving.problem.compound, tiles)
+    steps, planes = make_thresholds(moving), make_planes(moving.problem.compound, tiles)
     values = unit_values(moving, tiles)
     (whole,) = merge_tiles(moving, tiles, planes, steps, *values).planes
     monkeypatch.setattr(merged_tiles, "MOST_AREAS", 5)
@@ -149,20 +153,21 @@ def test_packed_arrays_come_back() -> None:
 
 def test_the_same_result_gives_the_same_page() -> None:
     result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], threads=1)
-    first = make_explorer(result)
-    assert first == make_explorer(result)
+    first = explore(result)
+    assert first == explore(result)
     facts = re.search(r'id="sg-facts">(.*?)</script>', first.html)
     assert facts is not None and json.loads(facts[1])["label"] == result.label
 
 
 def test_no_tag_begins_in_what_users_named(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", *"23456789"]
-    html = make_explorer(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)).html
+    html = explore(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)).html
     assert "<img" not in html and "<script>alert" not in html
     assert html.count("<script") == html.count("</script>") == 4
 
 
 def test_too_many_regions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explorer, "MOST_UNITS", 10)
-    made = make_explorer(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3"], threads=1))
-    assert "merged" in made.note and made.note in unescape(made.html)
+    made = explore(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3"], threads=1))
+    note = re.search(r'<p class="sg-note">(.*?)</p>', made.html)
+    assert note is not None and "merged" in note[1] and "the limit is 10)" in note[1]

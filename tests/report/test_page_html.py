@@ -67,7 +67,7 @@ class Page(HTMLParser):
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """No interactive map, and pictures that take no time; what they show is tested elsewhere."""
-    monkeypatch.setattr(html, "make_explorer", lambda result: SimpleNamespace(head="", html="<p>map</p>", note="exact"))
+    monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
 
     def draw(*arguments: object) -> list[Path]:
         path = Path(str(arguments[-1])).with_suffix(".png")
@@ -236,7 +236,7 @@ def test_a_file_is_written_whole_and_only_reports_are_replaced(result: DomainRes
 
 def test_real_pictures_are_inside(result: DomainResult, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.undo()
-    monkeypatch.setattr(html, "make_explorer", lambda result: SimpleNamespace(head="", html="<p>map</p>", note="exact"))
+    monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
     text = make_report(result)
     sizes = sorted(len(image["src"] or "") for image in Page(text).all("img"))
     assert sizes[-1] > 50_000 and sizes[-2] > 20_000, "the map and the boundary"

@@ -27,7 +27,7 @@ from .network_data import NetworkData, describe_network
 from .pack import outward, pack
 from .shading import palette, tables, unit_values
 from .stored_points import StoredPoints, store_points
-from .thresholds import Thresholds, make_thresholds
+from .thresholds import Thresholds
 from .tiles import Plane, Tiles, make_planes, make_tiles
 
 MOST_UNITS = 50_000
@@ -47,25 +47,23 @@ Arrays = dict[str, tuple[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class Explorer:
-    """The interactive map as parts of a page: `head` (scripts and styles), `html` (for the body), and a note.
+    """The interactive map as parts of a page: `head` (scripts and styles) and `html` (for the body).
 
-    The note says in a sentence or two what is exact and what is not. html and head are markup with everything escaped.
+    Both are markup with everything escaped. A note in the body says what is exact and what is not.
     """
 
     html: str
     head: str
-    note: str
 
 
-def make_explorer(result: DomainResult) -> Explorer:
-    """Make the interactive map of a result of one to three parameters; with four there is only a note.
+def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
+    """Make the interactive map of a result of one to three parameters with its thresholds; there is none of four.
 
-    What it says to be proved is what the result proves, for every step of the δ slider as `with_delta` would answer.
+    What it says to be proved is what the result proves; at other steps of the δ slider than its own, see `thresholds`.
     """
     if result.problem.compound.domain.dimension > MOST_DRAWN:
-        return Explorer("", "", "A domain of four parameters has no map to look at.")
+        return None
     tiles = make_tiles(result)
-    steps = make_thresholds(result, tiles)
     network = describe_network(result)
     stored = None if network is not None else store_points(result)
     arrays, facts = _describe_map(result, tiles, steps)
@@ -78,9 +76,8 @@ def make_explorer(result: DomainResult) -> Explorer:
         arrays |= {f"stored.{name}": item for name, item in stored.arrays.items()}
         facts["stored"] = stored.facts
     arrays |= tables()
-    note = _note(result, facts, network, stored)
-    facts["note"] = note
-    return Explorer(_html(result, arrays, facts), _head(), note)
+    facts["note"] = _note(result, facts, network, stored)
+    return Explorer(_html(result, arrays, facts), _head())
 
 
 def _describe_map(result: DomainResult, tiles: Tiles, steps: Thresholds) -> tuple[Arrays, dict[str, Any]]:

@@ -23,16 +23,14 @@ from .boundary_facts import BoundaryFacts, describe_boundary
 from .cards import make_cards, make_search_cards, shown_class
 from .commands import report_command, verify_command
 from .delta_curve import draw_delta_curve, make_delta_curve
-from .explorer import Explorer, make_explorer
+from .explorer import make_explorer
 from .kept_range import find_kept_range
 from .pictures import figure_uri, image_uri, inline_svg
 from .sentences import Summary, label_text, search_sentences, small_print, verdict_sentences
+from .thresholds import make_thresholds
 
 MARK = '<meta name="generator" content="steadygaze '
 """What a file has to hold near its beginning for --force to replace it."""
-
-MOST_EXPLORED = 3
-"""Parameters up to which there is an interactive map."""
 
 ALLOWED = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -146,10 +144,10 @@ def _common_content(
 
 def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
     """What only the page of a map or a refinement holds."""
-    dimension = result.problem.perturbed.domain.dimension
     asked = [Property.CR, Property.AR, Property.BOTH] if result.is_measured else [Property.CR]
     kept = {wanted.value: find_kept_range(result, wanted) for wanted in asked}
-    curve = make_delta_curve(result)
+    steps = make_thresholds(result)
+    curve = make_delta_curve(result, steps)
     has_zero = result.problem.perturbed.domain.contains_zero
     return {
         "verdict": verdict_sentences(summary, kept[summary["property"]]),
@@ -159,7 +157,7 @@ def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
         "sets": [],
         "ranges": facts.range_rows(summary, kept) if has_zero else [],
         "picture": figure_uri(lambda path: figures.draw_map(result, path)),
-        "explorer": make_explorer(result) if dimension <= MOST_EXPLORED else None,
+        "explorer": make_explorer(result, steps),
         "cards": make_cards(result, summary),
         "witnesses": facts.witness_rows(summary),
         "boundary": describe_boundary(result),
@@ -170,7 +168,6 @@ def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
 
 def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
     """What only the page of a search holds."""
-    no_explorer: Explorer | None = None
     return {
         "verdict": search_sentences(summary),
         "small_print": small_print(summary),
@@ -179,7 +176,7 @@ def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
         "sets": facts.set_rows(summary),
         "ranges": [],
         "picture": figure_uri(lambda path: searches.draw_search(result, path)),
-        "explorer": no_explorer,
+        "explorer": None,
         "cards": make_search_cards(result, summary),
         "witnesses": [],
         "boundary": BoundaryFacts(),

@@ -17,7 +17,7 @@ from ...refine.outcome import RefineResult
 from ...results.answer import Answers
 from ...results.domain_result import DomainResult
 from ...tolerances import UNIT
-from .tiles import Tiles, exact_answers
+from .tiles import count_units, exact_answers
 
 FINEST = (0.05, 0.1, 0.2, 0.5, 1.0)
 """Steps in percent of the original map's size: the smallest with which a hundred steps reach the largest value."""
@@ -50,9 +50,10 @@ class Thresholds:
     slabs: np.ndarray
 
 
-def make_thresholds(result: DomainResult, tiles: Tiles) -> Thresholds:
+def make_thresholds(result: DomainResult) -> Thresholds:
     """The steps for a result; a single one, its own δ, where attention was not measured."""
-    answers, units = exact_answers(result), tiles.boxes + tiles.regions
+    answers, (boxes, regions) = exact_answers(result), count_units(result)
+    units = boxes + regions
     exact = None if answers is None or answers.curves is None else _Exact(answers)
     if not result.is_measured or (answers is not None and exact is None):
         own_areas = {name: np.array([bounds]) for name, bounds in result.areas.items()}
@@ -69,12 +70,12 @@ def make_thresholds(result: DomainResult, tiles: Tiles) -> Thresholds:
         cells = np.zeros((3, 3))
         if exact is not None:
             cells += exact.ask(delta, is_own=step == chosen)
-            states[step, tiles.boxes :] = exact.states
-            slab_unit.append(tiles.boxes + exact.slab_region)
+            states[step, boxes:] = exact.states
+            slab_unit.append(boxes + exact.slab_region)
             slabs.append(exact.slabs)
         counts.append(sum(len(part) for part in slabs))
         if isinstance(result, RefineResult):
-            cells += _box_cells(result, tiles, float(delta), states[step])
+            cells += _box_cells(result, float(delta), states[step])
         areas.append(_named(result, cells))
     kept_from, lost_until = _runs(states)
     return Thresholds(
@@ -118,13 +119,13 @@ def _steps(result: DomainResult, top: float) -> tuple[np.ndarray, tuple[str, ...
     return deltas, tuple(steps[float(delta)] for delta in deltas)
 
 
-def _box_cells(result: RefineResult, tiles: Tiles, delta: float, states: np.ndarray) -> np.ndarray:
+def _box_cells(result: RefineResult, delta: float, states: np.ndarray) -> np.ndarray:
     """Shares (3, 3) of what bounds decide, and of what was not reached; writes the states of boxes (B,)."""
     answer, boxes = result.answer, result.boxes
     chosen = answer.bounded
     low, high = boxes.inconsistency.T
     codes = np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN))
-    states[: tiles.boxes] = codes
+    states[: len(boxes)] = codes
     cells = np.zeros((3, 3))
     np.add.at(cells, (answer.label_codes[chosen], codes[chosen]), boxes.volumes[chosen])
     cells[Kept.UNKNOWN, Kept.UNKNOWN] += answer.missing.sum()
@@ -160,7 +161,7 @@ class _Exact:
         assert answers.curves is not None and answers.errors is not None
         self.answers, self.curves, self.errors = answers, answers.curves, answers.errors
         pieces = answers.pieces
-        self.reach = _coarse_reach(answers)
+        self.reach = coarse_reach(answers)
         self.strip = np.minimum(strip_volumes(pieces, answers.regions), pieces.polytopes.volumes)
         self.rest = pieces.polytopes.volumes - self.strip
         self.doubtful = float(answers.regions.polytopes.volumes[answers.regions.doubtful.astype(bool)].sum())
@@ -236,7 +237,7 @@ class _Exact:
         self.slab_region, self.slabs = near[mixed], slabs
 
 
-def _coarse_reach(answers: Answers) -> np.ndarray:
+def coarse_reach(answers: Answers) -> np.ndarray:
     """Bounds (R, 2) of ai that hold whatever δ; those of doubtful regions are open."""
     assert answers.curves is not None and answers.errors is not None
     reach = reaches(answers.curves, answers.taus) + answers.errors.coarse * np.array([-1.0, 1.0])
