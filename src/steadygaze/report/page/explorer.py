@@ -8,19 +8,17 @@ Everything that users named is escaped. Nothing is written to disk here.
 import json
 import math
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from bokeh.embed import json_item
 from bokeh.resources import Resources
-from jinja2 import Environment, FunctionLoader
 
 from ...refine.merged import MOST_DRAWN
 from ...results.domain_result import DomainResult
 from ..extent import share_not_reached
 from ..wording import counted
+from .filling import fill, read_asset
 from .frames import make_frames, marks_of
 from .merged_tiles import GRID, MOST_LINES, NO_AREA, MergedPlane, merge_tiles
 from .network_data import NetworkData, describe_network
@@ -200,17 +198,18 @@ def _note(result: DomainResult, facts: dict[str, Any], network: NetworkData | No
 def _html(result: DomainResult, arrays: Arrays, facts: dict[str, Any]) -> str:
     packed = pack(arrays)
     item = renumbered(json_item(make_frames(result), "sg-figure"))  # type: ignore[arg-type]
-    return _environment().get_template("explorer.html.j2").render(
-        facts=facts,
-        channels=len(result.problem.perturbed.x0),
-        domain=facts["domain"],
-        parameters=list(zip(facts["domain"]["names"], facts["domain"]["low"], facts["domain"]["high"], strict=True)),
-        class_names=[(number, facts["names"][number]) for number in facts["classes"]],
-        held_axes=_held_axes(facts),
-        facts_json=script_json(facts | {"places": packed.places}),
-        figure_json=script_json(item),
-        block=packed.block,
-    )  # fmt: skip
+    domain = facts["domain"]
+    content = {
+        "facts": facts,
+        "channels": len(result.problem.perturbed.x0),
+        "parameters": list(zip(domain["names"], domain["low"], domain["high"], strict=True)),
+        "class_names": [(number, facts["names"][number]) for number in facts["classes"]],
+        "held_axes": _held_axes(facts),
+        "facts_json": script_json(facts | {"places": packed.places}),
+        "figure_json": script_json(item),
+        "block": packed.block,
+    }
+    return fill("explorer.html.j2", content)
 
 
 def _held_axes(facts: dict[str, Any]) -> list[tuple[int, str]]:
@@ -221,8 +220,8 @@ def _held_axes(facts: dict[str, Any]) -> list[tuple[int, str]]:
 def _head() -> str:
     # The first is the library; the second would only write its log level to the console.
     library = Resources(mode="inline", components=["bokeh"]).js_raw[0]
-    scripts = [library, *(_asset(name) for name in SCRIPTS)]
-    styles = f"<style>\n{_asset('explorer.css')}</style>"
+    scripts = [library, *(read_asset(name) for name in SCRIPTS)]
+    styles = f"<style>\n{read_asset('explorer.css')}</style>"
     return "\n".join([styles, *(f"<script>\n{script}\n</script>" for script in scripts)])
 
 
@@ -261,13 +260,3 @@ def _finite(data: object) -> object:
     if isinstance(data, list | tuple):
         return [_finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
-
-
-@cache
-def _asset(name: str) -> str:
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(loader=FunctionLoader(_asset), autoescape=True, trim_blocks=True, lstrip_blocks=True)
