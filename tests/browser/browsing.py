@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from steadygaze.report.page.explorer import make_explorer
+from steadygaze.report.page.thresholds import make_thresholds
 from steadygaze.results.domain_result import DomainResult
 
 FLAGS = [
@@ -78,7 +79,8 @@ class Browser:
 
     def write(self, result: DomainResult) -> Path:
         """A small page around the interactive map of a result."""
-        explorer = make_explorer(result)
+        explorer = make_explorer(result, make_thresholds(result))
+        assert explorer is not None
         self.count += 1
         path = self.folder / f"page{self.count}.html"
         meta = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>map</title>'

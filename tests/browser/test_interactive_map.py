@@ -250,6 +250,17 @@ def test_what_is_said_to_be_proved_is(browser: Browser, page: Path, result: Resu
             assert "proved exactly" in first["text"] and "proved exactly" in second["text"]
 
 
+def test_bounds_are_rounded_so_that_they_hold(browser: Browser, page: Path) -> None:
+    with browser.open(page) as map:
+        draw = np.random.default_rng(5)
+        values = [1.0, 99999.6, -0.0999996, *(draw.normal(size=100) * 10.0 ** draw.integers(-8, 8, 100)).tolist()]
+        texts = map.ask("return given.map((v) => [SgPanel.bound(v, false, 5), SgPanel.bound(v, true, 5)])", values)
+        for value, bounds in zip(values, texts, strict=True):
+            low, high = (float(text.replace("−", "-")) for text in bounds)
+            assert low <= value <= high and high - low <= 1.01e-4 * abs(value)
+        assert texts[0] == ["1", "1"]
+
+
 def test_zooming_draws_the_part_that_is_shown(browser: Browser, page: Path) -> None:
     with browser.reuse(page) as map:
         size, left, width = map.ask(

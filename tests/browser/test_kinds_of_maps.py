@@ -12,6 +12,7 @@ from steadygaze.properties.joint import Kept
 from steadygaze.refine.boxes import State
 from steadygaze.report.page import explorer, network_data
 from steadygaze.report.page.explorer import make_explorer
+from steadygaze.report.page.thresholds import make_thresholds
 from steadygaze.results.domain_result import DomainResult
 
 BP = ["brightness:0..1", "patch:x=10,y=10,w=5,h=5"]
@@ -196,7 +197,7 @@ def test_a_narrow_window_has_one_column(browser: Browser) -> None:
         assert map.ask("return map.state.theta") == pytest.approx([0.05, 0.5], abs=5e-3)
 
 
-def test_four_parameters_have_only_a_note() -> None:
+def test_four_parameters_have_no_map() -> None:
     specs = ["brightness:0..0.01", "patch:x=1,y=1,w=2,h=2:0..0.01", "patch:x=9,y=9,w=2,h=2:0..0.01", "darkness:0..0.01"]
-    made = make_explorer(verify("M-FNN-100", "mnist:69990", specs, method="refine", property="cr"))
-    assert (made.html, made.head) == ("", "") and "four" in made.note
+    result = verify("M-FNN-100", "mnist:69990", specs, method="refine", property="cr")
+    assert make_explorer(result, make_thresholds(result)) is None

@@ -7,15 +7,15 @@ import pytest
 
 from cli.running import SMALL, Runner
 from steadygaze import load
-from steadygaze.report import boundary_figure
-from steadygaze.report.page import html
+from steadygaze.report.page import boundary_facts, html
 
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No interactive map, and pictures that take no time."""
-    monkeypatch.setattr(html, "make_explorer", lambda result: SimpleNamespace(head="", html="<p>map</p>", note="exact"))
-    monkeypatch.setattr(boundary_figure, "draw_boundary", lambda result, found, path: [])
+    monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
+    for module in (html, boundary_facts):
+        monkeypatch.setattr(module, "figure_uri", lambda make: "data:image/png;base64,")
 
 
 @pytest.fixture
@@ -60,10 +60,10 @@ def test_an_existing_file_is_refused_without_force(run: Runner, stored: Path):
     [
         (("missing",), "missing: no such directory"),
         (("empty",), "is not a steadygaze result"),
-        (("out", "--out", "empty"), "empty: is a directory; give a file such as empty/report.html"),
+        (("out", "--out", "empty"), "empty: is a directory; name a file"),
         (("out", "--out", "mine.html"), "mine.html: exists already"),
         (("out", "--out", "mine.html", "--force"), "is not a report of steadygaze"),
-        (("out", "--out", "mine.html/report.html"), "is a file"),
+        (("out", "--out", "mine.html/report.html"), "mine.html is not a directory"),
         (("out", "--delta", "much"), "delta 'much' is not a threshold"),
         ((), "Missing argument"),
     ],

@@ -4,7 +4,6 @@ import base64
 import json
 import re
 import zlib
-from html import unescape
 
 import numpy as np
 import pytest
@@ -12,12 +11,12 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.properties.joint import Kept
 from steadygaze.refine.outcome import RefineResult
-from steadygaze.report.page import explorer
-from steadygaze.report.page.explorer import make_explorer
+from steadygaze.report.page import explorer, merged_tiles, thresholds
+from steadygaze.report.page.explorer import Explorer, make_explorer
 from steadygaze.report.page.merged_tiles import GRID, merge_tiles
 from steadygaze.report.page.pack import KINDS, pack
 from steadygaze.report.page.shading import shown_top, unit_values
-from steadygaze.report.page.thresholds import make_thresholds
+from steadygaze.report.page.thresholds import ENOUGH, make_thresholds
 from steadygaze.report.page.tiles import make_planes, make_tiles
 from steadygaze.report.raster import ASIDE
 from steadygaze.results.domain_result import DomainResult
@@ -25,6 +24,12 @@ from steadygaze.results.locate import deepest
 
 MOVING = ["translate:dx=2:-0.5..1", "brightness:0..0.3"]
 KEPT = ["brightness:0..1", "patch:x=10,y=10,w=5,h=5"]
+
+
+def explore(result: DomainResult) -> Explorer:
+    made = make_explorer(result, make_thresholds(result))
+    assert made is not None
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +57,29 @@ def test_shares_and_labels_of_moving_maps(moving: DomainResult) -> None:
     assert len(steps.slab_unit) and steps.texts[steps.chosen] == "4.321"
 
 
-def check_steps(result: DomainResult):  # type: ignore[no-untyped-def]
-    tiles = make_tiles(result)
-    steps = make_thresholds(result, tiles)
-    assert steps.deltas[steps.chosen] == pytest.approx(result.answer.delta)
+def test_a_coarse_error_bound_leaves_more_undecided_and_claims_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = verify("M-FNN-100", "mnist:69998", MOVING, delta=4.321, threads=1)
+    assert result.answer.shares is not None and result.answers.errors is not None
+    monkeypatch.setitem(result.answers.errors.__dict__, "coarse", 0.1)
+    check_steps(result)
+    monkeypatch.setattr(thresholds, "ENOUGH", 1.0)
+    steps = check_steps(result, most_open=1.0)
+    assert np.ptp(steps.areas["AR"][40]) > 1e-3, "the bound is as coarse as it was made"
+
+
+def check_steps(result: DomainResult, *, most_open: float = ENOUGH):  # type: ignore[no-untyped-def]
+    """Nothing is claimed at a step that the result does not prove, and little more than there is left undecided."""
+    steps = make_thresholds(result)
+    assert steps.deltas[steps.chosen] == result.answer.delta
     assert (np.diff(steps.deltas) > 0.0).all() and len(set(steps.texts)) == len(steps.texts)
+    for name, bounds in result.areas.items():
+        np.testing.assert_allclose(steps.areas[name][steps.chosen], bounds, atol=1e-9)
     for step in {0, steps.chosen, *range(0, len(steps.deltas), 13), len(steps.deltas) - 1}:
         other = result.with_delta(steps.texts[step])
-        for name, bounds in other.areas.items():
-            np.testing.assert_allclose(steps.areas[name][step], bounds, atol=1e-9)
+        for name, (low, high) in other.areas.items():
+            first, last = steps.areas[name][step]
+            assert high - 1e-9 <= last <= high + most_open + 1e-9
+            assert name == "undecided" or low - most_open - 1e-9 <= first <= low + 1e-9
         joint = other.answer.joint
         whole = joint.attention_codes
         is_kept, is_lost = step >= steps.kept_from, step < steps.lost_until
@@ -69,7 +88,8 @@ def check_steps(result: DomainResult):  # type: ignore[no-untyped-def]
         assert (whole[is_kept[unit]] == Kept.YES).all() and (whole[is_lost[unit]] == Kept.NO).all()
         mixed = steps.slab_unit[steps.slab_starts[step].astype(int) : steps.slab_starts[step + 1].astype(int)]
         left_over = ~is_kept[unit] & ~is_lost[unit] & ~np.isin(unit, mixed)
-        assert (joint.attention_codes[left_over] == Kept.UNKNOWN).all()
+        open_volume = joint.polytopes.volumes[left_over & (joint.attention_codes != Kept.UNKNOWN)].sum()
+        assert open_volume <= most_open
     return steps
 
 
@@ -85,7 +105,7 @@ def test_tiles_cover_what_the_pieces_cover() -> None:
 
 def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
     tiles = make_tiles(moving)
-    steps = make_thresholds(moving, tiles)
+    steps = make_thresholds(moving)
     planes = make_planes(moving.problem.compound, tiles)
     merged = merge_tiles(moving, tiles, planes, steps, *unit_values(moving, tiles))
     table = {name: array for name, (_, array) in merged.arrays.items()}
@@ -106,6 +126,20 @@ def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
     assert (merged.planes[0].areas >= 0).all() and len(merged.planes[0].lines)
 
 
+def test_areas_beyond_the_limit_are_undecided(moving: DomainResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiles = make_tiles(moving)
+    steps, planes = make_thresholds(moving), make_planes(moving.problem.compound, tiles)
+    values = unit_values(moving, tiles)
+    (whole,) = merge_tiles(moving, tiles, planes, steps, *values).planes
+    monkeypatch.setattr(merged_tiles, "MOST_AREAS", 5)
+    merged = merge_tiles(moving, tiles, planes, steps, *values)
+    table = {name: array for name, (_, array) in merged.arrays.items()}
+    assert len(table["label"]) == 6 and table["label"][5] == Kept.UNKNOWN
+    assert table["keptFrom"][5] == len(steps.deltas) and table["lostUntil"][5] == 0
+    np.testing.assert_array_equal(merged.planes[0].areas, np.minimum(whole.areas, 5))
+    assert (whole.areas > 5).any()
+
+
 def test_packed_arrays_come_back() -> None:
     arrays = {"a": ("u1", np.array([1, 2, 3])), "b": ("f8", np.array([[0.1, -np.inf]])), "c": ("i2", np.array([-1]))}
     packed = pack(arrays)
@@ -119,23 +153,24 @@ def test_packed_arrays_come_back() -> None:
 
 def test_the_same_result_gives_the_same_page() -> None:
     result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], threads=1)
-    first = make_explorer(result)
-    assert first == make_explorer(result)
+    first = explore(result)
+    assert first == explore(result)
     facts = re.search(r'id="sg-facts">(.*?)</script>', first.html)
     assert facts is not None and json.loads(facts[1])["label"] == result.label
 
 
 def test_no_tag_begins_in_what_users_named(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", *"23456789"]
-    html = make_explorer(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)).html
+    html = explore(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)).html
     assert "<img" not in html and "<script>alert" not in html
     assert html.count("<script") == html.count("</script>") == 4
 
 
 def test_too_many_regions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explorer, "MOST_UNITS", 10)
-    made = make_explorer(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3"], threads=1))
-    assert "merged" in made.note and made.note in unescape(made.html)
+    made = explore(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3"], threads=1))
+    note = re.search(r'<p class="sg-note">(.*?)</p>', made.html)
+    assert note is not None and "merged" in note[1] and "the limit is 10)" in note[1]
 
 
 def test_shades_end_where_almost_all_of_the_domain_does(moving: DomainResult) -> None:

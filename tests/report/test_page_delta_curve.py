@@ -7,6 +7,7 @@ import steadygaze
 from steadygaze.properties.joint import Kept
 from steadygaze.report.page import delta_curve
 from steadygaze.report.page.delta_curve import make_delta_curve
+from steadygaze.report.page.thresholds import make_thresholds
 from steadygaze.results.domain_result import DomainResult
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -26,7 +27,7 @@ def result(request: pytest.FixtureRequest) -> DomainResult:
 
 
 def test_the_share_lies_between_the_staircases_at_every_delta(result: DomainResult):
-    curve = make_delta_curve(result)
+    curve = make_delta_curve(result, make_thresholds(result))
     assert curve is not None and curve.delta[0] == 0.0
     assert (np.diff(curve.delta) > 0.0).all() and (curve.low <= curve.high).all()
     rng = np.random.default_rng(1)
@@ -40,7 +41,7 @@ def test_the_share_lies_between_the_staircases_at_every_delta(result: DomainResu
 
 def test_it_is_exact_where_maps_are_kept():
     result = steadygaze.verify("M-FNN-100", "mnist:69992", ["brightness:0..0.3", PATCH])
-    curve = make_delta_curve(result)
+    curve = make_delta_curve(result, make_thresholds(result))
     assert curve is not None and len(curve.delta) < delta_curve.MOST_STEPS
     for name, (low, high) in result.kept_shares.items():
         first, last = curve.at(float(name.removesuffix("%")) / 100.0 * result.map_size)
@@ -50,9 +51,9 @@ def test_it_is_exact_where_maps_are_kept():
 
 def test_steps_are_thinned_outward(monkeypatch: pytest.MonkeyPatch):
     result = steadygaze.verify("M-FNN-100", "mnist:69992", ["brightness:0..0.3", PATCH])
-    fine = make_delta_curve(result)
+    fine = make_delta_curve(result, make_thresholds(result))
     monkeypatch.setattr(delta_curve, "MOST_STEPS", 10)
-    coarse = make_delta_curve(result)
+    coarse = make_delta_curve(result, make_thresholds(result))
     assert fine is not None and coarse is not None and len(coarse.delta) <= 12
     for delta in np.linspace(0.0, result.map_size, 50):
         (low, high), (first, last) = fine.at(delta), coarse.at(delta)
@@ -61,4 +62,4 @@ def test_steps_are_thinned_outward(monkeypatch: pytest.MonkeyPatch):
 
 def test_there_is_none_where_attention_was_not_measured():
     result = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="refine", property="cr")
-    assert make_delta_curve(result) is None
+    assert make_delta_curve(result, make_thresholds(result)) is None

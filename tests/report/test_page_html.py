@@ -18,8 +18,7 @@ from PIL import Image
 import steadygaze
 from steadygaze import Budget, Limits, StoreError, zoo
 from steadygaze.cli.program import main
-from steadygaze.report import boundary_figure, figures, searches
-from steadygaze.report.page import html
+from steadygaze.report.page import boundary_facts, html
 from steadygaze.report.page.html import make_report, write_report
 from steadygaze.report.page.pictures import image_uri, map_uri
 from steadygaze.results.domain_result import DomainResult
@@ -67,15 +66,11 @@ class Page(HTMLParser):
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """No interactive map, and pictures that take no time; what they show is tested elsewhere."""
-    monkeypatch.setattr(html, "make_explorer", lambda result: SimpleNamespace(head="", html="<p>map</p>", note="exact"))
+    monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
 
-    def draw(*arguments: object) -> list[Path]:
-        path = Path(str(arguments[-1])).with_suffix(".png")
-        Image.new("L", (2, 2)).save(path)
-        return [path]
-
-    for module, name in ((figures, "draw_map"), (searches, "draw_search"), (boundary_figure, "draw_boundary")):
-        monkeypatch.setattr(module, name, draw)
+    tiny = image_uri(np.zeros((1, 2, 2)))
+    for module in (html, boundary_facts):
+        monkeypatch.setattr(module, "figure_uri", lambda make: tiny)
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +223,7 @@ def test_a_file_is_written_whole_and_only_reports_are_replaced(result: DomainRes
         write_report(result, other, force=True)
     with pytest.raises(StoreError, match="is a directory"):
         write_report(result, tmp_path, force=True)
-    with pytest.raises(StoreError, match="is a file"):
+    with pytest.raises(StoreError, match="is not a directory"):
         write_report(result, other / "report.html")
     assert other.read_text(encoding="ascii") == "<p>mine"
     assert sorted(file.name for file in tmp_path.rglob("*.html")) == ["own.html", "precious.html", "report.html"]
@@ -236,7 +231,7 @@ def test_a_file_is_written_whole_and_only_reports_are_replaced(result: DomainRes
 
 def test_real_pictures_are_inside(result: DomainResult, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.undo()
-    monkeypatch.setattr(html, "make_explorer", lambda result: SimpleNamespace(head="", html="<p>map</p>", note="exact"))
+    monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
     text = make_report(result)
     sizes = sorted(len(image["src"] or "") for image in Page(text).all("img"))
     assert sizes[-1] > 50_000 and sizes[-2] > 20_000, "the map and the boundary"

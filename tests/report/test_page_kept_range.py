@@ -102,6 +102,14 @@ def test_a_single_triangle_is_met_where_it_is():
     assert low.tolist() == [0.0, 0.0] and np.allclose(high, 0.3, atol=1e-8) and (high <= 0.3).all()
 
 
+def test_a_suspect_in_the_last_corner_is_not_passed_over():
+    """A corner of the domain that is not kept, however small: the box is not said to be all of the domain."""
+    corner = np.array([[1.0, 1.0], [1.0 + 2e-16, 1.0], [1.0, 1.0 + 2e-16]])
+    suspects = Suspects(corner.min(axis=0)[None], corner.max(axis=0)[None], lambda n: [corner])
+    _, high = kept_box(np.array([0.3, 0.0]), [suspects])
+    assert (high < 1.0).all() and np.allclose(high, 1.0, atol=1e-8)
+
+
 def test_directions_of_a_single_parameter_are_told_apart():
     suspects = Suspects(np.array([[0.0], [0.9]]), np.array([[0.1], [1.0]]))
     low, high = kept_box(np.array([0.5]), [suspects])

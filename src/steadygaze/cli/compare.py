@@ -3,7 +3,6 @@
 import json as json_text
 
 from .. import api
-from ..compare.store import check_place, save_comparison
 from ..errors import OptionError
 from ..problem import Delta
 from ..results import store
@@ -25,6 +24,8 @@ def compare(
     Tells the shares of each, ranks networks by what they keep and perturbations by the risk they pose, and, where all
     have the same domain, says where the first keeps label and attention and another does not. The exit code is 0.
     """
+    from ..compare.store import check_place, save_comparison  # noqa: PLC0415 (matplotlib is slow to import)
+
     if delta is not None:
         Delta.parse(delta)  # refused before a large map is read
     if out is not None:

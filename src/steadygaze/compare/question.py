@@ -34,7 +34,7 @@ def find_differences(results: Sequence[DomainResult]) -> tuple[str, ...]:
         "image": [_pixels(result.problem) for result in results],
         "perturbation": [specs(result) for result in results],
         "attention": [result.problem.attention for result in results],
-        "delta": [str(result.delta) for result in results if result.is_measured],
+        "delta": [result.delta for result in results if result.is_measured],
     }
     return tuple(kind for kind in KINDS if any(key != keys[kind][0] for key in keys[kind][1:]))
 

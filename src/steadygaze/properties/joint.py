@@ -164,21 +164,6 @@ def shares(joint: JointPieces, *, is_partial: bool = False) -> Shares:
     return Shares(tuple(rows))  # type: ignore[arg-type]
 
 
-def attention_volumes(compound: Compound, regions: RegionSet, labels: AttentionLabels) -> tuple[float, float]:
-    """Volumes of what is surely AR and of what may be AR, of all regions together, up to rounding."""
-    volumes, axis = regions.polytopes.volumes, compound.perturbed.moving_axis
-    found = [float(volumes[labels.is_kept].sum()), float(volumes[~labels.is_lost].sum())]
-    if axis is None:
-        return found[0], found[1]
-    mixed = np.flatnonzero(~labels.is_kept & ~labels.is_lost)
-    kept = found[0]
-    for place, slab in enumerate((labels.inner, labels.outer)):
-        chosen = mixed[slab[mixed, 0] <= slab[mixed, 1]]
-        inside = _in_t(compound, regions, slab, labels.taus, axis)[chosen]
-        found[place] = kept + float(shapes.slab_volumes(regions.polytopes, chosen, inside, axis).sum())
-    return found[0], found[1]
-
-
 def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.ndarray, axis: int) -> np.ndarray:
     """Slabs in τ as slabs in t: empty ones as (2, −2); an end that is the region's own leaves the domain."""
     lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]

@@ -115,7 +115,8 @@ def _factor(zero: np.ndarray, low: np.ndarray, high: np.ndarray, suspects: Suspe
         for part in suspects.parts(int(n)):
             if len(part):
                 best = min(best, max(float(bounds[n]), _gauge(part[:, :d] - zero, below, above)))
-    return float(np.clip(best - MARGIN, 0.0, 1.0)) if best <= 1.0 else 1.0
+    # Suspects lie in the domain: however far rounding says that one is, not all of the domain is free of it.
+    return float(np.clip(min(best, 1.0) - MARGIN, 0.0, 1.0)) if best < np.inf else 1.0
 
 
 def _box_gauges(

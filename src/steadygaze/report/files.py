@@ -4,18 +4,19 @@ matplotlib keeps its settings in one place for all threads, so figures are drawn
 (whatever style the caller has set), and the caller's settings are put back.
 """
 
+import io
 import threading
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from ..errors import OptionError, StoreError
+from ..results.directory import file_written_at_once
 from .wording import MAIN_FONT
 
 FORMATS = ("png", "svg", "pdf")
@@ -64,13 +65,21 @@ def write_figure(
         figure = make()
         for file in files:
             try:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                _write(figure, file)
+                with file_written_at_once(file) as new, new.open("wb") as stream:
+                    _write(figure, stream, file.suffix.removeprefix("."))
             except OSError as error:
                 raise StoreError(
                     f"{file}: the figure cannot be written ({error.strerror or error}); choose another place"
                 ) from None
     return files
+
+
+def figure_bytes(make: Callable[[], Figure], kind: str) -> bytes:
+    """Make a figure and give what its file of one format would hold."""
+    stream = io.BytesIO()
+    with drawing_settings():
+        _write(make(), stream, kind)
+    return stream.getvalue()
 
 
 def figure_files(path: str | Path, formats: Sequence[str]) -> list[Path]:
@@ -99,12 +108,5 @@ def refuse_in_the_way(files: Sequence[Path], *, force: bool) -> None:
             raise StoreError(f"{file}: exists already; choose another --out, or replace it with --force")
 
 
-def _write(figure: Figure, file: Path) -> None:
-    # The extension tells matplotlib the format only where none is given.
-    kind = file.suffix.removeprefix(".")
-    beside = file.with_name(f".steadygaze-{uuid.uuid4().hex}.{kind}")
-    try:
-        figure.savefig(beside, format=kind, dpi=DPI[kind], metadata=_METADATA[kind])
-        beside.replace(file)
-    finally:
-        beside.unlink(missing_ok=True)
+def _write(figure: Figure, stream: BinaryIO, kind: str) -> None:
+    figure.savefig(stream, format=kind, dpi=DPI[kind], metadata=_METADATA[kind])

@@ -21,10 +21,11 @@ CHANGED_INK = JOINT["MR&IR"]
 class ShownMaps:
     """Which of the maps that are compared is shown: that of the label, where it is among them.
 
-    place counts into the maps of a `Point`; words say which class that is, one line each.
+    place counts into the maps of a `Point`; name is that of its class; words say which it is, one line each.
     """
 
     place: int
+    name: str
     words: tuple[str, ...]
 
     @classmethod
@@ -32,9 +33,10 @@ class ShownMaps:
         """The choice for a question."""
         chosen = problem.attention.chosen(problem.model.classes).tolist()
         place = chosen.index(problem.label) if problem.label in chosen else 0
-        words = (f"of class {problem.names[chosen[place]]}",)
+        name = problem.names[chosen[place]]
+        words = (f"of class {name}",)
         # Colour images have one map for each channel; what is shown is their sum.
-        return cls(place, (*words, "channels summed") if len(problem.perturbed.x0) > 1 else words)
+        return cls(place, name, (*words, "channels summed") if len(problem.perturbed.x0) > 1 else words)
 
     def pair(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         """The actual and the expected map (H, W) at a theta."""

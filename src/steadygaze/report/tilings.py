@@ -175,7 +175,6 @@ def _edge_rows(result: DomainResult) -> list[Row]:
     rows = [_region_row(result.region_count)]
     if isinstance(result, RefineResult):
         count = int((result.boxes.state != State.EXACT).sum())
-        boxes = f"{count:,} box{'' if count == 1 else 'es'}"
-        own = [Row("edges of boxes", boxes, BOX_INK, is_line=True)] if count else []
+        own = [Row("edges of boxes", counted(count, "box", "boxes"), BOX_INK, is_line=True)] if count else []
         rows = (rows if result.region_count else []) + own
     return rows

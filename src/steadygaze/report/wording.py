@@ -47,13 +47,13 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e6 else f"{value + 0.0:.{digits}g}"
 
 
-def counted(count: int, word: str) -> str:
+def counted(count: int, word: str, words: str | None = None) -> str:
     """A number of things.
 
-    >>> counted(1, "region"), counted(1200, "region")
-    ('1 region', '1,200 regions')
+    >>> counted(1, "region"), counted(1200, "region"), counted(2, "box", "boxes")
+    ('1 region', '1,200 regions', '2 boxes')
     """
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
+    return f"{count:,} {word if count == 1 else words or f'{word}s'}"
 
 
 def comparison(value: float, delta: float) -> str:

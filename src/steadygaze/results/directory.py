@@ -68,6 +68,8 @@ def check_file(path: str | Path, *, force: bool = False) -> Path:
         above = next((folder for folder in target.absolute().parents if folder.exists()), target.parent)
         if not above.is_dir():
             raise StoreError(f"{path}: cannot be written, as {above} is not a directory; choose another --out")
+        if not os.access(above, os.W_OK):
+            raise StoreError(f"{path}: cannot be written (Permission denied); choose another --out")
     except OSError as error:
         raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out") from None
     return target

@@ -7,11 +7,12 @@ from ...boundary import Boundary
 from ...errors import OptionError
 from ...results.boundary_summary import summarise_boundary
 from ...results.domain_result import DomainResult
-from .. import boundary_figure
+from ..boundary_figure import boundary_figure
+from ..wording import counted
 from .facts import Row, limited
 from .pictures import figure_uri
 from .rounding import percent_down, percent_up, rounded, rounded_up
-from .sentences import Summary, counted, theta_text
+from .sentences import Summary, theta_text
 
 MOST_ROWS = 10
 
@@ -27,7 +28,7 @@ class BoundaryFacts:
     more_components: int = 0
     enclaves: tuple[tuple[str, ...], ...] = ()
     more_enclaves: int = 0
-    picture: str | None = None
+    picture: str = ""
 
 
 def describe_boundary(result: DomainResult) -> BoundaryFacts:
@@ -64,7 +65,7 @@ def describe_boundary(result: DomainResult) -> BoundaryFacts:
             for number, part in enumerate(enclaves, start=1)
         ),
         more_enclaves=more_enclaves,
-        picture=figure_uri(lambda path: boundary_figure.draw_boundary(result, found, path)),
+        picture=figure_uri(lambda: boundary_figure(result, found)),
     )
 
 

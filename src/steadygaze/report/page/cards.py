@@ -15,6 +15,7 @@ from ...properties.nearest import Nearest
 from ...results.claim import Violation
 from ...results.domain_result import DomainResult, Point, view_point
 from ...search import SearchResult, Visited
+from ..pictures import ShownMaps
 from ..wording import comparison
 from .pictures import image_uri, map_uri
 from .rounding import rounded, rounded_down, rounded_up
@@ -116,26 +117,19 @@ def _apart(wishes: Sequence[_Wish], problem: Problem) -> list[_Wish]:
 
 
 def _cards(problem: Problem, summary: Summary, points: Sequence[tuple[_Wish, Point]], *, has_maps: bool) -> list[Card]:
-    place, name = shown_class(problem)
-    size = max((float(np.abs(_flat(point, place)).max()) for _, point in points), default=1.0)
+    shown = ShownMaps.of(problem)
+    size = max((float(np.abs(_three_maps(point, shown)).max()) for _, point in points), default=1.0)
     return [
         Card(
             title=wish.title,
             reason=wish.reason,
             theta=theta_text(summary, wish.theta.tolist()),
             facts=_facts(problem, summary, point, has_maps=has_maps),
-            pictures=_pictures(point, place, name, size)[: 4 if has_maps else 1],
+            pictures=_pictures(point, shown, size)[: 4 if has_maps else 1],
             scale=rounded_up(size, 2),
         )
         for wish, point in points
     ]
-
-
-def shown_class(problem: Problem) -> tuple[int, str]:
-    """The place of the map that is shown among those compared, and the name of its class: the label if it is there."""
-    chosen = problem.attention.chosen(problem.model.classes).tolist()
-    place = chosen.index(problem.label) if problem.label in chosen else 0
-    return place, problem.names[chosen[place]]
 
 
 def _facts(problem: Problem, summary: Summary, point: Point, *, has_maps: bool) -> tuple[tuple[str, str], ...]:
@@ -147,16 +141,16 @@ def _facts(problem: Problem, summary: Summary, point: Point, *, has_maps: bool) 
     return tuple(facts)
 
 
-def _flat(point: Point, place: int) -> np.ndarray:
-    """Actual and expected map and their difference (3, H, W) of one class; channels are summed."""
-    actual, expected = point.actual[place].sum(axis=0), point.expected[place].sum(axis=0)
+def _three_maps(point: Point, shown: ShownMaps) -> np.ndarray:
+    """Actual and expected map and their difference (3, H, W) of the class that is shown."""
+    actual, expected = shown.pair(point)
     return np.stack([actual, expected, actual - expected])
 
 
-def _pictures(point: Point, place: int, name: str, top: float) -> tuple[Picture, ...]:
+def _pictures(point: Point, shown: ShownMaps, top: float) -> tuple[Picture, ...]:
     titles = ("actual map", "expected map", "difference")
     maps = [
-        Picture(title, f"{title} of class {name}", map_uri(values, top))
-        for title, values in zip(titles, _flat(point, place), strict=True)
+        Picture(title, f"{title} of class {shown.name}", map_uri(values, top))
+        for title, values in zip(titles, _three_maps(point, shown), strict=True)
     ]
     return (Picture("image", "the perturbed image", image_uri(point.image)), *maps)

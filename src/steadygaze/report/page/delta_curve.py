@@ -1,7 +1,8 @@
 """The δ-curve: the share of the domain where the attention is kept against δ, as proved bounds and as a picture.
 
 Turns a result into two staircases that enclose the share at every δ: exact (up to the error of the maps) where maps
-are kept or moved by regions, as wide as the enclosures of boxes where a refinement left them wide. Nothing is mapped.
+are kept, and where they are moved at every step of the slider; as wide as the enclosures of boxes where a refinement
+left them wide. Nothing is mapped.
 """
 
 from collections.abc import Callable
@@ -12,24 +13,18 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from ...properties.attention import label_coarsely, reaches
-from ...properties.joint import attention_volumes
 from ...refine.outcome import RefineResult
 from ...results.answer import Answers
 from ...results.domain_result import DomainResult
 from ..colours import DELTA_LINE, FAINT_INK, INK
+from .thresholds import Thresholds, coarse_reach
+from .tiles import exact_answers
 
 MOST_STEPS = 400
 """Steps that are told apart in the picture; what lies between is rounded outward."""
 
-MOST_PIECES = 1_600_000
-"""Regions that may be labelled again, over all δ together, where a moving map makes the enclosures of regions wide."""
-
 ROUNDING = 1e-12
 """What the rounding of sums of volumes may be."""
-
-WIDE = 0.002
-"""Bounds farther apart than this share of the domain are worth labelling regions again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +44,16 @@ class DeltaCurve:
         return float(self.low[step]), float(self.high[step])
 
 
-def make_delta_curve(result: DomainResult) -> DeltaCurve | None:
-    """The curve of a result; None where attention was not measured."""
+def make_delta_curve(result: DomainResult, known: Thresholds) -> DeltaCurve | None:
+    """The curve of a result with its thresholds; None where attention was not measured."""
     if not result.is_measured:
         return None
     low, high, volume = _enclosures(result)
     steps = _thinned(np.unique(np.concatenate([[0.0], low[np.isfinite(low)], high[np.isfinite(high)]])))
     steps = np.unique(np.append(steps[steps >= 0.0], [0.0, result.answer.delta]))
     curve = DeltaCurve(steps, *_staircases(steps, low, high, volume))
-    if float((curve.high - curve.low).max()) > WIDE and result.problem.perturbed.moving_axis is not None:
-        curve = _sharpened(result, curve)
-    return curve
+    # Where the expected map moves, the enclosures of whole regions are wide.
+    return curve if result.problem.perturbed.moving_axis is None else _sharpened(curve, known)
 
 
 def draw_delta_curve(result: DomainResult, curve: DeltaCurve) -> Callable[[], Figure]:
@@ -69,15 +63,13 @@ def draw_delta_curve(result: DomainResult, curve: DeltaCurve) -> Callable[[], Fi
 
 def _enclosures(result: DomainResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bounds of ai (N,), (N,) over parts of the domain, and their volumes (N,); what was not reached is unknown."""
-    if not isinstance(result, RefineResult):
-        return _of_regions(result.answer.answers)  # type: ignore[attr-defined]
-    answer, boxes = result.answer, result.boxes
-    parts = [(*boxes.inconsistency[answer.bounded].T, boxes.volumes[answer.bounded])]
-    if result.answers is not None:
-        parts.append(_of_regions(result.answers))
-    missing = float(answer.missing.sum())
-    if missing > 0.0:
-        parts.append((np.zeros(1), np.full(1, np.inf), np.array([missing])))
+    answers = exact_answers(result)
+    parts = [] if answers is None else [_of_regions(answers)]
+    if isinstance(result, RefineResult):
+        answer, boxes = result.answer, result.boxes
+        parts.append((*boxes.inconsistency[answer.bounded].T, boxes.volumes[answer.bounded]))
+        missing = answer.missing[answer.missing > 0.0]
+        parts.append((np.zeros(len(missing)), np.full(len(missing), np.inf), missing))
     low, high, volume = (np.concatenate(column) for column in zip(*parts, strict=True))
     # What is not known encloses everything.
     return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), np.inf, high), volume
@@ -85,12 +77,10 @@ def _enclosures(result: DomainResult) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def _of_regions(answers: Answers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     volume = answers.regions.polytopes.volumes
-    if answers.curves is None or answers.errors is None:
+    if answers.curves is None:
         return np.zeros(len(volume)), np.full(len(volume), np.inf), volume
-    error = answers.errors.coarse
-    reach, is_doubtful = reaches(answers.curves, answers.taus), answers.regions.doubtful.astype(bool)
-    low = np.where(is_doubtful, 0.0, np.maximum(reach[:, 0] - error, 0.0))
-    return low, np.where(is_doubtful, np.inf, reach[:, 1] + error), volume
+    low, high = coarse_reach(answers).T
+    return np.maximum(low, 0.0), high, volume
 
 
 def _thinned(steps: np.ndarray) -> np.ndarray:
@@ -114,41 +104,23 @@ def _staircases(
     is_all = np.searchsorted(high[by_high], steps, side="right") == len(high)
     is_covered = abs(total - 1.0) < 1e-9
     kept = np.where(is_all & is_covered, 1.0, np.minimum(kept, 1.0))
-    return kept, np.clip(1.0 - np.where(lost > 1e-12, lost, 0.0), kept, 1.0)
+    return kept, np.clip(1.0 - np.where(lost > ROUNDING, lost, 0.0), kept, 1.0)
 
 
-def _sharpened(result: DomainResult, curve: DeltaCurve) -> DeltaCurve:
-    """The curve with regions labelled anew at some δ: the share grows with δ, so each tells of all others."""
-    count = int(np.clip(MOST_PIECES // max(result.region_count, 1), 8, 60))
-    top = float(curve.delta[-1]) if result.enough_delta is None else result.enough_delta
-    asked = np.unique(np.append(np.linspace(0.0, top, count), result.answer.delta))
-    known_low, known_high = np.array([_shares(result, float(delta)) for delta in asked]).T
+def _sharpened(curve: DeltaCurve, known: Thresholds) -> DeltaCurve:
+    """The curve with the shares at the thresholds: the share grows with δ, so each tells of all others."""
+    asked, (low, high) = known.deltas, known.areas["AR"].T
+    # A little outward for the rounding of the sums, but nothing stays nothing, and everything stays everything.
+    low = np.where(low < 1.0, np.maximum(low - ROUNDING, 0.0), 1.0)
+    high = np.where(high > 0.0, np.minimum(high + ROUNDING, 1.0), 0.0)
     steps = np.unique(np.append(curve.delta, asked))
     old = np.searchsorted(curve.delta, steps, side="right") - 1
-    below = np.searchsorted(asked, steps, side="right") - 1
-    low = np.maximum(curve.low[old], np.maximum.accumulate(known_low)[below])
+    below = np.searchsorted(asked, steps, side="right")
+    floor = np.append(0.0, np.maximum.accumulate(low))
     above = np.searchsorted(asked, np.append(steps[1:], np.inf), side="left")
-    ceiling = np.append(np.minimum.accumulate(known_high[::-1])[::-1], 1.0)
-    return DeltaCurve(steps, low, np.maximum(np.minimum(curve.high[old], ceiling[above]), low))
-
-
-def _shares(result: DomainResult, delta: float) -> tuple[float, float]:
-    """Bounds of the share of AR at one δ, by the slabs of regions and the enclosures of boxes."""
-    low, high = 0.0, 1.0
-    answers = result.answers if isinstance(result, RefineResult) else result.answer.answers  # type: ignore[attr-defined]
-    if isinstance(result, RefineResult):
-        bounded, boxes = result.answer.bounded, result.boxes
-        ai, volumes = boxes.inconsistency[bounded], boxes.volumes[bounded]
-        low += float(volumes[ai[:, 1] <= delta].sum())
-        high -= float(volumes[ai[:, 0] > delta].sum())
-    if answers is not None and answers.curves is not None and answers.errors is not None:
-        regions = answers.regions
-        labels = label_coarsely(answers.curves, answers.taus, delta, answers.errors, regions.doubtful)
-        kept, possible = attention_volumes(answers.compound, regions, labels)
-        low, high = low + kept, high - (float(regions.polytopes.volumes.sum()) - possible)
-    # A little outward for the rounding of the sums, but nothing stays nothing, and everything stays everything.
-    low = 0.0 if low <= 0.0 else low - ROUNDING
-    return max(0.0, low), min(1.0, high + ROUNDING)
+    ceiling = np.append(np.minimum.accumulate(high[::-1])[::-1], 1.0)
+    sharper = np.maximum(curve.low[old], floor[below])
+    return DeltaCurve(steps, sharper, np.maximum(np.minimum(curve.high[old], ceiling[above]), sharper))
 
 
 def _figure(result: DomainResult, curve: DeltaCurve) -> Figure:

@@ -8,26 +8,24 @@ Everything that users named is escaped. Nothing is written to disk here.
 import json
 import math
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from bokeh.embed import json_item
 from bokeh.resources import Resources
-from jinja2 import Environment, FunctionLoader
 
 from ...refine.merged import MOST_DRAWN
 from ...results.domain_result import DomainResult
 from ..extent import share_not_reached
 from ..wording import counted
+from .filling import fill, read_asset
 from .frames import make_frames, marks_of
 from .merged_tiles import GRID, MOST_LINES, NO_AREA, MergedPlane, merge_tiles
 from .network_data import NetworkData, describe_network
 from .pack import outward, pack
 from .shading import palette, shown_top, tables, unit_values
 from .stored_points import StoredPoints, store_points
-from .thresholds import Thresholds, make_thresholds
+from .thresholds import Thresholds
 from .tiles import Plane, Tiles, make_planes, make_tiles
 
 MOST_UNITS = 50_000
@@ -47,25 +45,23 @@ Arrays = dict[str, tuple[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class Explorer:
-    """The interactive map as parts of a page: `head` (scripts and styles), `html` (for the body), and a note.
+    """The interactive map as parts of a page: `head` (scripts and styles) and `html` (for the body).
 
-    The note says in a sentence or two what is exact and what is not. html and head are markup with everything escaped.
+    Both are markup with everything escaped. A note in the body says what is exact and what is not.
     """
 
     html: str
     head: str
-    note: str
 
 
-def make_explorer(result: DomainResult) -> Explorer:
-    """Make the interactive map of a result of one to three parameters; with four there is only a note.
+def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
+    """Make the interactive map of a result of one to three parameters with its thresholds; there is none of four.
 
-    What it says to be proved is what the result proves, for every step of the δ slider as `with_delta` would answer.
+    What it says to be proved is what the result proves; at other steps of the δ slider than its own, see `thresholds`.
     """
     if result.problem.compound.domain.dimension > MOST_DRAWN:
-        return Explorer("", "", "A domain of four parameters has no map to look at.")
+        return None
     tiles = make_tiles(result)
-    steps = make_thresholds(result, tiles)
     network = describe_network(result)
     stored = None if network is not None else store_points(result)
     arrays, facts = _describe_map(result, tiles, steps)
@@ -78,9 +74,8 @@ def make_explorer(result: DomainResult) -> Explorer:
         arrays |= {f"stored.{name}": item for name, item in stored.arrays.items()}
         facts["stored"] = stored.facts
     arrays |= tables()
-    note = _note(result, facts, network, stored)
-    facts["note"] = note
-    return Explorer(_html(result, arrays, facts), _head(), note)
+    facts["note"] = _note(result, facts, network, stored)
+    return Explorer(_html(result, arrays, facts), _head())
 
 
 def _describe_map(result: DomainResult, tiles: Tiles, steps: Thresholds) -> tuple[Arrays, dict[str, Any]]:
@@ -203,17 +198,18 @@ def _note(result: DomainResult, facts: dict[str, Any], network: NetworkData | No
 def _html(result: DomainResult, arrays: Arrays, facts: dict[str, Any]) -> str:
     packed = pack(arrays)
     item = renumbered(json_item(make_frames(result), "sg-figure"))  # type: ignore[arg-type]
-    return _environment().get_template("explorer.html.j2").render(
-        facts=facts,
-        channels=len(result.problem.perturbed.x0),
-        domain=facts["domain"],
-        parameters=list(zip(facts["domain"]["names"], facts["domain"]["low"], facts["domain"]["high"], strict=True)),
-        class_names=[(number, facts["names"][number]) for number in facts["classes"]],
-        held_axes=_held_axes(facts),
-        facts_json=script_json(facts | {"places": packed.places}),
-        figure_json=script_json(item),
-        block=packed.block,
-    )  # fmt: skip
+    domain = facts["domain"]
+    content = {
+        "facts": facts,
+        "channels": len(result.problem.perturbed.x0),
+        "parameters": list(zip(domain["names"], domain["low"], domain["high"], strict=True)),
+        "class_names": [(number, facts["names"][number]) for number in facts["classes"]],
+        "held_axes": _held_axes(facts),
+        "facts_json": script_json(facts | {"places": packed.places}),
+        "figure_json": script_json(item),
+        "block": packed.block,
+    }
+    return fill("explorer.html.j2", content)
 
 
 def _held_axes(facts: dict[str, Any]) -> list[tuple[int, str]]:
@@ -224,8 +220,8 @@ def _held_axes(facts: dict[str, Any]) -> list[tuple[int, str]]:
 def _head() -> str:
     # The first is the library; the second would only write its log level to the console.
     library = Resources(mode="inline", components=["bokeh"]).js_raw[0]
-    scripts = [library, *(_asset(name) for name in SCRIPTS)]
-    styles = f"<style>\n{_asset('explorer.css')}</style>"
+    scripts = [library, *(read_asset(name) for name in SCRIPTS)]
+    styles = f"<style>\n{read_asset('explorer.css')}</style>"
     return "\n".join([styles, *(f"<script>\n{script}\n</script>" for script in scripts)])
 
 
@@ -264,13 +260,3 @@ def _finite(data: object) -> object:
     if isinstance(data, list | tuple):
         return [_finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
-
-
-@cache
-def _asset(name: str) -> str:
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(loader=FunctionLoader(_asset), autoescape=True, trim_blocks=True, lstrip_blocks=True)

@@ -11,12 +11,12 @@ from typing import Any
 from ... import tolerances
 from ...results.store import current_versions
 from ..colours import JOINT, KEPT, UNKNOWN
+from ..wording import counted
 from .kept_range import KeptRange
 from .rounding import percent_down, percent_up, rounded, rounded_up, share_bounds
 from .sentences import (
     Summary,
     allowed_text,
-    counted,
     domain_text,
     label_text,
     measures_attention,

@@ -4,35 +4,37 @@ Gathers what the neighbours say and fills the template, where every text is esca
 """
 
 import os
-import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.figure import Figure
 
 from ...errors import StoreError
+from ...refine.merged import MOST_DRAWN
+from ...results.directory import check_file, file_written_at_once
 from ...results.domain_result import DomainResult
 from ...results.store import read_origin
 from ...search import SearchResult
+from ...search.store import stored_search
 from ...verdict import Property
-from .. import figures, searches
+from ..map_figure import map_figure
+from ..pictures import ShownMaps
+from ..searches import search_figure
 from . import facts
 from .boundary_facts import BoundaryFacts, describe_boundary
-from .cards import make_cards, make_search_cards, shown_class
+from .cards import make_cards, make_search_cards
 from .commands import report_command, verify_command
 from .delta_curve import draw_delta_curve, make_delta_curve
-from .explorer import Explorer, make_explorer
+from .explorer import make_explorer
+from .filling import fill, read_asset
 from .kept_range import find_kept_range
 from .pictures import figure_uri, image_uri, inline_svg
 from .sentences import Summary, label_text, search_sentences, small_print, verdict_sentences
+from .thresholds import make_thresholds
 
 MARK = '<meta name="generator" content="steadygaze '
 """What a file has to hold near its beginning for --force to replace it."""
-
-MOST_EXPLORED = 3
-"""Parameters up to which there is an interactive map."""
 
 ALLOWED = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -51,36 +53,24 @@ def write_report(
     """
     target = check_target(path, force=force)
     text = make_report(result, directory=directory)
-    draft = target.with_name(f".steadygaze-{uuid.uuid4().hex}.html")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # A file name that is not text would otherwise not be writable as UTF-8.
-        draft.write_bytes(text.encode("utf-8", errors="backslashreplace"))
-        check_target(target, force=force)
-        draft.replace(target)
+        with file_written_at_once(target) as new:
+            # A file name that is not text would otherwise not be writable as UTF-8.
+            new.write_bytes(text.encode("utf-8", errors="backslashreplace"))
+            check_target(target, force=force)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out") from None
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
     return Path(path)
 
 
 def check_target(path: str | Path, *, force: bool = False) -> Path:
     """Refuse now what `write_report` would refuse after its work; returns the file that will be written."""
+    check_file(path, force=force)
+    # A link stays, and what it leads to is replaced.
     target = Path(os.path.realpath(path))
     try:
-        if target.is_dir():
-            raise StoreError(f"{path}: is a directory; give a file such as {Path(path) / 'report.html'}")
-        parent = next(place for place in target.parents if place.exists())
-        if not parent.is_dir():
-            raise StoreError(f"{path}: {parent} is a file; choose another --out")
-        if not os.access(parent, os.W_OK):
-            raise StoreError(f"{path}: cannot be written (Permission denied); choose another --out")
         if not target.exists():
             return target
-        if not force:
-            raise StoreError(f"{path}: exists already; choose another --out, or replace it with --force")
         with target.open("rb") as stream:
             is_report = MARK.encode("ascii") in stream.read(4096)
     except OSError as error:
@@ -96,13 +86,8 @@ def make_report(result: DomainResult | SearchResult, *, directory: str | Path | 
     origin = None if place is None else read_origin(place)
     summary = result.summary()
     own = _search_content(result, summary) if isinstance(result, SearchResult) else _domain_content(result, summary)
-    environment = Environment(
-        loader=PackageLoader("steadygaze", "report/page/assets"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    css = environment.get_template("report.css").render()
-    content = _common_content(result, summary, place, origin) | own
-    return environment.get_template("report.html.j2").render(content | {"css": css})
+    common = _common_content(result, summary, place, origin)
+    return fill("report.html.j2", {"css": read_asset("report.css"), **common, **own})
 
 
 def headline(result: DomainResult | SearchResult) -> list[str]:
@@ -128,7 +113,6 @@ def _common_content(
         "is_search": is_search,
         "original": image_uri(problem.perturbed.x0),
         "question": facts.question_rows(summary),
-        "specs": summary["domain"]["specs"],
         "notes": summary["notes"],
         "guarantee": summary["guarantee"],
         "proof": facts.proof_rows(summary),
@@ -139,17 +123,17 @@ def _common_content(
         "run": facts.run_rows(summary, seconds, origin),
         "verify_command": verify_command(result, place),
         "report_command": report_command(result, place),
-        "shown_class": shown_class(problem)[1],
+        "shown_class": ShownMaps.of(problem).name,
         "channels": len(problem.perturbed.x0),
     }
 
 
 def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
     """What only the page of a map or a refinement holds."""
-    dimension = result.problem.perturbed.domain.dimension
     asked = [Property.CR, Property.AR, Property.BOTH] if result.is_measured else [Property.CR]
     kept = {wanted.value: find_kept_range(result, wanted) for wanted in asked}
-    curve = make_delta_curve(result)
+    steps = make_thresholds(result)
+    curve = make_delta_curve(result, steps)
     has_zero = result.problem.perturbed.domain.contains_zero
     return {
         "verdict": verdict_sentences(summary, kept[summary["property"]]),
@@ -158,8 +142,8 @@ def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
         "sums": facts.sum_rows(summary),
         "sets": [],
         "ranges": facts.range_rows(summary, kept) if has_zero else [],
-        "picture": figure_uri(lambda path: figures.draw_map(result, path)),
-        "explorer": make_explorer(result) if dimension <= MOST_EXPLORED else None,
+        "picture": _picture(result, lambda: map_figure(result)),
+        "explorer": make_explorer(result, steps),
         "cards": make_cards(result, summary),
         "witnesses": facts.witness_rows(summary),
         "boundary": describe_boundary(result),
@@ -170,7 +154,6 @@ def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
 
 def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
     """What only the page of a search holds."""
-    no_explorer: Explorer | None = None
     return {
         "verdict": search_sentences(summary),
         "small_print": small_print(summary),
@@ -178,11 +161,15 @@ def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
         "sums": [],
         "sets": facts.set_rows(summary),
         "ranges": [],
-        "picture": figure_uri(lambda path: searches.draw_search(result, path)),
-        "explorer": no_explorer,
+        "picture": _picture(result, lambda: search_figure(stored_search(result))),
+        "explorer": None,
         "cards": make_search_cards(result, summary),
         "witnesses": [],
         "boundary": BoundaryFacts(),
         "curve": None,
         "deltas": [],
     }
+
+
+def _picture(result: DomainResult | SearchResult, make: Callable[[], Figure]) -> str | None:
+    return figure_uri(make) if result.problem.perturbed.domain.dimension <= MOST_DRAWN else None

@@ -23,6 +23,8 @@ GRID = 1000
 
 NO_AREA = 65_535
 MOST_AREAS = 65_000
+"""Kinds of areas that are told apart; their numbers have 16 bits."""
+
 MOST_LINES = 40_000
 """Segments of boundaries that Bokeh still draws quickly; beyond that the longest are drawn."""
 
@@ -80,9 +82,10 @@ def merge_tiles(
     mean = np.bincount(inverse, weights=np.nan_to_num(shade), minlength=len(table)) / np.maximum(counts, 1.0)
     mean[counts == 0] = np.nan
     if len(table) > MOST_AREAS:
-        # Never seen: winners times pairs of steps. The picture then stays undecided rather than wrong.
-        table[MOST_AREAS:] = [result.label, Kept.UNKNOWN, len(steps.deltas), 0, 0]
-        inverse = np.minimum(inverse, MOST_AREAS - 1)
+        # What there is no number for becomes one area in which nothing is decided.
+        table, mean = table[: MOST_AREAS + 1], mean[: MOST_AREAS + 1]
+        table[MOST_AREAS], mean[MOST_AREAS] = [-1, Kept.UNKNOWN, len(steps.deltas), 0, 0], np.nan
+        inverse = np.minimum(inverse, MOST_AREAS)
     ends = np.cumsum([len(part) for part in rows])[:-1]
     merged = []
     segments = _boundaries(result, planes)

@@ -7,6 +7,7 @@ and shares are rounded in the direction in which the sentence stays true. Knows 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..wording import counted
 from .kept_range import KeptRange
 from .rounding import percent_down, percent_up, rounded, rounded_down, rounded_up, share_between
 
@@ -136,15 +137,6 @@ def theta_text(summary: Summary, theta: Sequence[float]) -> str:
     return ", ".join(
         f"{plain_name(name)} = {rounded(value)}{_unit(name)}" for name, value in zip(names, theta, strict=True)
     )
-
-
-def counted(count: int, word: str, words: str | None = None) -> str:
-    """A number of things.
-
-    >>> counted(1, "region"), counted(2300, "region"), counted(2, "box", "boxes")
-    ('1 region', '2,300 regions', '2 boxes')
-    """
-    return f"{count:,} {word if count == 1 else words or f'{word}s'}"
 
 
 def kept_words(summary: Summary) -> str:

@@ -1,14 +1,15 @@
 """From a result to what a slider of δ needs: the steps, the shares at each of them, and which units are AR or IR there.
 
-Everything is what `result.with_delta(step)` says: units that a step does not come near are labelled by one bound of
-their inconsistency, the others by the same functions as the answer itself. Nothing is drawn here.
+Everything is proved, and at the result's own δ as in its answer. At other steps it is what `result.with_delta(step)`
+says, but for a share of at most `ENOUGH` that may stay undecided: there the error bound for all maps together serves,
+unless it leaves more, and maps need not be computed again. Nothing is drawn here.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...properties.attention import AttentionLabels, label_attention, reaches
+from ...properties.attention import AttentionLabels, label_attention, label_coarsely, reaches
 from ...properties.classification import Pieces, strip_volumes
 from ...properties.joint import Kept, Shares, join, shares
 from ...refine.merged import undecided_share
@@ -16,13 +17,16 @@ from ...refine.outcome import RefineResult
 from ...results.answer import Answers
 from ...results.domain_result import DomainResult
 from ...tolerances import UNIT
-from .tiles import Tiles, exact_answers
+from .tiles import count_units, exact_answers
 
 FINEST = (0.05, 0.1, 0.2, 0.5, 1.0)
 """Steps in percent of the original map's size: the smallest with which a hundred steps reach the largest value."""
 
 FURTHER = (*range(110, 201, 10), *range(250, 501, 50), *range(600, 1001, 100))
 """Steps in percent above the first hundred, where inconsistencies are so large."""
+
+ENOUGH = 1e-6
+"""Share of the domain that a step may leave undecided beside what no bound decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +50,10 @@ class Thresholds:
     slabs: np.ndarray
 
 
-def make_thresholds(result: DomainResult, tiles: Tiles) -> Thresholds:
+def make_thresholds(result: DomainResult) -> Thresholds:
     """The steps for a result; a single one, its own δ, where attention was not measured."""
-    answers, units = exact_answers(result), tiles.boxes + tiles.regions
+    answers, (boxes, regions) = exact_answers(result), count_units(result)
+    units = boxes + regions
     exact = None if answers is None or answers.curves is None else _Exact(answers)
     if not result.is_measured or (answers is not None and exact is None):
         own_areas = {name: np.array([bounds]) for name, bounds in result.areas.items()}
@@ -60,22 +65,23 @@ def make_thresholds(result: DomainResult, tiles: Tiles) -> Thresholds:
     states = np.ones((len(deltas), units), dtype=np.uint8)
     areas: list[dict[str, tuple[float, float]]] = []
     slab_unit, slabs, counts = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4))], [0]
+    chosen = int(np.argmin(np.abs(deltas - result.answer.delta)))
     for step, delta in enumerate(deltas):
         cells = np.zeros((3, 3))
         if exact is not None:
-            cells += exact.ask(delta)
-            states[step, tiles.boxes :] = exact.states
-            slab_unit.append(tiles.boxes + exact.slab_region)
+            cells += exact.ask(delta, is_own=step == chosen)
+            states[step, boxes:] = exact.states
+            slab_unit.append(boxes + exact.slab_region)
             slabs.append(exact.slabs)
         counts.append(sum(len(part) for part in slabs))
         if isinstance(result, RefineResult):
-            cells += _box_cells(result, tiles, float(delta), states[step])
+            cells += _box_cells(result, float(delta), states[step])
         areas.append(_named(result, cells))
     kept_from, lost_until = _runs(states)
     return Thresholds(
         deltas=deltas,
         texts=texts,
-        chosen=int(np.argmin(np.abs(deltas - result.answer.delta))),
+        chosen=chosen,
         areas={name: np.array([row[name] for row in areas]) for name in areas[0]},
         kept_from=kept_from,
         lost_until=lost_until,
@@ -98,7 +104,7 @@ def _steps(result: DomainResult, top: float) -> tuple[np.ndarray, tuple[str, ...
     """The thresholds, in percent of the original map's size where it has one, and the result's own among them."""
     size = result.map_size
     if size > 0.0:
-        finest = next((step for step in FINEST if 100.0 * step * size >= 100.0 * min(top, size)), FINEST[-1])
+        finest = next((step for step in FINEST if step * size >= min(top, size)), FINEST[-1])
         percents = [*(round(finest * k, 2) for k in range(101)), *(number for number in FURTHER if finest == 1.0)]
         reached = [p for p in percents if p * size < 100.0 * top]
         percents = percents[: len(reached) + 1]
@@ -106,19 +112,20 @@ def _steps(result: DomainResult, top: float) -> tuple[np.ndarray, tuple[str, ...
     else:
         steps = {top * k / 100.0: repr(top * k / 100.0) for k in range(101)}
     own = result.answer.delta
-    if not any(abs(step - own) <= 1e-12 * own for step in steps):
-        steps[own] = str(result.delta)
+    # A step that is the same number but for rounding becomes the result's own.
+    same = next((step for step in steps if abs(step - own) <= 1e-12 * own), own)
+    steps[own] = steps.pop(same, str(result.delta))
     deltas = np.array(sorted(steps))
     return deltas, tuple(steps[float(delta)] for delta in deltas)
 
 
-def _box_cells(result: RefineResult, tiles: Tiles, delta: float, states: np.ndarray) -> np.ndarray:
+def _box_cells(result: RefineResult, delta: float, states: np.ndarray) -> np.ndarray:
     """Shares (3, 3) of what bounds decide, and of what was not reached; writes the states of boxes (B,)."""
     answer, boxes = result.answer, result.boxes
     chosen = answer.bounded
     low, high = boxes.inconsistency.T
     codes = np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN))
-    states[: tiles.boxes] = codes
+    states[: len(boxes)] = codes
     cells = np.zeros((3, 3))
     np.add.at(cells, (answer.label_codes[chosen], codes[chosen]), boxes.volumes[chosen])
     cells[Kept.UNKNOWN, Kept.UNKNOWN] += answer.missing.sum()
@@ -154,14 +161,18 @@ class _Exact:
         assert answers.curves is not None and answers.errors is not None
         self.answers, self.curves, self.errors = answers, answers.curves, answers.errors
         pieces = answers.pieces
-        self.reach = _coarse_reach(answers)
+        self.reach = coarse_reach(answers)
         self.strip = np.minimum(strip_volumes(pieces, answers.regions), pieces.polytopes.volumes)
         self.rest = pieces.polytopes.volumes - self.strip
+        self.doubtful = float(answers.regions.polytopes.volumes[answers.regions.doubtful.astype(bool)].sum())
         self.states = np.zeros(len(answers.regions), dtype=np.uint8)
         self.slab_region, self.slabs = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
 
-    def ask(self, delta: float) -> np.ndarray:
-        """Shares (3, 3) for δ, without what was not reached; sets `states` (R,), `slab_region` and `slabs`."""
+    def ask(self, delta: float, *, is_own: bool) -> np.ndarray:
+        """Shares (3, 3) for δ, without what was not reached; sets `states` (R,), `slab_region` and `slabs`.
+
+        `is_own`: as exactly as the answer itself.
+        """
         low, high = self.reach.T
         self.states = np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN)).astype(np.uint8)
         near = np.flatnonzero(self.states == Kept.UNKNOWN)
@@ -175,18 +186,26 @@ class _Exact:
                 cells[code, attention] += self.rest[is_such & (label == code)].sum()
         self.slab_region, self.slabs = near[:0], np.zeros((0, 4))
         if len(near):
-            labels = self._label(near, delta)
-            cells += self._near_cells(np.flatnonzero(state == Kept.UNKNOWN), labels)
+            chosen = np.flatnonzero(state == Kept.UNKNOWN)
+            labels = self._label(near, delta, is_coarse=not is_own)
+            found = self._near_cells(chosen, labels)
+            if not is_own and found[:, Kept.UNKNOWN].sum() - self.doubtful > ENOUGH:
+                labels = self._label(near, delta, is_coarse=False)
+                found = self._near_cells(chosen, labels)
+            cells += found
             self._keep(near, labels)
         return cells
 
-    def _label(self, near: np.ndarray, delta: float) -> AttentionLabels:
+    def _label(self, near: np.ndarray, delta: float, *, is_coarse: bool) -> AttentionLabels:
         """Labels of all regions, of which only those that are near count."""
         answers, curves = self.answers, self.curves
         own = replace(curves, curve=curves.curve[near])
-        errors = self.errors.for_curves(answers.regions.patterns, own)
-        doubtful = answers.regions.doubtful[near]
-        labels = label_attention(own, answers.taus[near], delta, errors, doubtful)
+        taus, doubtful = answers.taus[near], answers.regions.doubtful[near]
+        if is_coarse:
+            labels = label_coarsely(own, taus, delta, self.errors, doubtful)
+        else:
+            errors = self.errors.for_curves(answers.regions.patterns, own)
+            labels = label_attention(own, taus, delta, errors, doubtful)
         count = len(answers.regions)
         columns = {}
         for name in ("inner", "outer", "reach"):
@@ -218,7 +237,7 @@ class _Exact:
         self.slab_region, self.slabs = near[mixed], slabs
 
 
-def _coarse_reach(answers: Answers) -> np.ndarray:
+def coarse_reach(answers: Answers) -> np.ndarray:
     """Bounds (R, 2) of ai that hold whatever δ; those of doubtful regions are open."""
     assert answers.curves is not None and answers.errors is not None
     reach = reaches(answers.curves, answers.taus) + answers.errors.coarse * np.array([-1.0, 1.0])

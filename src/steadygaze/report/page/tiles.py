@@ -74,14 +74,19 @@ def exact_answers(result: DomainResult) -> Answers | None:
     return result.answers if isinstance(result, Result | RefineResult) else None
 
 
+def count_units(result: DomainResult) -> tuple[int, int]:
+    """How many units are boxes, and how many regions."""
+    return len(result.boxes) if isinstance(result, RefineResult) else 0, result.region_count
+
+
 def make_tiles(result: DomainResult) -> Tiles:
     """The pieces of a result of up to three parameters, whatever its δ."""
     answers = exact_answers(result)
     parts: list[Polytopes] = []
     columns: list[tuple[np.ndarray, ...]] = []
-    boxes = 0
+    boxes, regions = count_units(result)
     if isinstance(result, RefineResult):
-        boxes, answer = len(result.boxes), result.answer
+        answer = result.answer
         chosen = answer.bounded
         codes = answer.label_codes[chosen]
         own = result.boxes.take(chosen)
@@ -94,7 +99,6 @@ def make_tiles(result: DomainResult) -> Tiles:
         slack = pieces.slack[:, None] * np.array([-1.0, 1.0])
         columns.append((boxes + pieces.region, pieces.winner, codes, pieces.margin + slack))
     unit, winner, label, margin = (np.concatenate(column) for column in zip(*columns, strict=True))
-    regions = 0 if answers is None else len(answers.regions)
     return Tiles(tuple(parts), unit, winner, label, margin, boxes, regions)
 
 
