@@ -23,6 +23,14 @@ const SgPanel = (() => {
     return String(Number(value.toPrecision(digits))).replace("-", "−");
   }
 
+  // A bound, rounded so that what is said of it stays true: downward (sign −1) or upward (+1).
+  function bound(value, digits, sign) {
+    const near = Number(value.toPrecision(digits));
+    if (!Number.isFinite(value) || near === value || Math.sign(near - value) === sign) return number(near, digits);
+    const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - digits + 1);
+    return number(near + sign * unit, digits);
+  }
+
   // A share; what is not exactly nothing or everything never looks like it (as cli/wording.py).
   function share(value) {
     if (value === 0 || value === 1) return `${100 * value} %`;
@@ -63,10 +71,10 @@ const SgPanel = (() => {
     const lines = [];
     const [low, high] = isMerged ? [] : [arrays.margin[2 * piece], arrays.margin[2 * piece + 1]];
     if (found.label === SG_KEPT) {
-      const least = isMerged || !(low > 0) ? "" : `; margin at least ${number(low, 4)}`;
+      const least = isMerged || !(low > 0) ? "" : `; margin at least ${bound(low, 4, -1)}`;
       lines.push({ label: "CR", text: `the label ${name(facts.label)} is kept ${place}, ${how}${least}.` });
     } else if (found.label === SG_LOST) {
-      const most = isMerged || !(high < 0) ? "" : `; margin at most ${number(high, 4)}`;
+      const most = isMerged || !(high < 0) ? "" : `; margin at most ${bound(high, 4, 1)}`;
       const to = found.winner < 0 ? "" : ` to ${name(found.winner)}`;
       lines.push({ label: "MR", text: `the label changes${to} ${place}, ${how}${most}.` });
     } else {
@@ -91,9 +99,9 @@ const SgPanel = (() => {
   }
 
   function between(low, high) {
-    if (!Number.isFinite(high)) return low > 0 ? `at least ${number(low, 5)}` : "not bounded";
+    if (!Number.isFinite(high)) return low > 0 ? `at least ${bound(low, 5, -1)}` : "not bounded";
     const first = number(low, 5), second = number(high, 5);
-    return first === second ? first : `between ${first} and ${second}`;
+    return first === second ? `about ${first}` : `between ${bound(low, 5, -1)} and ${bound(high, 5, 1)}`;
   }
 
   function showProved(lines) {
@@ -209,7 +217,7 @@ const SgPanel = (() => {
   }
 
   return {
-    byId, clamp, number, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend,
+    byId, clamp, number, bound, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend,
     showLegend,
   };
 })();
