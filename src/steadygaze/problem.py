@@ -21,10 +21,12 @@ from .verdict import Property
 
 @dataclass(frozen=True)
 class Delta:
-    """A threshold: absolute, or relative to the size of the original map.
+    """A threshold: absolute, or relative to the size of the original map. Its text is read as the same threshold.
 
     >>> Delta.parse("25%").value(8.0), Delta.parse("3.0").value(8.0)
     (2.0, 3.0)
+    >>> str(Delta.parse("25%")), str(Delta.parse("3.0")), str(Delta.parse(0.1234567891))
+    ('25%', '3', '0.1234567891')
     """
 
     number: float
@@ -49,7 +51,9 @@ class Delta:
         return self.number * size if self.is_relative else self.number
 
     def __str__(self) -> str:
-        return f"{100.0 * self.number:g}%" if self.is_relative else f"{self.number:g}"
+        number, mark = (100.0 * self.number, "%") if self.is_relative else (self.number, "")
+        texts = [f"{number:.{digits}g}{mark}" for digits in range(6, 18)]
+        return next((text for text in texts if Delta.parse(text) == self), texts[-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """The interactive map in Chromium: what it shows is what the result holds; controls, keys and links work."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +59,30 @@ def test_a_click_shows_the_numbers_of_the_result(browser: Browser, page: Path, r
             shown = {name: float(value.replace("−", "-")) for name, value in zip(names, values, strict=True)}
             for number, logit in enumerate(point.logits):
                 assert shown[result.problem.names[number]] == pytest.approx(logit, abs=1e-3)
+
+
+def test_bounds_in_words_are_rounded_so_that_they_hold(browser: Browser, page: Path, result: Result) -> None:
+    with browser.open(page) as map:
+        for theta in random_thetas(result, 40).tolist():
+            lines, margin, reach = map.ask(
+                "const found = map.locate(given), { margin, reach } = map.arrays, two = (all, n) =>"
+                " Array.from(all.slice(2 * n, 2 * n + 2));"
+                "return [map.proved(given).map((line) => line.text), two(margin, found.piece), two(reach, found.unit)]",
+                theta,
+            )
+            said = " ".join(lines).replace("−", "-")
+            for word, low in re.findall(r"(margin|inconsistency) (?:is )?(?:at least|between) (-?[\d.e-]+\d)", said):
+                assert float(low) <= {"margin": margin, "inconsistency": reach}[word][0]
+            for high in re.findall(r"margin at most (-?[\d.e-]+\d)", said):
+                assert float(high) >= margin[1]
+            for high in re.findall(r"between [\d.e-]+ and ([\d.e-]+\d)", said):
+                assert float(high) >= reach[1]
+        values = np.random.default_rng(1).normal(size=200) * 10.0 ** np.arange(-10, 10).repeat(10)
+        for sign in (-1, 1):
+            said = map.ask(f"return given.map((value) => SgPanel.bound(value, 4, {sign}))", values.tolist())
+            rounded = np.array([float(text.replace("−", "-")) for text in said])
+            assert (sign * (rounded - values) >= 0).all()
+            np.testing.assert_allclose(rounded, values, rtol=1e-3)
 
 
 def test_pictures_are_those_of_the_point(browser: Browser, page: Path, result: Result) -> None:

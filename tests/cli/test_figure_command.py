@@ -71,10 +71,12 @@ CASES = [
     (("map", "map", "--delta", "abc"), "delta 'abc'"),
     (("tiling", "gbs", "--delta", "3"), "a search answers"),
     (("map", "map", "--out", "/dev/null/x"), "cannot be written"),
+    (("map", "map", "--out", f"{'x' * 300}.png"), "cannot be written (File name too long)"),
+    (("map", "x" * 300), "cannot be written (File name too long)"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "complaint"), CASES, ids=[" ".join(case[0]) for case in CASES])
+@pytest.mark.parametrize(("arguments", "complaint"), CASES, ids=[" ".join(case[0])[:60] for case in CASES])
 def test_one_line_for_every_mistake(run: Runner, stored: Path, arguments: tuple[str, ...], complaint: str) -> None:
     before = sorted(stored.rglob("*"))
     result = run("figure", *arguments)

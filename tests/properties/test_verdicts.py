@@ -161,6 +161,14 @@ def test_thresholds(text: str | float, size: float, value: float) -> None:
     assert Delta.parse(text).value(size) == value
 
 
+@pytest.mark.parametrize(
+    "text", ["25%", "3.0", "0", "1.23456789", "33.333333333%", "0.1%", "1e-9%", 1 / 3, f"{1 / 3!r}%"]
+)
+def test_the_text_of_a_threshold_is_read_as_the_same(text: str | float) -> None:
+    delta = Delta.parse(text)
+    assert Delta.parse(str(delta)) == delta
+
+
 @pytest.mark.parametrize("text", ["-1", "nan", "inf", "many", "25 percent", "", "-5%"])
 def test_thresholds_that_make_no_sense(text: str) -> None:
     with pytest.raises(OptionError, match="threshold"):

@@ -191,6 +191,23 @@ def test_searches_have_a_page(method: str):
     assert "Attention violation" in page.text and "The outermost boundary" not in page.text
 
 
+def test_violations_are_told_where_the_unperturbed_image_is_outside():
+    question = ("M-FNN-100", "mnist:69990", ["brightness:0.9..1"])
+    refined = Page(make_report(steadygaze.verify(*question, method="refine", property="cr"))).text
+    assert "No violation is proved" not in refined and "Nearest label violation" in refined
+    searched = Page(make_report(steadygaze.search(*question, method="bfs"))).text
+    assert "Attention violation" in searched and "Where all parameters are 0." not in searched
+
+
+def test_a_violation_in_part_of_a_region_is_not_denied():
+    """The label is lost from brightness 0.9924 on, in the middle of the last region."""
+    question = {"property": "cr", "delta": "1000%", "method": "bfs"}
+    result = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..1"], **question)
+    assert result.verdict.value == "not robust" and result.sets["CB"] == 1 and not result.sets["MR"]
+    text = Page(make_report(result)).text
+    assert "No violation is proved" not in text and "No violation is shown: each is in part of a region only." in text
+
+
 def test_texts_of_users_are_never_markup(tmp_path: Path):
     folder = tmp_path / "<b>folder"
     folder.mkdir()

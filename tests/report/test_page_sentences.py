@@ -61,6 +61,12 @@ CASES = {
             "differ from the expected ones by at most the allowed distance of 3.",
         ],
     ),
+    "a threshold with many digits": (
+        {"property": "ar", "delta": {"text": "1.2345678", "value": 1.2345678, "map_size": 10.0}}, None, [
+            "Everywhere in the space (brightness from 0 to +1) the network keeps its attention: its attention maps "
+            "differ from the expected ones by at most the allowed distance of 1.2345678.",
+        ],
+    ),
     "as in the issue": (NOT_ROBUST | {"area": MIXED}, KeptRange((0.0,), (0.3199,), False), [
         "Up to brightness +0.319 the network keeps its label 8 and its attention.",
         f"In about 12.4 % of the space it still says 8, but {DIFFER}.",

@@ -1,6 +1,7 @@
 """`steadygaze figure`: a figure of one kind from stored results, as PNG, SVG or PDF. Computes no map."""
 
 import json as json_text
+import os
 from pathlib import Path
 
 from .. import api
@@ -40,7 +41,8 @@ def figure(
     if delta is not None:
         Delta.parse(delta)  # refused before a large map is read
     folder = directories[0] if out is None else out
-    path = folder / f"figure-{kind}" if out is None or out.is_dir() else out
+    # `out.is_dir()` fails for a name that is too long, which is refused below.
+    path = folder / f"figure-{kind}" if out is None or os.path.isdir(out) else out  # noqa: PTH112
     files = api.draw(
         kind, directories, path, formats=formats, force=force, delta=delta, at=thetas, along=along, steps=count, by=by
     )

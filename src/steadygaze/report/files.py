@@ -68,9 +68,7 @@ def write_figure(
                 with file_written_at_once(file) as new, new.open("wb") as stream:
                     _write(figure, stream, file.suffix.removeprefix("."))
             except OSError as error:
-                raise StoreError(
-                    f"{file}: the figure cannot be written ({error.strerror or error}); choose another place"
-                ) from None
+                raise _not_writable(file, error) from None
     return files
 
 
@@ -102,10 +100,18 @@ def figure_files(path: str | Path, formats: Sequence[str]) -> list[Path]:
 def refuse_in_the_way(files: Sequence[Path], *, force: bool) -> None:
     """Raise StoreError for a file that exists already and may not be replaced, and for a directory of its name."""
     for file in files:
-        if file.is_dir():
+        try:
+            is_folder, is_there = file.is_dir(), file.exists()
+        except OSError as error:  # such as a name that is too long
+            raise _not_writable(file, error) from None
+        if is_folder:
             raise StoreError(f"{file}: cannot be written, as it is a directory; choose another --out")
-        if file.exists() and not force:
+        if is_there and not force:
             raise StoreError(f"{file}: exists already; choose another --out, or replace it with --force")
+
+
+def _not_writable(file: Path, error: OSError) -> StoreError:
+    return StoreError(f"{file}: the figure cannot be written ({error.strerror or error}); choose another place")
 
 
 def _write(figure: Figure, stream: BinaryIO, kind: str) -> None:

@@ -21,6 +21,7 @@ from .pictures import image_uri, map_uri
 from .rounding import rounded, rounded_down, rounded_up
 from .sentences import Summary, theta_text
 
+ORIGINAL = "Unperturbed image"
 CLOSE = 0.003
 """Thetas nearer to each other than this share of the domain's widths show the same picture: one of them is enough."""
 
@@ -36,7 +37,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Card:
-    """A theta to be shown: why, where it is, what the network says there, and pictures; `scale` is that of the maps."""
+    """A theta to be shown: why, where it is, what the network says there, and pictures; `scale` is that of the maps.
+
+    `is_original` tells the unperturbed image from violations.
+    """
 
     title: str
     reason: str
@@ -44,6 +48,7 @@ class Card:
     facts: tuple[tuple[str, str], ...]
     pictures: tuple[Picture, ...]
     scale: str
+    is_original: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +60,7 @@ class _Wish:
 
 def make_cards(result: DomainResult, summary: Summary) -> list[Card]:
     """The unperturbed image, the nearest violations, and the witness of the right label with other evidence."""
-    wishes = []
-    if result.problem.perturbed.domain.contains_zero:
-        wishes.append(
-            _Wish("Unperturbed image", "Where all parameters are 0.", np.zeros(len(summary["domain"]["names"])))
-        )
+    wishes = _original(result.problem)
     titles = {"AR": "Nearest attention violation", "CR": "Nearest label violation"}
     for name in ("AR", "CR"):
         found = result.nearest[name]
@@ -77,7 +78,7 @@ def make_cards(result: DomainResult, summary: Summary) -> list[Card]:
 def make_search_cards(result: SearchResult, summary: Summary) -> list[Card]:
     """The unperturbed image, and of visited regions that violate everywhere a theta in the one nearest to zero."""
     problem, domain = result.problem, result.problem.perturbed.domain
-    wishes = [_Wish("Unperturbed image", "Where all parameters are 0.", np.zeros(domain.dimension))]
+    wishes = _original(problem)
     for name, title in (("IR", "Attention violation"), ("MR", "Label violation")):
         found = [one for one in result.visited if name in (one.classification, one.attention)]
         if found:
@@ -100,6 +101,12 @@ def nearest_text(found: Nearest) -> str:
     if found.low > 0.0:
         return f"{distance}; below {rounded_down(found.low, 5)} nothing violates."
     return f"{distance}; a nearer one is not excluded."
+
+
+def _original(problem: Problem) -> list[_Wish]:
+    """The unperturbed image, where it belongs to the domain."""
+    domain = problem.perturbed.domain
+    return [_Wish(ORIGINAL, "Where all parameters are 0.", np.zeros(domain.dimension))] * domain.contains_zero
 
 
 def _inside(one: Visited, problem: Problem) -> np.ndarray:
@@ -127,6 +134,7 @@ def _cards(problem: Problem, summary: Summary, points: Sequence[tuple[_Wish, Poi
             facts=_facts(problem, summary, point, has_maps=has_maps),
             pictures=_pictures(point, shown, size)[: 4 if has_maps else 1],
             scale=rounded_up(size, 2),
+            is_original=wish.title == ORIGINAL,
         )
         for wish, point in points
     ]

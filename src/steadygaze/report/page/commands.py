@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ... import zoo
-from ...problem import Delta, Problem
+from ...problem import Problem
 from ...refine.outcome import RefineResult
 from ...results.domain_result import DomainResult
 from ...results.store import describe_stored
@@ -27,7 +27,7 @@ def verify_command(result: DomainResult | SearchResult, directory: Path | None) 
     words = [PROGRAM, "verify", stored["bundled"] or stored["path"], "--image", _image(problem, directory)]
     for perturbation in problem.perturbed.perturbations:
         words += ["--perturb", perturbation.spec]
-    words += ["--property", problem.property.value, "--delta", exact_delta(delta)]
+    words += ["--property", problem.property.value, "--delta", str(delta)]
     words += ["--filter", problem.attention.filter.name, "--dist", problem.attention.distance.name.lower()]
     classes = problem.attention.classes
     words += ["--classes", "all" if classes is None else ",".join(str(number) for number in classes)]
@@ -39,20 +39,8 @@ def report_command(result: DomainResult | SearchResult, directory: Path | None) 
     """The command that makes this report again from the stored result."""
     words = [PROGRAM, "report", "DIR" if directory is None else str(directory)]
     if isinstance(result, DomainResult) and result.delta != result.problem.delta:
-        words += ["--delta", exact_delta(result.delta)]
+        words += ["--delta", str(result.delta)]
     return shlex.join([*words, "--force"])
-
-
-def exact_delta(delta: Delta) -> str:
-    """A threshold as text that is read as the same threshold.
-
-    >>> exact_delta(Delta.parse("25%")), exact_delta(Delta.parse(0.1234567891))
-    ('25%', '0.1234567891')
-    """
-    texts = [str(delta), repr(delta.number)]
-    if delta.is_relative:
-        texts = [str(delta), f"{100.0 * delta.number!r}%"]
-    return next((text for text in texts if Delta.parse(text) == delta), texts[-1])
 
 
 def _image(problem: Problem, directory: Path | None) -> str:

@@ -13,7 +13,7 @@ from ...results.store import current_versions
 from ..colours import JOINT, KEPT, UNKNOWN
 from ..wording import counted
 from .kept_range import KeptRange
-from .rounding import percent_down, percent_up, rounded, rounded_up, share_bounds
+from .rounding import ALL_DIGITS, percent_down, percent_up, rounded, rounded_up, share_bounds
 from .sentences import (
     Summary,
     allowed_text,
@@ -92,9 +92,9 @@ def question_rows(summary: Summary) -> list[Row]:
         ("has to hold", PROPERTIES[summary["property"]]),
     ]
     if measures_attention(summary):
-        value = rounded(delta["value"])
+        value, exact = rounded(delta["value"]), rounded(delta["value"], ALL_DIGITS)
         text = f"{value} ({delta['text'].removesuffix('%')} % of the original maps' size {rounded(delta['map_size'])})"
-        rows.append(("δ", text if delta["text"].endswith("%") else value))
+        rows.append(("δ", text if delta["text"].endswith("%") else exact))
         classes = attention["classes"]
         of = "all classes" if classes == "all" else f"class {', '.join(str(number) for number in classes)}"
         rows.append(

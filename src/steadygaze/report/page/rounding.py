@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 MINUS = "−"
+ALL_DIGITS = 17
+"""Significant digits with which every float is written as it is: for thresholds, which people chose."""
+
 SMALL = 0.0005
 """Shares that differ by less than this are written as one number with the word about."""
 

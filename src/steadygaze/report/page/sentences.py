@@ -9,7 +9,7 @@ from typing import Any
 
 from ..wording import counted
 from .kept_range import KeptRange
-from .rounding import percent_down, percent_up, rounded, rounded_down, rounded_up, share_between
+from .rounding import ALL_DIGITS, percent_down, percent_up, rounded, rounded_down, rounded_up, share_between
 
 Summary = Mapping[str, Any]
 
@@ -95,7 +95,7 @@ def allowed_text(summary: Summary) -> str:
     text = summary["delta"]["text"]
     if text.endswith("%"):
         return f"the allowed {text.removesuffix('%')} % of the original maps' size"
-    return f"the allowed distance of {rounded(summary['delta']['value'])}"
+    return f"the allowed distance of {rounded(summary['delta']['value'], ALL_DIGITS)}"
 
 
 def label_text(summary: Summary) -> str:
