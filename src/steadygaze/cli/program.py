@@ -17,6 +17,7 @@ from typer.main import get_command
 from ..errors import InternalError, SteadygazeError
 from ..verdict import Verdict
 from .boundary import boundary
+from .campaign import campaign
 from .demo import demo
 from .interrupt import ABORTED
 from .models import models
@@ -42,6 +43,7 @@ app.command()(models)
 app.command()(verify)
 app.command()(show)
 app.command()(boundary)
+app.add_typer(campaign, name="campaign")
 
 
 def _say_version(is_wanted: bool) -> None:
