@@ -4,6 +4,7 @@ A Dask worker solves a problem in a worker process of its own, with the same lim
 a problem that crashes does not take the Dask worker down. Needs the extra `cluster`.
 """
 
+import contextlib
 import logging
 import queue
 import threading
@@ -19,6 +20,8 @@ from .pool import LOOK_SECONDS, Asked
 from .process import Duty, End, Limits, Outcome, WorkerProcess
 
 CONNECT_SECONDS = 15
+FETCH_SECONDS = 3
+"""For an answer that a worker has; one that died with its worker takes longer."""
 RETRIES = 2
 """How often a problem is given out again when a worker could not even begin with it."""
 COUNT_SECONDS = 2.0
@@ -55,11 +58,12 @@ class Cluster:
         return self
 
     def __exit__(self, *error: object) -> None:
-        try:
-            self._client.run(end_idle, on_error="ignore")
-        except Exception:  # the cluster may be gone; what can be done here is done
-            logging.getLogger(__name__).debug("idle processes were not ended", exc_info=True)
-        self._client.close(timeout=5)
+        # The scheduler, or a worker, may be gone at any moment: the campaign has what it needs.
+        if self._is_connected:
+            with contextlib.suppress(Exception):
+                self._client.run(end_idle, on_error="ignore")
+        with contextlib.suppress(Exception):
+            self._client.close(timeout=2)
 
     @property
     def size(self) -> int:
@@ -82,37 +86,45 @@ class Cluster:
         A problem that takes several workers with it is Failed (how many: `allowed-failures` of the scheduler).
         """
         ended: queue.Queue[Any] = queue.Queue()
-        waiting: dict[Any, Asked] = {}
+        waiting: dict[Any, tuple[Asked, Any]] = {}
         mine = made_by()
         for asked in questions:
             key = f"steadygaze-{_digest(asked)}-{asked.key}"
             future = self._client.submit(
                 solve_remotely, key, asked.question, asked.limits, self.duty, mine, key=key, retries=RETRIES
             )
-            waiting[future.key] = asked
+            waiting[future.key] = asked, future  # a future that nobody holds is cancelled
             future.add_done_callback(ended.put)
         try:
             while waiting and not is_cancelled():
                 try:
                     future = ended.get(timeout=4 * LOOK_SECONDS)
                 except queue.Empty:
-                    self._check_connection()
+                    if not self._is_connected:
+                        raise self._gone(None) from None
                     yield None
                     continue
-                yield waiting.pop(future.key), self._outcome(future)
+                outcome = self._outcome(future)
+                if outcome is None:
+                    future.add_done_callback(ended.put)
+                    continue
+                yield waiting.pop(future.key)[0], outcome
         finally:
-            if waiting:
-                self._client.cancel(list(waiting))
+            if waiting and self._is_connected:
+                self._client.cancel([future for _, future in waiting.values()])
 
-    def _outcome(self, future: Any) -> Outcome:
+    def _outcome(self, future: Any) -> Outcome | None:
+        """What became of a problem; None where that went down with its worker, and it is being solved again."""
         from distributed import KilledWorker  # noqa: PLC0415 (an extra)
 
-        if future.status not in ("finished", "error"):
+        if future.status in ("cancelled", "lost"):
             raise self._gone(None)
         try:
-            if future.status == "finished":
-                return future.result(timeout=CONNECT_SECONDS)
-            error = future.exception(timeout=CONNECT_SECONDS)
+            if future.status != "error":
+                return future.result(timeout=FETCH_SECONDS)
+            error = future.exception(timeout=FETCH_SECONDS)
+        except TimeoutError:
+            return None
         except Exception as problem:
             error = problem
         if isinstance(error, KilledWorker):
@@ -121,9 +133,9 @@ class Cluster:
             raise error
         raise self._gone(error)
 
-    def _check_connection(self) -> None:
-        if self._client.status != "running":
-            raise self._gone(None)
+    @property
+    def _is_connected(self) -> bool:
+        return self._client.status == "running"
 
     def _gone(self, error: BaseException | None) -> StoreError:
         what = "" if error is None else f" ({type(error).__name__})"

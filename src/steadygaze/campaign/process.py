@@ -165,7 +165,8 @@ class WorkerProcess:
     def _ended(self, message: dict[str, Any] | None, limits: Limits, seconds: float) -> Outcome:
         if message is None:
             code = self._process.wait()
-            time.sleep(SETTLE_SECONDS)
+            if code == -signal.SIGKILL:
+                time.sleep(SETTLE_SECONDS)
             return self._stopped(End.FAILED, _death_text(code), seconds)
         self._limits = None
         peak = message["peak_mib"] if message["peak_mib"] is not None else self._peak_mib or None
