@@ -49,11 +49,11 @@ def solve_task(question: dict) -> dict:
     return {"status": solve(asked)["status"], "verdict": "undecided", "regions": len(task["key"])}
 
 
-def log_to(methods: list) -> None:
+def log_to(needs: list) -> None:
     """A preparation that names the log, for processes that tests do not start themselves."""
-    os.environ["FAULTS_LOG"] = methods[0]
+    os.environ["FAULTS_LOG"] = needs[0]
 
 
-def refuse(methods: list) -> None:
+def refuse(needs: list) -> None:
     """A preparation that fails."""
     raise RuntimeError("cannot be prepared")

@@ -73,7 +73,7 @@ def test_cancelling_frees_the_workers(tmp_path: Path, cluster: Cluster):
     log = tmp_path / "log"
     plan, stop = plan_of(("sleep",), ("31", "32", "33"), limit=60.0), threading.Event()
     until = time.monotonic() + PATIENCE
-    duty = Duty(DUTY.solve, prepare=f"{DUTY.solve.partition(':')[0]}:log_to", methods=(str(log),))
+    duty = Duty(DUTY.solve, prepare=f"{DUTY.solve.partition(':')[0]}:log_to", needs=(str(log),))
 
     def watch(advance: Advance) -> None:
         if (log.exists() and len(log.read_text(encoding="ascii").split()) == 3) or time.monotonic() > until:

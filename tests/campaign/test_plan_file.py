@@ -103,8 +103,16 @@ def test_the_papers_plan_is_that_of_the_paper():
     assert sorted({model.neurons for model in plan.models.values()}) == [100, 200, 400, 800, 2028, 14824]
 
 
-def test_the_smoke_plan_has_every_method():
-    assert read_plan("smoke").methods == read_plan("paper").methods
+def test_the_smoke_plan_has_every_row_of_the_papers_table():
+    smoke, paper = read_plan("smoke"), read_plan("paper")
+    wanted = {(task.algorithm, paper.models[task.model].neurons) for task in paper.tasks if task.method != "boundary"}
+    assert wanted <= {(task.algorithm, smoke.models[task.model].neurons) for task in smoke.tasks}
+    assert smoke.methods == smoke.needs == paper.methods
+
+
+def test_three_parameters_are_prepared_for(folder: Path):
+    text = GOOD.replace('"translate:dy=1", "brightness"]', '"translate:dy=1", "brightness", "darkness"]')
+    assert plan_from(folder, text).needs == ("map", "gbs", "solid")
 
 
 BAD = [

@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> None:
     try:
         duty = json.loads(connection.recv_bytes())
         if duty["prepare"] is not None:
-            load(duty["prepare"])(duty["methods"])
+            load(duty["prepare"])(duty["needs"])
         solve = load(duty["solve"])
         # What was imported stays for good: collecting garbage after every answer need not look at it.
         gc.collect()

@@ -89,6 +89,12 @@ class Plan:
         used = {task.method for task in self.tasks}
         return tuple(method for method in METHODS if method in used)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What solving needs to be prepared for: methods, and `solid` where there are three parameters and more."""
+        is_solid = any(len(self.combinations[task.combination]) > 2 for task in self.tasks)
+        return (*self.methods, "solid") if is_solid else self.methods
+
     def question(self, task: Task) -> dict[str, Any]:
         """Everything that solving a task needs, as plain data."""
         model, image = self.models[task.model], self.images[task.image]

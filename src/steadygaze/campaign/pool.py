@@ -54,6 +54,11 @@ class Pool:
         """Keys of the questions that are being answered now."""
         return tuple(asked.key for asked in self._busy.values())
 
+    @property
+    def ready(self) -> tuple[int, ...]:
+        """Numbers of the processes that answer, or could."""
+        return tuple(process.pid for process in (*self._idle, *self._busy) if process.is_alive)
+
     def run(
         self, questions: Iterable[Asked], *, is_cancelled: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[Asked, Outcome] | None]:

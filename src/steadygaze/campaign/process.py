@@ -34,18 +34,18 @@ ONE_THREAD = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Duty:
-    """What worker processes do: functions by `module:function`; `prepare` gets the methods and goes before all."""
+    """What worker processes do: functions by `module:function`; `prepare` goes before all and is given `needs`."""
 
     solve: str
     prepare: str | None = None
-    methods: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, solve: Callable[..., Any], prepare: Callable[..., Any] | None = None, methods: Sequence[str] = ()
+        cls, solve: Callable[..., Any], prepare: Callable[..., Any] | None = None, needs: Sequence[str] = ()
     ) -> "Duty":
         """The duty for functions of modules, which another process can import."""
-        return cls(_name(solve), None if prepare is None else _name(prepare), tuple(methods))
+        return cls(_name(solve), None if prepare is None else _name(prepare), tuple(needs))
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class WorkerProcess:
                 start_new_session=True,  # Ctrl-C in a terminal is for the parent alone
             )
             os.close(lifeline)
-        _send(self.connection, {"solve": duty.solve, "prepare": duty.prepare, "methods": duty.methods})
+        _send(self.connection, {"solve": duty.solve, "prepare": duty.prepare, "needs": duty.needs})
 
     @property
     def pid(self) -> int:

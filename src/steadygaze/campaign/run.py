@@ -67,7 +67,7 @@ def run_campaign(
     if workers is not None and scheduler is not None:
         raise OptionError("workers and a scheduler were given; the cluster has its own workers: leave one of them out")
     count = workers or os.cpu_count() or 1
-    duty = duty or Duty.of(worker.solve, worker.prepare, plan.methods)
+    duty = duty or Duty.of(worker.solve, worker.prepare, plan.needs)
     is_cancelled = (cancelled or threading.Event()).is_set
     store = Store.begin(out, plan)
     with store.held():

@@ -6,6 +6,7 @@ holds the directory. Solves nothing.
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ except ImportError:  # no such locks on this system: two runs at once are then n
     fcntl = None  # type: ignore[assignment]
 
 SCHEMA_VERSION = 1
+LOCK_TRIES = 5
 HEAD, ROWS, TEMPORARY = "campaign.json", "rows", ".writing-"
 
 
@@ -89,12 +91,8 @@ class Store:
             return
         handle = os.open(self.directory, os.O_RDONLY)
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise StoreError(f"{self.directory}: another run is going on there; wait for it or end it") from None
-            except OSError:
-                pass  # not every file system has locks
+            if not _lock(handle):
+                raise StoreError(f"{self.directory}: another run is going on there; wait for it or end it")
             for leftover in self.directory.rglob(f"{TEMPORARY}*"):
                 leftover.unlink(missing_ok=True)  # of a run that was killed
             yield
@@ -144,6 +142,19 @@ class Store:
 
     def _path(self, key: str) -> Path:
         return self.directory / ROWS / f"{key}.json"
+
+
+def _lock(handle: int) -> bool:
+    """Lock a directory; tells whether nobody else holds it. Whoever only looks holds it for a moment."""
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(0.05)
+        except OSError:
+            return True  # not every file system has locks
+    return False
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

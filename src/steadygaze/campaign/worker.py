@@ -21,18 +21,21 @@ from ..results.domain_result import DomainResult
 from ..search import SearchResult
 from ..tolerances import AREA
 from ..verdict import Status, Verdict
+from .plan import METHODS
 from .schema import EMPTY_ANSWER, PERCENTS, SETS, SHARES, percent_column, share_column
 
 SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02"))
+SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
 """Domains of a few regions: what they need is compiled, and next to nothing computed."""
 
 
-def prepare(methods: Sequence[str]) -> None:
-    """Compile what the methods need, or load what was compiled before: no problem should have to wait for it."""
+def prepare(needs: Sequence[str]) -> None:
+    """Compile what is needed (see `Plan.needs`), or load what was compiled before: no problem has to wait for it."""
+    domains = (*SMALL, SOLID) if "solid" in needs else SMALL
     for model in ("M-FNN-100", "M-CNN-S"):
-        for specs in SMALL:
+        for specs in domains:
             problem = api.make_problem(model, "mnist:69990", specs, delta=3.0)
-            for method in methods:
+            for method in (need for need in needs if need in METHODS):
                 answer(problem, method, until=0.001, w_delta=0.2)
 
 

@@ -48,8 +48,8 @@ def run(
 ) -> int:
     """Solve the problems of a plan, or those that an interrupted run has left.
 
-    Every problem runs in a process of its own kind, with limits of time and memory from outside; one that is killed,
-    crashes or runs out of memory is Failed, with the reason. Ctrl-C, or any other end, loses no problem that has ended:
+    Time and memory of every problem are limited from outside its process; one that is killed, crashes or runs out of
+    memory is Failed, with the reason. Ctrl-C, or any other end, loses no problem that has ended:
     run again to go on. Exit code: 0 when all problems have ended, whatever their status, 3 when some have not.
     """
     count = whole_number("workers", workers)

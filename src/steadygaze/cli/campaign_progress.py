@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task
+from rich.table import Column
 from rich.text import Text
 
 from ..budget import Budget
@@ -30,12 +31,12 @@ def showing_campaign(budget: Budget, *, is_wanted: bool) -> Iterator[Callable[[A
     if not sys.stderr.isatty():
         yield _Lines().tell
         return
-    columns = (SpinnerColumn(), _State(budget), BarColumn(bar_width=24), _Numbers())
+    columns = (SpinnerColumn(), _State(budget), BarColumn(bar_width=16), _Numbers(table_column=Column(no_wrap=True)))
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(STARTING, total=1.0, told=None)
 
         def tell(now: Advance) -> None:
-            state = now.running[0] if now.running else "solving" if now.done else STARTING
+            state = "solving" if now.running or now.done else STARTING
             progress.update(task, description=state, completed=now.done, total=now.total, told=now)
 
         yield tell
@@ -45,13 +46,12 @@ def describe_advance(advance: Advance) -> str:
     """How far a campaign is, in one line.
 
     >>> describe_advance(Advance(300, {"Robust": 2, "NotRobust": 5, "Timeout": 1}, (), 250.4))
-    '8 of 300 problems, 2 Robust, 5 NotRobust, 1 Timeout, 0:04:10 left'
+    '8 of 300 problems, 0:04:10 left, 2 Robust, 5 NotRobust, 1 Timeout'
     """
     parts = [f"{advance.done:,} of {advance.total:,} problems"]
-    parts += [f"{count:,} {status}" for status, count in advance.counts.items() if count]
     if advance.seconds_left is not None and advance.done < advance.total:
         parts.append(f"{timedelta(seconds=round(advance.seconds_left))} left")
-    return ", ".join(parts)
+    return ", ".join([*parts, *(f"{count:,} {status}" for status, count in advance.counts.items() if count)])
 
 
 class _Lines:
