@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from campaign.plans_of_faults import DUTY, plan_of
-from steadygaze.campaign.process import Duty
+from steadygaze.campaign.process import Duty, End, Limits
 from steadygaze.campaign.run import Advance, run_campaign
 from steadygaze.campaign.store import Store
 from steadygaze.campaign.table import make_records, to_csv
@@ -129,3 +129,26 @@ def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
     for address in ("tcp://127.0.0.1:1", "nonsense://x"):
         with pytest.raises(OptionError, match=r"cannot be reached .*; expected the address of a Dask scheduler"):
             run_campaign(plan_of(("answer",)), tmp_path / "out", scheduler=address, duty=DUTY)
+
+
+def test_a_problem_that_takes_several_workers_with_it_is_failed():
+    from types import SimpleNamespace
+
+    from distributed import KilledWorker
+
+    from steadygaze.campaign.cluster import Cluster as Runner
+
+    error = KilledWorker("key", SimpleNamespace(address="tcp://127.0.0.1:1"), 3)
+    future = SimpleNamespace(status="error", exception=lambda timeout: error)
+    outcome = Runner(DUTY, "tcp://127.0.0.1:1")._outcome(future)
+    assert (outcome.end, outcome.seconds) == (End.FAILED, None)
+    assert outcome.reason == "the workers of the cluster that had this problem died"
+
+
+def test_a_worker_of_other_versions_is_refused():
+    from steadygaze.campaign.cluster import solve_remotely
+    from steadygaze.campaign.origin import made_by
+
+    expected = made_by() | {"numpy": "9.9"}
+    with pytest.raises(StoreError, match=r"a worker of the cluster has numpy [\d.]+ \(not 9.9\); install the same"):
+        solve_remotely("key", {}, Limits(1.0, 1.0), DUTY, expected)

@@ -1,7 +1,9 @@
 """Worker processes with limits from outside: whatever a problem does, it ends with a reason and the others go on."""
 
+import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -155,6 +157,29 @@ def test_a_worker_ignores_ctrl_c_and_termination(process: WorkerProcess):
     found: list[Outcome] = []
     assert wait_until(lambda: bool(found.append(process.look()) or found[-1]))
     assert found[-1].end is End.ANSWERED
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker ends when its problem does")
+def test_a_worker_in_native_code_ends_when_its_parent_is_killed():
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+
+    def own_a_worker() -> None:
+        process = WorkerProcess(DUTY)
+        wait_until(process.look_ready)
+        process.give({"act": "hold"}, PLENTY)
+        there.send(process.pid)
+        time.sleep(60.0)
+
+    parent = context.Process(target=own_a_worker)
+    parent.start()
+    assert here.poll(PATIENCE)
+    pid = here.recv()
+    time.sleep(0.3)
+    assert is_running(pid)
+    parent.kill()
+    parent.join(PATIENCE)
+    assert wait_until(lambda: not is_running(pid))
 
 
 def test_a_worker_ends_when_its_lifeline_is_cut(process: WorkerProcess):

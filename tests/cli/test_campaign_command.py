@@ -16,7 +16,8 @@ from cli.running import Runner
 from steadygaze.cli import app
 
 PROGRAM = (sys.executable, "-c", "import sys; from steadygaze.cli import main; sys.exit(main())")
-SECONDS = 120
+SECONDS = 600
+"""Long enough to compile everything on a busy machine."""
 PLAN = """
 [campaign]
 name = "tiny"

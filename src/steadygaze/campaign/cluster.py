@@ -69,8 +69,11 @@ class Cluster:
     def size(self) -> int:
         """How many problems the cluster solves at once, as counted a moment ago."""
         if time.monotonic() - self._counted[0] > COUNT_SECONDS:
-            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-            self._counted = time.monotonic(), sum(worker["nthreads"] for worker in workers)
+            count = self._counted[1]
+            with contextlib.suppress(Exception):  # a scheduler that is gone is told elsewhere
+                workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+                count = sum(worker["nthreads"] for worker in workers)
+            self._counted = time.monotonic(), count
         return max(1, self._counted[1])
 
     @property
