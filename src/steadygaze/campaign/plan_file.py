@@ -8,10 +8,13 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from typing import Any, NoReturn
+
+import numpy as np
 
 from .. import zoo
 from ..attention.distances import Distance
@@ -19,7 +22,7 @@ from ..attention.filters import Filter
 from ..errors import OptionError, SteadygazeError
 from ..images import read_image
 from ..network.model import read_model
-from ..perturbation import parse_spec
+from ..perturbation import compose, parse_spec
 from ..problem import Delta
 from ..verdict import Property
 from .plan import METHODS, Plan, PlannedImage, PlannedModel, Task, make_key
@@ -72,6 +75,7 @@ class _Reader:
     def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
         self.path, self.content = path, content
         self.folder = path.resolve().parent
+        self.fitting: set[tuple[str, str]] = set()
 
     def plan(self) -> Plan:
         self._known("the file", self.content)
@@ -159,16 +163,12 @@ class _Reader:
                 path = self.folder / text
                 if not path.exists() and not text.endswith(".onnx"):
                     self._checked(f"{place}.use", zoo.model_path, text)
-                shape = self._pixels(own[0])
+                shape = _pixels(own[0]).shape
                 read = self._checked(
                     f"{place}.use", read_model, path, image_shape=shape, mean=mean, std=std, scale=scale
                 )
                 neurons = sum(read.graph.hidden)
                 yield PlannedModel(text, group, neurons, read.sha256, str(path), mean=mean, std=std, scale=scale)
-
-    def _pixels(self, image: PlannedImage) -> tuple[int, ...]:
-        file = zoo.image_path(image.location) if zoo.is_reference(image.location) else image.location
-        return read_image(file).pixels.shape
 
     def _tasks(
         self,
@@ -186,12 +186,20 @@ class _Reader:
             named = self._chosen(f"{place}.combinations", entry.get("combinations", ["*"]), list(combinations))
             options = self._options(place, {**limits, **entry})
             for model in chosen:
-                own = [image.name for image in images.values() if image.group == models[model].group]
+                own = [image for image in images.values() if image.group == models[model].group]
+                self._check_combinations(own, {name: combinations[name] for name in named})
                 for image, combination, option in product(own, named, options):
                     count += 1
                     if count > MOST_TASKS:
                         self._refuse(f"more than {MOST_TASKS:,} problems; split the plan")
-                    yield _task(model, image, combination, option)
+                    yield _task(model, image.name, combination, option)
+
+    def _check_combinations(self, images: Sequence[PlannedImage], named: Mapping[str, tuple[str, ...]]) -> None:
+        """Refuse perturbations that leave an image or do not go together, before anything runs."""
+        for image, (name, specs) in product(images, named.items()):
+            if (image.name, name) not in self.fitting:
+                self.fitting.add((image.name, name))
+                self._checked(f"combinations.{name}, {image.name}", compose, [*map(parse_spec, specs)], _pixels(image))
 
     def _options(self, place: str, entry: Mapping[str, Any]) -> list[dict[str, Any]]:
         """How the problems of a run are answered: one set of options for every choice that is left open."""
@@ -316,6 +324,11 @@ def _task(model: str, image: str, combination: str, options: Mapping[str, Any]) 
         if options[key] not in (None, DEFAULTS[key]):
             words.append(f"{key.replace('_', '-')}-{options[key]}")
     return Task(key=make_key(*words), model=model, image=image, combination=combination, **options)
+
+
+@lru_cache(maxsize=1)
+def _pixels(image: PlannedImage) -> np.ndarray:
+    return read_image(zoo.image_path(image.location) if zoo.is_reference(image.location) else image.location).pixels
 
 
 def _fits(name: str, pattern: str) -> bool:
