@@ -115,7 +115,7 @@ def reference() -> str:
         "",
         *_table(("option", "meaning"), ((f"`{option.opts[0]}`", option.help) for option in program.params)),
     ]
-    for name, command in program.commands.items():
+    for name, command in _commands(program):
         lines += _command(name, command)
     lines += ["## Perturbations", "", "A SPEC is `keyword[:key=value,...][:low..high]`:", ""]
     lines += _table(("family", "example", "what it does"), _families())
@@ -156,10 +156,19 @@ def reference() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _commands(group: Any, start: str = "") -> Iterator[tuple[str, Any]]:
+    """All commands by their full names, those of a group after it."""
+    for name, command in group.commands.items():
+        yield start + name, command
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{start}{name} ")
+
+
 def _command(name: str, command: Any) -> list[str]:
     arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
-    usage = ["steadygaze", name, *(argument.metavar for argument in arguments)]
+    usage = ["steadygaze", name, *(["COMMAND"] if hasattr(command, "commands") else [])]
+    usage += [argument.metavar for argument in arguments]
     usage += [f"{option.opts[0]} {option.metavar}" for option in options if option.required]
     usage += ["[OPTIONS]"] if any(not option.required for option in options) else []
     lines = [f"## steadygaze {name}", "", "```", " ".join(usage), "```", "", inspect.cleandoc(command.help), ""]

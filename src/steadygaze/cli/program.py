@@ -17,6 +17,7 @@ from typer.main import get_command
 from ..errors import InternalError, SteadygazeError
 from ..verdict import Verdict
 from .boundary import boundary
+from .campaign import campaign
 from .compare import compare
 from .demo import demo
 from .export import export
@@ -50,6 +51,7 @@ app.command()(figure)
 app.command()(compare)
 app.command()(export)
 app.command()(report)
+app.add_typer(campaign, name="campaign")
 
 
 def _say_version(is_wanted: bool) -> None:

@@ -1,0 +1,26 @@
+"""Plans whose problems are those of `faults`: names of models say what happens, names of images for how long."""
+
+from collections.abc import Sequence
+
+from campaign import faults
+from steadygaze.campaign.plan import Plan, PlannedImage, PlannedModel, Task, make_key
+from steadygaze.campaign.process import Duty
+
+DUTY = Duty.of(faults.solve_task)
+
+
+def plan_of(
+    acts: Sequence[str], seconds: Sequence[str] = ("0",), *, limit: float = 20.0, memory_gib: float = 4.0
+) -> Plan:
+    """All acts × all times; every problem has the same limits."""
+    models = {act: PlannedModel(act, "", 10 * len(act), "0" * 64, act) for act in acts}
+    images = {text: PlannedImage(text, "", "0" * 64, text) for text in seconds}
+    tasks = tuple(
+        Task(
+            key=make_key(act, text), model=act, image=text, combination="B", method="map", property="both", delta="3",
+            filter="identity", dist="l2", classes="all", until=None, w_delta=None, seconds=limit, memory_gib=memory_gib,
+        )
+        for act in acts
+        for text in seconds
+    )  # fmt: skip
+    return Plan("faults", models, images, {"B": ("brightness",)}, tasks)

@@ -1,0 +1,110 @@
+"""What a worker answers: the columns of the schema, the same for the same question, and methods that agree."""
+
+from pathlib import Path
+
+import pytest
+
+from steadygaze.campaign import worker
+from steadygaze.campaign.plan import Plan
+from steadygaze.campaign.plan_file import read_plan
+from steadygaze.campaign.schema import ANSWER
+
+TEXT = """
+[limits]
+seconds = 60
+memory_gib = 2
+[[models]]
+use = "M-FNN-100"
+[[images]]
+use = "mnist:69990"
+[combinations]
+TB = ["translate:dy=1:0..0.2", "brightness:0..0.2"]
+[[runs]]
+method = "map"
+[[runs]]
+method = "refine"
+[[runs]]
+method = "bfs"
+[[runs]]
+method = "gbs"
+property = ["cr", "ar", "both"]
+[[runs]]
+method = "boundary"
+"""
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    path = tmp_path_factory.mktemp("plan") / "plan.toml"
+    path.write_text(TEXT, encoding="ascii")
+    return read_plan(path)
+
+
+@pytest.fixture(scope="module")
+def answers(plan: Plan) -> dict[str, dict]:
+    return {task.algorithm: worker.solve(plan.question(task)) for task in plan.tasks}
+
+
+def test_every_method_gives_all_columns(answers: dict[str, dict]):
+    assert set(answers) == {"map", "refine", "bfs", "gbs-CR", "gbs-AR", "gbs-CRAR", "boundary-CRAR"}
+    for answer in answers.values():
+        assert list(answer) == [column.name for column in ANSWER]
+        kinds = {"text": str, "whole": int, "number": float}
+        assert all(answer[c.name] is None or type(answer[c.name]) is kinds[c.kind] for c in ANSWER)
+        assert answer["reason"] is None and answer["label"] == 7 and answer["delta_value"] == 3.0
+
+
+def test_statuses_and_verdicts(answers: dict[str, dict]):
+    assert {name: answer["status"] for name, answer in answers.items()} == dict.fromkeys(answers, "NotRobust") | {
+        "gbs-CR": "Robust"
+    }
+    # A search that found nothing on its way has not proved anything of the rest.
+    assert answers["gbs-CR"]["verdict"] == "undecided" and answers["gbs-CR"]["visited_share"] < 1.0
+    assert answers["map"]["verdict"] == "not robust"
+
+
+def test_a_search_of_all_regions_bounds_the_shares_of_the_map(answers: dict[str, dict]):
+    whole, visited = answers["map"], answers["bfs"]
+    assert whole["regions"] == visited["regions"] > 100 and visited["face_checks"] > visited["regions"]
+    for name in ("cr", "mr", "ar", "ir"):
+        assert visited[f"{name}_low"] <= whole[f"{name}_low"] <= whole[f"{name}_high"] <= visited[f"{name}_high"]
+        assert visited[f"{name}_high"] - visited[f"{name}_low"] < 1e-8
+    assert [whole[f"regions_{name}"] for name in ("cr", "ar", "ir")] == [
+        visited[f"regions_{name}"] for name in ("cr", "ar", "ir")
+    ]
+
+
+def test_what_a_search_saw_says_no_more_than_the_map(answers: dict[str, dict]):
+    for name in ("cr", "ar"):
+        partial, whole = answers[f"gbs-{name.upper()}"], answers["map"]
+        assert partial[f"{name}_low"] <= whole[f"{name}_low"] <= whole[f"{name}_high"] <= partial[f"{name}_high"]
+    assert answers["gbs-CR"]["ar_low"] is None and answers["gbs-AR"]["cr_low"] is None
+    assert answers["boundary-CRAR"]["components"] >= 1
+
+
+def test_the_same_question_gives_the_same_answer(plan: Plan, answers: dict[str, dict]):
+    for task in plan.tasks[:2]:
+        assert worker.solve(plan.question(task)) == answers[task.algorithm]
+
+
+def test_what_is_wrong_with_a_problem_makes_it_failed(plan: Plan):
+    question = plan.question(plan.tasks[0])
+    outside = worker.solve(question | {"perturbations": ["patch:x=99,y=0,w=4,h=4"]})
+    assert outside["status"] == "Failed" and "leave the image" in outside["reason"]
+    changed = worker.solve(question | {"image": question["image"] | {"sha256": "0" * 64}})
+    assert (changed["status"], changed["reason"]) == (
+        "Failed",
+        "mnist:69990: is not the file that the campaign was planned with",
+    )
+    gone = worker.solve(question | {"model": question["model"] | {"location": str(Path("gone.onnx"))}})
+    assert gone["status"] == "Failed" and gone["reason"] == "M-FNN-100: cannot be read (No such file or directory)"
+
+
+def test_a_refinement_that_decided_as_much_as_asked_is_robust_of_that_alone(plan: Plan):
+    task = next(task for task in plan.tasks if task.method == "refine")
+    question = plan.question(task)
+    question["task"] |= {"property": "cr", "until": 0.5}
+    answer = worker.solve(question)
+    assert answer["status"] == "Robust"
+    assert (answer["verdict"] == "robust") == (answer["undecided"] == 0.0)
+    assert answer["ar_at_25_low"] is None

@@ -1,0 +1,20 @@
+"""The time left of a campaign: by what is known of similar problems."""
+
+import pytest
+
+from campaign.plans_of_faults import plan_of
+from steadygaze.campaign.pace import Pace
+
+
+def test_similar_problems_say_how_long_it_takes():
+    plan = plan_of(("small", "large"), ("1", "2", "3"))
+    small, large = plan.tasks[:3], plan.tasks[3:]
+    pace = Pace()
+    assert pace.seconds_left(plan.tasks, 2) is None
+    pace.add(small[0], 1.0)
+    # Nothing is known of the large ones yet, but that they use the same algorithm.
+    assert pace.seconds_left([*small[1:], *large], 1) == pytest.approx(5.0)
+    pace.add(large[0], 9.0)
+    pace.add(large[1], None)
+    assert pace.seconds_left([*small[1:], *large[2:]], 2) == pytest.approx((2 * 1.0 + 9.0) / 2)
+    assert pace.seconds_left([], 2) == 0.0

@@ -1,0 +1,170 @@
+"""Plans in TOML: what they become, and what is refused in one line."""
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from steadygaze import zoo
+from steadygaze.campaign.plan import LONGEST_KEY, Plan, make_key
+from steadygaze.campaign.plan_file import read_plan
+from steadygaze.errors import SteadygazeError
+
+GOOD = """
+[campaign]
+name = "own"
+[limits]
+seconds = 60
+memory_gib = 2
+[[models]]
+use = ["M-FNN-100", "nets/own.onnx"]
+[[images]]
+use = ["mnist:69990..69991", "photos"]
+[combinations]
+B = ["brightness:0..0.2"]
+TB = ["translate:dy=1", "brightness"]
+[[runs]]
+method = "map"
+models = "M-*"
+delta = [3.0, "25%"]
+filter = ["identity", "abs"]
+combinations = ["TB"]
+[[runs]]
+method = "gbs"
+property = ["cr", "ar"]
+models = "own"
+w_delta = 0.5
+seconds = 5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "photos").mkdir()
+    shutil.copy(zoo.model_path("M-FNN-200"), tmp_path / "nets" / "own.onnx")
+    shutil.copy(zoo.image_path("mnist:69995"), tmp_path / "photos" / "b.png")
+    shutil.copy(zoo.image_path("mnist:69996"), tmp_path / "photos" / "a.PNG")
+    (tmp_path / "photos" / "notes.txt").write_text("no image", encoding="ascii")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+def plan_from(folder: Path, text: str) -> Plan:
+    path = folder / "plan.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_plan(path)
+
+
+def test_a_plan_becomes_problems_in_a_fixed_order(folder: Path):
+    plan = plan_from(folder, GOOD)
+    assert plan.name == "own" and plan.methods == ("map", "gbs")
+    assert list(plan.images) == ["mnist:69990", "mnist:69991", "photos/a.PNG", "photos/b.png"]
+    assert [model.neurons for model in plan.models.values()] == [100, 200]
+    assert len(plan.tasks) == 4 * 1 * 4 + 4 * 2 * 2
+    first, last = plan.tasks[0], plan.tasks[-1]
+    assert first.key == "M-FNN-100_mnist-69990_TB_map_both_3"
+    assert (first.delta, first.filter, first.seconds, first.until, first.w_delta) == ("3", "identity", 60.0, None, None)
+    assert (last.model, last.image, last.property, last.seconds, last.w_delta) == (
+        "nets/own.onnx",
+        "photos/b.png",
+        "ar",
+        5.0,
+        0.5,
+    )
+    assert [task.delta for task in plan.tasks[:4]] == ["3", "3", "25%", "25%"]
+    assert len({task.key for task in plan.tasks}) == len(plan.tasks)
+    assert all("/" not in task.key and len(task.key) < 200 for task in plan.tasks)
+    assert plan_from(folder, GOOD) == plan
+
+
+def test_a_question_has_everything_and_a_stored_plan_no_places(folder: Path):
+    plan = plan_from(folder, GOOD)
+    question = plan.question(plan.tasks[-1])
+    assert question["model"]["location"] == str(folder / "nets" / "own.onnx")
+    assert question["image"]["location"] == str(folder / "photos" / "b.png")
+    assert question["perturbations"] == ["translate:dy=1", "brightness"]
+    assert str(folder) not in str(plan.as_data())
+    again = Plan.from_data(plan.as_data())
+    assert again.tasks == plan.tasks and again.as_data() == plan.as_data()
+
+
+def test_the_papers_plan_is_that_of_the_paper():
+    plan = read_plan("paper")
+    counts = Counter(task.algorithm for task in plan.tasks)
+    assert len(plan.models) == 12 and len(plan.images) == 20 and len(plan.combinations) == 3
+    assert counts == {
+        "map": 300, "refine": 60, "gbs-CR": 360, "gbs-AR": 300, "gbs-CRAR": 300, "bfs": 120,
+        "boundary-CR": 300, "boundary-AR": 300, "boundary-CRAR": 300,
+    }  # fmt: skip
+    assert {plan.models[task.model].group for task in plan.tasks} == {"mnist", "fashion"}
+    assert all(task.image.startswith(plan.models[task.model].group) for task in plan.tasks)
+    assert sorted({model.neurons for model in plan.models.values()}) == [100, 200, 400, 800, 2028, 14824]
+
+
+def test_the_smoke_plan_has_every_row_of_the_papers_table():
+    smoke, paper = read_plan("smoke"), read_plan("paper")
+    wanted = {(task.algorithm, paper.models[task.model].neurons) for task in paper.tasks if task.method != "boundary"}
+    assert wanted <= {(task.algorithm, smoke.models[task.model].neurons) for task in smoke.tasks}
+    assert smoke.methods == smoke.needs == paper.methods
+
+
+def test_three_parameters_are_prepared_for(folder: Path):
+    text = GOOD.replace('"translate:dy=1", "brightness"]', '"translate:dy=1", "brightness", "darkness"]')
+    assert plan_from(folder, text).needs == ("map", "gbs", "solid")
+
+
+BAD = [
+    ("[campaign]", "[campaigns]", "has a key 'campaigns', which is not known. Did you mean campaign?"),
+    ("seconds = 60", "second = 60", "[limits] has a key 'second', which is not known. Did you mean seconds?"),
+    ("seconds = 60", "seconds = 0", "runs 1.seconds is 0; expected a number above 0"),
+    ("seconds = 60", 'seconds = "60"', "runs 1.seconds is '60'; expected a number"),
+    ("seconds = 60", "", "runs 1 has no limit: expected seconds"),
+    ('"M-FNN-100"', '"M-FNN-10"', "models 1.use: no bundled network 'M-FNN-10'. Did you mean M-FNN-100?"),
+    ("nets/own.onnx", "nets/other.onnx", "no such file"),
+    ("nets/own.onnx", "M-FNN-100", "models 1: M-FNN-100 is there twice"),
+    ("69990..69991", "69990..70000", "no bundled image 'mnist:70000'"),
+    ("69990..69991", "69991..69990", "expected an index or a slice"),
+    ("69990..69991", "many", "expected an index or a slice"),
+    ('"photos"', '"empty"', "empty holds no image"),
+    ('"photos"', '"nets/own.onnx"', "images 1.use"),
+    ('"photos"', '"mnist:69990"', "mnist:69990 is there twice"),
+    ('"brightness:0..0.2"', '"brigtness"', "combinations.B: perturbation 'brigtness': unknown keyword"),
+    ('"translate:dy=1", ', '"patch:x=26,y=0,w=4,h=4", ', "combinations.TB, mnist:69990: patch: columns 26 to 29"),
+    ('"translate:dy=1", ', '"translate:dy=1", "translate:dx=1", ', "combinations.TB, mnist:69990: "),
+    ('"brightness:0..0.2"', "3", "combinations.B is [3]; expected a text"),
+    ('method = "map"', 'method = "maps"', "runs 1.method is 'maps'; expected one of map, refine, bfs"),
+    ('method = "map"', "", "runs 1 has no method"),
+    ('method = "map"', 'method = "map"\nuntil = 0.1', "runs 1.until belongs to method refine, not map"),
+    ('method = "map"', 'method = "refine"\nuntil = 2', "runs 1.until is 2; expected a share"),
+    ('models = "M-*"', 'models = "X-*"', "runs 1.models has 'X-*', which fits none of M-FNN-100, nets/own.onnx"),
+    ('["TB"]', '["BP"]', "runs 1.combinations has 'BP', which fits none of B, TB"),
+    ("delta = [3.0", "delta = [-1", "delta '-1' is not a threshold"),
+    ('["identity", "abs"]', '["none"]', "filter 'none' is not known"),
+    ('["cr", "ar"]', '["car"]', "property 'car' is not known"),
+    ('[[images]]', '[[images]]\ngroup = "other"', "models 1 is in group '', in which there are no images"),
+    ('delta = [3.0, "25%"]', "delta = [3.0, 3.0]", "is asked for twice; leave one of the two runs out"),
+    ("[[runs]]", "[[runs", "cannot be read as TOML"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD, ids=[message[:40] for _, _, message in BAD])
+def test_what_is_wrong_is_said_in_one_line(folder: Path, old: str, new: str, message: str):
+    assert old in GOOD
+    with pytest.raises(SteadygazeError) as caught:
+        plan_from(folder, GOOD.replace(old, new, 1))
+    assert message in str(caught.value) and "plan.toml" in str(caught.value) and "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_a_plan_that_is_not_there():
+    with pytest.raises(SteadygazeError, match=r"papers: no such file; .* bundled one: paper, smoke"):
+        read_plan("papers")
+
+
+def test_keys_name_files():
+    assert make_key("a" * 400, "b") != make_key("a" * 401, "b")
+    for words in (("../../etc", "x"), (".hidden",), ("a" * 400,), ("ü/ß", "25%")):
+        key = make_key(*words)
+        assert "/" not in key and not key.startswith(".") and len(key) <= LONGEST_KEY + 10

@@ -1,0 +1,189 @@
+"""Worker processes with limits from outside: whatever a problem does, it ends with a reason and the others go on."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from campaign import faults
+from steadygaze.campaign.pool import Asked, Pool
+from steadygaze.campaign.process import Duty, End, Limits, Outcome, WorkerProcess
+from steadygaze.errors import InternalError
+
+DUTY = Duty.of(faults.solve)
+PLENTY = Limits(seconds=30.0, memory_gib=4.0)
+PATIENCE = 25.0
+
+
+def asked(name: str, act: str, limits: Limits = PLENTY, **more: object) -> Asked:
+    return Asked(name, {"name": name, "act": act, **more}, limits)
+
+
+def outcomes(*questions: Asked, workers: int = 1, duty: Duty = DUTY) -> dict[str, Outcome]:
+    found: dict[str, Outcome] = {}
+    until = time.monotonic() + PATIENCE
+    with Pool(duty, workers=workers) as pool:
+        for ended in pool.run(questions):
+            assert time.monotonic() < until, "the pool does not come to an end"
+            if ended is not None:
+                assert ended[0].key not in found
+                found[str(ended[0].key)] = ended[1]
+    return found
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(is_so: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 10.0
+    while time.monotonic() < until:
+        if is_so():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_one_process_answers_many_questions():
+    found = outcomes(*(asked(f"q{number}", "answer") for number in range(20)))
+    assert len(found) == 20 and {each.end for each in found.values()} == {End.ANSWERED}
+    assert len({each.answer["pid"] for each in found.values()}) == 1
+    assert found["q7"].answer["name"] == "q7"
+    assert all(0.0 <= each.seconds < 5.0 and 1.0 < each.peak_mib < 500.0 for each in found.values())
+
+
+def test_two_processes_share_the_questions():
+    found = outcomes(*(asked(f"q{number}", "sleep", seconds=0.2) for number in range(6)), workers=2)
+    assert len({each.answer["pid"] for each in found.values()}) == 2
+
+
+FAULTS = [
+    ("abort", End.FAILED, "the process was ended by SIGABRT"),
+    ("kill", End.FAILED, "the process was ended by SIGKILL, as the system does when memory runs out"),
+    ("exit", End.FAILED, "the process ended with exit code 7"),
+    ("raise", End.FAILED, "ValueError: no such thing"),
+    ("memory", End.FAILED, "out of memory"),
+    ("nan", End.FAILED, "ValueError: Out of range float values are not JSON compliant"),
+]
+
+
+def test_a_problem_that_crashes_or_fails_does_not_disturb_the_others():
+    questions = []
+    for number, (act, _, _) in enumerate(FAULTS):
+        questions += [asked(act, act), asked(f"after {number}", "answer")]
+    found = outcomes(*questions)
+    for act, end, reason in FAULTS:
+        assert found[act].end is end and found[act].answer is None
+        assert found[act].reason.startswith(reason)
+    assert {found[f"after {number}"].end for number in range(len(FAULTS))} == {End.ANSWERED}
+
+
+def test_what_a_problem_prints_disturbs_nothing(capfd: pytest.CaptureFixture[str]):
+    assert outcomes(asked("q", "print"))["q"].end is End.ANSWERED
+    assert capfd.readouterr() == ("", "")
+
+
+def test_time_is_limited_from_outside():
+    found = outcomes(asked("slow", "sleep", Limits(0.5, 4.0), seconds=60.0), asked("quick", "answer"))
+    assert (found["slow"].end, found["slow"].reason) == (End.TIMEOUT, "time limit of 0.5 s")
+    assert 0.5 <= found["slow"].seconds < 5.0
+    assert found["quick"].end is End.ANSWERED
+
+
+def test_memory_is_limited_from_outside():
+    limits = Limits(30.0, 0.25)
+    found = outcomes(
+        asked("greedy", "allocate", limits, mib=400, seconds=20.0), asked("modest", "allocate", limits, mib=50)
+    )
+    assert (found["greedy"].end, found["greedy"].reason) == (End.FAILED, "memory limit of 0.25 GiB")
+    assert found["greedy"].peak_mib > 256.0 and found["greedy"].seconds < 15.0
+    assert found["modest"].end is End.ANSWERED
+
+
+def test_a_short_peak_counts_and_only_for_its_own_problem():
+    limits = Limits(30.0, 0.25)
+    found = outcomes(asked("peak", "allocate", limits, mib=300), asked("later", "answer", limits))
+    assert (found["peak"].end, found["peak"].reason) == (End.FAILED, "memory limit of 0.25 GiB")
+    assert found["later"].end is End.ANSWERED and found["later"].peak_mib < 200.0
+
+
+def test_an_idle_process_that_died_is_replaced():
+    with Pool(DUTY, workers=1) as pool:
+        (first,) = [ended for ended in pool.run([asked("a", "answer")]) if ended is not None]
+        os.kill(first[1].answer["pid"], signal.SIGKILL)
+        assert wait_until(lambda: not is_running(first[1].answer["pid"]))
+        (second,) = [ended for ended in pool.run([asked("b", "answer")]) if ended is not None]
+    assert second[1].end is End.ANSWERED and second[1].answer["pid"] != first[1].answer["pid"]
+
+
+def test_a_preparation_that_fails_is_told_with_its_last_words():
+    with pytest.raises(InternalError, match="before it was ready: RuntimeError: cannot be prepared"):
+        outcomes(asked("q", "answer"), duty=Duty.of(faults.solve, faults.refuse))
+
+
+def test_cancelling_ends_everything_and_yields_nothing_more():
+    started: list[int] = []
+    with Pool(DUTY, workers=2) as pool:
+        is_cancelled = lambda: len(pool.running) == 2  # noqa: E731
+        found = list(
+            pool.run([asked("a", "sleep"), asked("b", "sleep"), asked("c", "sleep")], is_cancelled=is_cancelled)
+        )
+        started += [process.pid for process in pool._busy]
+        assert len(started) == 2 and not any(found)
+    assert wait_until(lambda: not any(is_running(pid) for pid in started))
+
+
+@pytest.fixture
+def process() -> Iterator[WorkerProcess]:
+    process = WorkerProcess(DUTY)
+    assert wait_until(process.look_ready)
+    yield process
+    process.kill()
+
+
+def test_a_worker_ignores_ctrl_c_and_termination(process: WorkerProcess):
+    process.give({"act": "sleep", "seconds": 0.5}, PLENTY)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        os.kill(process.pid, number)
+    found: list[Outcome] = []
+    assert wait_until(lambda: bool(found.append(process.look()) or found[-1]))
+    assert found[-1].end is End.ANSWERED
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker ends when its problem does")
+def test_a_worker_in_native_code_ends_when_its_parent_is_killed():
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+
+    def own_a_worker() -> None:
+        process = WorkerProcess(DUTY)
+        wait_until(process.look_ready)
+        process.give({"act": "hold"}, PLENTY)
+        there.send(process.pid)
+        time.sleep(60.0)
+
+    parent = context.Process(target=own_a_worker)
+    parent.start()
+    assert here.poll(PATIENCE)
+    pid = here.recv()
+    time.sleep(0.3)
+    assert is_running(pid)
+    parent.kill()
+    parent.join(PATIENCE)
+    assert wait_until(lambda: not is_running(pid))
+
+
+def test_a_worker_ends_when_its_lifeline_is_cut(process: WorkerProcess):
+    process.give({"act": "sleep", "seconds": 60.0}, PLENTY)
+    os.close(process._lifeline)
+    process._lifeline = -1
+    assert wait_until(lambda: not process.is_alive)
