@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +108,13 @@ def test_kill_9_at_any_moment_changes_nothing(tmp_path: Path, log: Path):
         assert process.pid is not None
         wait_until(
             lambda before=before, process=process: (
-                len(list(out.glob("rows/[a-z]*.json"))) >= len(before) + 4 or not process.is_alive()
+                len(list(out.glob("rows/[a-z]*.json"))) >= len(before) + 2 or not process.is_alive()
             )
         )
         time.sleep(0.005 * number)
         workers = children(process.pid) if process.is_alive() else []
-        if number % 2:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            os.kill(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it may have come to its end a moment ago
+            (os.killpg if number % 2 else os.kill)(process.pid, signal.SIGKILL)
         process.join(PATIENCE)
         kills += process.exitcode == -signal.SIGKILL
         wait_until(lambda workers=workers: not any(is_running(pid) for pid in workers))
