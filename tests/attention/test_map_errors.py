@@ -168,3 +168,12 @@ def test_own_bounds_are_smaller_on_deep_networks() -> None:
     _, coarse, _, own = actual_and_claimed("deep", PROBLEMS[0], Question(), 0).T
     assert (own < 0.1 * coarse).all()
     assert (own < 1e-9).all()
+
+
+def test_a_pattern_is_bounded_once_for_all_thresholds(monkeypatch: pytest.MonkeyPatch):
+    _, regions, curves, errors = make("deep", PROBLEMS[0], Question(), seed=3)
+    chosen = np.arange(len(curves.curve_cell))
+    first = errors.of(chosen)
+    other = errors.for_curves(regions.patterns, curves)
+    monkeypatch.setattr(MapErrors, "_own", lambda self, bits: pytest.fail("bounded again"))
+    np.testing.assert_array_equal(other.of(chosen), first)

@@ -103,8 +103,8 @@ def test_a_single_triangle_is_met_where_it_is():
 
 
 def test_a_suspect_in_the_last_corner_is_not_passed_over():
-    """A corner of the domain that is not kept, however small: the box is not said to be all of the domain."""
-    corner = np.array([[1.0, 1.0], [1.0 + 2e-16, 1.0], [1.0, 1.0 + 2e-16]])
+    """A corner of the domain that is not kept, as small as rounding: the box is not said to be all of the domain."""
+    corner = 1.0 + 4e-16 * np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 2.0]])
     suspects = Suspects(corner.min(axis=0)[None], corner.max(axis=0)[None], lambda n: [corner])
     _, high = kept_box(np.array([0.3, 0.0]), [suspects])
     assert (high < 1.0).all() and np.allclose(high, 1.0, atol=1e-8)

@@ -47,7 +47,7 @@ class MapErrors:
     def for_curves(self, patterns: PatternTable, curves: Inconsistency) -> "MapErrors":
         """The bounds for other curves of the same compound network; what depends on neither is not computed again."""
         other = MapErrors(self.compound, patterns, curves, self.options)
-        names = ("original", "chain_error", "scratch_error" if self.is_large else "original_error")
+        names = ("original", "chain_error", "known", "scratch_error" if self.is_large else "original_error")
         other.__dict__ |= {name: getattr(self, name) for name in names}
         return other
 
@@ -94,9 +94,17 @@ class MapErrors:
         if self.is_large:
             return np.full(len(chosen), 2.0 * self.scratch_error + self._summing)
         numbers, inverse = np.unique(self.curves.curve_pattern[chosen], return_inverse=True)
-        bits = unpack(self.patterns[numbers], self.compound.hidden)
-        each = [self._own([layer[i : i + 1] for layer in bits]) for i in range(len(numbers))]
-        return np.array(each)[inverse] + self.original_error + self._summing
+        rows = self.patterns[numbers]
+        bits, keys = unpack(rows, self.compound.hidden), [row.tobytes() for row in rows]
+        for i, key in enumerate(keys):
+            if key not in self.known:
+                self.known[key] = self._own([layer[i : i + 1] for layer in bits])
+        return np.array([self.known[key] for key in keys])[inverse] + self.original_error + self._summing
+
+    @cached_property
+    def known(self) -> dict[bytes, float]:
+        """The bounds of single patterns that were asked for before, for whatever δ."""
+        return {}
 
     @cached_property
     def original_error(self) -> float:

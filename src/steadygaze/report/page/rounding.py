@@ -40,6 +40,15 @@ def rounded(value: float, digits: int = 5) -> str:
     return _text(Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal(Decimal(repr(float(value)))))
 
 
+def is_exact(value: float) -> bool:
+    """Whether a number is what `rounded` writes.
+
+    >>> is_exact(-0.25), is_exact(0.1234567)
+    (True, False)
+    """
+    return float(rounded(value).replace(MINUS, "-")) == value
+
+
 def percent_down(share: float) -> str:
     """A share in percent, not more than it is.
 

@@ -9,7 +9,16 @@ from typing import Any
 
 from ..wording import counted
 from .kept_range import KeptRange
-from .rounding import ALL_DIGITS, percent_down, percent_up, rounded, rounded_down, rounded_up, share_between
+from .rounding import (
+    ALL_DIGITS,
+    is_exact,
+    percent_down,
+    percent_up,
+    rounded,
+    rounded_down,
+    rounded_up,
+    share_between,
+)
 
 Summary = Mapping[str, Any]
 
@@ -132,10 +141,14 @@ def domain_text(summary: Summary) -> str:
 
 
 def theta_text(summary: Summary, theta: Sequence[float]) -> str:
-    """A theta with the names of its parameters, to the nearest of five digits."""
-    names = summary["domain"]["names"]
+    """A theta with the names of its parameters, to the nearest of five digits.
+
+    >>> theta_text({"domain": {"names": ["brightness", "translation right [px]"]}}, [-0.25, 1.2345678])
+    'brightness = −0.25, translation right ≈ 1.2346 px'
+    """
     return ", ".join(
-        f"{plain_name(name)} = {rounded(value)}{_unit(name)}" for name, value in zip(names, theta, strict=True)
+        f"{plain_name(name)} {'=' if is_exact(value) else '≈'} {rounded(value)}{_unit(name)}"
+        for name, value in zip(summary["domain"]["names"], theta, strict=True)
     )
 
 

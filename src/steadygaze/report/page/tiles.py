@@ -49,11 +49,6 @@ class Tiles:
         """Shares of the domain (P,)."""
         return np.concatenate([np.zeros(0), *(part.volumes for part in self.parts)])
 
-    @property
-    def centres(self) -> np.ndarray:
-        """A point (P, D) in t inside every piece."""
-        return np.concatenate([part.centres for part in self.parts])
-
 
 @dataclass(frozen=True, eq=False)
 class Plane:
