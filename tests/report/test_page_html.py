@@ -3,6 +3,7 @@ asks for nothing from outside."""
 
 import base64
 import io
+import json
 import re
 import shlex
 import shutil
@@ -20,6 +21,7 @@ from steadygaze import Budget, Limits, StoreError, zoo
 from steadygaze.cli.program import main
 from steadygaze.report import boundary_figure, figures, searches
 from steadygaze.report.page import html
+from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.html import make_report, write_report
 from steadygaze.report.page.pictures import image_uri, map_uri
 from steadygaze.results.domain_result import DomainResult
@@ -230,6 +232,15 @@ def test_texts_of_users_are_never_markup(tmp_path: Path):
         assert not [name for name in attributes if name.startswith("on")]
     assert EVIL_CLASS in Page(text).text and EVIL_MODEL.removesuffix(".onnx") in Page(text).text
     assert "<script" not in text and "<img src=x" not in text and "<svg onload" not in text
+
+
+def test_names_cannot_turn_the_text_around_them():
+    names = [f"{number}\u202eevil\u2066" for number in range(10)]
+    result = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], delta=3.0, names=names)
+    page, explorer = make_report(result), make_explorer(result).html
+    assert "7\\u202eevil" in page and not set("\u202e\u2066") & set(page + explorer)
+    facts = re.search(r'id="sg-facts">(.*?)</script>', explorer, re.DOTALL)
+    assert facts is not None and json.loads(facts[1])["names"][7] == "7\\u202eevil\\u2066"
 
 
 def test_a_file_is_written_whole_and_only_reports_are_replaced(result: DomainResult, tmp_path: Path):

@@ -27,6 +27,7 @@ from .explorer import Explorer, make_explorer
 from .kept_range import find_kept_range
 from .pictures import figure_uri, image_uri, inline_svg
 from .sentences import Summary, label_text, search_sentences, small_print, verdict_sentences
+from .visible import visible_value
 
 MARK = '<meta name="generator" content="steadygaze '
 """What a file has to hold near its beginning for --force to replace it."""
@@ -98,7 +99,7 @@ def make_report(result: DomainResult | SearchResult, *, directory: str | Path | 
     own = _search_content(result, summary) if isinstance(result, SearchResult) else _domain_content(result, summary)
     environment = Environment(
         loader=PackageLoader("steadygaze", "report/page/assets"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        trim_blocks=True, lstrip_blocks=True, finalize=visible_value,
     )  # fmt: skip
     css = environment.get_template("report.css").render()
     content = _common_content(result, summary, place, origin) | own
