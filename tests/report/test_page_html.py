@@ -234,6 +234,13 @@ def test_texts_of_users_are_never_markup(tmp_path: Path):
     assert "<script" not in text and "<img src=x" not in text and "<svg onload" not in text
 
 
+def test_what_is_not_decided_around_zero_is_not_said_to_be_out_of_reach():
+    result = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:-0.02..0.02"], delta=0.0, property="ar")
+    assert result.verdict.value == "undecided"
+    text = Page(make_report(result)).text
+    assert "so no part counts as reachable." in text and "nothing can be reached" not in text
+
+
 def test_names_cannot_turn_the_text_around_them():
     names = [f"{number}\u202eevil\u2066" for number in range(10)]
     result = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], delta=3.0, names=names)
