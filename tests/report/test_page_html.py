@@ -139,6 +139,14 @@ def test_the_command_names_the_method_and_its_options(method: str, tmp_path: Pat
     assert again == summary
 
 
+def test_a_file_called_like_a_bundled_image_is_not_taken_for_it(tmp_path: Path):
+    file = tmp_path / "mnist:69990"
+    Image.open(zoo.image_path("mnist:69991")).save(file, format="PNG")
+    result = steadygaze.verify("M-FNN-100", file, ["brightness:0..0.1"])
+    stored = result.save(tmp_path / "stored")
+    assert str(stored / "image.npy") in Page(make_report(result, directory=stored)).text
+
+
 def test_it_is_accessible_in_its_bones(result: DomainResult):
     text = make_report(result)
     page = Page(text)
