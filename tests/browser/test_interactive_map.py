@@ -79,6 +79,11 @@ def test_bounds_in_words_are_rounded_so_that_they_hold(browser: Browser, page: P
                 assert float(high) >= reach[1]
 
 
+def test_a_narrow_window_does_not_scroll_sideways(browser: Browser, page: Path) -> None:
+    with browser.open(page, width=320) as map:
+        assert map.ask("return document.documentElement.scrollWidth - innerWidth") <= 0
+
+
 def test_pictures_are_those_of_the_point(browser: Browser, page: Path, result: Result) -> None:
     with browser.reuse(page) as map:
         map.ask("map.select([0.3, 0.6])")

@@ -3,6 +3,7 @@ asks for nothing from outside."""
 
 import base64
 import io
+import json
 import re
 import shlex
 import shutil
@@ -19,8 +20,10 @@ import steadygaze
 from steadygaze import Budget, Limits, StoreError, zoo
 from steadygaze.cli.program import main
 from steadygaze.report.page import boundary_facts, html
+from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.html import make_report, write_report
 from steadygaze.report.page.pictures import image_uri, map_uri
+from steadygaze.report.page.thresholds import make_thresholds
 from steadygaze.results.domain_result import DomainResult
 from steadygaze.results.store import read_summary
 
@@ -132,6 +135,14 @@ def test_the_command_names_the_method_and_its_options(method: str, tmp_path: Pat
     assert again == summary
 
 
+def test_a_file_called_like_a_bundled_image_is_not_taken_for_it(tmp_path: Path):
+    file = tmp_path / "mnist:69990"
+    Image.open(zoo.image_path("mnist:69991")).save(file, format="PNG")
+    result = steadygaze.verify("M-FNN-100", file, ["brightness:0..0.1"])
+    stored = result.save(tmp_path / "stored")
+    assert str(stored / "image.npy") in Page(make_report(result, directory=stored)).text
+
+
 def test_it_is_accessible_in_its_bones(result: DomainResult):
     text = make_report(result)
     page = Page(text)
@@ -225,6 +236,22 @@ def test_texts_of_users_are_never_markup(tmp_path: Path):
         assert not [name for name in attributes if name.startswith("on")]
     assert EVIL_CLASS in Page(text).text and EVIL_MODEL.removesuffix(".onnx") in Page(text).text
     assert "<script" not in text and "<img src=x" not in text and "<svg onload" not in text
+
+
+def test_what_is_not_decided_around_zero_is_not_said_to_be_out_of_reach():
+    result = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:-0.02..0.02"], delta=0.0, property="ar")
+    assert result.verdict.value == "undecided"
+    text = Page(make_report(result)).text
+    assert "so no part counts as reachable." in text and "nothing can be reached" not in text
+
+
+def test_names_cannot_turn_the_text_around_them():
+    names = [f"{number}\u202eevil\u2066" for number in range(10)]
+    result = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], delta=3.0, names=names)
+    page, explorer = make_report(result), make_explorer(result, make_thresholds(result)).html
+    assert "7\\u202eevil" in page and not set("\u202e\u2066") & set(page + explorer)
+    facts = re.search(r'id="sg-facts">(.*?)</script>', explorer, re.DOTALL)
+    assert facts is not None and json.loads(facts[1])["names"][7] == "7\\u202eevil\\u2066"
 
 
 def test_a_file_is_written_whole_and_only_reports_are_replaced(result: DomainResult, tmp_path: Path):

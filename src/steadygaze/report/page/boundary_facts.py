@@ -84,7 +84,8 @@ def _sentence(summary: Summary) -> str:
         "both": "label and attention are kept",
     }[summary["property"]]
     if not summary["starts"]:
-        return f"Nothing around the unperturbed image is proved to be a place where {what}, so nothing can be reached."
+        nothing = f"Nothing around the unperturbed image is proved to be a place where {what}"
+        return f"{nothing}, so no part counts as reachable."
     if summary["verdict"] == "robust" and not summary["components"] and not summary["enclaves"]:
         return f"All of the space can be reached from the unperturbed image while {what}: there is no boundary."
     share = percent_down(summary["reachable_share"])

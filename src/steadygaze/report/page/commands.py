@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from ... import zoo
+from ...errors import SteadygazeError
+from ...images import read_image
 from ...problem import Problem
 from ...refine.outcome import RefineResult
 from ...results.domain_result import DomainResult
@@ -44,9 +46,20 @@ def report_command(result: DomainResult | SearchResult, directory: Path | None) 
 
 
 def _image(problem: Problem, directory: Path | None) -> str:
-    if zoo.is_reference(problem.image_name):
+    if directory is None or _is_bundled(problem):
         return problem.image_name
-    return problem.image_name if directory is None else str(directory / "image.npy")
+    return str(directory / "image.npy")
+
+
+def _is_bundled(problem: Problem) -> bool:
+    """Whether the image's name means its pixels; a file may be called like a bundled image, and be another one."""
+    if not zoo.is_reference(problem.image_name):
+        return False
+    try:
+        pixels = read_image(zoo.image_path(problem.image_name)).pixels
+    except SteadygazeError:
+        return False
+    return np.array_equal(pixels.ravel(), problem.perturbed.x0.ravel())
 
 
 def _preprocessing(stored: dict) -> list[str]:

@@ -27,6 +27,7 @@ from .shading import palette, shown_top, tables, unit_values
 from .stored_points import StoredPoints, store_points
 from .thresholds import Thresholds
 from .tiles import Plane, Tiles, make_planes, make_tiles
+from .visible import visible
 
 MOST_UNITS = 50_000
 """Regions and boxes up to which the pieces themselves are embedded; beyond that areas are merged."""
@@ -156,7 +157,7 @@ def _describe_question(result: DomainResult, steps: Thresholds) -> dict[str, Any
     problem = result.problem
     domain = problem.compound.domain
     return {
-        "names": list(problem.names),
+        "names": [visible(name) for name in problem.names],
         "label": result.label,
         "classes": problem.attention.chosen(problem.model.classes).tolist(),
         "domain": {"names": list(domain.names), "low": domain.low.tolist(), "high": domain.high.tolist()},

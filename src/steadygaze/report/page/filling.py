@@ -10,6 +10,8 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from .visible import visible_value
+
 
 @cache
 def read_asset(name: str) -> str:
@@ -26,5 +28,5 @@ def fill(name: str, content: Mapping[str, Any]) -> str:
 def _environment() -> Environment:
     return Environment(
         loader=FunctionLoader(read_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
+        lstrip_blocks=True, finalize=visible_value,
     )  # fmt: skip
