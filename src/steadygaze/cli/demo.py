@@ -7,12 +7,14 @@ from pathlib import Path
 from .. import api
 from ..budget import Budget
 from ..errors import StoreError
+from ..results.result import Result
 from ..verdict import Verdict
 from . import options as o
 from .deliver import Target, save_and_draw, tell
 from .interrupt import stopping_on_signals
 from .labels import with_bundled_names
 from .progress import showing_progress
+from .report import PAGE
 
 MODEL, IMAGE, DELTA = "M-FNN-100", "mnist:69992", "3.0"
 """A nine; δ as in the paper."""
@@ -29,7 +31,7 @@ def demo(
     force: o.ForceOption = False,
     debug: o.DebugOption = False,
 ) -> int:
-    """Map a bundled network on a bundled image, with pictures.
+    """Map a bundled network on a bundled image, with pictures and reports.
 
     Needs nothing but this package. The exit code is 0 whatever the verdicts are.
     """
@@ -38,7 +40,7 @@ def demo(
         raise StoreError(f"{out}: exists already; choose another --out, or replace its results with --force")
     targets = {name: Target.check(out / name, force=force) for name in MAPS}
     print(f"Two maps of {MODEL} on {IMAGE}; the first run compiles for up to half a minute.", file=sys.stderr)
-    pictures: list[Path] = []
+    pages: list[Path] = []
     for name, specs in MAPS.items():
         budget = Budget()
         with stopping_on_signals(budget), showing_progress(budget, is_wanted=True) as display:
@@ -46,11 +48,16 @@ def demo(
             result = api.solve(problem, budget=budget, progress=display.report)
             display.say_writing()
             delivered = save_and_draw(result, targets[name])
+            pages.append(_report(result, delivered.directory))
         tell(delivered)
-        print()
-        pictures += delivered.pictures
+        print(f"{'report':8}{pages[-1]}\n")
         if budget.cancelled.is_set():
             return Verdict.UNDECIDED.exit_code
-    first = next(path for path in pictures if path.suffix == ".png")
-    print(f"Done in {time.perf_counter() - started:.1f} s. Look at {first} first.")
+    print(f"Done in {time.perf_counter() - started:.1f} s. Open {pages[0]} in a browser first.")
     return 0
+
+
+def _report(result: Result, directory: Path) -> Path:
+    from ..report.page.html import write_report  # noqa: PLC0415 (matplotlib is slow to import)
+
+    return write_report(result, directory / PAGE, force=True, directory=directory)
