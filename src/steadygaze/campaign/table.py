@@ -115,7 +115,8 @@ def _record(plan: Plan, task: Task, row: Mapping[str, Any]) -> Record:
         "dist": task.dist,
     }
     values = question | dict(row["answer"]) | dict(row["measured"])
-    return {column.name: values[column.name] for column in COLUMNS}
+    # A row that was stored before a column was thought of does not know it.
+    return {column.name: values.get(column.name) for column in COLUMNS}
 
 
 def _measures(records: Sequence[Record]) -> Record:
