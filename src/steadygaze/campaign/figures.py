@@ -66,7 +66,7 @@ def draw_figures(
     Without `force` files that are there are refused before anything is drawn. `plan` says where models and images are
     that are not bundled (only for (G)).
     """
-    place = Path(folder)
+    place, whole = Path(folder), located(store.plan, plan)
     paths = {letter: place / f"figure-{letter}-{name}" for letter, name in NAMES.items()}
     refuse_in_the_way([file for path in paths.values() for file in figure_files(path, formats)], force=force)
     try:
@@ -75,7 +75,7 @@ def draw_figures(
         raise StoreError(f"{place}: cannot be made ({error.strerror}); choose another --out") from None
     records = make_records(store)
     makers = figure_makers(store.plan, records)
-    makers["G"] = partial(_draw_example, store.plan, records, plan)
+    makers["G"] = partial(_draw_example, whole, records)
     files: list[Path] = []
     missing = {}
     for letter, path in paths.items():
@@ -213,15 +213,14 @@ def _draw_against(
     return p.draw_panels(title, facts, _size_legend(fills), multiples, (name, "seconds"))
 
 
-def _draw_example(plan: Plan, records: Sequence[Record], given: Plan | None) -> Figure:
-    whole = located(plan, given)
-    known = [task.key for task in whole.tasks if has_files(whole, task)]
+def _draw_example(plan: Plan, records: Sequence[Record]) -> Figure:
+    known = {task.key for task in plan.tasks if has_files(plan, task)}
     if not known:
         raise NothingToDrawError("where the models and images are is not known; give --plan FILE")
-    task = choose_example(plan, [record for record in records if record["key"] in set(known)])
+    task = choose_example(plan, [record for record in records if record["key"] in known])
     if task is None:
         raise NothingToDrawError("no gbs problem of up to three parameters has come to an answer")
-    result = search_again(whole, task)
+    result = search_again(plan, task)
     if result.stopped is not None:
         raise NothingToDrawError(f"searching {task.key} again was ended by its {result.stopped}")
     return search_figure(stored_search(result))

@@ -10,7 +10,8 @@ from .options import LIMITS, OUTPUT
 PlanOption = Annotated[
     str,
     typer.Argument(
-        metavar="FILE", help="A plan in TOML (see docs/campaign.md), or the name of a bundled one: paper or smoke."
+        metavar="FILE",
+        help="A plan in TOML (see docs/campaign.md), or the name of a bundled one: paper, smoke or filters.",
     ),
 ]
 RunOutOption = Annotated[
