@@ -1,6 +1,7 @@
 """Figures of a campaign: what they are made from, which files there are, and what is refused."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from campaign.made_up import MAPS, SEARCHES, made_up, made_up_plan, shares, visi
 from steadygaze.campaign import figures
 from steadygaze.campaign.example import choose_example, has_files, located
 from steadygaze.campaign.figures import NAMES, NothingToDrawError, draw_figures, figure_makers
-from steadygaze.campaign.panels import Scale
+from steadygaze.campaign.panels import Panel, Scale, draw_panels, name_places
 from steadygaze.campaign.plan import Task
 from steadygaze.campaign.series import make_series
 from steadygaze.campaign.store import Store
@@ -149,3 +150,17 @@ def test_ticks_are_few_and_inside():
         scale = Scale.of(values)
         ticks = scale.ticks()
         assert 2 <= len(ticks) <= 8 and all(scale.low <= tick <= scale.high for tick in ticks)
+
+
+def test_long_legends_and_names_stay_on_the_page():
+    legend = {f"{size} neurons": "#808080" for size in range(100, 130)}
+    names = ["a combination with a long name", "another one that is as long", "B"]
+    with drawing_settings():
+        figure = draw_panels("t", ["f"], legend, [Panel("p", lambda axes: name_places(axes, names))], ("x", "y"))
+        figure.draw_without_rendering()
+    width = figure.bbox.width
+    written = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+    assert sum(text.get_text().endswith(" neurons") for text in written) == 30
+    assert all(0 <= text.get_window_extent().x0 < text.get_window_extent().x1 <= width for text in written)
+    boxes = [label.get_window_extent() for label in figure.axes[1].get_xticklabels()]
+    assert all(first.x1 < second.x0 for first, second in pairwise(boxes))

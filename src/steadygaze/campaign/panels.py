@@ -21,18 +21,21 @@ from ..report.titles import HEADER, write_header
 from ..report.wording import font_families, printable
 
 PANEL = (3.7, 2.5)
-LEFT, RIGHT, GAP, AXIS, TITLE = 0.85, 0.3, 0.3, 0.62, 0.3
+SINGLE = 6.8
+"""Width of a panel, in inches, that has no others beside it."""
+CHARACTER = 0.085
+"""Width of a character below an axis, in inches."""
+LEFT, RIGHT, GAP, AXIS, TITLE, LEGEND = 0.85, 0.3, 0.3, 0.62, 0.3, 0.25
 MOST_COLUMNS = 3
 SMALLEST_WRITTEN = 0.09
 """Parts of a bar that are smaller have no room for a number."""
-REMARK = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
 OPEN = "open"
 """The name of what is drawn hatched."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One of the multiples: what stands above it, what draws it, and a remark in its corner."""
+    """One of the multiples: what stands above it, what draws it, and a remark at the right of that."""
 
     title: str
     draw: Callable[[Axes], None]
@@ -104,23 +107,21 @@ def draw_panels(
     """The figure: `legend` gives a colour for each text, `names` those of the axis below and on the left."""
     columns = min(len(panels), MOST_COLUMNS)
     rows = math.ceil(len(panels) / columns)
-    width = max(LEFT + columns * PANEL[0] + (columns - 1) * GAP + RIGHT, 6.5)
-    top = HEADER + (0.35 if legend else 0.1)
+    panel_width = PANEL[0] if columns > 1 else SINGLE
+    width = LEFT + columns * panel_width + (columns - 1) * GAP + RIGHT
+    top = HEADER + 0.1 + LEGEND * len(_legend_lines(legend, width))
     sheet = Sheet(width, top + rows * (TITLE + PANEL[1]) + (rows - 1) * 0.3 + AXIS)
     write_header(sheet, title, facts, size=14)
     _draw_legend(sheet, legend, HEADER - 0.04)
     for place, panel in enumerate(panels):
         row, column = divmod(place, columns)
-        left = LEFT + column * (PANEL[0] + GAP)
+        left = LEFT + column * (panel_width + GAP)
         y = top + row * (TITLE + PANEL[1] + 0.3) + TITLE
-        sheet.write(left, y - 0.13, panel.title, size=10.5, weight="bold", width=PANEL[0])
-        axes = sheet.axes(left, y, *PANEL)
+        remark = sheet.write(left + panel_width, y - 0.12, panel.remark, size=8, colour=FAINT_INK, across="right")
+        room = panel_width - sheet.measure(remark) - 0.1
+        sheet.write(left, y - 0.13, panel.title, size=10.5, weight="bold", width=room)
+        axes = sheet.axes(left, y, panel_width, PANEL[1])
         panel.draw(axes)
-        if panel.remark:
-            axes.text(
-                0.03, 0.96, printable(panel.remark), transform=axes.transAxes, fontsize=8, color=INK, va="top",
-                family=list(font_families()), bbox=REMARK,
-            )  # fmt: skip
         if place + columns >= len(panels):
             name_axis(axes, names[0], is_below=True)
         if column == 0:
@@ -130,20 +131,40 @@ def draw_panels(
     return finish(sheet.figure)
 
 
+def _legend_lines(legend: Mapping[str, str], width: float) -> list[list[str]]:
+    """The texts of a legend in as many lines as they need."""
+    lines: list[list[str]] = []
+    left = math.inf
+    for text in legend:
+        length = 0.55 + CHARACTER * len(text)
+        if left + length > width:
+            lines.append([])
+            left = 0.4
+        lines[-1].append(text)
+        left += length
+    return lines
+
+
 def _draw_legend(sheet: Sheet, legend: Mapping[str, str], top: float) -> None:
-    left = 0.4
-    for text, colour in legend.items():
-        style = HATCHED if text == OPEN else {"facecolor": colour}
-        sheet.box(left, top, 0.2, ROW - 0.07, **style)
-        written = sheet.write(left + 0.27, top + ROW / 2 - 0.03, text)
-        left += 0.27 + sheet.measure(written) + 0.28
+    for line in _legend_lines(legend, sheet.width):
+        left = 0.4
+        for text in line:
+            style = HATCHED if text == OPEN else {"facecolor": legend[text]}
+            sheet.box(left, top, 0.2, ROW - 0.07, **style)
+            written = sheet.write(left + 0.27, top + ROW / 2 - 0.03, text)
+            left += 0.27 + sheet.measure(written) + 0.28
+        top += LEGEND
 
 
 def name_places(axes: Axes, names: Sequence[str]) -> None:
     """Names below the places 0, 1, 2, … of an axis."""
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.xaxis.set_major_locator(FixedLocator(list(range(len(names)))))
-    axes.set_xticklabels([printable(name) for name in names], family=list(font_families()), parse_math=False)
+    room = max(3, int(PANEL[0] / len(names) / CHARACTER))
+    short = [
+        name if len(name) <= room else f"{name[: room // 2]}…{name[len(name) - (room - 1) // 2 :]}" for name in names
+    ]
+    axes.set_xticklabels([printable(name) for name in short], family=list(font_families()), parse_math=False)
     axes.tick_params(axis="x", length=0)
 
 
