@@ -69,8 +69,8 @@ def test_a_search_of_all_regions_bounds_the_shares_of_the_map(answers: dict[str,
     for name in ("cr", "mr", "ar", "ir"):
         assert visited[f"{name}_low"] <= whole[f"{name}_low"] <= whole[f"{name}_high"] <= visited[f"{name}_high"]
         assert visited[f"{name}_high"] - visited[f"{name}_low"] < 1e-8
-    assert [whole[f"regions_{name}"] for name in ("cr", "ar", "ir")] == [
-        visited[f"regions_{name}"] for name in ("cr", "ar", "ir")
+    assert [whole[f"regions_{name}"] for name in ("cr", "ar", "ir", "cr_ir")] == [
+        visited[f"regions_{name}"] for name in ("cr", "ar", "ir", "cr_ir")
     ]
 
 

@@ -91,6 +91,7 @@ ANSWER = (
         for column in _bounds(percent_column(percent), f"share that is AR at δ = {percent} of `map_size`")
     ),
     *(Column(f"regions_{name.lower()}", "whole", f"regions labelled {name}") for name in SETS),
+    Column("regions_cr_ir", "whole", "regions labelled CR and IR at once: right label, other evidence"),
     *(
         column
         for name in ("CR", "AR")

@@ -36,7 +36,7 @@ def to_csv(records: Sequence[Record], *, is_measured: bool = True) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     names = [column.name for column in columns(is_measured=is_measured)]
     writer.writerow(names)
-    writer.writerows([_cell(record[name]) for name in names] for record in records)
+    writer.writerows([cell(record[name]) for name in names] for record in records)
     return stream.getvalue()
 
 
@@ -58,13 +58,18 @@ def to_parquet(records: Sequence[Record], *, is_measured: bool = True) -> bytes:
     return stream.getvalue()
 
 
+def settings_of(plan: Plan) -> list[str]:
+    """Which of δ, filter and distance the plan has several of."""
+    return [name for name in ("delta", "filter", "dist") if len({getattr(task, name) for task in plan.tasks}) > 1]
+
+
 def count_statuses(plan: Plan, records: Sequence[Record], *, is_measured: bool = True) -> list[Record]:
     """The table of the paper's appendix: how many problems ended how, for every algorithm and number of neurons.
 
     δ, filter and distance are columns where the plan has several. `open` counts problems that have not ended. Seconds
     and memory (of problems that ended within their limits, and of all) are left out unless `is_measured`.
     """
-    extra = [name for name in ("delta", "filter", "dist") if len({getattr(task, name) for task in plan.tasks}) > 1]
+    extra = settings_of(plan)
     by_key = {record["key"]: record for record in records}
     groups: dict[tuple[Any, ...], list[Task]] = {}
     for task in plan.tasks:
@@ -97,6 +102,11 @@ def to_text(lines: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(aligned(row) for row in (heads, *cells)) + "\n"
 
 
+def cell(value: Any) -> str:
+    """A value in CSV: empty where it is not known, with all digits."""
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
 def _record(plan: Plan, task: Task, row: Mapping[str, Any]) -> Record:
     model = plan.models[task.model]
     question = {
@@ -115,7 +125,8 @@ def _record(plan: Plan, task: Task, row: Mapping[str, Any]) -> Record:
         "dist": task.dist,
     }
     values = question | dict(row["answer"]) | dict(row["measured"])
-    return {column.name: values[column.name] for column in COLUMNS}
+    # A row that was stored before a column was thought of does not know it.
+    return {column.name: values.get(column.name) for column in COLUMNS}
 
 
 def _measures(records: Sequence[Record]) -> Record:
@@ -127,10 +138,6 @@ def _measures(records: Sequence[Record]) -> Record:
         "all s": sum(seconds) if seconds else None,
         "most MiB": max(peaks, default=None),
     }
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
 def _short(value: Any) -> str:

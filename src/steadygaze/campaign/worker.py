@@ -17,6 +17,7 @@ from ..problem import Problem
 from ..properties.nearest import Nearest
 from ..refine.outcome import RefineResult
 from ..refine.run import refine
+from ..results.answer import Answer
 from ..results.domain_result import DomainResult
 from ..search import SearchResult
 from ..tolerances import AREA
@@ -44,27 +45,32 @@ def solve(question: Mapping[str, Any]) -> dict[str, Any]:
 
     What is wrong with the problem itself makes it Failed, with the reason.
     """
-    task, model, image = question["task"], question["model"], question["image"]
+    task = question["task"]
     try:
-        _check_unchanged(model, image)
-        problem = api.make_problem(
-            model["location"],
-            image["location"],
-            question["perturbations"],
-            property=task["property"],
-            delta=task["delta"],
-            filter=task["filter"],
-            dist=task["dist"],
-            classes=task["classes"],
-            mean=_one_or_several(model["mean"]),
-            std=_one_or_several(model["std"]),
-            scale=model["scale"],
-        )
-        return answer(problem, task["method"], until=task["until"], w_delta=task["w_delta"])
+        return answer(make_problem(question), task["method"], until=task["until"], w_delta=task["w_delta"])
     except InternalError as error:
         return EMPTY_ANSWER | {"status": Status.FAILED.value, "reason": f"self-check: {error}"}
     except SteadygazeError as error:
         return EMPTY_ANSWER | {"status": Status.FAILED.value, "reason": str(error)}
+
+
+def make_problem(question: Mapping[str, Any]) -> Problem:
+    """The problem that a question (see `Plan.question`) stands for; files that were changed since are refused."""
+    task, model, image = question["task"], question["model"], question["image"]
+    _check_unchanged(model, image)
+    return api.make_problem(
+        model["location"],
+        image["location"],
+        question["perturbations"],
+        property=task["property"],
+        delta=task["delta"],
+        filter=task["filter"],
+        dist=task["dist"],
+        classes=task["classes"],
+        mean=_one_or_several(model["mean"]),
+        std=_one_or_several(model["std"]),
+        scale=model["scale"],
+    )
 
 
 def answer(problem: Problem, method: str, *, until: float | str | None, w_delta: float | None) -> dict[str, Any]:
@@ -99,10 +105,19 @@ def _domain_answer(result: DomainResult, *, until: float | str | None) -> dict[s
     found |= _bounds({share_column(share): areas[share] for share in SHARES})
     if result.is_measured:
         found |= _bounds({percent_column(percent): result.kept_shares[percent] for percent in PERCENTS})
+        found["regions_cr_ir"] = _count_cr_ir(result)
     found |= {f"regions_{name.lower()}": result.answer.sets[name] for name in SETS}
     for name, nearest in result.nearest.items():
         found |= _nearest(name, nearest)
     return EMPTY_ANSWER | found
+
+
+def _count_cr_ir(result: DomainResult) -> int:
+    """How many of the regions that were found one by one are CR and IR at once."""
+    found = result.answer.exact if isinstance(result, RefineResult) else result.answer
+    if not isinstance(found, Answer):
+        return 0  # a refinement without exact regions
+    return int(((found.classifications == "CR") & (found.attentions == "IR")).sum())
 
 
 def _domain_status(result: DomainResult, until: float | str | None) -> tuple[Status, str | None]:
@@ -141,6 +156,9 @@ def _search_answer(result: SearchResult) -> dict[str, Any]:
         "components": None if result.components is None else len(result.components),
     }
     found |= {f"regions_{name.lower()}": result.sets[name] for name in SETS}
+    if result.sets["CR"] is not None and result.sets["IR"] is not None:
+        labels = [(one.classification, one.attention) for one in result.visited]
+        found["regions_cr_ir"] = labels.count(("CR", "IR"))
     if problem.perturbed.domain.dimension == 2:
         found |= {"sliver_share": result.sliver_share, **_visited_bounds(result)}
     return EMPTY_ANSWER | found

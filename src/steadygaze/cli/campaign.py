@@ -16,6 +16,7 @@ from ..campaign.store import Store, write_whole
 from ..errors import OptionError, StoreError
 from ..verdict import Verdict
 from . import campaign_options as o
+from .campaign_insights import figures, insights
 from .campaign_progress import showing_campaign
 from .interrupt import stopping_on_signals
 from .numbers import whole_number
@@ -128,6 +129,10 @@ def table(
     _write(out, content)
     print(f"wrote {out} ({len(records):,} problems)", file=sys.stderr)
     return 0
+
+
+campaign.command()(figures)
+campaign.command()(insights)
 
 
 def _write(path: Path, content: str | bytes) -> None:

@@ -10,7 +10,8 @@ from .options import LIMITS, OUTPUT
 PlanOption = Annotated[
     str,
     typer.Argument(
-        metavar="FILE", help="A plan in TOML (see docs/campaign.md), or the name of a bundled one: paper or smoke."
+        metavar="FILE",
+        help="A plan in TOML (see docs/campaign.md), or the name of a bundled one: paper, smoke or filters.",
     ),
 ]
 RunOutOption = Annotated[
@@ -61,3 +62,44 @@ AnswersOption = Annotated[
         help="Leave seconds and memory out: what is left is the same, byte for byte, whenever the campaign is run.",
     ),
 ]  # fmt: skip
+FiguresOutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="FOLDER", rich_help_panel=OUTPUT, show_default="figures in DIR",
+        help="The folder to write to.",
+    ),
+]  # fmt: skip
+FigureFormatOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format", metavar="png|svg|pdf", rich_help_panel=OUTPUT, show_default="png",
+        help="The format of the files; several: png,pdf.",
+    ),
+]  # fmt: skip
+FilesPlanOption = Annotated[
+    str | None,
+    typer.Option(
+        "--plan", metavar="FILE",
+        help="The plan that was run: says for (G) where models and images are that are not bundled.",
+    ),
+]  # fmt: skip
+ReplaceFilesOption = Annotated[
+    bool, typer.Option("--force", rich_help_panel=OUTPUT, help="Replace files that are there.")
+]
+InsightsFormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="text|json|csv", rich_help_panel=OUTPUT, help="How to write; csv takes one --table."
+    ),
+]
+InsightsTableOption = Annotated[
+    str | None,
+    typer.Option(
+        "--table", metavar="NAME", show_default="all",
+        help="One of collapse, silent, delta, filter and ranking.",
+    ),
+]  # fmt: skip
+InsightsOutOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", rich_help_panel=OUTPUT, show_default="stdout", help="The file to write."),
+]

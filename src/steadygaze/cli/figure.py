@@ -37,7 +37,7 @@ def figure(
     """
     thetas = [theta("at", text) for text in at or ()]
     count = whole_number("steps", steps)
-    formats = _formats(format, out)
+    formats = parse_formats(format, out)
     if delta is not None:
         Delta.parse(delta)  # refused before a large map is read
     folder = directories[0] if out is None else out
@@ -54,10 +54,10 @@ def figure(
     return 0
 
 
-def _formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
+def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
     """The formats as given, or that of the name of the file, or PNG.
 
-    >>> _formats(["png,SVG", "pdf"], None), _formats(None, Path("a.pdf")), _formats(None, Path("a"))
+    >>> parse_formats(["png,SVG", "pdf"], None), parse_formats(None, Path("a.pdf")), parse_formats(None, Path("a"))
     (('png', 'svg', 'pdf'), ('pdf',), ('png',))
     """
     if given is None:

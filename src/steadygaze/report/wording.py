@@ -30,10 +30,10 @@ def percent(share: float) -> str:
 def percent_between(low: float, high: float) -> str:
     """A share that is known between two bounds; bounds that look the same are written once.
 
-    >>> percent_between(0.25, 0.25 + 1e-12), percent_between(0.25, 0.5)
-    ('25.0 %', '25.0 to 50.0 %')
+    >>> percent_between(0.25, 0.25 + 1e-12), percent_between(0.2496, 0.2504), percent_between(0.25, 0.5)
+    ('25.0 %', '25.0 %', '25.0 to 50.0 %')
     """
-    if high - low < 0.0005:
+    if high - low < 0.0005 or percent(low) == percent(high):
         return percent(low if low > 0.0 else high)
     return f"{percent(low).removesuffix(' %')} to {percent(high)}"
 

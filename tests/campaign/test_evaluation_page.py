@@ -1,0 +1,89 @@
+"""docs/make_evaluation.py: the page follows from a campaign and from the paper's table, and from nothing else."""
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from campaign.made_up import made_up, shares, visited
+from steadygaze.campaign.plan import Task
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def maker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_evaluation", DOCS / "make_evaluation.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def answer(task: Task) -> dict[str, Any]:
+    if task.method == "map":
+        return shares(0.9, 0.25) | {"seconds": 1.0}
+    if task.method == "bfs" and task.combination == "P":
+        return {"status": "Timeout", "reason": "time limit of 60 s", "seconds": 60.0}
+    return visited(9)
+
+
+def test_the_papers_table_is_whole():
+    paper = json.loads((DOCS / "paper_statuses.json").read_text(encoding="utf-8"))
+    assert len(paper["rows"]) == 20 and all(sum(row[2:]) == paper["problems"] == 60 for row in paper["rows"])
+    # What the paper says of it: 25 of 60 bfs runs on the smallest network time out, CNN-M fails 56 of 60 times.
+    assert ["bfs", 100, 13, 22, 25, 0] in paper["rows"]
+    assert [row[0] for row in paper["rows"] if row[5] == 56 and row[1] == 14824] == ["gbs-CR", "gbs-AR", "gbs-CRAR"]
+
+
+def test_both_tables_stand_beside_each_other(maker: ModuleType, tmp_path: Path):
+    store = made_up(tmp_path, answer)
+    page = maker.make_page(store, machine="two cores of something")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")
+    ]
+    assert ["bfs", "100", "0", "2", "2", "0", "30", "60", "13", "22", "25", "0"] in rows
+    assert ["map", "200", "0", "4", "0", "0", "1", "1", "", "", "", ""] in rows
+    assert ["gbs-AR", "800", "", "", "", "", "", "", "28", "3", "28", "1"] in rows
+    # gbs-CR and gbs-AR on 100 and 200 neurons, bfs on 100.
+    assert "2 of 20 of our problems ended as Timeout or Failed; of the paper's, 50 of 300." in page
+    assert "two cores of something" in page and "60 s and 4 GiB" in page and "Timeout, time limit of 60 s" in page
+    assert "gbs-CR on 14,824 neurons" in page and "In 8 of 8 problems a part of the domain" in page
+    assert str(store.head["commit"]) in page
+
+
+def test_a_campaign_that_has_not_ended_is_refused(
+    maker: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    made_up(tmp_path, lambda task: None if task.method == "bfs" else answer(task))
+    assert maker.main([str(tmp_path / "out"), "--out", str(tmp_path / "page.md")]) == 2
+    assert capsys.readouterr().err == (
+        "make_evaluation: 4 problems have not ended; run the campaign to its end first\n"
+    )
+    assert maker.main([str(tmp_path / "none"), "--out", str(tmp_path / "page.md")]) == 2
+    assert not (tmp_path / "page.md").exists()
+
+
+def test_pictures_are_beside_the_page(maker: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from matplotlib.figure import Figure
+
+    from steadygaze.campaign import figures
+
+    monkeypatch.setattr(figures, "_draw_example", lambda *_: Figure())
+    made_up(tmp_path, answer)
+    assert maker.main([str(tmp_path / "out"), "--out", str(tmp_path / "page.md")]) == 0
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    places = [part.partition(")")[0] for part in page.split("](")[1:] if part.startswith("images/")]
+    assert len(places) == 7 and all((tmp_path / place).stat().st_size < 200_000 for place in places)
+
+
+def test_filters_come_from_a_campaign_of_their_own(maker: ModuleType, tmp_path: Path):
+    (tmp_path / "filters").mkdir()
+    runs = '[[runs]]\nmethod = "map"\nfilter = ["identity", "mean"]\n'
+    filters = made_up(tmp_path / "filters", lambda task: shares(0.9, 0.5), runs)
+    page = maker.make_page(made_up(tmp_path, answer), filters=filters)
+    assert page.count("moves with filter and distance") == 1 and "campaign `made up` at commit" in page
+    assert "| M-FNN-100 | mean | l2 | 4 | 10.0 % |" in page
