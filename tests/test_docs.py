@@ -55,5 +55,8 @@ def test_commands_and_options_exist(page):
         words = shlex.split(line, comments=True)
         if not words or not words[0].endswith("steadygaze"):
             continue
-        known = {option for parameter in commands[words[1]].params for option in parameter.opts}
+        command = commands[words[1]]
+        if hasattr(command, "commands"):
+            command = command.commands[words[2]]
+        known = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= known, line
