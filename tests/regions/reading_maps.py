@@ -12,7 +12,7 @@ from steadygaze.regions.region import RegionSet
 
 def pattern_bits(regions: RegionSet, hidden: tuple[int, ...]) -> np.ndarray:
     """The classifier's bits (R, neurons) in layer order."""
-    layers = unpack(regions.patterns, hidden)
+    layers = unpack(np.asarray(regions.patterns), hidden)
     return np.hstack([np.zeros((len(regions.patterns), 0), dtype=bool), *layers])[regions.pattern]
 
 
