@@ -175,7 +175,7 @@ def test_the_demo_needs_no_torch_and_is_not_repeated_by_accident(tmp_path: Path)
         assert answer["delta"]["value"] == 3.0 and answer["complete"] is True
         # An instructive map shows all that it is about: both kept, only the label kept, neither.
         assert all(answer["area"][share][0] > 0.02 for share in ("CR&AR", "CR&IR", "MR"))
-        assert "interactive" in (tmp_path / "demo" / name / "report.html").read_text(encoding="utf-8")
+        assert 'id="sg-facts"' in (tmp_path / "demo" / name / "report.html").read_text(encoding="utf-8")
     assert "Open demo/brightness-patch/report.html" in result.stdout and "compiles" in result.stderr
     again = run(tmp_path, "demo")
     assert again.returncode == 2 and "--force" in again.stderr
