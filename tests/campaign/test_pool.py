@@ -116,13 +116,17 @@ def test_a_short_peak_counts_and_only_for_its_own_problem():
     assert found["later"].end is End.ANSWERED and found["later"].peak_mib < 200.0
 
 
-def test_an_idle_process_that_died_is_replaced():
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.3])
+def test_a_process_that_dies_while_it_waits_is_replaced(seconds: float):
+    """However far the system has come with ending it: what it was never given cannot fail."""
     with Pool(DUTY, workers=1) as pool:
         (first,) = [ended for ended in pool.run([asked("a", "answer")]) if ended is not None]
-        os.kill(first[1].answer["pid"], signal.SIGKILL)
-        assert wait_until(lambda: not is_running(first[1].answer["pid"]))
-        (second,) = [ended for ended in pool.run([asked("b", "answer")]) if ended is not None]
-    assert second[1].end is End.ANSWERED and second[1].answer["pid"] != first[1].answer["pid"]
+        for _ in range(5):
+            os.kill(first[1].answer["pid"], signal.SIGKILL)
+            time.sleep(seconds)
+            (second,) = [ended for ended in pool.run([asked("b", "answer")]) if ended is not None]
+            assert second[1].end is End.ANSWERED and second[1].answer["pid"] != first[1].answer["pid"]
+            first = second
 
 
 def test_a_preparation_that_fails_is_told_with_its_last_words():

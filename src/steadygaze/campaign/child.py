@@ -49,6 +49,7 @@ def serve(connection: Connection, solve: Callable[[dict[str, Any]], dict[str, An
     """Answer questions one by one; a failure is an answer too."""
     while True:
         question = json.loads(connection.recv_bytes())
+        connection.send_bytes(b'{"is_taken": true}')
         is_reset = reset_peak()
         started = time.perf_counter()
         try:
@@ -59,8 +60,10 @@ def serve(connection: Connection, solve: Callable[[dict[str, Any]], dict[str, An
             message = json.dumps({"reason": " ".join(f"{type(error).__name__}: {error}".split())})
         seconds = time.perf_counter() - started
         measured = {"seconds": seconds, "peak_mib": peak_mib() if is_reset else None}
-        connection.send_bytes(json.dumps(json.loads(message) | measured).encode())
-        give_back_memory()
+        answer = json.dumps(json.loads(message) | measured).encode()
+        del message
+        give_back_memory()  # before answering, so that the next question is taken at once
+        connection.send_bytes(answer)
 
 
 def load(name: str) -> Callable[..., Any]:

@@ -156,7 +156,8 @@ def solve_remotely(
     is_wanted = _asker(key)
     process = _take(duty)
     try:
-        process.give(question, limits)
+        while not process.give(question, limits):
+            process = _take(duty)
         while True:
             wait([process.connection], timeout=LOOK_SECONDS)
             outcome = process.look()

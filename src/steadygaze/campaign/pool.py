@@ -71,12 +71,8 @@ class Pool:
             self._start(len(waiting))
             while waiting and self._idle:
                 process = self._idle.pop()
-                if process.is_alive:
-                    asked = waiting.popleft()
-                    process.give(asked.question, asked.limits)
-                    self._busy[process] = asked
-                else:
-                    process.kill()
+                if process.give(waiting[0].question, waiting[0].limits):
+                    self._busy[process] = waiting.popleft()
             wait([process.connection for process in (*self._busy, *self._starting)], timeout=LOOK_SECONDS)
             self._look_at_starting()
             ended = [(process, process.look()) for process in self._busy]

@@ -25,6 +25,8 @@ from ..errors import InternalError
 CHILD = Path(__file__).with_name("child.py")
 PREPARE_SECONDS = 1800.0
 """Preparing compiles everything once, on a busy machine in minutes."""
+TAKE_SECONDS = 60.0
+"""A process that waits takes a question in less than a millisecond; one that takes none for so long is lost."""
 SETTLE_SECONDS = 0.3
 """Whoever kills all processes of a campaign one by one may reach this one last: until then no death is believed."""
 ONE_THREAD = dict.fromkeys(
@@ -130,10 +132,18 @@ class WorkerProcess:
             raise InternalError(f"a worker process was not ready after {PREPARE_SECONDS:g} s")
         return self.is_ready
 
-    def give(self, question: Mapping[str, Any], limits: Limits) -> None:
-        """Ask; the clock runs from now on."""
-        self._limits, self._started, self._peak_mib = limits, time.monotonic(), 0.0
+    def give(self, question: Mapping[str, Any], limits: Limits) -> bool:
+        """Ask; the clock runs once the question is taken. False when nobody took it: the process has died waiting.
+
+        Its being alive would not tell: the system calls a process alive until the last of its threads has ended.
+        """
         _send(self.connection, question)
+        is_taken = self.connection.poll(TAKE_SECONDS) and _receive(self.connection) is not None
+        if is_taken:
+            self._limits, self._started, self._peak_mib = limits, time.monotonic(), 0.0
+        else:
+            self.kill()
+        return is_taken
 
     def look(self) -> Outcome | None:
         """What became of the question, or None while it is being answered within its limits."""
