@@ -68,6 +68,7 @@ CASES = [
     (("path", "map", "--steps", "many"), "--steps is 'many'"),
     (("strip", "map", "--along", "patch"), "is not a parameter of this result"),
     (("map", "map", "--format", "gif"), "--format 'gif' is not known; expected png, svg, pdf"),
+    (("map", "map", "--out", "x.bmp"), "--out x.bmp: bmp is not written; expected png, svg, pdf"),
     (("map", "map", "--delta", "abc"), "delta 'abc'"),
     (("tiling", "gbs", "--delta", "3"), "a search answers"),
     (("map", "map", "--out", "/dev/null/x"), "cannot be written"),

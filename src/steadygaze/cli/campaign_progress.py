@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ..budget import Budget
 from ..campaign.run import Advance
+from .progress import StateColumn
 
 LINE_SECONDS = 10.0
 """Time between two plain lines."""
@@ -31,7 +32,8 @@ def showing_campaign(budget: Budget, *, is_wanted: bool) -> Iterator[Callable[[A
     if not sys.stderr.isatty():
         yield _Lines().tell
         return
-    columns = (SpinnerColumn(), _State(budget), BarColumn(bar_width=16), _Numbers(table_column=Column(no_wrap=True)))
+    numbers = _Numbers(table_column=Column(no_wrap=True))
+    columns = (SpinnerColumn(), StateColumn(budget), BarColumn(bar_width=16), numbers)
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(STARTING, total=1.0, told=None)
 
@@ -67,19 +69,6 @@ class _Lines:
         if advance.done != self.told and (is_due or self.told < 0):
             self.last, self.told = now, advance.done
             print(describe_advance(advance), file=sys.stderr, flush=True)
-
-
-class _State(ProgressColumn):
-    """What is going on now."""
-
-    def __init__(self, budget: Budget) -> None:
-        super().__init__()
-        self.budget = budget
-
-    def render(self, task: Task) -> Text:
-        if self.budget.cancelled.is_set():
-            return Text("stopping (Ctrl-C again aborts)", style="yellow")
-        return Text(task.description)
 
 
 class _Numbers(ProgressColumn):

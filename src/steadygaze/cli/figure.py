@@ -7,10 +7,12 @@ from pathlib import Path
 from .. import api
 from ..errors import OptionError
 from ..problem import Delta
+from ..report.files import FORMATS
 from . import options as o
 from .numbers import theta, whole_number
 
-FORMATS = ("png", "svg", "pdf")
+OTHER_FORMATS = ("bmp", "eps", "gif", "jpeg", "jpg", "ps", "tif", "tiff", "webp")
+"""Suffixes that ask for a format which is not written; any other is part of a name."""
 
 
 def figure(
@@ -62,6 +64,8 @@ def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
     """
     if given is None:
         suffix = "" if out is None else out.suffix.lower().removeprefix(".")
+        if suffix in OTHER_FORMATS:
+            raise OptionError(f"--out {out}: {suffix} is not written; expected {', '.join(FORMATS)}")
         return (suffix if suffix in FORMATS else "png",)
     words = [word.strip().lower() for text in given for word in text.split(",")]
     for word in words:

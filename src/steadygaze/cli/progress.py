@@ -46,7 +46,7 @@ def showing_progress(budget: Budget, *, is_wanted: bool) -> Iterator[Display]:
     if not is_wanted or not sys.stderr.isatty():
         yield Display()
         return
-    columns = (SpinnerColumn(), _State(budget), _Bar(bar_width=24), _Numbers())
+    columns = (SpinnerColumn(), StateColumn(budget), _Bar(bar_width=24), _Numbers())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         yield _LiveDisplay(progress)
 
@@ -77,14 +77,15 @@ class _LiveDisplay(Display):
         self.progress.update(self.task, description=WRITING)
 
 
-class _State(ProgressColumn):
-    """What is going on now."""
+class StateColumn(ProgressColumn):
+    """What is going on now, or that it is being stopped."""
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
         self.budget = budget
 
     def render(self, task: Task) -> Text:
+        """The task's description, until it is cancelled."""
         if self.budget.cancelled.is_set():
             return Text("stopping (Ctrl-C again aborts)", style="yellow")
         return Text(task.description)

@@ -75,7 +75,10 @@ def make_notes(results: Sequence[DomainResult], names: Sequence[str], differs: S
     notes = []
     first = results[0].problem
     is_measured = all(result.is_measured for result in results)
-    if not differs:
+    if len({result.problem.property for result in results}) > 1:
+        asked = _each(names, [result.problem.property.value for result in results])
+        notes.append(f"The properties that were asked for differ ({asked}), so the verdicts do not mean the same.")
+    elif not differs:
         notes.append("All results answer the same question.")
     if len({result.problem.label for result in results}) > 1 or any(
         result.problem.names != first.names for result in results
@@ -116,4 +119,5 @@ def _pixels(problem: Problem) -> tuple[object, ...]:
 
 
 def _each(names: Sequence[str], texts: Sequence[str]) -> str:
-    return ", ".join(f"{name}: {text}" for name, text in zip(names, texts, strict=True))
+    """What each result says, by its name; a text that is the name already is said once."""
+    return ", ".join(text if text == name else f"{name}: {text}" for name, text in zip(names, texts, strict=True))
