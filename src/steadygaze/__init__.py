@@ -19,6 +19,7 @@ from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, 
 from .refine.outcome import RefineResult
 from .results.result import Point, Result
 from .search.outcome import SearchResult
+from .search.restore import restore_search
 from .search.store import StoredSearch, load_search
 from .verdict import Property, Status, Verdict
 
@@ -55,6 +56,7 @@ __all__ = [
     "load_stored",
     "parse_spec",
     "read_model",
+    "restore_search",
     "search",
     "verify",
 ]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze import StoreError
-from steadygaze.search.restore import restore_search
+from steadygaze import StoreError, restore_search
 
 QUESTIONS = {
     "gbs": (["translate:dx=2:0..0.5", "brightness:0..0.05"], {"method": "gbs", "line": [0.5, 0.05]}),

@@ -16,7 +16,8 @@ from matplotlib.image import AxesImage
 from ..properties.joint import Kept
 from ..refine.merged import MOST_DRAWN
 from ..report.colours import FAINT_INK, JOINT, KEPT, MIXED, UNKNOWN
-from ..report.files import FORMATS, finish, write_figure
+from ..report.files import finish, write_figure
+from ..report.formats import FORMATS
 from ..report.panels import SMALLEST_SHARE_SHOWN
 from ..report.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
 from ..report.sections import Section, make_sections

@@ -17,9 +17,9 @@ from matplotlib.text import Text
 
 from ..errors import OptionError, StoreError
 from ..results.directory import file_written_at_once
+from .formats import FORMATS
 from .wording import MAIN_FONT
 
-FORMATS = ("png", "svg", "pdf")
 DPI = {"png": 130, "svg": 200, "pdf": 200}
 """Pixels per inch; of SVG and PDF only where a part of the figure is a picture."""
 
