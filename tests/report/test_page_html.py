@@ -210,6 +210,13 @@ def test_violations_are_told_where_the_unperturbed_image_is_outside():
     assert "Attention violation" in searched and "Where all parameters are 0." not in searched
 
 
+@pytest.mark.parametrize(("range", "place"), [("0..0.1", "the unperturbed image."), ("0.9..1", "the corner that is")])
+def test_the_key_home_goes_where_the_page_says(range: str, place: str):
+    result = steadygaze.verify("M-FNN-100", "mnist:69990", [f"brightness:{range}"], delta=3.0)
+    text = " ".join(make_explorer(result, make_thresholds(result)).html.split())
+    assert f"Home goes to {place}" in text
+
+
 def test_a_violation_in_part_of_a_region_is_not_denied():
     """The label is lost from brightness 0.9924 on, in the middle of the last region."""
     question = {"property": "cr", "delta": "1000%", "method": "bfs"}

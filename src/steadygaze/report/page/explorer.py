@@ -204,6 +204,7 @@ def _html(result: DomainResult, arrays: Arrays, facts: dict[str, Any]) -> str:
         "facts": facts,
         "channels": len(result.problem.perturbed.x0),
         "parameters": list(zip(domain["names"], domain["low"], domain["high"], strict=True)),
+        "has_zero": all(low <= 0.0 <= high for low, high in zip(domain["low"], domain["high"], strict=True)),
         "class_names": [(number, facts["names"][number]) for number in facts["classes"]],
         "held_axes": _held_axes(facts),
         "facts_json": script_json(facts | {"places": packed.places}),
