@@ -85,7 +85,7 @@ def overhead_ms(plan: Plan) -> float:
 def throughput_ratios(plan: Plan, repetitions: int) -> list[float]:
     """How many times as fast two workers are as one, pair by pair."""
     questions = [Asked(task.key, plan.question(task), Limits(task.seconds, task.memory_gib)) for task in plan.tasks]
-    duty = Duty.of(worker.solve, worker.prepare, plan.needs)
+    duty = Duty.of(worker.solve, worker.prepare, worker.needs(plan))
     with Pool(duty, workers=1) as one, Pool(duty, workers=2) as two:
         for pool in (one, two):
             warm_up(pool, questions[0])

@@ -8,6 +8,7 @@ from steadygaze.campaign import worker
 from steadygaze.campaign.plan import Plan
 from steadygaze.campaign.plan_file import read_plan
 from steadygaze.campaign.schema import ANSWER
+from steadygaze.errors import StoreError
 
 TEXT = """
 [limits]
@@ -52,6 +53,21 @@ def test_every_method_gives_all_columns(answers: dict[str, dict]):
         kinds = {"text": str, "whole": int, "number": float}
         assert all(answer[c.name] is None or type(answer[c.name]) is kinds[c.kind] for c in ANSWER)
         assert answer["reason"] is None and answer["label"] == 7 and answer["delta_value"] == 3.0
+
+
+def test_what_was_not_asked_is_not_known(plan: Plan):
+    task = next(task for task in plan.tasks if task.method == "refine")
+    question = plan.question(task)
+    answer = worker.solve(question | {"task": question["task"] | {"property": "cr"}})
+    assert answer["regions_cr"] is not None and answer["cr_low"] is not None
+    assert [answer[name] for name in ("regions_ar", "regions_ir", "regions_ab", "regions_cr_ir")] == [None] * 4
+
+
+def test_a_process_of_another_source_is_refused(plan: Plan):
+    told = worker.needs(plan)
+    assert told[1:] == plan.needs
+    with pytest.raises(StoreError, match="the source of steadygaze was changed"):
+        worker.prepare(("0123", *told[1:]))
 
 
 def test_statuses_and_verdicts(answers: dict[str, dict]):

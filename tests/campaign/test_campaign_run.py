@@ -18,7 +18,7 @@ from campaign.plans_of_faults import DUTY, plan_of
 from steadygaze.campaign import store as stores
 from steadygaze.campaign.plan import Plan
 from steadygaze.campaign.run import Advance, run_campaign
-from steadygaze.campaign.store import Store
+from steadygaze.campaign.store import Store, held
 from steadygaze.campaign.table import make_records, to_csv
 from steadygaze.errors import OptionError, StoreError
 
@@ -153,11 +153,26 @@ def test_one_run_at_a_time(tmp_path: Path):
     plan = plan_of(("answer",))
     store = Store.begin(tmp_path / "out", plan)
     assert not store.is_held()
-    with store.held():
+    with held(tmp_path / "out"):
         assert store.is_held()
         with pytest.raises(StoreError, match="another run is going on"):
             run(plan, tmp_path / "out")
     assert run(plan, tmp_path / "out") == {"Robust": 1}
+
+
+def test_a_run_that_only_begins_keeps_others_out(tmp_path: Path):
+    """Before anything is in the directory: the plan that is written there is that of the run that holds it."""
+    with held(tmp_path / "out"), pytest.raises(StoreError, match="another run is going on"):
+        run(plan_of(("answer",)), tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_rows_whose_campaign_is_not_known_are_not_taken_over(tmp_path: Path):
+    plan = plan_of(("answer",))
+    run(plan, tmp_path / "out")
+    (tmp_path / "out" / "campaign.json").unlink()
+    with pytest.raises(StoreError, match=r"holds rows of an unknown campaign \(campaign.json is gone\)"):
+        run(plan, tmp_path / "out")
 
 
 def test_another_plan_is_refused(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 import io
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from steadygaze.campaign import table
 from steadygaze.campaign.process import End, Outcome
 from steadygaze.campaign.run import make_row
 from steadygaze.campaign.schema import COLUMNS, MEASURED
+from steadygaze.campaign.series import make_series
 from steadygaze.campaign.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +41,15 @@ def test_the_order_in_which_problems_end_does_not_matter(tmp_path: Path):
     assert table.to_csv(first) != table.to_csv(second)
     assert table.to_csv(first, is_measured=False) == table.to_csv(second, is_measured=False)
     assert table.to_parquet(first, is_measured=False) == table.to_parquet(second, is_measured=False)
+
+
+def test_runs_that_differ_in_one_setting_are_told_apart():
+    other = [replace(task, key=f"{task.key}-2", w_delta=0.5) for task in PLAN.tasks]
+    plan = replace(PLAN, tasks=(*(replace(task, w_delta=0.2) for task in PLAN.tasks), *other))
+    assert table.settings_of(PLAN) == [] and table.settings_of(plan) == ["w_delta"]
+    lines = table.count_statuses(plan, [])
+    assert [(line["w_delta"], line["open"]) for line in lines] == [(0.2, 6), (0.5, 6), (0.2, 3), (0.5, 3)]
+    assert [one.name.partition(", ")[2] for one in make_series(plan, [])] == ["w^δ = 0.2", "w^δ = 0.5"]
 
 
 def test_csv_and_parquet_hold_the_same(tmp_path: Path):

@@ -118,7 +118,16 @@ def test_three_parameters_are_prepared_for(folder: Path):
     assert plan_from(folder, text).needs == ("map", "gbs", "solid")
 
 
+def test_thresholds_are_the_same_however_they_are_written(folder: Path):
+    plan = plan_from(folder, GOOD.replace('[3.0, "25%"]', '["3.0", "25.0 %"]'))
+    assert plan == plan_from(folder, GOOD)
+    with pytest.raises(SteadygazeError, match="is asked for twice"):
+        plan_from(folder, GOOD.replace('[3.0, "25%"]', '[3, "3.0"]'))
+
+
 BAD = [
+    ('delta = [3.0, "25%"]', 'classes = "predictd"', "runs 1.classes is 'predictd'; expected all, predicted, or"),
+    ('delta = [3.0, "25%"]', 'classes = "3,3"', "different numbers such as 3,8"),
     ("[campaign]", "[campaigns]", "has a key 'campaigns', which is not known. Did you mean campaign?"),
     ("seconds = 60", "second = 60", "[limits] has a key 'second', which is not known. Did you mean seconds?"),
     ("seconds = 60", "seconds = 0", "runs 1.seconds is 0; expected a number above 0"),

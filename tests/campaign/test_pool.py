@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from campaign import faults
+from steadygaze.campaign import pool as pools
 from steadygaze.campaign.pool import Asked, Pool
 from steadygaze.campaign.process import Duty, End, Limits, Outcome, WorkerProcess
-from steadygaze.errors import InternalError
+from steadygaze.errors import StoreError
 
 DUTY = Duty.of(faults.solve)
 PLENTY = Limits(seconds=30.0, memory_gib=4.0)
@@ -130,8 +131,24 @@ def test_a_process_that_dies_while_it_waits_is_replaced(seconds: float):
 
 
 def test_a_preparation_that_fails_is_told_with_its_last_words():
-    with pytest.raises(InternalError, match="before it was ready: RuntimeError: cannot be prepared"):
+    with pytest.raises(StoreError, match="before it was ready: RuntimeError: cannot be prepared"):
         outcomes(asked("q", "answer"), duty=Duty.of(faults.solve, faults.refuse))
+
+
+def test_a_system_that_can_start_no_process_is_given_time(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pools, "RETRY_SECONDS", 0.01)
+    failures = [OSError(12, "Cannot allocate memory")] * 2
+
+    def start(duty: Duty) -> WorkerProcess:
+        if failures:
+            raise failures.pop()
+        return WorkerProcess(duty)
+
+    monkeypatch.setattr(pools, "WorkerProcess", start)
+    assert outcomes(asked("q", "answer"))["q"].end is End.ANSWERED
+    failures += [OSError(12, "Cannot allocate memory")] * 3
+    with pytest.raises(StoreError, match=r"cannot be started \(Cannot allocate memory\); mend that, and run again"):
+        outcomes(asked("q", "answer"))
 
 
 def test_cancelling_ends_everything_and_yields_nothing_more():
@@ -161,6 +178,14 @@ def test_a_worker_ignores_ctrl_c_and_termination(process: WorkerProcess):
     found: list[Outcome] = []
     assert wait_until(lambda: bool(found.append(process.look()) or found[-1]))
     assert found[-1].end is End.ANSWERED
+
+
+def test_an_answer_that_comes_too_late_is_none(process: WorkerProcess):
+    """Even where nobody looked in time."""
+    assert process.give({"act": "sleep", "seconds": 0.3}, Limits(0.1, 4.0))
+    time.sleep(0.6)
+    found = process.look()
+    assert found is not None and (found.end, found.reason) == (End.TIMEOUT, "time limit of 0.1 s")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker ends when its problem does")

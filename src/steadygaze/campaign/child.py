@@ -4,6 +4,7 @@ A script of its own that needs nothing but the standard library, so that a proce
 answers is imported by name. Knows no limits: `process` enforces them from outside.
 """
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -30,6 +31,7 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     end_with_parent(lifeline, parent if is_signalled else None)
+    die_first()
     connection = Connection(pipe)
     try:
         duty = json.loads(connection.recv_bytes())
@@ -88,6 +90,12 @@ def end_with_parent(lifeline: int, parent: int | None) -> None:
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(PARENT_GONE)
+
+
+def die_first() -> None:
+    """Let the system, where its memory runs out, end this process rather than the campaign's own."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
 
 
 def reset_peak() -> bool:

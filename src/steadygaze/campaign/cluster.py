@@ -17,7 +17,7 @@ from typing import Any, Self
 from ..errors import OptionError, SteadygazeError, StoreError
 from .origin import made_by
 from .pool import LOOK_SECONDS, Asked
-from .process import Duty, End, Limits, Outcome, WorkerProcess
+from .process import GO_ON, Duty, End, Limits, Outcome, WorkerProcess
 
 CONNECT_SECONDS = 15
 FETCH_SECONDS = 3
@@ -92,7 +92,7 @@ class Cluster:
         waiting: dict[Any, tuple[Asked, Any]] = {}
         mine = made_by()
         for asked in questions:
-            key = f"steadygaze-{_digest(asked)}-{asked.key}"
+            key = f"steadygaze-{_digest(asked, self.duty, mine)}-{asked.key}"
             future = self._client.submit(
                 solve_remotely, key, asked.question, asked.limits, self.duty, mine, key=key, retries=RETRIES
             )
@@ -134,7 +134,10 @@ class Cluster:
             return Outcome(End.FAILED, None, "the workers of the cluster that had this problem died", None, None)
         if isinstance(error, SteadygazeError):
             raise error
-        raise self._gone(error)
+        if not self._is_connected:
+            raise self._gone(error)
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        raise StoreError(f"a worker of the cluster failed ({text}); {GO_ON}")
 
     @property
     def _is_connected(self) -> bool:
@@ -153,6 +156,8 @@ def solve_remotely(
     other = [f"{name} {mine.get(name)} (not {value})" for name, value in expected.items() if mine.get(name) != value]
     if other:
         raise StoreError(f"a worker of the cluster has {', '.join(other)}; install the same there")
+    from distributed import Reschedule  # noqa: PLC0415 (an extra)
+
     is_wanted = _asker(key)
     process = _take(duty)
     try:
@@ -165,7 +170,7 @@ def solve_remotely(
                 break
             if not is_wanted():
                 process.kill()
-                return Outcome(End.FAILED, None, "nobody wants the answer any more", None, None)
+                raise Reschedule  # nobody hears it, unless the same problem was asked for again this very moment
     except BaseException:
         process.kill()
         raise
@@ -217,6 +222,6 @@ def _asker(key: str) -> Callable[[], bool]:
     return is_wanted
 
 
-def _digest(asked: Asked) -> str:
-    """The same for the same question: a campaign that goes on finds what is still being solved for it."""
-    return sha256(repr((asked.question, asked.limits)).encode()).hexdigest()[:12]
+def _digest(asked: Asked, duty: Duty, made: Mapping[str, str]) -> str:
+    """The same for the same question to the same make: a campaign that goes on finds what is being solved for it."""
+    return sha256(repr((asked.question, asked.limits, duty, sorted(made.items()))).encode()).hexdigest()[:12]

@@ -223,7 +223,7 @@ class _Reader:
         }
         fixed: dict[str, Any] = {
             "method": method,
-            "classes": self._text(f"{place}.classes", given["classes"]),
+            "classes": self._classes(f"{place}.classes", given["classes"]),
             "until": self._until(place, given["until"]) if method == "refine" else None,
             "w_delta": self._number(f"{place}.w_delta", given["w_delta"]) if method == "gbs" else None,
         }
@@ -240,9 +240,15 @@ class _Reader:
         return self._texts(f"{place}.{key}", given[key])
 
     def _delta(self, place: str, value: Any) -> str:
-        """A threshold as text, with all its digits."""
-        self._checked(f"{place}.delta", Delta.parse, value)
-        return value.strip() if isinstance(value, str) else repr(float(value)).removesuffix(".0")
+        """A threshold as text, with all its digits, the same however it is written."""
+        return str(self._checked(f"{place}.delta", Delta.parse, value))
+
+    def _classes(self, place: str, value: Any) -> str:
+        words = [word.strip() for word in self._text(place, value).split(",")]
+        is_numbers = all(word.isdecimal() for word in words) and len(set(words)) == len(words)
+        if words not in (["all"], ["predicted"]) and not is_numbers:
+            self._refuse(f"{place} is {value!r}; expected all, predicted, or different numbers such as 3,8")
+        return ",".join(words)
 
     def _until(self, place: str, value: Any) -> float | str:
         if value == "exact":

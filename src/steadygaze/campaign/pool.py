@@ -3,19 +3,22 @@
 Starts processes, replaces those that died, and ends them all. Stores nothing and prints nothing.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any, Self
 
-from ..errors import InternalError
-from .process import Duty, Limits, Outcome, WorkerProcess
+from ..errors import StoreError
+from .process import GO_ON, Duty, Limits, Outcome, WorkerProcess
 
 LOOK_SECONDS = 0.05
 """How often limits are looked at; an answer is noticed at once."""
 STARTS = 3
 """How often in a row a process may die before it is ready."""
+RETRY_SECONDS = 1.0
+"""Time that a system that could start no process is given."""
 
 
 @dataclass(frozen=True)
@@ -90,23 +93,32 @@ class Pool:
         """Start processes for what waits; until one was ready, a single one."""
         size = self.size if self._was_ready else 1
         missing = min(size - len(self._processes()), waiting - len(self._idle) - len(self._starting))
-        self._starting += [WorkerProcess(self.duty) for _ in range(missing)]
+        for _ in range(missing):
+            try:
+                self._starting.append(WorkerProcess(self.duty))
+            except OSError as error:  # no memory, no processes, or no room for temporary files, perhaps for a moment
+                self._failed(StoreError(f"a worker process cannot be started ({error.strerror}); {GO_ON}"))
+                time.sleep(RETRY_SECONDS)
+                return
 
     def _look_at_starting(self) -> None:
         for process in list(self._starting):
             try:
                 is_ready = process.look_ready()
-            except InternalError:
+            except StoreError as error:
                 process.kill()
                 self._starting.remove(process)
-                self._failed_starts += 1
-                if self._failed_starts >= STARTS:
-                    raise
+                self._failed(error)
                 continue
             if is_ready:
                 self._was_ready, self._failed_starts = True, 0
                 self._starting.remove(process)
                 self._idle.append(process)
+
+    def _failed(self, error: StoreError) -> None:
+        self._failed_starts += 1
+        if self._failed_starts >= STARTS:
+            raise error
 
     def _processes(self) -> list[WorkerProcess]:
         return [*self._idle, *self._starting, *self._busy]

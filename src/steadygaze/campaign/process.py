@@ -20,13 +20,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from ..errors import InternalError
+from ..errors import StoreError
 
 CHILD = Path(__file__).with_name("child.py")
 PREPARE_SECONDS = 1800.0
 """Preparing compiles everything once, on a busy machine in minutes."""
-TAKE_SECONDS = 60.0
+TAKE_SECONDS = 10.0
 """A process that waits takes a question in less than a millisecond; one that takes none for so long is lost."""
+GO_ON = "mend that, and run again to go on"
 SETTLE_SECONDS = 0.3
 """Whoever kills all processes of a campaign one by one may reach this one last: until then no death is believed."""
 ONE_THREAD = dict.fromkeys(
@@ -116,20 +117,16 @@ class WorkerProcess:
         """Whether it can still be given a question."""
         return self._process.poll() is None
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a question is being answered."""
-        return self._limits is not None
-
     def look_ready(self) -> bool:
-        """Whether it is prepared; InternalError when it could not be, or takes far too long."""
+        """Whether it is prepared; StoreError when it could not be, or takes far too long."""
         if not self.is_ready and (self.connection.poll() or not self.is_alive):
             if _receive(self.connection) is None:
-                self._process.wait(timeout=10)
-                raise InternalError(f"a worker process ended before it was ready: {self._last_words()}")
+                self._process.kill()
+                self._process.wait()
+                raise StoreError(f"a worker process ended before it was ready: {self._last_words()}; {GO_ON}")
             self.is_ready = True
         if not self.is_ready and time.monotonic() - self._started > PREPARE_SECONDS:
-            raise InternalError(f"a worker process was not ready after {PREPARE_SECONDS:g} s")
+            raise StoreError(f"a worker process was not ready after {PREPARE_SECONDS:g} s; {GO_ON}")
         return self.is_ready
 
     def give(self, question: Mapping[str, Any], limits: Limits) -> bool:
@@ -157,7 +154,7 @@ class WorkerProcess:
         if self._peak_mib > 1024.0 * limits.memory_gib:
             return self._stopped(End.FAILED, _memory_text(limits), seconds)
         if seconds > limits.seconds:
-            return self._stopped(End.TIMEOUT, f"time limit of {limits.seconds:g} s", seconds)
+            return self._stopped(End.TIMEOUT, _time_text(limits), seconds)
         return None
 
     def kill(self) -> None:
@@ -181,9 +178,11 @@ class WorkerProcess:
         self._limits = None
         peak = message["peak_mib"] if message["peak_mib"] is not None else self._peak_mib or None
         seconds = message["seconds"]
-        # What both sides measured counts, so that a short peak between two looks is not a matter of luck.
+        # What the process measured counts, too, so that what lies between two looks is not a matter of luck.
         if peak is not None and peak > 1024.0 * limits.memory_gib:
             return Outcome(End.FAILED, None, _memory_text(limits), seconds, peak)
+        if seconds > limits.seconds:
+            return Outcome(End.TIMEOUT, None, _time_text(limits), seconds, peak)
         if "answer" not in message:
             return Outcome(End.FAILED, None, message["reason"], seconds, peak)
         return Outcome(End.ANSWERED, message["answer"], None, seconds, peak)
@@ -209,6 +208,10 @@ def resident_mib(pid: int) -> float:
 
 def _memory_text(limits: Limits) -> str:
     return f"memory limit of {limits.memory_gib:g} GiB"
+
+
+def _time_text(limits: Limits) -> str:
+    return f"time limit of {limits.seconds:g} s"
 
 
 def _death_text(code: int) -> str:

@@ -19,7 +19,7 @@ from .plan import Plan, Task
 from .pool import Asked, Pool
 from .process import Duty, End, Limits, Outcome
 from .schema import EMPTY_ANSWER
-from .store import Store
+from .store import Store, held
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ def run_campaign(
         raise OptionError(f"workers is {workers}; expected a whole number above 0")
     if workers is not None and scheduler is not None:
         raise OptionError("workers and a scheduler were given; the cluster has its own workers: leave one of them out")
-    count = workers or os.cpu_count() or 1
-    duty = duty or Duty.of(worker.solve, worker.prepare, plan.needs)
+    count = workers or _processors()
+    duty = duty or Duty.of(worker.solve, worker.prepare, worker.needs(plan))
     is_cancelled = (cancelled or threading.Event()).is_set
-    store = Store.begin(out, plan)
-    with store.held():
+    with held(out):
+        store = Store.begin(out, plan)
         tally = _Tally(plan, store.rows(), count, progress)
         todo = [task for task in plan.tasks if task.key not in tally.rows]
         tally.report(())
@@ -131,6 +131,11 @@ class _Tally:
             self._left = self.pace.seconds_left(left, self.workers)
         counts = {status.value: self.counts[status.value] for status in Status}
         self.progress(Advance(len(self.tasks), counts, running, self._left))
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _runner(duty: Duty, workers: int, scheduler: str | None) -> Any:

@@ -8,7 +8,8 @@ from typing import Literal
 
 Kind = Literal["text", "whole", "number"]
 SHARES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR")
-SETS = ("CR", "MR", "CB", "AR", "IR", "AB")
+LABELS = ("CR", "MR", "CB")
+SETS = (*LABELS, "AR", "IR", "AB")
 PERCENTS = ("10%", "25%", "50%", "100%")
 
 
@@ -60,6 +61,11 @@ QUESTION = (
     Column("delta", "text", "the threshold as given, absolute or in percent"),
     Column("filter", "text", "`identity`, `abs`, `mean`, or steps joined by `+`"),
     Column("dist", "text", "`l1` or `l2`"),
+    Column("classes", "text", "the classes whose maps are compared: `all`, `predicted`, or their numbers"),
+    Column("until", "text", "of `refine`: the share that may stay undecided, or `exact`"),
+    Column("w_delta", "number", "of `gbs`: how far from δ a region still counts as near the boundary"),
+    Column("limit_seconds", "number", "the time limit"),
+    Column("limit_gib", "number", "the memory limit in GiB"),
 )
 ANSWER = (
     Column(
@@ -79,7 +85,11 @@ ANSWER = (
         "face_checks", "whole", "facets that a search looked across; 0 for a map or a refinement, which look at none"
     ),
     Column("lps", "whole", "linear programs that were solved"),
-    Column("undecided", "number", "the share of the domain that a map or a refinement left undecided"),
+    Column(
+        "undecided",
+        "number",
+        "the share of the domain left undecided: by a map in label or attention, by a refinement in the property asked",
+    ),
     *(
         column
         for share in SHARES

@@ -1,10 +1,11 @@
 """From the records of a campaign to what its figures show: one series per algorithm, and the values of each.
 
-A series is an algorithm, with δ, filter and distance where the plan has several. Draws nothing.
+A series is an algorithm, with those settings that the plan has several of. Draws nothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -18,6 +19,14 @@ ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value)
 TIMED = (*ENDED, Status.TIMEOUT.value)
 """Statuses of problems whose time says something; those that failed ended early."""
 SEARCHES = ("bfs", "gbs", "boundary")
+_SETTINGS = {
+    "delta": "δ = {}",
+    "filter": "{}",
+    "dist": "{}",
+    "classes": "classes {}",
+    "until": "until {}",
+    "w_delta": "w^δ = {}",
+}
 
 
 @dataclass(frozen=True)
@@ -48,12 +57,12 @@ def make_series(plan: Plan, records: Sequence[Record]) -> tuple[Series, ...]:
     """The series of a campaign in the order of the plan."""
     extra = settings_of(plan)
     by_key = {record["key"]: record for record in records}
-    groups: dict[tuple[str, ...], list[Task]] = {}
+    groups: dict[tuple[Any, ...], list[Task]] = {}
     for task in plan.tasks:
         groups.setdefault((task.algorithm, *(getattr(task, name) for name in extra)), []).append(task)
     series = []
     for (algorithm, *values), tasks in groups.items():
-        named = [f"δ = {value}" if name == "delta" else value for name, value in zip(extra, values, strict=True)]
+        named = [_SETTINGS[name].format(value) for name, value in zip(extra, values, strict=True) if value is not None]
         neurons = [plan.models[task.model].neurons for task in tasks]
         planned = {size: neurons.count(size) for size in sorted(set(neurons))}
         own = tuple(by_key[task.key] for task in tasks if task.key in by_key)

@@ -50,7 +50,7 @@ class Store:
 
     @classmethod
     def begin(cls, directory: str | Path, plan: Plan) -> "Store":
-        """A directory for a campaign: a new one, or the one that a run of the same plan has left.
+        """A directory for a campaign: a new one, or the one that a run of the same plan has left; for `held` ones.
 
         Refuses a directory of anything else, of another plan, and of other versions of what computes.
         """
@@ -67,6 +67,7 @@ class Store:
         ]
         if other:
             raise StoreError(f"{place}: was begun with {', '.join(other)}; go on with that, or choose another --out")
+        _tidy(place)
         return cls(place, plan, found.head)
 
     @classmethod
@@ -76,28 +77,15 @@ class Store:
                 path.name != ROWS and not path.name.startswith(TEMPORARY) for path in place.iterdir()
             ):
                 raise StoreError(f"{place}: exists and holds no campaign; choose another --out")
+            if any((place / ROWS).glob("*.json")):
+                raise StoreError(f"{place}: holds rows of an unknown campaign ({HEAD} is gone); choose another --out")
             (place / ROWS).mkdir(parents=True, exist_ok=True)
+            _tidy(place)
             head = {"schema_version": SCHEMA_VERSION, "commit": commit(), "made_by": made_by(), "plan": plan.as_data()}
             write_whole(place / HEAD, _head_text(head))
         except OSError as error:
             raise StoreError(f"{place}: cannot be written ({error.strerror}); choose another --out") from None
         return cls(place, plan, head)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep other runs out while the block runs; the system lets go when the process is killed."""
-        if fcntl is None:
-            yield
-            return
-        handle = os.open(self.directory, os.O_RDONLY)
-        try:
-            if not _lock(handle):
-                raise StoreError(f"{self.directory}: another run is going on there; wait for it or end it")
-            for leftover in self.directory.rglob(f"{TEMPORARY}*"):
-                leftover.unlink(missing_ok=True)  # of a run that was killed
-            yield
-        finally:
-            os.close(handle)
 
     def is_held(self) -> bool:
         """Whether a run is going on, as far as the system tells."""
@@ -142,6 +130,29 @@ class Store:
 
     def _path(self, key: str) -> Path:
         return self.directory / ROWS / f"{key}.json"
+
+
+@contextmanager
+def held(directory: str | Path) -> Iterator[None]:
+    """Keep other runs out of a directory, which is made, while the block runs; a process that is killed lets go."""
+    place = Path(directory)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        handle = os.open(place, os.O_RDONLY)
+    except OSError as error:
+        raise StoreError(f"{place}: cannot be written ({error.strerror}); choose another --out") from None
+    try:
+        if fcntl is not None and not _lock(handle):
+            raise StoreError(f"{place}: another run is going on there; wait for it or end it")
+        yield
+    finally:
+        os.close(handle)
+
+
+def _tidy(place: Path) -> None:
+    """Remove what a run that was killed had begun to write."""
+    for leftover in place.rglob(f"{TEMPORARY}*"):
+        leftover.unlink(missing_ok=True)
 
 
 def _lock(handle: int) -> bool:

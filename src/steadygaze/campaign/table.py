@@ -16,6 +16,8 @@ from .schema import COLUMNS, MEASURED, Column
 from .store import Store
 
 STATUSES = tuple(status.value for status in Status)
+SETTINGS = ("delta", "filter", "dist", "classes", "until", "w_delta")
+"""What tells two problems of one algorithm apart besides model, image and perturbations."""
 Record = dict[str, Any]
 
 
@@ -59,15 +61,15 @@ def to_parquet(records: Sequence[Record], *, is_measured: bool = True) -> bytes:
 
 
 def settings_of(plan: Plan) -> list[str]:
-    """Which of δ, filter and distance the plan has several of."""
-    return [name for name in ("delta", "filter", "dist") if len({getattr(task, name) for task in plan.tasks}) > 1]
+    """Which of `SETTINGS` the plan has several of."""
+    return [name for name in SETTINGS if len({getattr(task, name) for task in plan.tasks} - {None}) > 1]
 
 
 def count_statuses(plan: Plan, records: Sequence[Record], *, is_measured: bool = True) -> list[Record]:
     """The table of the paper's appendix: how many problems ended how, for every algorithm and number of neurons.
 
-    δ, filter and distance are columns where the plan has several. `open` counts problems that have not ended. Seconds
-    and memory (of problems that ended within their limits, and of all) are left out unless `is_measured`.
+    `SETTINGS` that the plan has several of are columns. `open` counts problems that have not ended. Seconds (where a
+    Timeout counts with its limit, and a Failed problem not at all) and memory are left out unless `is_measured`.
     """
     extra = settings_of(plan)
     by_key = {record["key"]: record for record in records}
@@ -76,7 +78,7 @@ def count_statuses(plan: Plan, records: Sequence[Record], *, is_measured: bool =
         kind = (task.algorithm, plan.models[task.model].neurons, *(getattr(task, name) for name in extra))
         groups.setdefault(kind, []).append(task)
     algorithms = list(dict.fromkeys(task.algorithm for task in plan.tasks))
-    ordered = sorted(groups, key=lambda kind: (algorithms.index(kind[0]), *kind[1:]))
+    ordered = sorted(groups, key=lambda kind: (algorithms.index(kind[0]), kind[1]))
     lines = []
     for kind in ordered:
         own = [by_key[task.key] for task in groups[kind] if task.key in by_key]
@@ -123,6 +125,11 @@ def _record(plan: Plan, task: Task, row: Mapping[str, Any]) -> Record:
         "delta": task.delta,
         "filter": task.filter,
         "dist": task.dist,
+        "classes": task.classes,
+        "until": None if task.until is None else str(task.until),
+        "w_delta": task.w_delta,
+        "limit_seconds": task.seconds,
+        "limit_gib": task.memory_gib,
     }
     values = question | dict(row["answer"]) | dict(row["measured"])
     # A row that was stored before a column was thought of does not know it.
@@ -130,7 +137,9 @@ def _record(plan: Plan, task: Task, row: Mapping[str, Any]) -> Record:
 
 
 def _measures(records: Sequence[Record]) -> Record:
-    seconds = [record["seconds"] for record in records if record["seconds"] is not None]
+    seconds = [
+        record["seconds"] for record in records if record["status"] != "Failed" and record["seconds"] is not None
+    ]
     peaks = [record["peak_mib"] for record in records if record["peak_mib"] is not None]
     return {
         "median s": median(seconds) if seconds else None,

@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import api, zoo
 from ..attention.inconsistency import original_maps
+from ..budget import Budget, Limits
 from ..errors import InternalError, SteadygazeError, StoreError
 from ..problem import Problem
 from ..properties.nearest import Nearest
@@ -22,16 +23,30 @@ from ..results.domain_result import DomainResult
 from ..search import SearchResult
 from ..tolerances import AREA
 from ..verdict import Status, Verdict
-from .plan import METHODS
-from .schema import EMPTY_ANSWER, PERCENTS, SETS, SHARES, percent_column, share_column
+from .origin import made_by
+from .plan import METHODS, Plan
+from .schema import EMPTY_ANSWER, LABELS, PERCENTS, SETS, SHARES, percent_column, share_column
 
 SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02"))
 SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
 """Domains of a few regions: what they need is compiled, and next to nothing computed."""
+WATCHED = Limits(memory_gib=2.0**20)
+"""Time and memory are limited from outside; a second limit in here would depend on the machine."""
 
 
-def prepare(needs: Sequence[str]) -> None:
-    """Compile what is needed (see `Plan.needs`), or load what was compiled before: no problem has to wait for it."""
+def needs(plan: Plan) -> tuple[str, ...]:
+    """What `prepare` has to be told for a plan: the digest of the source that solves problems, and `Plan.needs`."""
+    return made_by()["source"], *plan.needs
+
+
+def prepare(told: Sequence[str]) -> None:
+    """Compile what is needed (see `needs`), or load what was compiled before: no problem has to wait for it.
+
+    A process that is started when the source has changed meanwhile is refused: all rows are of one make.
+    """
+    source, *needs = told
+    if made_by()["source"] != source:
+        raise StoreError("the source of steadygaze was changed while the campaign runs")
     domains = (*SMALL, SOLID) if "solid" in needs else SMALL
     for model in ("M-FNN-100", "M-CNN-S"):
         for specs in domains:
@@ -76,12 +91,13 @@ def make_problem(question: Mapping[str, Any]) -> Problem:
 def answer(problem: Problem, method: str, *, until: float | str | None, w_delta: float | None) -> dict[str, Any]:
     """The columns `schema.ANSWER` for a problem."""
     if method == "map":
-        return _domain_answer(api.solve(problem, threads=1), until=None)
+        return _domain_answer(api.solve(problem, threads=1, budget=Budget(WATCHED)), until=None)
     if method == "refine":
         _ = problem.agreement  # a model file that computes something else is refused here
-        return _domain_answer(refine(problem, until=until, threads=1), until=until)  # type: ignore[arg-type]
+        return _domain_answer(refine(problem, until=until, threads=1, budget=Budget(WATCHED)), until=until)  # type: ignore[arg-type]
     width = 0.2 if w_delta is None else w_delta
-    return _search_answer(api.explore(problem, method=method, w_delta=width, line="corner"))
+    found = api.explore(problem, method=method, w_delta=width, line="corner", budget=Budget(WATCHED))
+    return _search_answer(found)
 
 
 def _domain_answer(result: DomainResult, *, until: float | str | None) -> dict[str, Any]:
@@ -106,7 +122,9 @@ def _domain_answer(result: DomainResult, *, until: float | str | None) -> dict[s
     if result.is_measured:
         found |= _bounds({percent_column(percent): result.kept_shares[percent] for percent in PERCENTS})
         found["regions_cr_ir"] = _count_cr_ir(result)
-    found |= {f"regions_{name.lower()}": result.answer.sets[name] for name in SETS}
+    found |= {
+        f"regions_{name.lower()}": result.answer.sets[name] for name in SETS if result.is_measured or name in LABELS
+    }
     for name, nearest in result.nearest.items():
         found |= _nearest(name, nearest)
     return EMPTY_ANSWER | found

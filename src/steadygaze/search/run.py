@@ -58,6 +58,7 @@ def search(
             visited, components = BoundaryFollower(walker, path).run()
         else:
             visited = BoundarySearch(walker, path, 0.0 if problem.property is Property.CR else w_delta).run()
+        face_checks, lps = walker.traversal.face_checks, walker.traversal.lps  # before what follows looks again
         is_whole = _is_whole(walker, visited)
         check_visited(problem, visited)
     return SearchResult(
@@ -67,8 +68,8 @@ def search(
         w_delta=w_delta,
         line=None if path is None else path.start + path.step,
         visited=visited,
-        face_checks=walker.traversal.face_checks,
-        lps=walker.traversal.lps,
+        face_checks=face_checks,
+        lps=lps,
         failures=walker.failures,
         # What no visited region covers although nothing lies beyond their facets.
         sliver_share=walker.traversal.sliver_share + (max(0.0, 1.0 - _volume(visited)) if is_whole else 0.0),

@@ -28,7 +28,7 @@ class LostRegionError(Exception):
 
 
 class Traversal:
-    """Finds regions one by one. It counts `face_checks` (facets looked across), and its linear programs.
+    """Finds regions one by one. It counts `face_checks` (facets looked across, each once), and its linear programs.
 
     `by_programs` uses rays and linear programs in two dimensions, too: the reference for the clipping.
     """
@@ -39,6 +39,7 @@ class Traversal:
         self.programs = Programs()
         self.face_checks = 0
         self.fallbacks = 0
+        self._looked: dict[bytes, int] = {}  # by region: one bit for each facet that was looked across
         self._simplifier = Simplifier(dimension, self.programs)
         self._standings = [_start(cell, dimension) for cell in self.cells]
         self._room = np.zeros((5, 64)), np.zeros((2, 64), dtype=np.int64)
@@ -87,7 +88,7 @@ class Traversal:
         cell = self._cell_across(region, facet)
         if cell is None:
             return None
-        self.face_checks += 1
+        self._count(region, facet)
         directions = _directions(-region.halfspaces[facet, :-1])
         for attempt, point in enumerate(self._points_on(region, facet)):
             try:
@@ -113,11 +114,16 @@ class Traversal:
         cell = self._cell_across(region, facet)
         if cell is None:
             return None
-        self.face_checks += 1
+        self._count(region, facet)
         clip, pattern = self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1]))
         if (cell, clip, pattern) == (region.cell, region.clip, region.pattern):
             raise LostRegionError("beyond a facet lies the region itself")
         return cell, clip, pattern
+
+    def _count(self, region: TraversedRegion, facet: int) -> None:
+        looked = self._looked.get(region.key, 0)
+        self.face_checks += not looked >> facet & 1
+        self._looked[region.key] = looked | 1 << facet
 
     def errors(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Of the classifier's neurons, over all regions so far: peaks and missed (see RegionSet); pixels missed."""

@@ -1,0 +1,36 @@
+"""`face_checks` is the number of facets that a search looked across, each once, whatever it did with them."""
+
+import numpy as np
+import pytest
+
+from oracle.small_problems import random_problem
+from steadygaze.search import SearchResult, search
+
+
+def inner_facets(result: SearchResult) -> int:
+    """Facets of the visited regions that are not on the border of the unit cube."""
+    count = 0
+    for one in result.visited:
+        for *normal, offset in one.region.halfspaces:
+            axis = int(np.argmax(np.abs(normal)))
+            is_along_axis = np.abs(np.delete(normal, axis)).max(initial=0.0) < 1e-12
+            place = -offset / normal[axis]
+            count += not (is_along_axis and (abs(place) < 1e-12 or abs(place - 1.0) < 1e-12))
+    return count
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(8))
+def test_bfs_looks_once_across_every_facet(seed: int, dimension: int):
+    result = search(random_problem(seed, dimension), method="bfs")
+    assert result.visited_share == pytest.approx(1.0) and result.face_checks == inner_facets(result)
+    if dimension == 1:
+        assert result.face_checks == 2 * (len(result) - 1)
+
+
+@pytest.mark.parametrize("method", ["gbs", "boundary"])
+@pytest.mark.parametrize("seed", range(8))
+def test_other_searches_look_across_no_facet_twice(seed: int, method: str):
+    result = search(random_problem(seed, 2), method=method)
+    whole = search(random_problem(seed, 2), method="bfs")
+    assert 0 <= result.face_checks <= whole.face_checks
