@@ -1,9 +1,12 @@
 """Writes docs/evaluation.md, and its pictures, from a campaign that has ended: the paper's table beside ours.
 
     steadygaze campaign run paper --out paper
-    python docs/make_evaluation.py paper --machine "2 cores of …"
+    steadygaze campaign run filters --out filters
+    steadygaze campaign run perturbations --out perturbations
+    python docs/make_evaluation.py paper --filters filters --perturbations perturbations --machine "2 cores of …"
 
-Every number comes from the campaign, or from docs/paper_statuses.json, which holds the table of the paper.
+Every number comes from the campaigns, or from docs/paper_statuses.json, which holds the table and the settings of the
+paper. Beside the page the problems of the campaign are written as evaluation.parquet.
 """
 
 import argparse
@@ -21,7 +24,7 @@ from steadygaze.campaign import Plan, Store, make_records
 from steadygaze.campaign.figures import NAMES, draw_figures
 from steadygaze.campaign.insight import Insight, Ranks, Share
 from steadygaze.campaign.insights import make_insights
-from steadygaze.campaign.table import STATUSES, count_statuses
+from steadygaze.campaign.table import SETTINGS, STATUSES, count_statuses, to_parquet
 from steadygaze.errors import SteadygazeError
 
 FOLDER = Path(__file__).resolve().parent
@@ -44,28 +47,39 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Writes docs/evaluation.md from a campaign that has ended.")
     parser.add_argument("campaign", help="the directory of the campaign")
     parser.add_argument("--filters", help="the directory of a campaign with several filters and distances")
+    parser.add_argument("--perturbations", help="the directory of a campaign with perturbations one at a time")
     parser.add_argument("--machine", help="what the campaign ran on, in words")
     parser.add_argument("--out", default=str(FOLDER / "evaluation.md"), help="the page to write")
     given = parser.parse_args(arguments)
     target = Path(given.out)
     try:
         store = Store.open(given.campaign)
-        filters = None if given.filters is None else Store.open(given.filters)
-        text = make_page(store, filters=filters, machine=given.machine)
+        others = {
+            table: Store.open(place)
+            for table, place in (("filter", given.filters), ("collapse", given.perturbations))
+            if place is not None
+        }
+        text = make_page(store, others=others, machine=given.machine)
+        for one in (store, *others.values()):
+            if str(one.head["commit"]).endswith("+changes"):
+                raise ValueError(f"{one.directory}: was run with changes that are in no commit; run it from a commit")
         pictures = make_pictures(store, target.parent / "images" / "evaluation")
     except (SteadygazeError, ValueError) as error:
         print(f"make_evaluation: {error}", file=sys.stderr)
         return 2
-    if str(store.head["commit"]).endswith("+changes"):
-        print("make_evaluation: the campaign was run with changes that are in no commit", file=sys.stderr)
     target.write_text(text + "".join(show_pictures(pictures)), encoding="utf-8")
+    target.with_suffix(".parquet").write_bytes(to_parquet(make_records(store)))
     return 0
 
 
-def make_page(store: Store, *, filters: Store | None = None, machine: str | None = None) -> str:
-    """The page without its pictures; ValueError where a campaign has not ended."""
-    for one in (store, filters):
-        left = 0 if one is None else len(one.plan.tasks) - len(one.rows())
+def make_page(store: Store, *, others: Mapping[str, Store] | None = None, machine: str | None = None) -> str:
+    """The page without its pictures; ValueError where a campaign has not ended.
+
+    others: campaigns that single tables are (also) made from, by the names of the tables.
+    """
+    others = others or {}
+    for one in (store, *others.values()):
+        left = len(one.plan.tasks) - len(one.rows())
         if left:
             raise ValueError(f"{left} problems have not ended; run the campaign to its end first")
     plan, records = store.plan, make_records(store)
@@ -75,11 +89,18 @@ def make_page(store: Store, *, filters: Store | None = None, machine: str | None
         *_statuses(plan, records, paper),
         *_comparable(plan, paper),
         *_efforts(records),
-        *_insights(make_insights(plan, records), is_alone=filters is None),
+        "## What the maps show",
+        "",
     ]
-    if filters is not None:
-        found = [one for one in make_insights(filters.plan, make_records(filters)) if one.name == "filter"]
-        parts += [f"From the campaign `{filters.plan.name}` at commit {_commit(filters)}.", "", *_insight(found[0])]
+    for insight in make_insights(records):
+        # A campaign of one filter tells nothing of filters.
+        if insight.name != "filter" or "filter" not in others:
+            parts += _insight(insight, plan)
+        other = others.get(insight.name)
+        if other is not None:
+            (found,) = [one for one in make_insights(make_records(other)) if one.name == insight.name]
+            told = f"From the campaign `{other.plan.name}` at commit {_commit(other)}."
+            parts += _insight(found, other.plan, told=told)
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -108,13 +129,16 @@ def _commit(store: Store) -> str:
 def _statuses(plan: Plan, records: Sequence[Record], paper: Mapping[str, Any]) -> list[str]:
     """Our table beside the paper's; rows that only one of them has are there too."""
     theirs = {(row[0], row[1]): dict(zip(paper["columns"], row, strict=True)) for row in paper["rows"]}
+    common = {name: {getattr(task, name) for task in plan.tasks} - {None} for name in SETTINGS}
     rows, both, met = [], [], set()
     for line in count_statuses(plan, list(records)):
         kind = line["algorithm"], line["neurons"]
-        other = theirs.get(kind)
-        met.add(kind)
+        used = {name: {line[name]} - {None} if name in line else common[name] for name in SETTINGS}
+        is_theirs = all(used[name] <= {value} for name, value in paper["settings"].items())
+        other = theirs.get(kind) if is_theirs else None
+        met |= {kind} if is_theirs else set()
         both += [] if other is None else [(line, other)]
-        settings = [str(line[name]) for name in ("delta", "filter", "dist") if name in line]
+        settings = [str(line[name]) for name in SETTINGS if line.get(name) is not None]
         own = [*(str(line[status]) for status in STATUSES), _seconds(line["median s"]), _seconds(line["most s"])]
         rows.append([", ".join([kind[0], *settings]), f"{kind[1]:,}", *own, *_counts(other)])
     lacking = [kind for kind in theirs if kind not in met]
@@ -169,7 +193,7 @@ def _comparable(plan: Plan, paper: Mapping[str, Any]) -> list[str]:
         "Comparable:",
         "",
         f"* the questions: networks of {neurons} neurons (the paper: {theirs}); the images {_images(plan)} (the paper: "
-        f"indexes 69990 to 69999 of each set); {told} (the paper: δ = 3.0, identity, L2, w^δ = 0.2);",
+        f"{paper['images']}); {told} (the paper: {_settings(paper['settings'])});",
         "* how many problems a method brings to an answer within its limits, by Timeout and Failed: here within "
         f"{seconds} s and {memory} GiB, in the paper within {paper['seconds']:,} s and {paper['memory_gib']} GiB.",
         "",
@@ -184,6 +208,11 @@ def _comparable(plan: Plan, paper: Mapping[str, Any]) -> list[str]:
         "* `map`, `refine` and `boundary` are not in the paper.",
         "",
     ]
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    names = {"delta": "δ = ", "w_delta": "w^δ = "}
+    return ", ".join(f"{names.get(name, '')}{value}" for name, value in settings.items() if name != "classes")
 
 
 def _images(plan: Plan) -> str:
@@ -202,63 +231,77 @@ def _efforts(records: Sequence[Record]) -> list[str]:
         own = [record for record in records if record["algorithm"] == name]
         seconds = [record["seconds"] for record in own if record["seconds"] is not None]
         peaks = [record["peak_mib"] for record in own if record["peak_mib"] is not None]
-        open_shares = [record["undecided"] for record in own if record["undecided"] is not None]
         verdicts = [record["verdict"] for record in own]
-        shares = [f"{median(open_shares):.2g}", f"{max(open_shares):.2g}"] if open_shares else ["", ""]
-        efforts = [f"{sum(seconds):,.0f}" if seconds else "", f"{max(peaks):,.0f}" if peaks else ""]
         counts = [str(verdicts.count("robust")), str(verdicts.count("not robust"))]
+        shares = [text for pair in ("cr mr", "ar ir") for text in _open_shares(own, *pair.split())]
+        efforts = [f"{sum(seconds):,.0f}" if seconds else "", f"{max(peaks):,.0f}" if peaks else ""]
         rows.append([name, str(len(own)), *counts, *shares, *efforts])
-    heads = ["algorithm", "problems", "proved robust", "proved not robust", "undecided share (median)"]
-    heads += ["undecided share (most)", "seconds in all", "most MiB"]
+    heads = ["algorithm", "problems", "proved robust", "proved not robust", "label undecided (median)", "(most)"]
+    heads += ["attention undecided (median)", "(most)", "seconds in all", "most MiB"]
     reasons = [record for record in records if record["reason"]]
     listed = [f"* `{record['key']}`: {record['status']}, {record['reason']}" for record in reasons[:20]]
     more = [f"* and {len(reasons) - 20} more"] if len(reasons) > 20 else []
     problems = ["Problems without an answer:", "", *listed, *more, ""] if reasons else []
-    return ["## What is proved, time and memory", "", *_table(heads, rows, left={0}), *problems]
+    note = (
+        "Undecided: the share of the domain that is proved neither CR nor MR, and neither AR nor IR; a problem without "
+        "an answer counts with the whole domain. Searches visit a part of the domain and decide no shares."
+    )
+    return ["## What is proved, time and memory", "", *_table(heads, rows, left={0}), note, "", *problems]
 
 
-def _insights(insights: Sequence[Insight], *, is_alone: bool) -> list[str]:
-    chosen = [one for one in insights if one.name != "filter" or is_alone]
-    return ["## What the maps show", "", *(line for insight in chosen for line in _insight(insight))]
+def _open_shares(records: Sequence[Record], kept: str, lost: str) -> list[str]:
+    """The share of the domain that maps or refinements left undecided in one property: median and most."""
+    if records[0]["method"] not in ("map", "refine"):
+        return ["", ""]
+    shares = [
+        1.0 if record[f"{kept}_low"] is None else max(0.0, 1.0 - record[f"{kept}_low"] - record[f"{lost}_low"])
+        for record in records
+    ]
+    return [f"{median(shares):.2g}", f"{max(shares):.2g}"]
 
 
-def _insight(insight: Insight) -> list[str]:
+def _insight(insight: Insight, plan: Plan, *, told: str | None = None) -> list[str]:
     title, note = (f"{text[0].upper()}{text[1:]}" for text in (insight.title, insight.note))
+    opening = [f"### {title}" + (f" (`{plan.name}`)" if told else ""), "", *([told, ""] if told else [])]
     if not insight.lines:
-        return [f"### {title}", "", "No problem to tell it from.", ""]
+        return [*opening, "No problem to tell it from.", ""]
     heads = list(insight.lines[0])
     rows = [[_cell(line[head]) for head in heads] for line in insight.lines]
     texts = {place for place, head in enumerate(heads) if isinstance(insight.lines[0][head], str)}
-    return [f"### {title}", "", *_sentence(insight), *_table(heads, rows, left=texts), f"{note}.", ""]
+    sentence = SENTENCES[insight.name](insight.lines, plan) if insight.name in SENTENCES else None
+    return [*opening, *([sentence, ""] if sentence else []), *_table(heads, rows, left=texts), f"{note}.", ""]
 
 
-def _sentence(insight: Insight) -> list[str]:
-    """What a table says, in a sentence that follows from it."""
-    lines = insight.lines
-    if insight.name == "collapse":
-        first = [line["combination"] for line in lines if line["rank"] == Ranks(1, 1)]
-        networks = len(
-            {tuple(line[name] for name in line if name in ("model", "delta", "filter", "dist")) for line in lines}
-        )
-        counts = {name: first.count(name) for name in sorted(set(first), key=first.count, reverse=True)}
-        told = ", ".join(f"{name} for {count}" for name, count in counts.items())
-        return (
-            [f"Of {networks} networks, the perturbation that takes most attention away is {told}.", ""] if told else []
-        )
-    if insight.name == "silent":
-        parts = [line for line in lines if line["combination"] != "all"]
-        count, total = sum(line["with CR&IR"] for line in parts), sum(line["problems"] for line in parts)
-        return (
-            [f"In {count:,} of {total:,} problems a part of the domain is proved to be CR and IR.", ""] if total else []
-        )
-    if insight.name == "ranking":
-        turned = sum(len(line["passes by AR"].split(", ")) for line in lines if line["passes by AR"])
-        return (
-            [f"Label and attention are proved to rank {turned} pairs of networks the other way round.", ""]
-            if lines
-            else []
-        )
-    return []
+def _say_collapse(lines: Sequence[Mapping[str, Any]], plan: Plan) -> str | None:
+    """How often each combination is proved to take most attention away, among networks that were run on all of them."""
+    networks: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for line in lines:
+        networks.setdefault(tuple(line[name] for name in line if name in ("model", *SETTINGS)), []).append(line)
+    whole = [own for own in networks.values() if len(own) == len(plan.combinations) > 1]
+    first = [line["combination"] for own in whole for line in own if line["rank"] == Ranks(1, 1)]
+    if not whole:
+        return None
+    counts = {name: first.count(name) for name in sorted(set(first), key=first.count, reverse=True)}
+    told = [f"{name} takes most attention away in {count}" for name, count in counts.items()]
+    told += [f"the bounds leave it open in {len(whole) - len(first)}"] if len(first) < len(whole) else []
+    rest = len(networks) - len(whole)
+    skipped = f" ({rest} were not answered for all combinations.)" if rest else ""
+    return f"Of {len(whole)} networks with all combinations: {', '.join(told)}.{skipped}"
+
+
+def _say_silent(lines: Sequence[Mapping[str, Any]], plan: Plan) -> str:
+    parts = [line for line in lines if line["combination"] in plan.combinations]
+    count, total = sum(line["with CR&IR"] for line in parts), sum(line["problems"] for line in parts)
+    return f"In {count:,} of {total:,} problems a part of the domain is proved to be CR and IR."
+
+
+def _say_ranking(lines: Sequence[Mapping[str, Any]], plan: Plan) -> str:
+    turned = sum(len(line["passes by AR"].split(", ")) for line in lines if line["passes by AR"])
+    return f"Label and attention are proved to rank {turned} pairs of networks the other way round."
+
+
+SENTENCES = {"collapse": _say_collapse, "silent": _say_silent, "ranking": _say_ranking}
+"""What tables say, each in a sentence that follows from it."""
 
 
 def make_pictures(store: Store, folder: Path) -> dict[str, Path]:

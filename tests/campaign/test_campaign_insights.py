@@ -16,7 +16,7 @@ from steadygaze.campaign.table import make_records
 
 
 def insights(store: Store) -> dict[str, Insight]:
-    found = {one.name: one for one in make_insights(store.plan, make_records(store))}
+    found = {one.name: one for one in make_insights(make_records(store))}
     assert list(found) == list(TABLES)
     return found
 
@@ -93,7 +93,7 @@ def test_delta_and_filter(tmp_path: Path):
     assert [line[f"AR at {part}"].low for part in ("10%", "25%", "50%", "100%")] == close([0.05, 0.15, 0.25, 0.35])
     assert len(found["delta"].lines) == 4 * 2 * 2
     everything = {(each["filter"], each["dist"]): each for each in found["filter"].lines if each["model"] == "all"}
-    assert everything["abs", "l1"]["AR at 10%"].low == close(0.25) and everything["identity", "l2"]["problems"] == 16
+    assert everything["abs", "l1"]["AR at 10%"].low == close(0.25) and everything["identity", "l2"]["problems"] == 8
     assert "one filter" not in found["filter"].note
 
 

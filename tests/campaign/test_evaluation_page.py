@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from campaign.made_up import made_up, shares, visited
+from steadygaze.campaign import store as stores
 from steadygaze.campaign.plan import Task
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -69,21 +70,68 @@ def test_a_campaign_that_has_not_ended_is_refused(
 
 def test_pictures_are_beside_the_page(maker: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from matplotlib.figure import Figure
+    from pyarrow import parquet
 
     from steadygaze.campaign import figures
 
     monkeypatch.setattr(figures, "_draw_example", lambda *_: Figure())
-    made_up(tmp_path, answer)
+    monkeypatch.setattr(stores, "commit", lambda: "0123456")
+    store = made_up(tmp_path, answer)
     assert maker.main([str(tmp_path / "out"), "--out", str(tmp_path / "page.md")]) == 0
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     places = [part.partition(")")[0] for part in page.split("](")[1:] if part.startswith("images/")]
     assert len(places) == 7 and all((tmp_path / place).stat().st_size < 200_000 for place in places)
+    assert parquet.read_table(tmp_path / "page.parquet").num_rows == len(store.plan.tasks)
+
+
+def test_a_campaign_of_no_commit_is_refused(
+    maker: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(stores, "commit", lambda: "0123456+changes")
+    made_up(tmp_path, answer)
+    assert maker.main([str(tmp_path / "out"), "--out", str(tmp_path / "page.md")]) == 2
+    assert "was run with changes that are in no commit" in capsys.readouterr().err
+    assert not (tmp_path / "page.md").exists()
+
+
+def test_a_problem_without_an_answer_counts_as_undecided(maker: ModuleType, tmp_path: Path):
+    def mostly_failed(task: Task) -> dict[str, Any]:
+        if task.method == "map" and task.image != "mnist:69990":
+            return {"status": "Failed", "reason": "memory limit of 4 GiB"}
+        return answer(task)
+
+    page = maker.make_page(made_up(tmp_path, mostly_failed))
+    (line,) = [line for line in page.splitlines() if line.startswith("| map | 8 |")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert float(cells[4]) == 0.5 and [float(cell) for cell in cells[5:8:2]] == [1.0, 1.0]
+
+
+def test_other_settings_do_not_stand_beside_the_papers(maker: ModuleType, tmp_path: Path):
+    runs = '[[runs]]\nmethod = "bfs"\nmodels = "M-FNN-100"\ndelta = [3.0, "25%"]\n'
+    page = maker.make_page(made_up(tmp_path, lambda task: visited(9), runs))
+    beside = [line for line in page.splitlines() if line.startswith("| bfs, ")]
+    assert [line.endswith("| 13 | 22 | 25 | 0 |") for line in beside] == [True, False]
+    assert "of the paper's, 25 of 60." in page
+
+
+def test_the_sentence_of_the_perturbations_counts_what_was_compared(maker: ModuleType, tmp_path: Path):
+    (tmp_path / "single").mkdir()
+    runs = '[[runs]]\nmethod = "map"\n'
+
+    def lost(task: Task) -> dict[str, Any] | None:
+        if task.model == "M-FNN-200" and task.combination == "P":
+            return {"status": "Failed", "reason": "memory limit of 4 GiB"}
+        return shares(0.9, 0.2 if task.combination == "B" else 0.5)
+
+    page = maker.make_page(made_up(tmp_path, answer), others={"collapse": made_up(tmp_path / "single", lost, runs)})
+    assert page.count("takes most attention away, for every network") == 2
+    assert "Of 1 networks with all combinations: B takes most attention away in 1. (1 were not answered" in page
 
 
 def test_filters_come_from_a_campaign_of_their_own(maker: ModuleType, tmp_path: Path):
     (tmp_path / "filters").mkdir()
     runs = '[[runs]]\nmethod = "map"\nfilter = ["identity", "mean"]\n'
     filters = made_up(tmp_path / "filters", lambda task: shares(0.9, 0.5), runs)
-    page = maker.make_page(made_up(tmp_path, answer), filters=filters)
+    page = maker.make_page(made_up(tmp_path, answer), others={"filter": filters})
     assert page.count("moves with filter and distance") == 1 and "campaign `made up` at commit" in page
     assert "| M-FNN-100 | mean | l2 | 4 | 10.0 % |" in page

@@ -16,5 +16,7 @@ def test_similar_problems_say_how_long_it_takes():
     assert pace.seconds_left([*small[1:], *large], 1) == pytest.approx(5.0)
     pace.add(large[0], 9.0)
     pace.add(large[1], None)
-    assert pace.seconds_left([*small[1:], *large[2:]], 2) == pytest.approx((2 * 1.0 + 9.0) / 2)
+    assert pace.seconds_left([*small[1:], *large[1:]], 2) == pytest.approx((2 * 1.0 + 2 * 9.0) / 2)
     assert pace.seconds_left([], 2) == 0.0
+    # However many workers there are, the longest problem takes its time.
+    assert pace.seconds_left([*small[1:], *large[2:]], 16) == pytest.approx(9.0)

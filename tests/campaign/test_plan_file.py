@@ -171,7 +171,7 @@ def test_what_is_wrong_is_said_in_one_line(folder: Path, old: str, new: str, mes
 
 
 def test_a_plan_that_is_not_there():
-    with pytest.raises(SteadygazeError, match=r"papers: no such file; .* bundled one: paper, smoke, filters"):
+    with pytest.raises(SteadygazeError, match=r"papers: no such file; .* one: paper, smoke, filters, perturbations"):
         read_plan("papers")
 
 

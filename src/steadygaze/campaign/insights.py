@@ -9,7 +9,6 @@ from typing import Any
 
 from ..compare.rank import Ranking, find_contrary, rank
 from .insight import Insight, Ranks, Share, as_data, mean_share, ratio_share, to_csv, to_text
-from .plan import Plan
 from .schema import PERCENTS, percent_column
 from .table import Record
 
@@ -22,28 +21,21 @@ Bounds = tuple[float, float]
 Line = dict[str, Any]
 
 
-def make_insights(plan: Plan, records: Sequence[Record]) -> tuple[Insight, ...]:
+def make_insights(records: Sequence[Record]) -> tuple[Insight, ...]:
     """All tables, in the order of `TABLES`; those that nothing is known for have no lines."""
-    found = domain_records(plan, records)
+    found = domain_records(records)
     return tuple(make(found) for make in TABLES.values())
 
 
-def domain_records(plan: Plan, records: Sequence[Record]) -> list[Record]:
-    """The records of maps and refinements that know both properties, one for each question, with its `classes`.
-
-    Where a question was answered twice, the answer that leaves least undecided counts.
-    """
-    classes = {task.key: task.classes for task in plan.tasks}
-    best: dict[tuple[Any, ...], Record] = {}
-    for record in records:
-        known = [record[f"{start}_low"] for start in ("cr", "ar", percent_column(PERCENTS[0]))]
-        if record["method"] not in METHODS or None in known:
-            continue
-        own = {**record, "classes": classes[record["key"]]}
-        question = (*_problem(own), *(own[name] for name in SETTINGS))
-        if question not in best or own["undecided"] < best[question]["undecided"]:
-            best[question] = own
-    return list(best.values())
+def domain_records(records: Sequence[Record]) -> list[Record]:
+    """The records of maps and refinements that know both properties, one for each question: the narrowest answer."""
+    known = [
+        record
+        for record in records
+        if record["method"] in METHODS
+        and None not in [record[f"{start}_low"] for start in ("cr", "ar", percent_column(PERCENTS[0]))]
+    ]
+    return _narrowest(known, SETTINGS, ("cr", "ar"))
 
 
 def show_collapse(records: Sequence[Record]) -> Insight:
@@ -117,7 +109,9 @@ def show_filter(records: Sequence[Record]) -> Insight:
     """How the share of AR moves with the filter and the distance."""
     lines = []
     for (classes,), own in _by(records, "classes"):
-        tagged = [{**one, "way": (one["filter"], one["dist"])} for one in own]
+        # The shares of this table do not depend on the δ that was asked for: one answer for each problem.
+        once = _narrowest(own, ("filter", "dist"), [percent_column(part) for part in PERCENTS])
+        tagged = [{**one, "way": (one["filter"], one["dist"])} for one in once]
         ways = _balanced(tagged, "way", ("model", "image", "combination"))
         models = list(dict.fromkeys(one["model"] for each in ways.values() for one in each))
         for model in [*models, ALL] if len(models) > 1 else models:
@@ -171,6 +165,17 @@ TABLES: Mapping[str, Callable[[Sequence[Record]], Insight]] = {
 
 def _problem(record: Record) -> tuple[str, str, str]:
     return record["model"], record["image"], record["combination"]
+
+
+def _narrowest(records: Sequence[Record], names: Sequence[str], starts: Sequence[str]) -> list[Record]:
+    """For each problem, and each value of some columns, the record with the narrowest bounds of some shares."""
+    best: dict[tuple[Any, ...], tuple[float, Record]] = {}
+    for record in records:
+        question = (*_problem(record), *(record[name] for name in names))
+        width = sum(high - low for start in starts for low, high in _all([record], start))
+        if question not in best or width < best[question][0]:
+            best[question] = width, record
+    return [record for _, record in best.values()]
 
 
 def _several(records: Sequence[Record], *, without: tuple[str, ...] = ()) -> list[str]:

@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 @cache
 def made_by() -> dict[str, str]:
-    """Versions, and a digest of the source that solves problems: the same on every machine that computes the same."""
+    """Versions, and a digest of the source that solves problems; which processor it runs on is not known here."""
     digest = sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         part = path.relative_to(PACKAGE).parts[0]

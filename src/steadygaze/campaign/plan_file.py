@@ -27,7 +27,7 @@ from ..problem import Delta
 from ..verdict import Property
 from .plan import METHODS, Plan, PlannedImage, PlannedModel, Task, make_key
 
-BUNDLED = ("paper", "smoke", "filters")
+BUNDLED = ("paper", "smoke", "filters", "perturbations")
 ENDINGS = (".png", ".jpg", ".jpeg", ".npy")
 MOST_TASKS = 1_000_000
 KEYS = {

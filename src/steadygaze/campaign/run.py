@@ -5,6 +5,7 @@ Runs on worker processes of this machine, or on a Dask cluster. Prints nothing.
 
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -114,6 +115,7 @@ class _Tally:
         self.counts = Counter(row["answer"]["status"] for row in rows.values())
         self.pace = Pace()
         self._left: float | None = None
+        self._since = 0.0
         for key, row in rows.items():
             self.pace.add(self.tasks[key], row["measured"]["seconds"])
 
@@ -128,9 +130,10 @@ class _Tally:
             return
         if self._left is None:
             left = (task for key, task in self.tasks.items() if key not in self.rows)
-            self._left = self.pace.seconds_left(left, self.workers)
+            self._left, self._since = self.pace.seconds_left(left, self.workers), time.monotonic()
+        seconds = None if self._left is None else max(0.0, self._left - (time.monotonic() - self._since))
         counts = {status.value: self.counts[status.value] for status in Status}
-        self.progress(Advance(len(self.tasks), counts, running, self._left))
+        self.progress(Advance(len(self.tasks), counts, running, seconds))
 
 
 def _processors() -> int:

@@ -69,7 +69,7 @@ def insights(
     if out is not None and out.exists() and not force:
         raise StoreError(f"{out}: is there already; give --force to replace it, or another --out")
     store = Store.open(directory)
-    found = tables.make_insights(store.plan, make_records(store))
+    found = tables.make_insights(make_records(store))
     chosen = [one for one in found if table is None or one.name == table]
     if format == "csv":
         content = tables.to_csv(chosen[0])

@@ -11,7 +11,7 @@ PlanOption = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="A plan in TOML (see docs/campaign.md), or the name of a bundled one: paper, smoke or filters.",
+        help="A plan in TOML (see docs/campaign.md), or a bundled one: paper, smoke, filters or perturbations.",
     ),
 ]
 RunOutOption = Annotated[
