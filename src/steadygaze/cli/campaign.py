@@ -3,7 +3,6 @@
 import json as json_text
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -12,8 +11,8 @@ from ..budget import Budget
 from ..campaign import table as tables
 from ..campaign.plan_file import read_plan
 from ..campaign.run import Report, run_campaign
-from ..campaign.store import Store, write_whole
-from ..errors import OptionError, StoreError
+from ..campaign.store import Store
+from ..errors import OptionError
 from ..verdict import Verdict
 from . import campaign_options as o
 from .campaign_insights import figures, insights
@@ -21,6 +20,7 @@ from .campaign_progress import showing_campaign
 from .interrupt import stopping_on_signals
 from .numbers import whole_number
 from .options import DebugOption, JsonOption
+from .table_files import put_table, refuse_existing
 
 FORMATS = ("text", "json", "csv", "parquet")
 MOST_REASONS = 20
@@ -112,8 +112,7 @@ def table(
         raise OptionError(f"--format is {format!r}; expected {', '.join(FORMATS)}")
     if format == "parquet" and out is None:
         raise OptionError("--format parquet is not for the terminal; give --out FILE")
-    if out is not None and out.exists() and not force:
-        raise StoreError(f"{out}: is there already; give --force to replace it, or another --out")
+    refuse_existing(out, force=force)
     store = Store.open(directory)
     records = tables.make_records(store)
     if format == "parquet":
@@ -123,23 +122,12 @@ def table(
     else:
         lines = tables.count_statuses(store.plan, records, is_measured=not answers)
         content = tables.to_text(lines) if format == "text" else json_text.dumps(lines, indent=2) + "\n"
-    if out is None:
-        sys.stdout.write(str(content))
-        return 0
-    _write(out, content)
-    print(f"wrote {out} ({len(records):,} problems)", file=sys.stderr)
+    put_table(content, out, what=f" ({len(records):,} problems)")
     return 0
 
 
 campaign.command()(figures)
 campaign.command()(insights)
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out") from None
 
 
 def _tell(store: Store, report: Report) -> None:

@@ -5,12 +5,13 @@ import sys
 
 from ..campaign import insights as tables
 from ..campaign.plan_file import read_plan
-from ..campaign.store import Store, write_whole
+from ..campaign.store import Store
 from ..campaign.table import make_records
-from ..errors import OptionError, StoreError
+from ..errors import OptionError
 from . import campaign_options as o
 from .figure import parse_formats
 from .options import DebugOption, JsonOption
+from .table_files import put_table, refuse_existing
 
 FORMATS = ("text", "json", "csv")
 
@@ -66,8 +67,7 @@ def insights(
         raise OptionError(f"--table is {table!r}; expected {', '.join(tables.TABLES)}")
     if format == "csv" and table is None:
         raise OptionError(f"--format csv is for one table; give --table and one of {', '.join(tables.TABLES)}")
-    if out is not None and out.exists() and not force:
-        raise StoreError(f"{out}: is there already; give --force to replace it, or another --out")
+    refuse_existing(out, force=force)
     store = Store.open(directory)
     found = tables.make_insights(make_records(store))
     chosen = [one for one in found if table is None or one.name == table]
@@ -77,12 +77,5 @@ def insights(
         content = json_text.dumps([tables.as_data(one) for one in chosen], indent=2, allow_nan=False) + "\n"
     else:
         content = "\n".join(tables.to_text(one) for one in chosen)
-    if out is None:
-        sys.stdout.write(content)
-        return 0
-    try:
-        write_whole(out, content)
-    except OSError as error:
-        raise StoreError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
-    print(f"wrote {out}", file=sys.stderr)
+    put_table(content, out)
     return 0
