@@ -148,6 +148,18 @@ def _read_until(handle: int, text: str | None) -> str:
     return seen.decode("utf-8", errors="replace")
 
 
+def test_the_package_can_be_run_as_a_module(tmp_path: Path):
+    done = subprocess.run(
+        (sys.executable, "-m", "steadygaze", "models"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0 and done.stdout == run(tmp_path, "models").stdout
+
+
 def test_a_reader_that_goes_away_is_no_crash(tmp_path: Path):
     process = subprocess.Popen([*PROGRAM, "models"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None and process.stderr is not None
