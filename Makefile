@@ -8,8 +8,9 @@ demo: .venv/installed
 	$(BIN)/steadygaze demo --out demo --force
 
 # One thread of BLAS: the many small products of the tests are slower with several that wait for each other.
+# Files of tests are shared among two processes: each file as a whole, since its tests share what they compute.
 test: .venv/installed-for-tests lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed-for-tests
 	$(BIN)/ruff check .

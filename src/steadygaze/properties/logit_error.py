@@ -16,7 +16,8 @@ from ..regions.pattern import unpack
 from ..regions.pattern_table import PatternTable
 from ..tolerances import MAX_SYNCS, UNIT
 
-BATCH = 256
+BATCH, BATCH_BYTES = 256, 2**26
+"""Patterns looked at together: so many, and so much for the gradients of all their neurons."""
 
 
 class Regions(Protocol):
@@ -46,8 +47,9 @@ def logit_errors(compound: Compound, regions: Regions, patterns: np.ndarray) -> 
     weights = _weights(compound, regions)
     classes = compound.graph.classes
     blocks = [np.zeros((0, classes))]
-    for start in range(0, len(patterns), BATCH):
-        bits = unpack(regions.patterns[patterns[start : start + BATCH]], compound.hidden)
+    step = max(1, min(BATCH, BATCH_BYTES // (8 * classes * sum(map(len, weights)))))
+    for start in range(0, len(patterns), step):
+        bits = unpack(regions.patterns[patterns[start : start + step]], compound.hidden)
         gradients = output_sensitivities(compound.chain, bits)
         total = sum(np.abs(part) @ weight for part, weight in zip(gradients, weights[:-1], strict=True))
         blocks.append(np.broadcast_to(total + weights[-1], (len(bits[0]) if bits else 1, classes)))

@@ -14,7 +14,7 @@ from ..errors import ModelError
 from ..problem import Problem
 from ..properties.classification import classify
 from ..regions.region import RegionSet
-from ..regions.within import join_region_sets, subdivide_boxes
+from ..regions.within import join_region_sets, join_rows, subdivide_boxes
 from ..results.answer import Answers
 from .boxes import Boxes
 
@@ -100,5 +100,5 @@ def join_curves(found: list[Inconsistency], regions: RegionSet) -> Inconsistency
     breaks = [np.zeros(1, dtype=np.int64), *(one.breaks[1:] + start for one, start in zip(found, before, strict=False))]
     terms, columns = found[0].terms, {name: [getattr(one, name) for one in found] for name in _JOINED}
     found.clear()
-    joined = {name: np.concatenate(columns.pop(name)) for name in _JOINED}
+    joined = {name: join_rows(columns.pop(name)) for name in _JOINED}
     return Inconsistency(curve=curve, curve_pattern=pattern, breaks=np.concatenate(breaks), terms=terms, **joined)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..budget import Budget
+from ..budget import Budget, give_back_memory
 from ..compound import Compound
 from ..errors import InternalError
 from ..tolerances import AREA, UNIT
@@ -22,6 +22,10 @@ from .subdivide import Progress, Watch, walk_cell
 
 _JOINED = ("polytopes", "cell", "pattern", "patterns", "clip", "clips", "doubtful")
 """What is joined row by row, beside the logits."""
+
+
+FREED_BYTES = 2**26
+"""After so much was let go it is returned to the system, which the C library does not do by itself."""
 
 
 class Within(NamedTuple):
@@ -94,10 +98,30 @@ def join_region_sets(parts: list[RegionSet], *, cuts: np.ndarray | None = None) 
     pattern, patterns = _joined_patterns(columns.pop("pattern"), columns.pop("patterns"))
     clip, clips = _joined_tables(columns.pop("clip"), columns.pop("clips"))
     polytopes = _joined_polytopes(columns.pop("polytopes"), shifts)
-    rows: dict[str, Any] = {name: np.concatenate(columns.pop(name)) for name in list(columns)}
+    rows: dict[str, Any] = {name: join_rows(columns.pop(name)) for name in list(columns)}
     return RegionSet(
         polytopes=polytopes, cuts=table, pattern=pattern, patterns=patterns, clip=clip, clips=clips, **rows, **numbers
     )
+
+
+def join_rows(parts: list[np.ndarray]) -> np.ndarray:
+    """Arrays (at least one) one after another; empties the list as it goes, so that little is held twice.
+
+    >>> join_rows([np.zeros((2, 3)), np.ones((1, 3))]).shape
+    (3, 3)
+    """
+    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=np.result_type(*{part.dtype for part in parts}))
+    start = freed = 0
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        whole[start : start + len(part)] = part
+        start, freed = start + len(part), freed + part.nbytes
+        del part
+        if freed > FREED_BYTES:
+            give_back_memory()
+            freed = 0
+    return whole
 
 
 def take_regions(regions: RegionSet, chosen: np.ndarray) -> RegionSet:
@@ -216,5 +240,8 @@ def _joined_polytopes(parts: list[Polytopes], shifts: list[_Shift]) -> Polytopes
         )
     polygons = [part for part in parts if isinstance(part, Polygons)]
     starts = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.starts) for part in polygons]))])
-    edges = np.concatenate([shift.of(part.edges) for part, shift in zip(polygons, shifts, strict=True)])
-    return Polygons(np.concatenate([part.points for part in polygons]), starts, edges)
+    points = [part.points for part in polygons]
+    edges = [shift.of(part.edges) for part, shift in zip(polygons, shifts, strict=True)]
+    parts.clear()
+    polygons.clear()
+    return Polygons(join_rows(points), starts, join_rows(edges))
