@@ -99,7 +99,7 @@ def make_page(store: Store, *, others: Mapping[str, Store] | None = None, machin
         other = others.get(insight.name)
         if other is not None:
             (found,) = [one for one in make_insights(make_records(other)) if one.name == insight.name]
-            told = f"From the campaign `{other.plan.name}` at commit {_commit(other)}."
+            told = f"From the campaign `{other.plan.name}` at commit {_commit(other)}: {_combinations(other.plan)}."
             parts += _insight(found, other.plan, told=told)
     return "\n".join(parts).rstrip() + "\n"
 
@@ -116,7 +116,8 @@ def _opening(store: Store, machine: str | None) -> list[str]:
         "",
         f"The campaign `{plan.name}`: {len(plan.tasks):,} problems, with limits of {words} each, run at commit "
         f"{_commit(store)} with {versions}. Machine: {machine or 'not recorded'}. How to run it: "
-        "[campaign.md](campaign.md).",
+        "[campaign.md](campaign.md), which also describes the columns of [evaluation.parquet](evaluation.parquet), where "
+        "every problem has its row.",
         "",
     ]
 
@@ -184,9 +185,6 @@ def _comparable(plan: Plan, paper: Mapping[str, Any]) -> list[str]:
         " or ".join(f"{value:g}" for value in sorted({getattr(task, name) for task in plan.tasks}))
         for name in ("seconds", "memory_gib")
     )
-    specs = "; ".join(
-        f"{name} is {' with '.join(f'`{spec}`' for spec in each)}" for name, each in plan.combinations.items()
-    )
     return [
         "## What is comparable, and what is not",
         "",
@@ -201,7 +199,7 @@ def _comparable(plan: Plan, paper: Mapping[str, Any]) -> list[str]:
         "",
         "* Robust against NotRobust, row by row: the paper publishes no weights, so the networks are of our own "
         "training, and the layout of the convolutional ones is our reading;",
-        f"* the domains: the paper gives neither patch nor translation, nor how far they go; here {specs};",
+        f"* the domains: the paper gives neither patch nor translation, nor how far they go; here {_combinations(plan)};",
         f"* seconds: another machine (the paper: {paper['machine']}), compiled code, and one thread for a problem;",
         "* regions and face checks of bfs and gbs: the searches are corrected where the printed ones lose or invent "
         "regions, so that all neurons that vanish on a face flip at once ([paper.md](paper.md));",
@@ -213,6 +211,11 @@ def _comparable(plan: Plan, paper: Mapping[str, Any]) -> list[str]:
 def _settings(settings: Mapping[str, Any]) -> str:
     names = {"delta": "δ = ", "w_delta": "w^δ = "}
     return ", ".join(f"{names.get(name, '')}{value}" for name, value in settings.items() if name != "classes")
+
+
+def _combinations(plan: Plan) -> str:
+    told = {name: " with ".join(f"`{spec}`" for spec in specs) for name, specs in plan.combinations.items()}
+    return "; ".join(f"{name} is {specs}" for name, specs in told.items())
 
 
 def _images(plan: Plan) -> str:
