@@ -116,8 +116,8 @@ def _opening(store: Store, machine: str | None) -> list[str]:
         "",
         f"The campaign `{plan.name}`: {len(plan.tasks):,} problems, with limits of {words} each, run at commit "
         f"{_commit(store)} with {versions}. Machine: {machine or 'not recorded'}. How to run it: "
-        "[campaign.md](campaign.md), which also describes the columns of [evaluation.parquet](evaluation.parquet), where "
-        "every problem has its row.",
+        "[campaign.md](campaign.md), which also describes the columns of [evaluation.parquet](evaluation.parquet), "
+        "where every problem has its row.",
         "",
     ]
 
@@ -199,7 +199,8 @@ def _comparable(plan: Plan, paper: Mapping[str, Any]) -> list[str]:
         "",
         "* Robust against NotRobust, row by row: the paper publishes no weights, so the networks are of our own "
         "training, and the layout of the convolutional ones is our reading;",
-        f"* the domains: the paper gives neither patch nor translation, nor how far they go; here {_combinations(plan)};",
+        "* the domains: the paper gives neither patch nor translation, nor how far they go; here "
+        f"{_combinations(plan)};",
         f"* seconds: another machine (the paper: {paper['machine']}), compiled code, and one thread for a problem;",
         "* regions and face checks of bfs and gbs: the searches are corrected where the printed ones lose or invent "
         "regions, so that all neurons that vanish on a face flip at once ([paper.md](paper.md));",
