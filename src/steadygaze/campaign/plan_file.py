@@ -60,8 +60,10 @@ def read_plan(text: str | Path) -> Plan:
         with path.open("rb") as stream:
             content = tomllib.load(stream)
     except FileNotFoundError:
+        near = get_close_matches(str(text), BUNDLED, 1)
+        guess = f" Did you mean {near[0]}?" if near else ""
         raise OptionError(
-            f"{text}: no such file; expected a plan in TOML, or the name of a bundled one: {', '.join(BUNDLED)}"
+            f"{text}: no such file;{guess} expected a plan in TOML, or the name of a bundled one: {', '.join(BUNDLED)}"
         ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         what = error.strerror if isinstance(error, OSError) else str(error)

@@ -205,6 +205,6 @@ def _refuse_other_plan(place: Path, stored: Mapping[str, Any], given: Mapping[st
         return
     part = next(name for name in given if stored.get(name) != given[name])
     raise StoreError(
-        f"{place}: holds the campaign {stored.get('name')!r}, whose {part} are others than those of this plan; choose "
+        f"{place}: holds the campaign {stored.get('name')!r}, which differs from this plan in its {part}; choose "
         "another --out, or run that plan again"
     )
