@@ -46,9 +46,9 @@ def time_map(problem: Problem) -> tuple[Result, dict[str, float]]:
     """Map and label a question that has not been asked before; seconds of the whole (`engine`) and of each stage."""
     watch = Stopwatch()
     layout, _ = clock(lambda: problem.compound.programs)
-    with clocked(watch, advance=kernels, subdivide=api, measure=api, classify=api):
+    with clocked(watch, advance=kernels, subdivide=api, measure=api, label_pieces=api):
         result = api.solve(problem, threads=1)
-    stages = {name: watch.lap(name) for name in ("advance", "subdivide", "measure", "classify")}
+    stages = {name: watch.lap(name) for name in ("advance", "subdivide", "measure", "label_pieces")}
     engine = layout + result.seconds["engine"]
     return result, {
         "engine": engine,
@@ -57,8 +57,8 @@ def time_map(problem: Problem) -> tuple[Result, dict[str, float]]:
         "walk": stages["advance"],
         "driver": stages["subdivide"] - stages["advance"],
         "measure": stages["measure"],
-        "classify": stages["classify"],
-        "answer": result.seconds["engine"] - stages["subdivide"] - stages["measure"] - stages["classify"],
+        "classify": stages["label_pieces"],
+        "answer": result.seconds["engine"] - stages["subdivide"] - stages["measure"] - stages["label_pieces"],
     }
 
 

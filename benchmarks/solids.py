@@ -91,7 +91,7 @@ def measure_map(image: str) -> dict[str, Any]:
     seconds, regions = clock(lambda: subdivide(compound, threads=1))
     row: dict[str, Any] = {
         "image": image, "regions": len(regions), "layout_seconds": layout, "seconds": seconds,
-        "sliver_volume": regions.sliver_area, "problems": [],
+        "sliver_volume": regions.accuracy.slivers, "problems": [],
     }  # fmt: skip
     try:
         row["check_seconds"], checked = clock(lambda: check_map(compound, regions))

@@ -29,7 +29,7 @@ JSON_KEYS = {
     "search, it speaks of the visited regions, so that `Robust` alone proves nothing",
     "property": "`cr`, `ar` or `both`",
     "label, label_name": "the predicted class of the unperturbed image",
-    "regions": "number of activation regions; of a refinement those that were mapped exactly",
+    "regions": "number of activation regions; of a refinement those of boxes that were mapped",
     "visited, visited_share": "number of regions that were looked at (of a map: all), and the share of the domain that "
     "they cover; of a refinement the share of all boxes that are not open",
     "face_checks, lps": "facets looked across and linear programs solved; a map needs neither",
@@ -41,7 +41,8 @@ JSON_KEYS = {
     "domain is AR, rounded up",
     "sets": "number of regions in CR, MR, CB (both occur) and AR, IR, AB",
     "tiling_error": "how far the areas of all regions are from the whole domain",
-    "sliver_share": "bound of the share that tolerances leave unsplit",
+    "sliver_share": "bound of the share of the domain on kinks (borders between regions), where the attention is "
+    "undecided; `area` and `ar_at_delta` count it as undecided",
     "guarantee": "what the answer rests on, in words",
     "complete, stopped": "whether the whole domain was mapped, and if not, why the run ended",
     "domain": "names, ends and specs of the axes",
@@ -56,9 +57,10 @@ JSON_KEYS = {
 
 REFINE_ALONE = {
     "guarantee_shares": "shares of the domain where what was asked is decided by bounds that hold whatever the "
-    "rounding (`rounding-sound`), by exact regions in float64 arithmetic with error bounds (`float64 with slack`), and "
-    "where it is not (`undecided`)",
-    "boxes": "number of boxes: `all`, decided by bounds (`bounded`), mapped exactly (`exact`), not decided (`open`)",
+    "rounding (`rounding-sound`), by regions in float64 arithmetic with error bounds or in exact arithmetic (`float64 "
+    "with slack`), and where it is not (`undecided`)",
+    "boxes": "number of boxes: `all`, decided by bounds (`bounded`), mapped region by region (`exact`), not decided "
+    "(`open`)",
     "until, goal": "when the run was to end, as given",
     "relaxation": "which bounds were used",
     "measures": "what was looked at: `label`, and `attention` unless the property is `cr`",
@@ -74,6 +76,8 @@ SEARCH_ALONE = {
     "failures": "regions and linear programs without an answer, for numerical reasons",
     "components": "boundary only: for each component of the outermost boundary the number of regions along its `inner` "
     "(reachable) and `outer` side; `null` for other methods and when a limit ended the search",
+    "confirmation": "the verdict of a refinement, which covers every theta, where the visited regions cover the domain "
+    "and all of them satisfy the property: the verdict is robust only if this one is; `null` elsewhere",
     "w_delta": "the w^δ that was used; `null` where none was",
     "line": "the theta where the search line from zero ends; `null` for bfs",
 }
@@ -132,7 +136,11 @@ def reference() -> str:
     rows = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in REFINE_ALONE.items()]
     lines += _table(("key", "meaning"), iter(rows))
     missing = ", ".join(f"`{key}`" for key in MAP_ALONE)
-    lines += [f"A search has no {missing}; `sliver_share` is `null` unless there are two parameters. It also has:", ""]
+    lines += [
+        f"A search has no {missing}; its `sliver_share` bounds what clipping cut off from visited regions, and is "
+        "`null` unless there are two parameters. It also has:",
+        "",
+    ]
     lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in SEARCH_ALONE.items()))
     lines += [
         "## What regions.npz holds after a search",
@@ -147,8 +155,8 @@ def reference() -> str:
         "",
         inspect.cleandoc(Boxes.__doc__ or "").partition("\n\n")[2],
         "",
-        "`box_state` is 0 open, 1 decided by bounds, 2 mapped exactly. `points` are thetas that violate. Where boxes "
-        "were mapped exactly, the arrays of a map hold their regions, and `box_of` the box of each.",
+        "`box_state` is 0 open, 1 decided by bounds, 2 mapped region by region. `points` are thetas that violate. "
+        "Where boxes were mapped, the arrays of a map hold their regions, and `box_of` the box of each.",
         "",
     ]
     lines += ["The command `boundary` prints `" + "`, `".join(COMMON_KEYS) + "` with the same meaning, and:", ""]
@@ -203,7 +211,10 @@ def _exit_codes() -> Iterator[tuple[str, str]]:
         "of the domain that it visited",
     )
     yield str(BAD_INPUT), "bad input: one line on stderr says what, where and how to mend it; nothing is written"
-    yield str(BUG), "a bug of ours: a self-check failed, and nothing is delivered"
+    yield (
+        str(BUG),
+        "internal error: a self-check failed, and nothing is delivered; report it with the command and the model",
+    )
     yield str(ABORTED), "aborted by a second Ctrl-C (the first one ends the run with a partial result)"
 
 

@@ -41,7 +41,7 @@ def painted(regions: RegionSet, codes: np.ndarray) -> JointPieces:
     nothing = np.zeros(len(regions))
     pieces = Pieces(
         regions.polytopes, np.arange(len(regions)), np.zeros(len(regions), dtype=int), regions.cuts, 0,
-        np.ones((len(regions), 2)), nothing,
+        np.ones((len(regions), 2)), nothing, nothing, np.zeros((0, 1)),
     )  # fmt: skip
     return JointPieces(pieces, codes, nothing, nothing)
 

@@ -1,4 +1,4 @@
-"""steadygaze: exact maps of where a classifier keeps its label and its attention. These names are the public ones."""
+"""steadygaze: proved maps of where a classifier keeps its label and its attention. These names are the public ones."""
 
 from importlib.metadata import version
 

@@ -6,6 +6,7 @@ Reads, checks, and answers by a map, a refinement or a search; draws figures of 
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from .images import fit_image, image_from_array, read_image
 from .network.model import Model, read_model
 from .perturbation import Perturbation, compose, parse_spec
 from .problem import Delta, Problem
-from .properties.classification import classify
+from .properties.settling import label_pieces
 from .refine.estimate import choose_method
 from .refine.export import refine_table
 from .refine.outcome import Goal, RefineResult, Until
@@ -54,6 +55,9 @@ Drawn = str | Path | DomainResult | StoredSearch | SearchResult
 METHODS = ("auto", "map", "refine")
 UNTIL = 0.001
 """The share that a refinement may leave undecided unless told otherwise."""
+
+MOST_CONFIRMING = 200_000
+"""Boxes that may be bounded to confirm that a search covers the domain."""
 
 
 def make_problem(
@@ -260,7 +264,7 @@ def search(
     "boundary" (those along the boundary alone). w_delta (gbs): how far from δ a region may be to count as near. line
     (gbs and boundary): "corner", or the theta where the line from zero ends. Model, image, perturbations and the other
     options are as for `verify`. `status` speaks of what was visited; `verdict` of the whole domain, so it is robust
-    only when all of it was visited.
+    only when all of it was visited and a refinement, which covers every theta, confirms it.
 
     >>> result = search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs", property="ar", delta=3.0)
     >>> result.verdict.value, result.status.value, result.sets["CR"], 0.0 < result.visited_share < 1.0
@@ -279,9 +283,28 @@ def explore(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SearchResult:
-    """Search a question that was made by `make_problem`, once the model file is known to agree with what was read."""
+    """Search a question that was made by `make_problem`, once the model file is known to agree with what was read.
+
+    Robust is confirmed by a refinement, which covers every theta; the search finds regions up to tolerances.
+    """
     _ = problem.agreement  # a model file that computes something else is refused here
-    return search_problem(problem, method=method, w_delta=w_delta, line=line, budget=budget, progress=progress)
+    budget = budget or Budget()
+    found = search_problem(problem, method=method, w_delta=w_delta, line=line, budget=budget, progress=progress)
+    if not found.is_covering:
+        return found
+    confirmation = _confirm(problem, budget)
+    return replace(found, confirmation=confirmation.verdict, seconds=found.seconds + confirmation.seconds["total"])
+
+
+def _confirm(problem: Problem, budget: Budget) -> RefineResult:
+    """Decide a question by a refinement, with the time that is left and a limit of its own for boxes."""
+    own = Budget(budget.limits, started=budget.started)
+
+    def advance(done: Advance) -> None:
+        if budget.cancelled.is_set() or done.boxes > MOST_CONFIRMING:
+            own.cancelled.set()
+
+    return refine(problem, until=0.0, budget=own, threads=1, progress=advance)
 
 
 def solve(
@@ -307,8 +330,8 @@ def _solve(problem: Problem, budget: Budget | None, threads: int | None, progres
     if not np.isfinite(regions.logits).all():
         raise ModelError(f"{problem.model_name}: the logits overflow float64 in the domain; scale the weights down")
     curves = measure(compound, regions, problem.attention, original, threads=workers)
-    pieces = classify(compound, regions, label)
-    errors = MapErrors(compound, regions.patterns, curves, problem.attention)
+    pieces = label_pieces(compound, regions, label)
+    errors = MapErrors(compound, regions.patterns, curves, problem.attention, problem.original_doubt)
     size = sum(problem.attention.distance.size(part) for part in original)
     answers = Answers(compound, regions, pieces, curves, errors, float(size))
     answers.at(problem.delta.value(answers.size))

@@ -6,6 +6,7 @@ and pixels that do not depend on theta become part of the first bias. Thetas are
 with a single parameter nothing depends on the second coordinate. Nothing is subdivided here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,9 +16,10 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from .network.graph import Graph
 from .network.lower import AffineMap, Chain
+from .network.steps import is_folded
 from .perturbation import Domain, KnotCell, Perturbed
 from .program import Program
-from .tolerances import NOISE
+from .tolerances import NEAR, noise_share
 
 CLIP_LAYERS = 2
 
@@ -127,7 +129,7 @@ class Compound:
         line_of[moving] = inverse.ravel()
         constant = np.where(moving, 0.0, np.clip(forms[-1], 0.0, 1.0))
         maps = (_on_lines(self.chain.maps[0], line_of, constant, lines.shape[1]), *self.chain.maps[1:])
-        program = _compile(lines, maps, clipped=True)
+        program = _compile(lines, maps, [is_folded(segment) for segment in self.graph.steps], clipped=True)
         self._raise_noise(program, forms)
         corners = self.corners[cell.index]
         return CellProgram(program, lines, corners.low, corners.high, line_of, constant)
@@ -138,7 +140,8 @@ class Compound:
         pixels = np.clip(np.maximum(forms[-1], forms[-1] + forms[:-1].clip(min=0.0).sum(axis=0)), 0.0, 1.0)
         first = slice(program.offsets[CLIP_LAYERS], program.offsets[CLIP_LAYERS + 1])
         scale = abs(affine.matrix) @ pixels + np.abs(affine.bias)
-        program.noise[first] = np.maximum(program.noise[first], NOISE * scale)
+        program.noise[first] = np.maximum(program.noise[first], noise_share(row_terms(affine)) * scale)
+        program.near[first] = np.maximum(program.near[first], _near(scale))
 
 
 def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
@@ -157,18 +160,45 @@ def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
     maps = tuple(AffineMap(np.asarray(w, dtype=np.float64), np.asarray(b, dtype=np.float64)) for w, b in layers[1:])
     nowhere = np.zeros(0, dtype=np.int64)
     low, high = np.zeros(coordinates), np.ones(coordinates)
-    return CellProgram(_compile(root, maps, clipped=False), root, low, high, nowhere, np.zeros(0))
+    return CellProgram(_compile(root, maps, [False] * len(maps), clipped=False), root, low, high, nowhere, np.zeros(0))
 
 
 def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, lines: int) -> AffineMap:
     """The classifier's first map, taking the clipped lines instead of the pixels."""
-    pixels = np.flatnonzero(line_of >= 0)
-    gather = csr_array((np.ones(len(pixels)), (pixels, line_of[pixels])), shape=(len(line_of), lines))
-    return AffineMap(affine.matrix @ gather, affine.bias + affine.matrix @ constant)
+    matrix = affine.matrix
+    if not isinstance(matrix, np.ndarray):
+        pixels = np.flatnonzero(line_of >= 0)
+        gather = csr_array((np.ones(len(pixels)), (pixels, line_of[pixels])), shape=(len(line_of), lines))
+        moved = np.abs(matrix) @ np.abs(constant)
+        bias = _kept(affine.bias + matrix @ constant, np.abs(affine.bias) + moved)
+        # Stored entries are kept, those that cancel too.
+        merged = csr_array(matrix @ gather)
+        merged.data = _kept(merged.data, np.ones(merged.nnz))
+        return AffineMap(merged, bias)
+    # In extended precision: hundreds of pixels may share one line (a black background), or be constant.
+    order = np.argsort(line_of, kind="stable")
+    first = np.searchsorted(line_of[order], np.arange(lines))
+    rows = matrix.T[order].astype(np.longdouble)
+    if lines:
+        merged = _kept(np.add.reduceat(rows, first, axis=0), np.add.reduceat(np.abs(rows), first, axis=0))
+    else:
+        merged = np.zeros((0, len(matrix)))
+    still = np.flatnonzero(constant)
+    added = matrix.T[still].astype(np.longdouble) * constant[still, None]
+    bias = _kept(affine.bias + added.sum(axis=0), np.abs(affine.bias) + np.abs(added).sum(axis=0))
+    return AffineMap(np.ascontiguousarray(merged.T, dtype=np.float64), bias.astype(np.float64))
 
 
-def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> Program:
-    """Lay the layers out as flat arrays; the matrices into sparse layers go column by column."""
+def _kept(sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Sums, of which none is exactly zero unless all of its terms are: whoever finds a zero may rely on it."""
+    return np.where((sums == 0.0) & (sizes > 0.0), 1e-300, sums)
+
+
+def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[bool], *, clipped: bool) -> Program:
+    """Lay the layers out as flat arrays; the matrices into sparse layers go column by column.
+
+    `folded` says which maps are products of several linear operators, or have rounded constants.
+    """
     clip = CLIP_LAYERS if clipped else 1
     sizes = [root.shape[1]] * clip + [len(affine.bias) for affine in maps]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -190,6 +220,8 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) ->
         entries += matrix.nnz
         pointers += len(matrix.indptr)
     packed = np.concatenate([[0], np.cumsum([-(-size // 8) for size in sizes[:-1]])])
+    scales = _scales(root, maps, clipped=clipped)
+    terms = [1] * clip + [row_terms(affine) for affine in maps]
     return Program(
         offsets=offsets.astype(np.int64),
         clipped=int(clipped),
@@ -200,12 +232,40 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) ->
         rows=np.concatenate(rows).astype(np.int32),
         values=np.concatenate(values),
         bias=np.concatenate([np.zeros(root.shape[1] * clip), *(affine.bias for affine in maps)]),
-        noise=NOISE * _scales(root, maps, clipped=clipped),
+        noise=np.concatenate([noise_share(count) * scale for count, scale in zip(terms, scales, strict=True)]),
+        near=np.concatenate([np.full(len(scale), _near(scale)) for scale in scales]),
+        is_folded=np.array([False] * clip + list(folded)),
+        terms=np.array(terms),
+        largest=np.concatenate(
+            [np.ones(root.shape[1] * (clip - 1)), *map(_largest_weights, maps), np.zeros(sizes[-1])]
+        ),
         byte_start=packed.astype(np.int64),
     )
 
 
-def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> np.ndarray:
+def row_terms(affine: AffineMap) -> int:
+    """The most inputs that one output of an affine map sums up."""
+    matrix = affine.matrix
+    return matrix.shape[1] if isinstance(matrix, np.ndarray) else int(np.diff(matrix.indptr).max(initial=0))
+
+
+def _near(scale: np.ndarray) -> float:
+    """How close to zero lies beside the kink of a neuron, for a whole layer with the given scales."""
+    largest = float(scale.max(initial=0.0))
+    return NEAR * (largest if largest > 0.0 else 1.0)
+
+
+def _largest_weights(affine: AffineMap) -> np.ndarray:
+    """The largest |weight| of every input (n_in,)."""
+    matrix = affine.matrix
+    if isinstance(matrix, np.ndarray):
+        return np.abs(matrix).max(axis=0, initial=0.0)
+    largest = np.zeros(matrix.shape[1])
+    np.maximum.at(largest, matrix.indices, np.abs(matrix.data))
+    return largest
+
+
+def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> list[np.ndarray]:
     """The largest Σ|weight · input| + |bias| of every neuron over a grid of sample points (see tolerances.NOISE)."""
     coordinates = len(root) - 1
     ticks = np.linspace(0.0, 1.0, 7 if coordinates < 4 else 5)
@@ -220,7 +280,7 @@ def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> 
         scale = (abs(affine.matrix) @ values).max(axis=1) + np.abs(affine.bias)
         scales.append(np.maximum(scale, _passed_on(affine, scales[-1])))
         values = np.maximum(affine.matrix @ values + affine.bias[:, None], 0.0)
-    return np.concatenate(scales)
+    return scales
 
 
 def _passed_on(affine: AffineMap, scale: np.ndarray) -> np.ndarray:

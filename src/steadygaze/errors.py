@@ -32,6 +32,6 @@ class StoreError(SteadygazeError):
 
 
 class InternalError(SteadygazeError):
-    """A self-check of steadygaze failed: nothing is delivered, and it is a bug of ours."""
+    """A self-check of steadygaze failed: nothing is delivered. The fault is in steadygaze, not in the input."""
 
     exit_code = 70

@@ -3,17 +3,20 @@
 Nothing is computed but the label, the notes, and whether the model file computes what was read from it.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from .attention.options import AttentionOptions
+from .bounds.bounder import Bounder
 from .compound import Compound
-from .errors import ImageError, OptionError
+from .errors import ImageError, ModelError, OptionError
 from .network.agree import Agreement, check_agreement
+from .network.file_rounding import coarse_notes
 from .network.model import Model
-from .network.passes import magnitude, upwards
+from .network.passes import magnitude, preactivations, upwards
 from .perturbation import Perturbed
 from .tolerances import NOISE, TIE
 from .verdict import Property
@@ -94,12 +97,20 @@ class Problem:
     @cached_property
     def agreement(self) -> Agreement:
         """How far the model file, run by onnxruntime, is from what was read from it; too far is an error."""
-        return check_agreement(self.model, self.perturbed.x0)
+        return check_agreement(self.model, self.perturbed.x0, self._farthest)
+
+    @cached_property
+    def _farthest(self) -> list[np.ndarray]:
+        """The images at the lower and upper corner of the domain that are not the unperturbed one."""
+        ends = (self.perturbed.domain.low, self.perturbed.domain.high)
+        return [self.perturbed.image(end) for end in ends if end.any()]
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences that a reader of the answer should know."""
         notes = [*self.model.notes, *self.image_notes]
+        # Estimated, not replayed: a stored question has the same notes with any version of onnxruntime.
+        notes += coarse_notes(self.model.graph, self.perturbed.x0, self._farthest, self.model.replay.float_type)
         close = 0
         values = self.perturbed.x0.reshape(1, -1)
         for segment in self.model.graph.steps[:-1]:
@@ -111,4 +122,41 @@ class Problem:
                 f"{close} neurons of the classifier are on their kink at the unperturbed image and count as inactive; "
                 "the expected maps depend on that choice"
             )
+        if self.property is not Property.CR and self.original_doubt > 0.0:
+            notes.append(
+                "the signs of some neurons at the unperturbed image are not certain in float64, and exact arithmetic "
+                "did not settle them: the expected maps, and a δ relative to them, may be others; answers about "
+                "attention allow for that"
+            )
         return tuple(notes)
+
+    @cached_property
+    def original_doubt(self) -> float:
+        """How far the maps of the unperturbed image may be off because signs of neurons are not certain there.
+
+        A bound of the sum over classes of the distances; 0 where all signs are proved, by bounds or by exact
+        arithmetic, to be those that float64 finds.
+        """
+        try:
+            bounder = Bounder(self.model.graph, self.perturbed, self.label, self.attention)
+        except ModelError:  # weights so small that products with them vanish
+            return math.inf
+        if bounder.is_original_certain or self._has_exact_original():
+            return 0.0
+        size = float(sum(self.attention.distance.size(part) for part in bounder.original.radius))
+        return size * (1.0 + 1e-9) if math.isfinite(size) else math.inf
+
+    def _has_exact_original(self) -> bool:
+        """Whether exact arithmetic finds the pattern of float64 at the unperturbed image."""
+        if not self.perturbed.domain.contains_zero:
+            return False
+        from .exact import ExactLabels  # noqa: PLC0415 (python-flint takes time to import)
+
+        try:
+            found = ExactLabels(self.compound, self.label).pattern_at(np.zeros(self.perturbed.domain.dimension))
+        except ModelError:
+            return False
+        plain = preactivations(self.model.graph, self.perturbed.x0.reshape(1, -1))[:-1]
+        return found is not None and all(
+            np.array_equal(exact, values[0] > 0.0) for exact, values in zip(found, plain, strict=True)
+        )

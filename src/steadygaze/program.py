@@ -18,4 +18,8 @@ class Program(NamedTuple):
     values: np.ndarray
     bias: np.ndarray  # (N,)
     noise: np.ndarray  # (N,) values of a neuron below this are rounding
+    near: np.ndarray  # (N,) a polytope on which a neuron comes this close to zero lies beside its kink
+    is_folded: np.ndarray  # (L+1,) whether weights into a layer are rounded products, so that a zero may not be one
+    terms: np.ndarray  # (L+1,) the most inputs that one neuron of a layer sums up
+    largest: np.ndarray  # (N,) the largest |weight| of a neuron's output in the next layer
     byte_start: np.ndarray  # (L+1,) where the packed pattern of layer l starts

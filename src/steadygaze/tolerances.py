@@ -16,15 +16,43 @@ that width across the whole domain is 1e-10 of its area; what is left unsplit is
 """
 
 NOISE = 2.0**-40
-"""Values of a neuron below this times its scale are rounding, not signal.
+"""Values of a neuron below this times its scale are taken for rounding; for few inputs less (`noise_share`).
 
-The scale of a neuron is the largest sum of |weight · input| + |bias| seen on sample thetas. One product with n inputs
-has an error of at most n 2⁻⁵³ scale (n ≤ 10,000: 1e-12 in the worst case, 1e-14 typically); `MAX_SYNCS` updates add at
-most MAX_SYNCS 2⁻⁵². 2⁻⁴⁰ is 9e-13. A neuron that is zero in exact arithmetic (a dead input, w·h − w·h) stays below it.
+The scale of a neuron is the largest sum of |weight · input| + |bias| seen on sample thetas. A neuron that is zero in
+exact arithmetic (a dead input, w·h − w·h) stays below it, so that rounding does not split regions. No proof rests on
+it: values taken for rounding count as missed parts, and enter the error of every layer above.
+"""
+
+
+def noise_share(terms: int) -> float:
+    """The share of its scale below which a sum of so many products is taken for rounding.
+
+    One product has an error of at most terms · 2⁻⁵³; eight times that leaves room for updates and for the errors of the
+    inputs themselves.
+
+    >>> noise_share(4) < 2.0**-45, noise_share(10_000) == NOISE
+    (True, True)
+    """
+    return min(NOISE, 8.0 * (terms + 16) * UNIT)
+
+
+DOUBT = 64.0
+"""A region on which a neuron stays below this times its noise is doubtful: its sign may be another one on all of it."""
+
+NEAR = 2.0**-20
+"""A region on which a neuron's value comes closer to zero than this times the largest scale of its layer lies beside
+its kink.
+
+Only such regions are counted when the width of kinks is added up (`regions.forward_error`), so every proved error has
+to be smaller; where one is not, the attention of the whole map is left undecided.
 """
 
 MAX_SYNCS = 256
-"""Updates of a layer's forms before they are computed from scratch: at most 256 · 2⁻⁵² = 6e-14 of drift."""
+"""Updates of a layer's forms before they are computed from scratch."""
+
+MAX_ADDITIONS = 256
+"""Columns that updates may add to a layer's forms before that. The errors of updates are bounded from the columns and
+changes that really occurred (see `regions.forward_error`); this keeps them of the order of one product."""
 
 MAX_FLIPS = 512
 """Updates of the attention maps before they are computed from scratch."""

@@ -41,7 +41,7 @@ class Verdict(Enum):
     def meaning(self) -> str:
         """One sentence for people, which says no more than was proved."""
         return {
-            Verdict.ROBUST: "The property holds everywhere in the domain (attention: except on the slivers reported).",
+            Verdict.ROBUST: "The property holds everywhere in the domain.",
             Verdict.NOT_ROBUST: "The property is violated somewhere in the domain.",
             Verdict.UNDECIDED: "No violation was found, but part of the domain is not decided.",
         }[self]

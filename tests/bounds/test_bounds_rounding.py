@@ -11,8 +11,8 @@ from bounds.bound_cases import Case
 from bounds.enclosure_check import expected_at_zero, roots, violations
 from bounds.exact_network import Whole
 from regions.tiny_compounds import make_graph
-from steadygaze.bounds.rounding import down, gamma, up
 from steadygaze.perturbation import compose, parse_spec
+from steadygaze.rounding import down, gamma, up
 
 
 def cancelling(seed: int) -> Case:

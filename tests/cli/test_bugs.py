@@ -9,9 +9,9 @@ from steadygaze.errors import InternalError
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (InternalError("the map has a hole"), "steadygaze: this is a bug of ours: the map has a hole"),
-        (ValueError("two\nlines"), "steadygaze: this is a bug of ours: ValueError: two lines"),
-        (AssertionError(), "steadygaze: this is a bug of ours: AssertionError"),
+        (InternalError("the map has a hole"), "steadygaze: internal error: the map has a hole"),
+        (ValueError("two\nlines"), "steadygaze: internal error: ValueError: two lines"),
+        (AssertionError(), "steadygaze: internal error: AssertionError"),
     ],
 )
 def test_a_bug_is_one_line_and_70(run: Runner, monkeypatch: pytest.MonkeyPatch, error: Exception, line: str):
@@ -22,6 +22,7 @@ def test_a_bug_is_one_line_and_70(run: Runner, monkeypatch: pytest.MonkeyPatch, 
     result = run(*SMALL, "--out", "out")
     assert (result.code, result.out) == (70, "")
     assert result.err.startswith(line) and result.err.count("\n") == 1 and "--debug" in result.err
+    assert "please report it with the command and the model" in result.err
     result = run(*SMALL, "--out", "out", "--debug")
     assert result.code == 70 and "Traceback" in result.err and result.err.splitlines()[-1].startswith(line)
 

@@ -84,7 +84,7 @@ def test_a_bug_is_70(tmp_path: Path):
     result = subprocess.run(
         [sys.executable, "-c", broken, *SMALL], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False
     )
-    assert result.returncode == 70 and result.stderr.startswith("steadygaze: this is a bug of ours: AttributeError")
+    assert result.returncode == 70 and result.stderr.startswith("steadygaze: internal error: AttributeError")
     assert result.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
 
 

@@ -59,7 +59,7 @@ def summary(**changes):
         ({"property": "cr"}, "The label is kept everywhere in the domain."),
         (
             {"property": "cr", "sliver_share": 1.23e-14},
-            "The label is kept everywhere in the domain, except on slivers of total share at most 1.3e-14.",
+            "The label is kept everywhere in the domain.",
         ),
         (
             {"property": "ar", "delta": {"text": "25%", "value": 3.0, "map_size": 12.0}},
@@ -113,8 +113,24 @@ def test_nearest_violation(low, high, text):
     assert nearest_text(summary(nearest={"CR": found}), "CR") == text
 
 
+def test_the_nearest_violation_of_the_attention_leaves_kinks_out():
+    none, some = {"low": None, "high": None, "theta": None}, {"low": 0.25, "high": 0.5, "theta": [0.1, 2.0]}
+    narrow = summary(nearest={"CR": none, "AR": none}, sliver_share=1e-12)
+    assert nearest_text(narrow, "AR") == "none in the domain outside of kinks"
+    assert nearest_text(narrow, "CR") == "none in the domain"
+    text = nearest_text(summary(nearest={"AR": some}, sliver_share=1e-12), "AR")
+    assert text.endswith("(distance 0.5; none below distance 0.25 outside of kinks)")
+
+
+def test_a_violation_at_a_single_theta_is_named_by_its_witness():
+    witness = {"kind": "label", "theta": [0.25, 1.0]}
+    found = summary(verdict="not robust", property="cr", area={"CR": [0.5, 1.0], "MR": [0.0, 0.5]}, witnesses=[witness])
+    where = "brightness = 0.25, translation right [px] = 1"
+    assert verdict_text(found) == f"The label changes at {where}; how much of the domain violates is not decided."
+
+
 def test_other_thresholds():
     assert kept_text(summary()) == "at 10 % 50.00 %; at 25 % 100 % (of the original maps' size, 12)"
-    assert enough_text(summary()) == "from δ = 2.5 (20.84 % of the original maps)"
+    assert enough_text(summary()) == "from δ = 2.5 (20.84 % of the original maps), kinks aside"
     assert enough_text(summary(ar_at_delta={"all": None})) == "not known, as the map is partial"
-    assert enough_text(summary(delta={"text": "3", "value": 3.0, "map_size": 0.0})) == "from δ = 2.5"
+    assert enough_text(summary(delta={"text": "3", "value": 3.0, "map_size": 0.0})) == "from δ = 2.5, kinks aside"

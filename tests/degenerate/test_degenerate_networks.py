@@ -134,7 +134,7 @@ def test_what_the_tolerance_leaves_unsplit_is_reported(gap: float, dimension: in
     regions = plain_map([(weight, -np.array([0.5, 0.5 + gap])), (np.ones((1, 2)), np.zeros(1))])
     assert len(regions) == 2
     assert_tiles(regions)
-    assert 0.999 * gap <= regions.sliver_area <= 10 * gap
+    assert 0.999 * gap <= regions.accuracy.slivers <= 10 * gap
 
 
 @pytest.mark.parametrize("gap", [2.0**-30, 2.0**-20])
@@ -142,7 +142,7 @@ def test_lines_farther_apart_than_the_tolerance_are_split(gap: float) -> None:
     layers = [(np.array([[1.0, 0.0], [1.0, 0.0]]), -np.array([0.5, 0.5 + gap])), (np.ones((1, 2)), np.zeros(1))]
     regions = assert_plain_map_is_exact(layers, [0, 0], [1, 1])
     assert sorted(regions.polytopes.volumes)[0] == pytest.approx(gap, rel=1e-6)
-    assert regions.sliver_area == 0
+    assert regions.accuracy.slivers == 0
 
 
 def test_a_stack_of_close_lines_does_not_swallow_what_lies_between() -> None:
@@ -153,7 +153,7 @@ def test_a_stack_of_close_lines_does_not_swallow_what_lies_between() -> None:
     found = np.sort(np.unique(regions.polytopes.points[:, 0]))
     missed = np.abs(found[:, None] - places).min(axis=0).max()
     assert missed <= 1.01e-10
-    assert 1e-11 < regions.sliver_area < 1e-6
+    assert 1e-11 < regions.accuracy.slivers < 1e-6
 
 
 def test_nearly_parallel_lines_cross_where_they_should() -> None:

@@ -229,7 +229,7 @@ def test_threads_do_not_change_a_byte(problem: tuple[list[FloatLayer], list[Pert
 def as_bytes(regions: RegionSet) -> list[bytes]:
     polygons = regions.polytopes
     arrays = (polygons.points, polygons.starts, polygons.edges, regions.cuts, regions.cell, regions.pattern)
-    more = (regions.patterns, regions.clip, regions.clips, regions.logits, np.array(regions.sliver_area))
+    more = (regions.patterns, regions.clip, regions.clips, regions.logits, np.array(regions.accuracy.slivers))
     return [np.asarray(array).tobytes() for array in (*arrays, *more)]
 
 

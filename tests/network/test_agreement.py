@@ -11,11 +11,11 @@ from steadygaze.api import make_problem
 from steadygaze.attention.inconsistency import original_maps
 from steadygaze.errors import InternalError, ModelError
 from steadygaze.network import lower as lowering
-from steadygaze.network.agree import check_agreement, rounding_effect, sample_images
-from steadygaze.network.graph import Graph, Node
+from steadygaze.network.agree import check_agreement, sample_images
+from steadygaze.network.file_rounding import FLOAT32, rounding_effect
 from steadygaze.network.lower import AffineMap, Chain, check_lowered, lower
 from steadygaze.network.model import read_model
-from steadygaze.network.operators import MatMul, Relu, Transpose
+from steadygaze.network.operators import MatMul, Transpose
 from steadygaze.network.steps import ScaleStep
 from steadygaze.network.windows import Conv
 
@@ -100,7 +100,7 @@ def cancelling(save):
 def test_the_tolerance_is_never_so_wide_that_a_misread_bias_fits(cancelling, offset):
     """Rounding may explain 0.1 to first order; 5e-4 lies within the tolerance, but on every image."""
     image = np.full((1, 6, 6), 0.5)
-    assert rounding_effect(cancelling.graph, image.ravel(), cancelling.replay.unit_roundoff) > 0.2
+    assert rounding_effect(cancelling.graph, image.ravel(), FLOAT32) > 0.2
     assert check_agreement(cancelling, image).tolerance == pytest.approx(2e-3, rel=1e-6)
 
     def change(operator):
@@ -108,24 +108,6 @@ def test_the_tolerance_is_never_so_wide_that_a_misread_bias_fits(cancelling, off
 
     with pytest.raises(ModelError, match="disagree"):
         check_agreement(tampered(cancelling, change), image)
-
-
-def test_rounding_effect_by_hand():
-    """One neuron 3·x0 − 4·x1 + 1 with a ReLU, then the logits (2·a, −a); unit 1, so that only the formula is left."""
-    operators = (
-        MatMul(np.array([[3.0], [-4.0]]), np.array([1.0])),
-        Relu(),
-        MatMul(np.array([[2.0, -1.0]]), np.zeros(2)),
-    )
-    nodes = tuple(
-        Node(operator, (i,), shape, "")
-        for i, (operator, shape) in enumerate(zip(operators, [(1, 1, 1), (1, 1, 1), (1, 1, 2)], strict=True))
-    )
-    graph = Graph((1, 1, 2), nodes)
-    active, dead = np.array([1.0, 0.5]), np.array([0.0, 1.0])
-    # First layer, two products and a bias: (√3 + 1)·(3 + 4 + 1), doubled by the second; there (√2 + 1)·|2·a|, a = 2.
-    assert rounding_effect(graph, active, 1.0) == pytest.approx(2 * (np.sqrt(3) + 1) * 8 + (np.sqrt(2) + 1) * 4)
-    assert rounding_effect(graph, dead, 1.0) == 0.0
 
 
 def test_a_wrong_image_order_is_refused(save):

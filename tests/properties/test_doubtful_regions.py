@@ -8,8 +8,9 @@ from steadygaze.attention.error import MapErrors
 from steadygaze.attention.inconsistency import measure, original_maps
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.perturbation import Brightness
+from steadygaze.properties import settling
 from steadygaze.properties.classification import classify
-from steadygaze.properties.logit_error import logit_errors
+from steadygaze.regions.forward_error import forward_errors
 from steadygaze.regions.subdivide import subdivide
 from steadygaze.results.answer import Answers
 
@@ -25,18 +26,20 @@ def answers_of(layers, image, perturbations):
     return Answers(compound, regions, classify(compound, regions, 0), curves, errors, float(size))
 
 
-@pytest.mark.parametrize(("weight", "bias"), [(-1e3, 1e-10), (-1.0, 1e-13)])
-def test_a_tiny_bias_on_an_area_of_black_pixels_leaves_the_attention_open(weight, bias):
-    """h0 = ReLU(weight·x + bias) is active where x is clipped to 0, by a value that rounding could make."""
-    layers = [
-        (np.array([[weight], [1.0]]), np.array([bias, 1.0])),
-        (np.array([[1.0, 1.0], [0.0, 0.0]]), np.array([1.0, 0.0])),
-    ]
-    found = answers_of(layers, np.full((1, 1, 1), 0.5), [Brightness(range=(-1, 0))])
+LAYERS = [
+    (np.array([[-1e3], [1.0]]), np.array([1e-10, 1.0])),
+    (np.array([[1.0, 1.0], [0.0, 0.0]]), np.array([1.0, 0.0])),
+]
+"""h0 = ReLU(−1000 x + 1e-10) is active where x is clipped to 0, by a value that rounding could make."""
+
+
+def test_a_tiny_bias_on_an_area_of_black_pixels_is_settled_exactly():
+    found = answers_of(LAYERS, np.full((1, 1, 1), 0.5), [Brightness(range=(-1, 0))])
+    assert found.regions.doubtful.tolist().count(1) == 1
     shares = found.at(0.25).shares.named()
-    assert shares["AR"] == pytest.approx((0.5, 1.0), abs=1e-9)
+    assert shares["AR"] == pytest.approx((0.5, 0.5), abs=1e-9)
     assert shares["CR"] == (1.0, 1.0)
-    assert found.enough_delta is None
+    assert found.enough_delta == pytest.approx(1000.0)
 
 
 def test_a_neuron_that_is_exactly_zero_is_certain():
@@ -46,15 +49,26 @@ def test_a_neuron_that_is_exactly_zero_is_certain():
     assert found.at(10.0).shares.named()["AR"] == (1.0, 1.0)
 
 
-def test_what_is_missed_of_an_inactive_neuron_counts_in_the_logits():
-    """h = p1 − p2 − 0.25 + 5e-13 is set inactive as rounding, but a weight of 1e9 makes it decide the label."""
+def missed_value():
+    """h = p1 − p2 − 0.25 + 2e-15 is set inactive as rounding, but a weight of 1e12 makes it decide the label."""
     layers = [
-        (np.array([[1.0, -1.0]]), np.array([-0.25 + 5e-13])),
-        (np.array([[0.0], [1e9]]), np.array([1e-4, 0.0])),
+        (np.array([[1.0, -1.0]]), np.array([-0.25 + 2e-15])),
+        (np.array([[0.0], [1e12]]), np.array([1e-4, 0.0])),
     ]
     compound = make_compound(layers, [Brightness(range=(0, 0.4))], np.array([[[0.5, 0.25]]]))
-    regions = subdivide(compound)
-    assert regions.missed.max() == pytest.approx(5e-13, rel=1e-3)
-    assert logit_errors(compound, regions, np.arange(len(regions.patterns)))[:, 1].max() >= 4e-4
+    return compound, subdivide(compound)
+
+
+def test_what_is_missed_of_an_inactive_neuron_counts_in_the_logits():
+    compound, regions = missed_value()
+    assert regions.accuracy.missed.max() == pytest.approx(2e-15, rel=0.1)
+    assert forward_errors(compound, regions.accuracy)[-1][1] >= 1e-3
     pieces = classify(compound, regions, 0)
     assert pieces.has_strip.all()
+
+
+def test_exact_arithmetic_finds_the_label_that_was_missed():
+    compound, regions = missed_value()
+    pieces = settling.label_pieces(compound, regions, 0)
+    assert not pieces.has_strip.any()
+    assert not pieces.keeps_label.any()

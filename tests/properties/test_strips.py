@@ -45,5 +45,5 @@ def test_a_vertex_taken_for_a_point_of_the_cut_is_a_sliver():
     found = subdivide_cells([plain_program(layers)])
     assert len(found) == 2
     wedge = abs(found.polytopes.volumes[0] - 0.5 * (1 - 9e-11))
-    assert 0.0 < wedge <= found.sliver_area < 1e-9
-    assert found.missed[0] >= 9e-11 * (1 - 1e-6)
+    assert 0.0 < wedge <= found.accuracy.slivers < 1e-9
+    assert found.accuracy.missed[0] >= 9e-11 * (1 - 1e-6)

@@ -17,6 +17,7 @@ from steadygaze.attention.filters import Filter
 from steadygaze.attention.inconsistency import AttentionOptions, measure, original_maps
 from steadygaze.budget import Budget
 from steadygaze.compound import Compound
+from steadygaze.network.file_rounding import FLOAT32
 from steadygaze.network.graph import Graph
 from steadygaze.network.lower import lower
 from steadygaze.network.model import Model
@@ -30,7 +31,8 @@ from steadygaze.results.result import Result
 class GraphReplay:
     """Stands in for onnxruntime."""
 
-    unit_roundoff = 2.0**-24
+    float_type = FLOAT32
+    unit_roundoff = FLOAT32.unit
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

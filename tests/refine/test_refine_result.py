@@ -59,11 +59,12 @@ def test_shares_enclose_those_of_the_map(pair: tuple):
 def test_exact_regions_alone_give_the_shares_of_the_map():
     ours, theirs = made(PLANE, 0, (0,)), full_map(PLANE, property="both", delta="25%")
     for name, bounds in theirs.areas.items():
-        assert ours.areas[name] == pytest.approx(bounds, abs=1e-12), name
+        # Their error bounds differ a little: a box is walked in another way than the whole domain.
+        assert ours.areas[name] == pytest.approx(bounds, abs=1e-9), name
     assert (ours.verdict, ours.answer.sets, ours.enough_delta) == (
         theirs.verdict, theirs.answer.sets, theirs.enough_delta
     )  # fmt: skip
-    assert ours.boundary().reachable_share == pytest.approx(theirs.boundary().reachable_share, abs=1e-12)
+    assert ours.boundary().reachable_share == pytest.approx(theirs.boundary().reachable_share, abs=1e-9)
     assert ours.guarantee_shares["rounding-sound"] == 0.0
 
 
@@ -92,7 +93,8 @@ def test_nearest_violations_enclose_those_of_the_map(pair: tuple):
 def test_the_threshold_that_is_enough_is_at_least_the_exact_one(pair: tuple):
     ours, theirs = pair
     assert ours.enough_delta is not None and ours.enough_delta >= theirs.enough_delta
-    assert ours.with_delta(ours.enough_delta).areas["AR"] == (1.0, 1.0)
+    kept = ours.with_delta(ours.enough_delta)
+    assert kept.areas["AR"] == (1.0 - kept.sliver_share, 1.0)
 
 
 def test_what_is_reachable_is_part_of_what_the_map_reaches(pair: tuple):
@@ -143,7 +145,7 @@ def test_a_theta_that_violates_decides_the_verdict():
     assert result.verdict is Verdict.NOT_ROBUST
     assert result.nearest["CR"].low == 0.0 and result.nearest["CR"].high == pytest.approx(1.0)
     assert {witness.kind for witness in result.witnesses} == {Violation.LABEL, Violation.ATTENTION}
-    assert "Single thetas violate" in result.summary()["guarantee"]
+    assert "Single thetas are proved to violate" in result.summary()["guarantee"]
     # One that satisfies everything shows nothing, and the threshold counts.
     assert blank(result, points=np.zeros((1, 2))).verdict is Verdict.UNDECIDED
     assert blank(result, points=np.array([[0.5, 0.5]])).verdict_of(Property.CR) is Verdict.UNDECIDED

@@ -109,8 +109,10 @@ def test_bundled_networks(compound: Compound, times: int) -> None:
     if times == 0:
         assert len(found.regions) == len(whole)
     one = inside(compound, boxes)
-    for name in ("cuts", "cell", "pattern", "patterns", "clip", "clips", "logits", "doubtful", "peaks", "missed"):
+    for name in ("cuts", "cell", "pattern", "patterns", "clip", "clips", "logits", "doubtful"):
         assert np.array_equal(getattr(one.regions, name), getattr(found.regions, name)), name
+    for name, value in vars(one.regions.accuracy).items():
+        assert np.array_equal(value, getattr(found.regions.accuracy, name)), name
     assert np.array_equal(one.regions.polytopes.points, found.regions.polytopes.points)
     assert np.array_equal(one.box, found.box)
 

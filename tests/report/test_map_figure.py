@@ -19,7 +19,7 @@ from steadygaze.budget import Budget, Limits
 from steadygaze.report import colours, panels, tiles
 from steadygaze.report.map_figure import map_figure
 from steadygaze.report.sections import make_sections
-from steadygaze.report.wording import number, percent
+from steadygaze.report.wording import number, percent, percent_between
 from steadygaze.results.result import Result
 
 PATCH = "patch:x=10,y=10,w=8,h=8"
@@ -84,7 +84,7 @@ def test_a_large_map_is_a_picture_with_the_same_shares(large: Result) -> None:
 def test_title_names_model_image_label_and_verdict(small: Result, small_figure: Figure) -> None:
     title = next(text for text in words(small_figure) if text.startswith("M-FNN-100"))
     assert title == "M-FNN-100 on mnist:69995, label 2: label and attention not robust"
-    facts = next(text for text in words(small_figure) if text.startswith("exact map"))
+    facts = next(text for text in words(small_figure) if text.startswith("map of"))
     assert f"{len(small.answers.regions)} regions" in facts
     assert f"δ = {number(small.answer.delta)} (25% of" in facts
 
@@ -94,7 +94,7 @@ def test_tables_hold_all_shares_and_the_axes_are_named(small: Result, small_figu
     for name in ("CR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR"):
         rows = [text for text in shown if text.startswith(f"{name}  ")]
         assert len(rows) == 1
-        assert shown[shown.index(rows[0]) - 1] == percent(small.areas[name][0])
+        assert shown[shown.index(rows[0]) - 1] == percent_between(*small.areas[name])
     assert [text for text in shown if text.startswith("MR  ")] == [f"MR  changed to {n}" for n in (8, 7, 4)]
     assert shown.count("brightness") == 3
     assert shown.count("patch 8×8 at (10, 10)") == 1

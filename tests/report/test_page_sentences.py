@@ -153,8 +153,9 @@ def test_the_verdict_in_sentences(name: str):
 def test_the_small_print_names_what_the_verdict_leaves_out():
     close = make_summary(**NOT_ROBUST, area=MIXED | {"undecided": [3e-7, 3e-7]}, sliver_share=1.23e-9)
     assert small_print(close) == [
-        "At most 0.00003 % of the space is too close to a threshold to call; it counts as undecided.",
-        "What is said of regions holds except on slivers of total share at most 1.3e−9.",
+        "At most 0.00003 % of the space is too close to a threshold to decide; it counts as undecided.",
+        "On kinks, the borders between regions (a share of at most 1.3e−9), the attention is undecided; ranges that "
+        "keep the attention leave them out.",
     ]
     away = make_summary(domain={"names": ["brightness"], "low": [0.1], "high": [1.0]})
     assert small_print(away) == ["The unperturbed image itself does not belong to the space."]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from results.questions import ALL
-from steadygaze.results.summary import SCHEMA_VERSION
+from steadygaze.results.schema import SCHEMA_VERSION
 
 AREAS = ["CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided"]
 
@@ -24,7 +24,7 @@ def texts(value: object) -> list[str]:
 def test_summary_is_plain_data_without_paths_or_times(results, name):
     summary = results[name].summary()
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
-    assert summary["schema_version"] == SCHEMA_VERSION == 2
+    assert summary["schema_version"] == SCHEMA_VERSION == 3
     assert list(summary["area"]) == AREAS
     assert not any(text.startswith(("/", "~")) or "zoo" in text for text in texts(summary))
     assert not any("second" in text for text in texts(summary))
@@ -47,8 +47,8 @@ def test_summary_repeats_the_answer(results):
     assert summary["sets"]["CR"] + summary["sets"]["MR"] + summary["sets"]["CB"] == summary["regions"]
     assert summary["domain"]["specs"] == ["brightness:0.9..1", "patch:x=12,y=12,w=4,h=4"]
     assert [found["kind"] for found in summary["witnesses"]] == ["label", "attention", "right label, other evidence"]
-    assert "slivers of total share at most" in summary["guarantee"]
-    assert "17 images" in summary["guarantee"]
+    assert "On kinks, the borders between regions, the attention is undecided" in summary["guarantee"]
+    assert "run by onnxruntime in float32, gave the same logits on 19 images" in summary["guarantee"]
 
 
 def test_no_violation_is_null(results):
@@ -56,7 +56,7 @@ def test_no_violation_is_null(results):
     assert summary["verdict"] == "robust"
     assert summary["nearest"]["AR"] == {"low": None, "high": None, "theta": None}
     assert summary["witnesses"] == []
-    assert "nothing lies within the error bounds" in summary["guarantee"]
+    assert "Nothing is undecided." in summary["guarantee"]
 
 
 def test_partial_map_promises_only_what_was_reached(results):
@@ -100,6 +100,6 @@ def test_another_delta_changes_only_what_depends_on_it(results):
 
 def test_shares_in_the_guarantee_are_rounded_up(results):
     guarantee = results["keep"].summary()["guarantee"]
-    sliver = float(guarantee.split("share at most ")[1].split(";")[0])
-    assert sliver >= results["keep"].answers.regions.sliver_area
-    assert math.isfinite(sliver) and np.isclose(sliver, results["keep"].answers.regions.sliver_area, rtol=0.1)
+    kinks = float(guarantee.split("a share of at most ")[1].split(". ")[0])
+    assert kinks >= results["keep"].sliver_share
+    assert math.isfinite(kinks) and np.isclose(kinks, results["keep"].sliver_share, rtol=0.1)

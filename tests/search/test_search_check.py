@@ -9,6 +9,7 @@ from steadygaze.api import make_problem
 from steadygaze.errors import InternalError
 from steadygaze.search import search
 from steadygaze.search.check import check_visited
+from steadygaze.traversal import Traversal
 
 
 @pytest.fixture(scope="module")
@@ -17,21 +18,30 @@ def found():
     return search(problem, method="gbs")
 
 
-def test_what_was_found_passes(found):
-    check_visited(found.problem, found.visited)
+@pytest.fixture(scope="module")
+def accuracy(found):
+    """What bounds the errors of the traversal, after it found the same regions again."""
+    traversal = Traversal.of(found.problem.compound)
+    for one in found.visited:
+        traversal.region_at(one.region.inside)
+    return traversal.accuracy()
 
 
-def test_a_flipped_bit_is_caught(found):
+def test_what_was_found_passes(found, accuracy):
+    check_visited(found.problem, found.visited, accuracy)
+
+
+def test_a_flipped_bit_is_caught(found, accuracy):
     one = found.visited[-1]
     bits = bytearray(one.region.pattern)
     bits[0] ^= 0x80
     planted = replace(one, region=replace(one.region, pattern=bytes(bits)))
     with pytest.raises(InternalError, match="neuron 0 of ReLU layer 0"):
-        check_visited(found.problem, [*found.visited[:-1], planted])
+        check_visited(found.problem, [*found.visited[:-1], planted], accuracy)
 
 
-def test_a_wrong_logit_is_caught(found):
+def test_a_wrong_logit_is_caught(found, accuracy):
     one = found.visited[0]
     forms = one.region.logits + np.eye(1, one.region.logits.size, 3).reshape(one.region.logits.shape)
     with pytest.raises(InternalError, match="a logit, by"):
-        check_visited(found.problem, [replace(one, region=replace(one.region, logits=forms))])
+        check_visited(found.problem, [replace(one, region=replace(one.region, logits=forms))], accuracy)

@@ -35,18 +35,25 @@ class MapErrors:
     """Bounds of the error of ai: one for all curves (`coarse`), and one for each curve computed from scratch.
 
     Filters do not increase them: the absolute value changes no difference for the worse, and the rows and columns of
-    the 3×3 mean sum to at most 1. Moving a map does not either. The map of the unperturbed image counts as well.
+    the 3×3 mean sum to at most 1. Moving a map does not either. The map of the unperturbed image counts as well;
+    original_doubt is how far it may be off because signs of neurons are not certain there (`Problem.original_doubt`).
     """
 
     def __init__(
-        self, compound: Compound, patterns: PatternTable, curves: Inconsistency, options: AttentionOptions
+        self,
+        compound: Compound,
+        patterns: PatternTable,
+        curves: Inconsistency,
+        options: AttentionOptions,
+        original_doubt: float = 0.0,
     ) -> None:
         self.compound, self.patterns, self.curves, self.options = compound, patterns, curves, options
+        self.original_doubt = original_doubt
         self.classes = options.chosen(compound.graph.classes)
 
     def for_curves(self, patterns: PatternTable, curves: Inconsistency) -> "MapErrors":
         """The bounds for other curves of the same compound network; what depends on neither is not computed again."""
-        other = MapErrors(self.compound, patterns, curves, self.options)
+        other = MapErrors(self.compound, patterns, curves, self.options, self.original_doubt)
         names = ("original", "chain_error", "known", "scratch_error" if self.is_large else "original_error")
         other.__dict__ |= {name: getattr(self, name) for name in names}
         return other
@@ -65,7 +72,7 @@ class MapErrors:
     @cached_property
     def coarse(self) -> float:
         """A bound for every curve, however its maps were computed."""
-        return 2.0 * self.chain_error + self._summing
+        return 2.0 * self.chain_error + self._summing + self.original_doubt
 
     @cached_property
     def is_large(self) -> bool:
@@ -92,14 +99,15 @@ class MapErrors:
     def of(self, chosen: np.ndarray) -> np.ndarray:
         """A bound for each of the chosen curves (S,), if computed from scratch."""
         if self.is_large:
-            return np.full(len(chosen), 2.0 * self.scratch_error + self._summing)
+            return np.full(len(chosen), 2.0 * self.scratch_error + self._summing + self.original_doubt)
         numbers, inverse = np.unique(self.curves.curve_pattern[chosen], return_inverse=True)
         rows = self.patterns[numbers]
         bits, keys = unpack(rows, self.compound.hidden), [row.tobytes() for row in rows]
         for i, key in enumerate(keys):
             if key not in self.known:
                 self.known[key] = self._own([layer[i : i + 1] for layer in bits])
-        return np.array([self.known[key] for key in keys])[inverse] + self.original_error + self._summing
+        others = self.original_error + self._summing + self.original_doubt
+        return np.array([self.known[key] for key in keys])[inverse] + others
 
     @cached_property
     def known(self) -> dict[bytes, float]:

@@ -15,14 +15,15 @@ from .options import AttentionOptions
 class SingleCurves:
     """Curves of single patterns with the bounds of their errors; computed from scratch, and kept."""
 
-    def __init__(self, compound: Compound, options: AttentionOptions) -> None:
+    def __init__(self, compound: Compound, options: AttentionOptions, original_doubt: float = 0.0) -> None:
         self.compound, self.options = compound, options
         nothing = np.zeros(0, dtype=np.int64)
         empty = Inconsistency(
             nothing, nothing, nothing, np.zeros(0), np.zeros((0, 0, 3)), np.zeros((0, 3)), nothing, np.zeros(0),
             np.zeros(0),
         )  # fmt: skip
-        self.errors = MapErrors(compound, PatternTable.of(np.zeros((0, 0), dtype=np.uint8)), empty, options)
+        nobody = PatternTable.of(np.zeros((0, 0), dtype=np.uint8))
+        self.errors = MapErrors(compound, nobody, empty, options, original_doubt)
         self._cells: dict[int, CellCurves] = {}
         self._patterns: Counter[int] = Counter()
         self._kept: dict[tuple[int, bytes], tuple[Inconsistency, MapErrors]] = {}

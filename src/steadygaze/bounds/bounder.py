@@ -11,10 +11,11 @@ from ..attention.options import AttentionOptions
 from ..errors import ModelError
 from ..network.graph import Graph
 from ..perturbation import Perturbed
-from .forms import Forms
+from ..rounding import LEAST, SMALLEST_WEIGHT, gamma
+from ..tolerances import UNIT
+from .forms import Forms, relax_relu, through
 from .forward import Passed, Rows, forward, pixels
 from .gradient import Intervals, filtered, gradients, inconsistencies
-from .rounding import LEAST, SMALLEST_WEIGHT, gamma
 
 CACHED = 1 << 20
 """Numbers that the arrays of one batch of boxes may hold: eight megabytes."""
@@ -31,6 +32,26 @@ class Enclosures:
     inconsistency: np.ndarray
     unstable: np.ndarray
     pull: np.ndarray
+
+
+class Hulls(NamedTuple):
+    """What is proved of B polytopes with V corners each: f_label minus each of the R other logits, and inconsistency.
+
+    Each difference is within radius (B, R) of an affine function with the values leads (B, V, R) at the corners.
+    inconsistency (B, 2) encloses the inconsistency.
+    """
+
+    leads: np.ndarray
+    radius: np.ndarray
+    inconsistency: np.ndarray
+
+    @property
+    def margin(self) -> np.ndarray:
+        """Proved bounds (B, 2) of the margin; NaN decides nothing."""
+        with np.errstate(invalid="ignore"):
+            low = (self.leads.min(axis=1) - self.radius).min(axis=1, initial=np.inf)
+            high = (self.leads.max(axis=1) + self.radius).min(axis=1, initial=np.inf)
+        return np.stack([np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)], axis=1)
 
 
 class Bounder:
@@ -92,6 +113,45 @@ class Bounder:
             inconsistency[chosen] = self.inconsistency_bounds(passed.take(chosen), cell, low[chosen], high[chosen])
         return Enclosures(self.margin_bounds(passed), inconsistency, passed.unstable, passed.pull)
 
+    def bound_hulls(self, cell: int, vertices: np.ndarray, around: float, *, asks_attention: bool) -> "Hulls":
+        """What is proved on the hulls of vertices (B, V, d) in t, of one knot cell, and around them.
+
+        Shorter lists of vertices are filled up by repeating one. What lies within `around` of a hull along every axis
+        belongs to it, as far as it is in the knot cell.
+        """
+        low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
+        with np.errstate(over="ignore", invalid="ignore"):
+            image = pixels(self.perturbed, cell, low, high, vertices)
+            passed = forward(self.segments, image, self.perturbed.domain.dimension)
+            inconsistency = np.tile([0.0, np.inf], (len(low), 1))
+            if asks_attention:
+                inconsistency = self.inconsistency_bounds(passed, cell, low, high)
+            assert image.corners is not None
+            return Hulls(*self.margins.at_corners(passed.last, image.corners), inconsistency)
+
+    def near_zero(self, cell: int, vertices: np.ndarray, together: float) -> np.ndarray:
+        """Which neurons of the classifier may be at most `together` in size at vertices (B, V, d) of one knot cell.
+
+        A boolean array (B, V, n); the vertices are those of polytopes on which most neurons keep their sign.
+        """
+        around = 8.0 * UNIT
+        low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
+        found = []
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = pixels(self.perturbed, cell, low, high, vertices)
+            for steps in self.segments[:-1]:
+                for step in steps:
+                    values = through(values, step)
+                forms, corners = values.forms, values.corners
+                assert corners is not None
+                at = np.einsum("bvk,bkn->bvn", corners.points, forms[:, 1:]) + forms[:, :1]
+                slack = values.remainder + np.einsum("bk,bkn->bn", corners.blur, np.abs(forms[:, 1:]))
+                slack += gamma(forms.shape[1] + 4) * np.abs(forms).sum(axis=1)
+                # NaN is near everything.
+                found.append(~(np.abs(at) > (together + slack * 1.01)[:, None]))
+                values = relax_relu(*values.bounds()).of(values)
+        return np.concatenate(found, axis=2) if found else np.zeros((*vertices.shape[:2], 0), dtype=bool)
+
     def pass_forward(self, cell: int, low: np.ndarray, high: np.ndarray) -> Passed:
         """What is known of every neuron on the boxes."""
         image = pixels(self.perturbed, cell, low, high)
@@ -111,12 +171,23 @@ class Bounder:
         return inconsistencies(flat, *self._expected(cell, low, high), self.attention.distance)
 
     @cached_property
+    def is_original_certain(self) -> bool:
+        """Whether the sign of every neuron is proved at the unperturbed image; a value of 0 counts as negative."""
+        passed = self._at_original
+        ends = zip(passed.low, passed.high, strict=True)
+        return all(bool(((low > 0.0) | (high <= 0.0)).all()) for low, high in ends)
+
+    @cached_property
+    def _at_original(self) -> Passed:
+        image = self.perturbed.x0.reshape(1, 1, -1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return forward(self.segments, Forms(image, np.zeros((1, image.size))))
+
+    @cached_property
     def original(self) -> Intervals:
         """The filtered maps (K', C, H, W) of the unperturbed image."""
-        image = self.perturbed.x0.reshape(1, 1, -1)
-        passed = forward(self.segments, Forms(image, np.zeros((1, image.size))))
         # Where the sign of a neuron is not known at one point, its activity is open, and so is the map.
-        found = gradients(self.segments, passed, self.logits)
+        found = gradients(self.segments, self._at_original, self.logits)
         shape = (-1, *self.perturbed.x0.shape)
         return filtered(
             Intervals(found.centre[0].reshape(shape), found.radius[0].reshape(shape)), self.attention.filter

@@ -3,6 +3,8 @@
 The box is e ∈ [−1, 1]^m. A value is centre + Σ_k coefficient_k · e_k + r with |r| ≤ remainder. The first coordinates
 of e are those of theta; more of them (generators) may stand for the relaxation errors of single neurons, which keeps
 what they do to several values at once. All bounds hold for real numbers: rounding goes into the remainder.
+
+Where a polytope inside the box is all that matters, its corners stand beside the forms, and values are bounded there.
 """
 
 from dataclasses import dataclass
@@ -11,20 +13,34 @@ from functools import cached_property
 import numpy as np
 
 from ..network.steps import Step
+from ..rounding import FLOOR, LEAST, gamma, up
 from ..tolerances import UNIT
 from . import kernels
-from .rounding import FLOOR, LEAST, gamma, up
+
+
+@dataclass(frozen=True, eq=False)
+class Corners:
+    """Polytopes inside boxes: corners (B, V, m) in e, and blur (B, m), how far along each axis they reach beyond."""
+
+    points: np.ndarray
+    blur: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> "Corners":
+        """Some of the boxes."""
+        return Corners(self.points[chosen], self.blur[chosen])
 
 
 @dataclass(frozen=True, eq=False)
 class Forms:
     """The values of n neurons on each of B boxes: forms (B, 1 + m, n), the centre first; remainder (B, n).
 
-    A value whose form and remainder are zero is exactly zero.
+    A value whose form and remainder are zero is exactly zero. With corners everything is claimed of the polytopes
+    alone; then there are no generators.
     """
 
     forms: np.ndarray
     remainder: np.ndarray
+    corners: Corners | None = None
 
     @cached_property
     def spread(self) -> np.ndarray:
@@ -38,7 +54,11 @@ class Forms:
         low, high = np.empty(self.remainder.shape), np.empty(self.remainder.shape)
         # The sum of m + 1 numbers, and one more addition for each end.
         factor = gamma(self.forms.shape[1] + 2)
-        kernels.ends(self.forms, self.spread, self.remainder, factor, LEAST, low, high)
+        if self.corners is None:
+            kernels.ends(self.forms, self.spread, self.remainder, factor, LEAST, low, high)
+        else:
+            points, blur = self.corners.points, self.corners.blur
+            kernels.corner_ends(self.forms, points, blur, self.spread, self.remainder, factor, LEAST, low, high)
         return low, high
 
 
@@ -49,8 +69,10 @@ def through(forms: Forms, step: Step) -> Forms:
     kernels.errors_before(forms.forms, forms.spread, forms.remainder, gamma(step.terms + 2), FLOOR, before)
     after = step.forward(forms.forms.reshape(boxes * rows, size)).reshape(boxes, rows, step.sizes[1])
     remainder = step.forward_abs(before)
-    kernels.finish_step(after, remainder, step.bias, gamma(2), up(step.terms + rows), LEAST)
-    return Forms(after, remainder)
+    kernels.finish_step(
+        after, remainder, step.bias, step.bias_size, gamma(step.roundings + 2), up(step.terms + rows), LEAST
+    )
+    return Forms(after, remainder, forms.corners)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +94,7 @@ class Relaxed:
         remainder += radius
         # The roundings of all rows were added to it one after the other.
         kernels.lift_radii(remainder, up(4 + after.shape[1]), LEAST)
-        return Forms(after, remainder)
+        return Forms(after, remainder, forms.corners)
 
 
 def _generators(radius: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..network.steps import Step
 from ..perturbation import Perturbed
+from ..rounding import LEAST, gamma, up
 from ..tolerances import UNIT
-from .forms import Forms, relax_clip, relax_relu, through
-from .rounding import LEAST, gamma, up
+from .forms import Corners, Forms, relax_clip, relax_relu, through
 
 Segments = tuple[tuple[Step, ...], ...]
 
@@ -36,8 +36,8 @@ class Rows:
         row, error = targets.astype(np.float64), np.zeros(targets.shape)
         constant, slack = np.zeros(len(row)), np.zeros(len(row))
         for step in reversed(steps):
-            size = np.abs(step.bias)
-            slack += (error @ size + gamma(len(size) + 2) * (np.abs(row) @ size)) * up(len(size))
+            size, terms = step.bias_size, step.sizes[1] + step.roundings
+            slack += (error @ size + gamma(terms + 2) * (np.abs(row) @ size)) * up(terms)
             constant = constant + row @ step.bias
             slack += gamma(1) * np.abs(constant)
             above = error + gamma(step.backward_terms + 1) * np.abs(row)
@@ -69,6 +69,23 @@ class Rows:
         is_known = np.isfinite(centre) & np.isfinite(reach)
         return np.where(is_known, low, -np.inf), np.where(is_known, high, np.inf)
 
+    def at_corners(self, forms: Forms, corners: Corners) -> tuple[np.ndarray, np.ndarray]:
+        """Affine functions that the given ones are close to on polytopes: their values (B, V, R) at the corners.
+
+        And how far (B, R) the given ones can be from these anywhere on the polytope; infinite where nothing is known.
+        """
+        boxes, rows, size = forms.forms.shape
+        values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
+        magnitude = np.abs(forms.forms[:, 0]) + forms.spread
+        error = (forms.remainder + gamma(size + 2) * magnitude) @ self.absolute.T
+        error += ((magnitude + forms.remainder) * up(rows)) @ self.row_error.T
+        reach = np.abs(values).sum(axis=1) + np.abs(self.constant)
+        error += self.constant_error + gamma(rows + 6) * reach + LEAST
+        error += np.einsum("bk,bkr->br", corners.blur, np.abs(values[:, 1:]))
+        at = np.einsum("bvk,bkr->bvr", corners.points, values[:, 1:]) + (values[:, :1] + self.constant)
+        is_known = np.isfinite(at).all(axis=1) & np.isfinite(error)
+        return at, np.where(is_known, error * up(size + rows), np.inf)
+
 
 @dataclass(frozen=True, eq=False)
 class Passed:
@@ -85,7 +102,9 @@ class Passed:
     def take(self, chosen: np.ndarray) -> "Passed":
         """Some of the boxes."""
         low, high = (tuple(part[chosen] for part in ends) for ends in (self.low, self.high))
-        return Passed(low, high, Forms(self.last.forms[chosen], self.last.remainder[chosen]), self.pull[chosen])
+        corners = None if self.last.corners is None else self.last.corners.take(chosen)
+        last = Forms(self.last.forms[chosen], self.last.remainder[chosen], corners)
+        return Passed(low, high, last, self.pull[chosen])
 
     @property
     def unstable(self) -> np.ndarray:
@@ -104,8 +123,13 @@ def is_split(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return (low < -least) & (high > least)
 
 
-def pixels(perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray) -> Forms:
-    """The clipped pixels on boxes with corners low and high (B, d), in t, of one knot cell."""
+def pixels(
+    perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray, vertices: np.ndarray | None = None
+) -> Forms:
+    """The clipped pixels on boxes with corners low and high (B, d), in t, of one knot cell.
+
+    Given vertices (B, V, d) in the boxes, on the hulls of these alone, and as far around as the boxes reach.
+    """
     domain, piece = perturbed.domain, perturbed.cells[cell]
     d = domain.dimension
     slope, base = piece.slope.reshape(d, -1), (perturbed.x0 + piece.offset).ravel()
@@ -117,24 +141,21 @@ def pixels(perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray) -
     forms[:, 0] = base + thetas @ slope
     forms[:, 1:] = (half * domain.widths)[:, :, None] * slope
     # A handful of roundings of numbers up to this size, those inside offset and slope of a moving image included.
-    size = magnitudes(perturbed)
+    size = perturbed.magnitudes
     error = np.where(size > 0.0, gamma(16 + 4 * d) * size + LEAST, 0.0)
-    unclipped = Forms(forms, np.tile(error, (len(low), 1)))
+    unclipped = Forms(forms, np.tile(error, (len(low), 1)), _corners(vertices, low, high, middle, half))
     return relax_clip(*unclipped.bounds()).of(unclipped)
 
 
-def magnitudes(perturbed: Perturbed) -> np.ndarray:
-    """The size (pixels,) of what is added up to a pixel before the clip, on any knot cell.
-
-    On any, because the corner of a box may be rounded beyond a knot, where the next cell's form holds.
-    """
-    domain = perturbed.domain
-    ends = np.maximum(np.abs(domain.low), np.abs(domain.high))
-    sizes = [
-        np.abs(cell.offset.ravel()) + ends @ np.abs(cell.slope.reshape(domain.dimension, -1))
-        for cell in perturbed.cells
-    ]
-    return np.abs(perturbed.x0.ravel()) + np.max(sizes, axis=0)
+def _corners(
+    vertices: np.ndarray | None, low: np.ndarray, high: np.ndarray, middle: np.ndarray, half: np.ndarray
+) -> Corners | None:
+    """Vertices (B, V, d) in the coordinates of their boxes; they reach as far beyond as the boxes do beyond them."""
+    if vertices is None:
+        return None
+    points = (vertices - middle[:, None]) / half[:, None]
+    around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
+    return Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
 
 
 def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0) -> Passed:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..attention.distances import Distance
 from ..attention.filters import Filter
+from ..rounding import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
 from . import kernels
 from .forward import Passed, Rows, Segments
-from .rounding import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,15 +33,21 @@ def errors_before(
 
 @compiled
 def finish_step(
-    forms: np.ndarray, remainder: np.ndarray, bias: np.ndarray, unit: float, lift: float, least: float
+    forms: np.ndarray,
+    remainder: np.ndarray,
+    bias: np.ndarray,
+    bias_size: np.ndarray,
+    unit: float,
+    lift: float,
+    least: float,
 ) -> None:
-    """Add the bias to the centres and its rounding to the remainders, and lift these; exact zeros stay."""
+    """Add the bias to the centres and its errors, unit · bias_size, to the remainders; lift these; exact zeros stay."""
     boxes, size = remainder.shape
     for b in range(boxes):
         for i in range(size):
             forms[b, 0, i] += bias[i]
-            error = remainder[b, i] + unit * abs(bias[i])
-            remainder[b, i] = 0.0 if remainder[b, i] == 0.0 and bias[i] == 0.0 else error * lift + least
+            error = remainder[b, i] + unit * bias_size[i]
+            remainder[b, i] = 0.0 if remainder[b, i] == 0.0 and bias_size[i] == 0.0 else error * lift + least
 
 
 @compiled
@@ -65,6 +71,38 @@ def ends(
             is_known = np.isfinite(centre) and np.isfinite(reach)
             low[b, i] = centre - reach - slack if is_known else -np.inf
             high[b, i] = centre + reach + slack if is_known else np.inf
+
+
+@compiled
+def corner_ends(
+    forms: np.ndarray,
+    points: np.ndarray,
+    blur: np.ndarray,
+    spread: np.ndarray,
+    remainder: np.ndarray,
+    factor: float,
+    least: float,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> None:
+    """As `ends`, on the hulls of points (B, V, m), enlarged by blur (B, m) along every axis."""
+    boxes, size = remainder.shape
+    for b in range(boxes):
+        for i in range(size):
+            bottom, top = np.inf, -np.inf
+            for v in range(points.shape[1]):
+                value = forms[b, 0, i]
+                for k in range(points.shape[2]):
+                    value += forms[b, 1 + k, i] * points[b, v, k]
+                bottom, top = min(bottom, value), max(top, value)
+            reach = remainder[b, i]
+            for k in range(points.shape[2]):
+                reach += abs(forms[b, 1 + k, i]) * blur[b, k]
+            magnitude = abs(forms[b, 0, i]) + spread[b, i] + reach
+            slack = 0.0 if magnitude == 0.0 else reach + factor * magnitude + least
+            # Where something has overflowed, nothing is known.
+            low[b, i] = bottom - slack if np.isfinite(magnitude) else -np.inf
+            high[b, i] = top + slack if np.isfinite(magnitude) else np.inf
 
 
 @compiled

@@ -78,7 +78,7 @@ ANSWER = (
     Column("label", "whole", "the predicted class of the unperturbed image"),
     Column("delta_value", "number", "the threshold as an absolute number"),
     Column("map_size", "number", "the size of the original attention maps"),
-    Column("regions", "whole", "regions that were found or visited one by one; of a refinement those mapped exactly"),
+    Column("regions", "whole", "regions that were found or visited one by one; of a refinement those of mapped boxes"),
     Column("boxes", "whole", "boxes of a refinement"),
     Column("visited_share", "number", "the share of the domain that was visited, mapped or decided"),
     Column(
@@ -110,7 +110,11 @@ ANSWER = (
         )
     ),
     Column("components", "whole", "of `boundary`: components of the outermost boundary"),
-    Column("sliver_share", "number", "bound of the share of the domain that the tolerances left unsplit"),
+    Column(
+        "sliver_share",
+        "number",
+        "bound of the share of the domain on kinks, where the attention is undecided; of a search, of what was cut off",
+    ),
 )
 MEASURED = (
     Column("seconds", "number", "time for the problem: reading, solving, self-checks"),

@@ -9,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..results.answer import round_up
+from ..results.summary import kinks_text
+from ..tolerances import TOUCH
 from .wording import Summary, delta_text, number_text, question_text, share_text, theta_text
 
 MOST_ROWS = 10
@@ -59,13 +61,16 @@ def certainty_text(summary: Summary) -> str:
     strips = undecided["strip_share"]
     if strips > 0.0:
         sentences.append(
-            f"Along thresholds a share of at most {round_up(strips, 2):g} of the domain is too close to call."
+            f"Along thresholds a share of at most {round_up(strips, 2):g} of the domain is too close to them to decide."
         )
-    slivers = f", up to its slivers of total share at most {round_up(summary['sliver_share'], 2):g}"
-    what = "Exact on the map" if summary["method"] == "map" else "Proved by boxes and exact regions"
+    kinks = summary["sliver_share"] if summary["property"] != "cr" else 0.0
+    if kinks > 0.0:
+        sentences.append(kinks_text(kinks))
+    what = "the pieces of the map" if summary["method"] == "map" else "boxes and regions"
     if summary["method"] != "map" and undecided["share"] > 0.0:
         sentences.append(f"A share of {round_up(undecided['share'], 2):g} is undecided and counts as not kept.")
-    return " ".join([f"{what}{slivers if summary['sliver_share'] > 0.0 else ''}.", *sentences])
+    first = f"Rests on {what}; two of them touch where their common side is wider than {TOUCH:g} of the domain."
+    return " ".join([first, *sentences])
 
 
 def _fact_table(summary: Summary) -> Table:

@@ -91,8 +91,8 @@ UntilOption = Annotated[
     str | None,
     typer.Option(
         "--until", metavar="SHARE|exact", rich_help_panel=METHOD, show_default="0.001",
-        help="For refine: the share of the domain that may stay undecided, or exact: everything is decided, up to "
-        "rounding, as by a map.",
+        help="For refine: the share of the domain that may stay undecided, or exact: as much is decided "
+        "as by a map.",
     ),
 ]  # fmt: skip
 GoalOption = Annotated[

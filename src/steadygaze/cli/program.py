@@ -117,7 +117,8 @@ def _fail(error: BaseException) -> int:
             Verdict.UNDECIDED.exit_code,
         )
     what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
-    return _say(f"this is a bug of ours: {what} (--debug shows where)", BUG)
+    report = "" if "please report" in what else "; please report it with the command and the model"
+    return _say(f"internal error: {what}{report} (--debug shows where)", BUG)
 
 
 def _say(text: str, code: int) -> int:

@@ -28,7 +28,13 @@ def search_verdict_text(summary: Summary) -> str:
     if summary["verdict"] == "robust":
         return robust_text(summary)
     if summary["verdict"] == "not robust":
-        return sentence("; ".join(_violations(summary)))
+        between = "a refinement proves a violation between the visited regions; take --method refine to see where"
+        return sentence("; ".join(_violations(summary)) or between)
+    if summary.get("confirmation") is not None:
+        return (
+            "Every visited region satisfies the property, and they cover the domain up to tolerances, but a refinement "
+            "could not confirm it for every theta. Give it more time, or move the ranges a little."
+        )
     share = share_text(summary["visited_share"])
     if summary["status"] == Status.ROBUST.value:
         return (

@@ -55,7 +55,7 @@ def verify(
 ) -> int:
     """Prove where an image keeps its label and its attention: by a map, a refinement or a search.
 
-    Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 a bug of ours.
+    Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 internal error.
     """
     plan = Plan.parse(
         method, w_delta=w_delta, line=line, until=until, goal=goal, resume=resume, property=property, require=require,

@@ -5,9 +5,11 @@ than the proved bounds do. Prints nothing.
 """
 
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
 from ..results.answer import round_up
+from ..results.summary import violating_theta
 
 Summary = Mapping[str, Any]
 
@@ -114,16 +116,17 @@ def robust_text(summary: Summary) -> str:
     wanted = summary["property"]
     parts = ["the label is kept"] * (wanted in ("cr", "both"))
     parts += [f"the attention maps stay {within_text(summary)}"] * (wanted in ("ar", "both"))
-    return sentence(" and ".join(parts) + f" everywhere in the domain{_except_slivers(summary)}")
+    return sentence(" and ".join(parts) + " everywhere in the domain")
 
 
 def nearest_text(summary: Summary, name: str) -> str:
-    """Where the nearest violation of CR or AR is, or that there is none."""
+    """Where the nearest violation of CR or AR is, or that there is none; of AR on kinks nothing is said."""
     found = summary["nearest"][name]
     low, high = found["low"], found["high"]
+    aside = " outside of kinks" if name == "AR" and summary["sliver_share"] > 0.0 else ""
     if high is None and low is None:
-        return "none in the domain"
-    below = f"none below distance {number_text(low)}" if low else "a nearer one is not excluded"
+        return f"none in the domain{aside}"
+    below = f"none below distance {number_text(low)}{aside}" if low else "a nearer one is not excluded"
     if high is None:
         return f"none is proved; {below}" if low else "none is proved so far"
     where = f"{theta_text(found['theta'], summary['domain']['names'])} (distance {number_text(high)}"
@@ -138,7 +141,7 @@ def kept_text(summary: Summary) -> str:
 
 
 def enough_text(summary: Summary) -> str:
-    """The smallest known δ at which the whole domain is AR."""
+    """The smallest known δ at which the whole domain is AR, kinks aside."""
     enough = summary["ar_at_delta"]["all"]
     if enough is None:
         why = "the map is partial" if summary.get("boxes") is None else "that was not proved"
@@ -147,7 +150,7 @@ def enough_text(summary: Summary) -> str:
     share = f" ({round_up(100.0 * enough / size, 4):g} % of the original maps)" if size > 0.0 else ""
     # The bounds of boxes are wide where nothing had to be known precisely.
     start = "from" if summary.get("boxes") is None else "at the latest from"
-    return f"{start} δ = {enough:.8g}{share}"
+    return f"{start} δ = {enough:.8g}{share}, kinks aside"
 
 
 def measures_attention(summary: Summary) -> bool:
@@ -160,7 +163,7 @@ def boxes_text(summary: Summary) -> str:
     boxes = summary["boxes"]
     parts = [f"{boxes['bounded']:,} decided by bounds", f"{boxes['open']:,} open"]
     if boxes["exact"]:
-        parts.insert(1, f"{boxes['exact']:,} mapped exactly")
+        parts.insert(1, f"{boxes['exact']:,} mapped region by region")
     return ", ".join(parts)
 
 
@@ -168,23 +171,29 @@ def _single_violation_text(summary: Summary) -> str:
     """A violation at a theta where no share of the domain is proved to violate."""
     names = {"cr": ("CR",), "ar": ("AR",)}.get(summary["property"], ("CR", "AR"))
     what = {"CR": "the label changes", "AR": f"the attention maps are not {within_text(summary)}"}
-    found = [(name, summary["nearest"][name]["theta"]) for name in names]
+    found = [(name, violating_theta(summary, name)) for name in names]
     parts = [
         f"{what[name]} at {theta_text(theta, summary['domain']['names'])}" for name, theta in found if theta is not None
     ]
     return " and ".join(parts) + "; how much of the domain violates is not decided"
 
 
-def _except_slivers(summary: Summary) -> str:
-    share = summary["sliver_share"]
-    if share is None:
-        return ", except on slivers below the tolerances"
-    return f", except on slivers of total share at most {round_up(share, 2):g}" if share > 0.0 else ""
-
-
 def _at_least(bounds: Sequence[float]) -> str:
     low, high = (share_text(share) for share in bounds)
-    return low if low == high else f"at least {low}"
+    return low if low == high else f"at least {share_text(_rounded_down(bounds[0]))}"
+
+
+def _rounded_down(share: float) -> float:
+    """The largest share that is not above the given one, and that `share_text` writes as it is.
+
+    >>> _rounded_down(0.12999), _rounded_down(5.76e-5), _rounded_down(2.99e-9)
+    (0.1299, 5.7e-05, 2.9e-09)
+    """
+    if share in (0.0, 1.0):
+        return share
+    exact = Decimal(share)
+    places = min(-4, exact.adjusted() - 1)
+    return float(exact.quantize(Decimal(1).scaleb(places), rounding=ROUND_FLOOR))
 
 
 def sentence(text: str) -> str:

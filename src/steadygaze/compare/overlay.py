@@ -34,12 +34,14 @@ class Overlay:
     """Shares of the domain by the codes of two results.
 
     cells (3, 3) are the areas by `Kept` codes of the first and of the second result; doubt (2, 3, 3) bounds what of
-    each is within the error of a threshold of the one and of the other; `missing` is what one of them did not reach.
+    each is within the error of a threshold of the one and of the other; `missing` is what one of them did not reach;
+    `kinks` is what lies on kinks of either, where attention may be another one.
     """
 
     cells: np.ndarray
     doubt: np.ndarray
     missing: float
+    kinks: float = 0.0
 
     def bounds(self, first: Kept, second: Kept) -> Bounds:
         """Lower and upper bound of the share where the first result has one code and the second the other."""
@@ -52,7 +54,8 @@ class Overlay:
         # Everything or nothing is said exactly, whatever the rounding of the sum.
         total = float(self.cells.sum()) + self.missing
         # Two borders that are the same line may be apart by rounding; what lies between them is not there.
-        return (1.0 if low >= total else low if low > AREA else 0.0), (1.0 if high >= total else high)
+        low, high = (1.0 if low >= total else low if low > AREA else 0.0), (1.0 if high >= total else high)
+        return max(0.0, low - self.kinks), min(1.0, high + self.kinks)
 
     @property
     def undecided(self) -> float:
@@ -60,7 +63,7 @@ class Overlay:
         is_open = np.zeros((3, 3), dtype=bool)
         is_open[Kept.UNKNOWN] = is_open[:, Kept.UNKNOWN] = True
         open_cells = np.where(is_open, self.cells, np.minimum(self.doubt.sum(axis=0), self.cells))
-        return min(1.0, float(open_cells.sum()) + self.missing)
+        return min(1.0, float(open_cells.sum()) + self.missing + self.kinks)
 
     def shares(self) -> dict[str, Bounds]:
         """Bounds of all combinations, and of what is undecided."""
@@ -81,7 +84,8 @@ def lay_over(first: DomainResult, second: DomainResult, wanted: Property) -> Ove
     kernels.add_shared_areas(tilings[0], tilings[1], side, starts, members, cells, doubt)
     missing = 1.0 - float(cells.sum())
     is_partial = any(_is_partial(result) for result in (first, second))
-    return Overlay(cells, doubt, max(missing, UNIT) if is_partial or missing > AREA else 0.0)
+    kinks = 0.0 if wanted is Property.CR else sum(result.sliver_share for result in (first, second))
+    return Overlay(cells, doubt, max(missing, UNIT) if is_partial or missing > AREA else 0.0, kinks)
 
 
 def combine(first: Shares, second: Shares, wanted: Property) -> dict[str, Bounds]:
@@ -117,7 +121,9 @@ def lost_share(shares: Shares, wanted: Property) -> Bounds:
     total = float(cells.sum())
     low = float(cells[Kept.NO].sum() + cells[: Kept.NO, Kept.NO].sum())
     high = total - float(cells[Kept.YES, Kept.YES]) if cells[Kept.YES, Kept.YES] > 0.0 else total
-    return (1.0 if low == total else min(low, 1.0)), (1.0 if high == total else min(max(high, low), 1.0))
+    low, high = (1.0 if low == total else min(low, 1.0)), (1.0 if high == total else min(max(high, low), 1.0))
+    # Where the label is lost, kinks change nothing.
+    return max(float(cells[Kept.NO].sum()), low - shares.slivers, 0.0), min(1.0, high + shares.slivers)
 
 
 def _tiling(result: DomainResult, wanted: Property) -> tuple[np.ndarray, ...]:

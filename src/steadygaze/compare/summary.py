@@ -3,9 +3,8 @@
 import math
 from typing import Any
 
-from ..results.answer import round_up
 from ..results.domain_result import DomainResult
-from ..results.summary import describe_question, nearest_summary
+from ..results.summary import describe_question, kinks_text, nearest_summary
 from .outcome import Comparison, Difference
 from .rank import Ranking, is_distance
 
@@ -33,17 +32,19 @@ def summarise_comparison(comparison: Comparison) -> dict[str, Any]:
 
 def guarantee(comparison: Comparison) -> str:
     """What the comparison rests on, in a few sentences."""
-    slivers = sum(result.sliver_share for result in comparison.results)
+    kinks = sum(result.sliver_share for result in comparison.results)
     sentences = ["Every number rests on the proofs of the results, and holds as far as they do."]
-    if slivers > 0.0:
-        sentences.append(f"Their slivers have a total share of at most {round_up(slivers, 2):g}.")
+    if kinks > 0.0:
+        sentences.append(kinks_text(kinks))
     if any(not difference.is_exact for difference in comparison.differences):
         sentences.append(
             "With three parameters and more the results are not laid over each other: shares of difference maps are "
             "bounds that follow from the results' own shares."
         )
     elif comparison.differences:
-        sentences.append("Areas of difference maps are those of the pieces laid over each other, exact up to rounding.")
+        sentences.append(
+            "Areas of difference maps are those of the pieces laid over each other, up to rounding, kinks aside."
+        )
     return " ".join(sentences)
 
 

@@ -5,7 +5,7 @@ attribute or a constant asks for something else than inference of a piecewise li
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -23,6 +23,7 @@ from steadygaze.network.operators import (
     Relu,
     Reshape,
     Scale,
+    ScaleSource,
     Shape,
     ShapeError,
     Transpose,
@@ -36,7 +37,10 @@ class ConversionError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A node with what is known of its inputs: constants by position, and the one that depends on the image."""
+    """A node with what is known of its inputs: constants by position, and the one that depends on the image.
+
+    roundings: how often the constants were rounded before, relative to their own size, all of them together.
+    """
 
     node: NodeProto
     opset: int
@@ -45,6 +49,7 @@ class Call:
     number: int | None
     position: int | None
     shape: Shape
+    roundings: int = 0
 
     def attribute(self, name: str, default: Any) -> Any:
         """Value of an attribute, or the default."""
@@ -197,17 +202,17 @@ def _axes_of_pads(call: Call, rank: int) -> list[int]:
 
 
 def _add(call: Call) -> list[Operator]:
-    return [Scale(np.ones(()), call.floats(1 - (call.position or 0), "other summand"))]
+    return [Scale.of(ScaleSource(offset=call.floats(1 - (call.position or 0), "other summand")))]
 
 
 def _sub(call: Call) -> list[Operator]:
     if call.position == 0:
-        return [Scale(np.ones(()), -call.floats(1, "subtrahend"))]
-    return [Scale(np.full((), -1.0), call.floats(0, "minuend"))]
+        return [Scale.of(ScaleSource(offset=-call.floats(1, "subtrahend")))]
+    return [Scale.of(ScaleSource(gain=-1.0, offset=call.floats(0, "minuend")))]
 
 
 def _mul(call: Call) -> list[Operator]:
-    return [Scale(call.floats(1 - (call.position or 0), "other factor"), np.zeros(()))]
+    return [Scale.of(ScaleSource(gain=call.floats(1 - (call.position or 0), "other factor")))]
 
 
 def _div(call: Call) -> list[Operator]:
@@ -216,7 +221,7 @@ def _div(call: Call) -> list[Operator]:
     divisor = call.floats(1, "divisor")
     if not divisor.all():
         raise ConversionError("divides by zero")
-    return [Scale(1.0 / divisor, np.zeros(()))]
+    return [Scale.of(ScaleSource(divisor=divisor))]
 
 
 def _matrix(values: Array, rank: int) -> Array:
@@ -245,29 +250,46 @@ def _gemm(call: Call) -> list[Operator]:
     if call.attribute("transB", 0):
         weight = weight.T
     alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
+    bias = np.zeros(()) if call.constant(2) is None else call.floats(2, "bias")
+    rounded = 0 if is_exact_product(weight, alpha) and is_exact_product(bias, beta) else 1
     weight = weight * alpha if alpha != 1.0 else weight
-    bias = call.constant(2)
-    added = np.zeros(()) if bias is None else np.asarray(bias, dtype=np.float64) * beta
+    added = bias * beta if beta != 1.0 else bias
     if added.size == 1 or (added.size == weight.shape[1] and added.shape[-1:] == weight.shape[1:]):
-        return [*steps, MatMul(weight, np.broadcast_to(added.reshape(-1), (weight.shape[1],)))]
-    return [*steps, MatMul(weight, np.zeros(weight.shape[1])), Scale(np.ones(()), added)]
+        bias = np.broadcast_to(added.reshape(-1), (weight.shape[1],))
+        return [*steps, MatMul(weight, bias, read_roundings=rounded)]
+    plain = MatMul(weight, np.zeros(weight.shape[1]), read_roundings=rounded)
+    return [*steps, plain, replace(Scale.of(ScaleSource(offset=added)), read_roundings=rounded)]
+
+
+def is_exact_product(left: Array, right: Array | float) -> bool:
+    """Whether products of these numbers are surely float64 numbers: of float32 numbers, or by powers of two.
+
+    >>> is_exact_product(np.array([0.1]), 0.5), is_exact_product(np.array([0.1]), 3.0)
+    (True, False)
+    """
+    if any(((np.abs(np.frexp(part)[0]) == 0.5) | np.equal(part, 0.0)).all() for part in (right, left)):
+        return True
+    with np.errstate(over="ignore", under="ignore"):
+        return all(bool((np.asarray(part).astype(np.float32) == part).all()) for part in (left, right))
 
 
 def _batch_normalization(call: Call) -> list[Operator]:
     call.on_image()
     if call.attribute("training_mode", 0):
         raise ConversionError("is in training mode; export the model in inference mode (model.eval())")
+    if call.roundings:
+        raise ConversionError("has constants that were rounded; simplify the model (constant folding) on export")
     names = ("scale", "bias", "mean", "variance")
     scale, bias, mean, variance = (call.floats(i + 1, name) for i, name in enumerate(names))
     channels = call.shape[1] if len(call.shape) > 1 else 1
     if any(v.shape != (channels,) for v in (scale, bias, mean, variance)):
         raise ShapeError(f"its constants do not have one number for each channel of {list(call.shape)}")
-    spread = variance + float(call.attribute("epsilon", 1e-5))
-    if (spread <= 0).any():
+    epsilon = float(call.attribute("epsilon", 1e-5))
+    if (variance + epsilon <= 0).any():
         raise ConversionError("has a variance that is not positive")
-    factor = scale / np.sqrt(spread)
     axes = (channels, *(1,) * (len(call.shape) - 2))
-    return [Scale(factor.reshape(axes), (bias - mean * factor).reshape(axes))]
+    gain, offset, mean, variance = (v.reshape(axes) for v in (scale, bias, mean, variance))
+    return [Scale.of(ScaleSource(mean=mean, gain=gain, variance=variance, epsilon=epsilon, offset=offset))]
 
 
 def _reduce_mean(call: Call) -> list[Operator]:

@@ -1,7 +1,7 @@
 """Constants computed from constants: the shape arithmetic that exporters leave around a Reshape, and moved weights.
 
-Integers stay int64, floats float64. The shape of a value that depends on the image is a constant too: its batch counts
-as 1. Every result is measured before it is allocated.
+Integers stay int64, floats float64; roundings of these are counted. The shape of a value that depends on the image is a
+constant too: its batch counts as 1. Every result is measured before it is allocated.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from steadygaze.network.convert import CONVERTERS, Call, ConversionError
+from steadygaze.network.convert import CONVERTERS, Call, ConversionError, is_exact_product
 from steadygaze.network.onnx_file import FLOAT_TYPES, INTEGER_TYPES, MAX_ELEMENTS, tensor_array
 
 # Operators that mean the same for a constant as for a value that depends on the image, and only move numbers.
@@ -28,6 +28,39 @@ def fold(call: Call) -> np.ndarray:
         return _move(call) if kind in MOVES else np.asarray(FOLDS[kind](call))
     except (IndexError, TypeError, OverflowError) as error:
         raise ConversionError(f"its constants do not fit together: {error}") from None
+
+
+def count_roundings(call: Call, result: np.ndarray) -> int:
+    """How often the result of `fold` is rounded, relative to its own size, what its inputs were rounded included.
+
+    Sums of rounded numbers may cancel, and a cast to integers may jump: both are refused. At most one is counted for
+    the node itself; 0 if its result is surely exact.
+    """
+    kind, is_float = call.node.op_type, result.dtype.kind == "f"
+    if kind == "Shape":
+        return 0
+    if call.roundings and (kind in ("Add", "Sub") or not is_float):
+        raise ConversionError(
+            "is computed from constants that were rounded; simplify the model (constant folding) on export"
+        )
+    if kind not in ("Add", "Sub", "Mul", "Div") or not is_float:
+        return call.roundings
+    left, right = call.floats(0, "input"), call.floats(1, "input")
+    match kind:
+        case "Mul":
+            is_exact = is_exact_product(left, right)
+        case "Div":
+            is_exact = is_exact_product(result, right) and bool((result * right == left).all())
+        case _:
+            is_exact = _is_exact_sum(left, right if kind == "Add" else -right)
+    return call.roundings + (0 if is_exact else 1)
+
+
+def _is_exact_sum(left: np.ndarray, right: np.ndarray) -> bool:
+    """Whether sums are float64 numbers: their rounding errors are, and can be computed (Knuth's TwoSum)."""
+    total = left + right
+    rest = total - left
+    return not ((left - (total - rest)) + (right - rest)).any()
 
 
 def _move(call: Call) -> np.ndarray:

@@ -4,16 +4,16 @@ What one ONNX operator becomes is in `convert`; this module knows which values a
 and how to say where something went wrong.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
 import onnx
 from onnx import NodeProto
 
-from steadygaze.errors import ModelError
+from steadygaze.errors import ModelError, OptionError
 from steadygaze.network.convert import CONVERTERS, Call, ConversionError
-from steadygaze.network.fold import fold
+from steadygaze.network.fold import count_roundings, fold
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.layout import Layout, Order, Preprocessing
 from steadygaze.network.onnx_file import (
@@ -25,7 +25,7 @@ from steadygaze.network.onnx_file import (
     one_line,
     tensor_array,
 )
-from steadygaze.network.operators import Operator, Reshape, Scale, Shape, ShapeError, Transpose
+from steadygaze.network.operators import Linear, Operator, Reshape, Scale, ScaleSource, Shape, ShapeError, Transpose
 from steadygaze.network.supported import SUPPORTED, why_refused
 
 
@@ -52,6 +52,13 @@ def _needed(proto: onnx.ModelProto) -> list[NodeProto]:
     return kept[::-1]
 
 
+def _preprocessing(source: ScaleSource) -> Scale:
+    try:
+        return Scale.of(source)
+    except FloatingPointError as error:
+        raise OptionError(f"mean, std and scale together leave the range of float64 ({error})") from None
+
+
 @dataclass
 class _Builder:
     """Values seen so far, by name: constants as arrays, what depends on the image as numbers of graph values."""
@@ -67,6 +74,7 @@ class _Builder:
         self.notes.extend(self.layout.notes)
         self.tensors = {tensor.name: tensor for tensor in graph.initializer}
         self.constants: dict[str, np.ndarray] = {}
+        self.roundings: dict[str, int] = {}
         self.numbers = {input_dims(self.file)[0]: self._enter()}
         softmax = final_softmax(self.file.proto)
         self.softmax_output = softmax.output[0] if softmax is not None else None
@@ -80,7 +88,8 @@ class _Builder:
         steps: list[tuple[str, Operator]] = []
         if not self.preprocessing.is_identity:
             mean, std = (v[:, None, None] for v in (self.preprocessing.mean, self.preprocessing.std))
-            steps.append(("preprocessing", Scale(self.preprocessing.scale / std, -mean / std)))
+            source = ScaleSource(multiplier=self.preprocessing.scale, mean=mean, divisor=std)
+            steps.append(("preprocessing", _preprocessing(source)))
         if self.layout.order is Order.CHANNELS_LAST:
             steps.append(("layout", Transpose((1, 2, 0))))
         steps.append(("layout", Reshape(self.layout.model_shape)))
@@ -109,7 +118,7 @@ class _Builder:
         call = self._call(node, where)
         try:
             if call.number is None or node.op_type == "Shape":
-                self._keep(node, fold(call))
+                self._keep(node, call)
             elif node.output[0] == self.softmax_output:
                 self._drop_softmax(call)
             elif node.op_type in CONVERTERS:
@@ -118,6 +127,11 @@ class _Builder:
                 raise ModelError(f"{where} is {node.op_type}, {why_refused(node.op_type)}")
         except (ConversionError, ShapeError) as error:
             raise ModelError(f"{where} ({node.op_type}): {one_line(error)}") from None
+        except FloatingPointError as error:
+            raise ModelError(
+                f"{where} ({node.op_type}): its constants leave the range of float64 ({error}); "
+                "scale the weights of the model"
+            ) from None
 
     def _call(self, node: NodeProto, where: str) -> Call:
         constants: list[np.ndarray | None] = []
@@ -146,6 +160,7 @@ class _Builder:
             number=number,
             position=None if number is None else numbers.index(number),
             shape=() if number is None else self.shape_of(number),
+            roundings=sum(self.roundings.get(name, 0) for name in node.input),
         )
 
     def _append(self, node: NodeProto, call: Call) -> None:
@@ -153,7 +168,12 @@ class _Builder:
         if number is None:
             raise ValueError("a node without an image was to be folded")
         shape = call.shape
-        for operator in CONVERTERS[node.op_type](call):
+        with np.errstate(over="raise", under="raise"):
+            operators = CONVERTERS[node.op_type](call)
+        for made in operators:
+            operator = made
+            if call.roundings and isinstance(made, Linear):
+                operator = replace(made, read_roundings=made.read_roundings + call.roundings)
             shape = operator.output_shape(shape)
             if prod(shape) > MAX_ELEMENTS:
                 raise ConversionError(
@@ -163,12 +183,15 @@ class _Builder:
             number = len(self.nodes)
         self.numbers[node.output[0]] = number
 
-    def _keep(self, node: NodeProto, value: np.ndarray) -> None:
+    def _keep(self, node: NodeProto, call: Call) -> None:
+        with np.errstate(over="raise", under="raise"):
+            value = fold(call)
         if value.size > MAX_ELEMENTS:
             raise ConversionError(f"its result of shape {list(value.shape)} is too large")
         if not np.isfinite(value).all():
             raise ConversionError("its result is NaN or infinite")
         self.constants[node.output[0]] = value
+        self.roundings[node.output[0]] = count_roundings(call, value)
 
     def _drop_softmax(self, call: Call) -> None:
         """Pass the logits through; the order of the classes is theirs if the softmax runs over all of them."""

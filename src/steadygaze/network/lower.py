@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, issparse
 from steadygaze.errors import InternalError, ModelError
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.operators import Array, Linear, Matrix, Relu, Reshape, select
+from steadygaze.network.passes import magnitude
 
 # From this share of nonzero entries on, a dense product is faster than a sparse one (and the memory is the same or less
 # from 2/3 on: 8 bytes against 12).
@@ -113,9 +114,9 @@ def check_lowered(graph: Graph, chain: Chain, name: str) -> None:
     ours, values = [*preactivations, logits], images.reshape(IMAGES, -1)
     if [layer.shape[1] for layer in ours] != [len(affine.bias) for affine in chain.maps]:
         raise InternalError(f"{name}: graph and affine maps differ in their layers; report this file")
-    for affine, left in zip(chain.maps, ours, strict=True):
+    for affine, segment, left in zip(chain.maps, graph.steps, ours, strict=True):
         right = affine.apply(values)
-        scale = float((abs(affine.matrix) @ np.abs(values.T) + np.abs(affine.bias)[:, None]).max(initial=0.0))
+        scale = float(magnitude(segment, values).max(initial=0.0))
         difference = float(np.abs(left - right).max(initial=0.0))
         if not difference <= SHARE * scale:
             raise InternalError(

@@ -7,7 +7,7 @@ the same operator on flattened values, written separately so that one checks the
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import TypeAlias
 
@@ -36,8 +36,19 @@ class Operator(ABC):
         """Result (B, *output shape) for inputs (B, *input shape)."""
 
 
+@dataclass(frozen=True, eq=False)
 class Linear(Operator):
-    """An operator with one input that is affine in it."""
+    """An operator with one input that is affine in it.
+
+    read_roundings: how often its constants were rounded, each time relative to their own size, when the model was read.
+    """
+
+    read_roundings: int = field(default=0, kw_only=True)
+
+    @property
+    def roundings(self) -> int:
+        """How often its constants are rounded at most; `affine` with exact ones is what is proved about."""
+        return self.read_roundings
 
     @abstractmethod
     def entries(self, shape: Shape) -> int:
@@ -155,11 +166,65 @@ class Pad(Linear):
 
 
 @dataclass(frozen=True, eq=False)
+class ScaleSource:
+    """The numbers that a `Scale` is made of: y = (x·multiplier − mean)·gain / (divisor·√(variance + epsilon)) + offset.
+
+    They are exact, up to `Linear.read_roundings`. Without a variance there is no root.
+    """
+
+    multiplier: Array | float = 1.0
+    mean: Array | float = 0.0
+    gain: Array | float = 1.0
+    divisor: Array | float = 1.0
+    variance: Array | None = None
+    epsilon: float = 0.0
+    offset: Array | float = 0.0
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether factor and shift need any arithmetic."""
+        is_product = np.any(np.not_equal(self.multiplier, 1.0)) and np.any(np.not_equal(self.gain, 1.0))
+        has_quotient = self.variance is not None or np.any(np.not_equal(self.divisor, 1.0))
+        return bool(is_product or has_quotient or np.any(self.mean))
+
+
+SCALE_ROUNDINGS = 6
+"""Roundings of factor and shift: √(variance + epsilon) counts 1.5, two products and a quotient 3, a difference 1."""
+
+
+@dataclass(frozen=True, eq=False)
 class Scale(Linear):
-    """x·factor + shift elementwise, with broadcasting (Add, Sub, Mul, Div, BatchNormalization, preprocessing)."""
+    """x·factor + shift elementwise, with broadcasting (Add, Sub, Mul, Div, BatchNormalization, preprocessing).
+
+    Without a source, factor and shift are exact.
+    """
 
     factor: Array
     shift: Array
+    source: ScaleSource | None = None
+
+    @classmethod
+    def of(cls, source: ScaleSource) -> "Scale":
+        """Compute factor and shift; raises FloatingPointError where they leave the range of float64."""
+        with np.errstate(over="raise", under="raise", divide="raise", invalid="raise"):
+            root = 1.0 if source.variance is None else np.sqrt(source.variance + source.epsilon)
+            spread = source.divisor * root
+            factor = source.multiplier * source.gain / spread
+            shift = source.offset - source.mean * source.gain / spread
+        return cls(np.asarray(factor, dtype=np.float64), np.asarray(shift, dtype=np.float64), source)
+
+    @property
+    def roundings(self) -> int:
+        """Roundings of the factor relative to its size, and of the shift relative to `shift_size`."""
+        is_rounded = self.source is not None and self.source.is_rounded
+        return self.read_roundings + (SCALE_ROUNDINGS if is_rounded else 0)
+
+    @property
+    def shift_size(self) -> Array:
+        """Σ|terms| of the shift, or more: offset and mean may cancel, and their rounding errors do not."""
+        # shift = offset − moved, so |offset| + |moved| ≤ |shift| + 2 |offset|.
+        offset = self.source.offset if self.source is not None and self.source.is_rounded else 0.0
+        return np.abs(self.shift) + 2.0 * np.abs(offset)
 
     def output_shape(self, *shapes: Shape) -> Shape:
         """Return the broadcast shape."""
@@ -250,6 +315,11 @@ class Mean(Linear):
     """Mean over some axes, kept with length 1 (ReduceMean, GlobalAveragePool)."""
 
     axes: tuple[int, ...]
+
+    @property
+    def roundings(self) -> int:
+        """One: that of 1/count."""
+        return 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
         """Return the shape with these axes of length 1."""

@@ -20,9 +20,12 @@ def upwards(segment: Sequence[Step], values: Array) -> Array:
 
 
 def magnitude(segment: Sequence[Step], sizes: Array) -> Array:
-    """The largest sums Σ|weight · value| + |bias| (B, n_out) for values up to `sizes` (B, n_in), all signs aside."""
+    """The largest sums Σ|weight · value| + |bias| (B, n_out) for values up to `sizes` (B, n_in), all signs aside.
+
+    A bias that is itself a sum counts by its terms: what rounding is relative to.
+    """
     for step in segment:
-        sizes = step.forward_abs(sizes) + np.abs(step.bias)
+        sizes = step.forward_abs(sizes) + step.bias_size
     return sizes
 
 

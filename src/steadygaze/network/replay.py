@@ -11,20 +11,28 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from steadygaze.errors import ModelError
+from steadygaze.network.file_rounding import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FloatType
 from steadygaze.network.layout import Layout, Order, Preprocessing
 from steadygaze.network.onnx_file import OnnxFile, final_softmax, float_types, input_dims, one_line
 
 # Images that go through a session at once.
 CHUNK = 128
 
-# Half precision rounds to 11 or 8 bits. Double counts as float: the tolerance need not be finer than that.
-UNITS: dict[int, float] = {TensorProto.FLOAT16: 2.0**-11, TensorProto.BFLOAT16: 2.0**-8}
+KINDS: dict[int, FloatType] = {
+    TensorProto.BFLOAT16: BFLOAT16,
+    TensorProto.FLOAT16: FLOAT16,
+    TensorProto.FLOAT: FLOAT32,
+    TensorProto.DOUBLE: FLOAT64,
+}
 
 SILENT = 4  # onnxruntime's log level for fatal errors only; what goes wrong is raised as well
 
 
 class Replay:
-    """A single-threaded onnxruntime session that gives logits, also where the file ends in a softmax."""
+    """A single-threaded onnxruntime session that gives logits, also where the file ends in a softmax.
+
+    float_type: the coarsest float type that the file computes in.
+    """
 
     def __init__(self, file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> None:
         self._name = file.path.name
@@ -32,14 +40,15 @@ class Replay:
         self.preprocessing = preprocessing
         self._input, dims = input_dims(file)
         self._session = _session(_ending_in_logits(file.proto), self._name)
-        self._unit = max((UNITS.get(kind, 2.0**-24) for kind in float_types(file.proto)), default=2.0**-24)
+        kinds = [KINDS[kind] for kind in float_types(file.proto)]
+        self.float_type = max(kinds, key=lambda kind: kind.unit, default=FLOAT32)
         self._dtype = _numpy_type(file, self._input)
         self._takes_batches = dims[0] is None and self._is_batched()
 
     @property
     def unit_roundoff(self) -> float:
-        """Largest relative error of one rounding in the coarsest float type that the file computes in."""
-        return self._unit
+        """Largest relative error of one rounding, but at least that of float32: no tolerance need be finer."""
+        return max(self.float_type.unit, FLOAT32.unit)
 
     def logits(self, images: NDArray[np.float64]) -> NDArray[np.float64]:
         """Logits (B, K) of images (B, C, H, W) with pixels in [0,1]; each row is what the file gives that image."""

@@ -5,6 +5,8 @@ weight is one of the graph's own constants. Only graphs without branches have st
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -20,14 +22,30 @@ from .windows import CACHED, Conv
 class Step(ABC):
     """x → W x + bias on flattened values; batches are rows.
 
-    `terms` and `backward_terms` bound how many numbers one entry of a product with W, and with its transpose, sums up;
-    one more is counted where an entry of W is itself rounded (a mean).
+    `terms` and `backward_terms` bound how many numbers one entry of a product with W, and with its transpose, sums up,
+    plus how often an entry of W is itself rounded: `roundings` times, relative to its size. The bias is rounded as
+    often, relative to `bias_size` (n_out,), which is at least |bias|.
     """
 
     sizes: tuple[int, int]
     bias: Array
     terms: int
     backward_terms: int
+    roundings: int = 0
+
+    @cached_property
+    def bias_size(self) -> Array:
+        """What rounding errors of the bias are relative to: |bias|, unless it is a difference of rounded numbers."""
+        return np.abs(self.bias)
+
+    def count_roundings(self, operator: Linear, shape: Shape) -> "Step":
+        """Return this step, made of an operator on a value of this shape, with the roundings of its constants."""
+        self.roundings = operator.roundings
+        self.terms += self.roundings
+        self.backward_terms += self.roundings
+        if isinstance(operator, Scale):
+            self.bias_size = np.broadcast_to(operator.shift_size, operator.output_shape(shape)).ravel()
+        return self
 
     @abstractmethod
     def forward(self, values: Array) -> Array:
@@ -256,9 +274,15 @@ def steps_of(graph: Graph) -> tuple[tuple[Step, ...], ...]:
         if isinstance(node.operator, Relu):
             segments.append([])
         elif isinstance(node.operator, Linear) and not isinstance(node.operator, Reshape):
-            segments[-1].append(_step(node.operator, graph.shape_of(previous)))
+            shape = graph.shape_of(previous)
+            segments[-1].append(_step(node.operator, shape).count_roundings(node.operator, shape))
         previous = number
     return tuple(tuple(segment) for segment in segments)
+
+
+def is_folded(segment: Sequence[Step]) -> bool:
+    """Whether the steps before one ReLU, joined into one matrix, have rounded constants: a zero may not be one."""
+    return len(segment) > 1 or any(step.roundings for step in segment)
 
 
 def _step(operator: Linear, shape: Shape) -> Step:

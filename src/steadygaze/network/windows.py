@@ -152,6 +152,11 @@ class AveragePool(Linear):
     window: Window
     count_padding: bool = False
 
+    @property
+    def roundings(self) -> int:
+        """One: that of 1/count."""
+        return 1
+
     def output_shape(self, *shapes: Shape) -> Shape:
         """Return (N, C, *positions)."""
         shape = shapes[0]

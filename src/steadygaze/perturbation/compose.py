@@ -7,6 +7,7 @@ on each, and the images themselves (straight from the families' definitions). It
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise, product
 
 import numpy as np
@@ -82,6 +83,19 @@ class Perturbed:
     domain: Domain
     cells: tuple[KnotCell, ...]
     moving_axis: int | None
+
+    @cached_property
+    def magnitudes(self) -> FloatArray:
+        """The size (pixels,) of what is added up to a pixel before the clip, on any knot cell.
+
+        On any, because the corner of a box may be rounded beyond a knot, where the next cell's form holds.
+        """
+        ends = np.maximum(np.abs(self.domain.low), np.abs(self.domain.high))
+        sizes = [
+            np.abs(cell.offset.ravel()) + ends @ np.abs(cell.slope.reshape(self.domain.dimension, -1))
+            for cell in self.cells
+        ]
+        return _frozen(np.abs(self.x0.ravel()) + np.max(sizes, axis=0))
 
     def cell_of(self, theta: ArrayLike) -> KnotCell:
         """Return the cell of theta (d,): on a knot the cell above it, outside the domain the nearest cell."""

@@ -4,6 +4,7 @@ A region is AR where ai ≤ δ and IR where ai > δ; both need slack (the error 
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,12 +45,12 @@ class AttentionLabels:
 
 
 def label_attention(
-    curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors, doubtful: np.ndarray | None = None
+    curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors, doubtful: "Doubtful | None" = None
 ) -> AttentionLabels:
     """Label all regions for δ; taus (R, 2) are their ranges of τ.
 
     The error bound for all maps is tried first; curves that it leaves undecided are computed again with their own.
-    Regions that are doubtful (R,) have no certain map and are undecided.
+    Doubtful regions have no certain map; bounds that hold whatever it is decide them, or nothing does.
     """
     slack = np.full(len(curves.curve_cell), errors.coarse)
     labels = _label(curves, taus, delta, slack)
@@ -58,7 +59,33 @@ def label_attention(
         settled = errors.settle(open_curves, taus)
         own = _label(settled.curves, taus[settled.regions], delta, settled.slack)
         labels = _replaced(labels, settled.regions, own)
-    return labels if doubtful is None else _without(labels, doubtful.astype(bool))
+    return labels if doubtful is None else _enclosed(labels, doubtful)
+
+
+class Doubtful(NamedTuple):
+    """Regions (N,) whose maps are not certain, and bounds (N, 2) of the inconsistency that hold all the same."""
+
+    regions: np.ndarray
+    bounds: np.ndarray
+
+    def among(self, chosen: np.ndarray) -> "Doubtful":
+        """Those among the chosen regions (S,), ascending, by their places there."""
+        places = np.searchsorted(chosen, self.regions)
+        if not len(chosen):
+            return Doubtful(places[:0], self.bounds[:0])
+        found = np.flatnonzero(chosen[np.minimum(places, len(chosen) - 1)] == self.regions)
+        return Doubtful(places[found], self.bounds[found])
+
+
+def _enclosed(labels: AttentionLabels, doubtful: Doubtful) -> AttentionLabels:
+    """The labels with those of doubtful regions by their bounds alone."""
+    chosen, (low, high) = doubtful.regions, doubtful.bounds.T
+    inner, outer, reach = labels.inner.copy(), labels.outer.copy(), labels.reach.copy()
+    taus, nothing = labels.taus[chosen], np.array([1.0, 0.0])
+    inner[chosen] = np.where((high <= labels.delta)[:, None], taus, nothing)
+    outer[chosen] = np.where((low > labels.delta)[:, None], nothing, taus)
+    reach[chosen] = doubtful.bounds
+    return replace(labels, inner=inner, outer=outer, reach=reach)
 
 
 def _replaced(labels: AttentionLabels, chosen: np.ndarray, other: AttentionLabels) -> AttentionLabels:
@@ -69,30 +96,17 @@ def _replaced(labels: AttentionLabels, chosen: np.ndarray, other: AttentionLabel
 
 
 def label_coarsely(
-    curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors, doubtful: np.ndarray
+    curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors, doubtful: Doubtful
 ) -> AttentionLabels:
     """Label all regions for δ by the error bound for all maps alone: much faster, and more is left undecided."""
     labels = _label(curves, taus, delta, np.full(len(curves.curve_cell), errors.coarse))
-    return _without(labels, doubtful.astype(bool))
+    return _enclosed(labels, doubtful)
 
 
 def unknown_attention(taus: np.ndarray, delta: float) -> AttentionLabels:
     """The labels of regions whose attention was not measured, given with their ranges of τ (R, 2): all undecided."""
-    nothing = np.zeros((len(taus), 2))
-    labels = AttentionLabels(delta, nothing, nothing, taus, nothing)
-    return _without(labels, np.ones(len(taus), dtype=bool))
-
-
-def _without(labels: AttentionLabels, doubtful: np.ndarray) -> AttentionLabels:
-    """The labels with doubtful regions (R,) undecided: their maps may be others."""
-    nothing, anything = np.array([1.0, 0.0]), np.array([0.0, np.inf])
-    chosen = doubtful[:, None]
-    return replace(
-        labels,
-        inner=np.where(chosen, nothing, labels.inner),
-        outer=np.where(chosen, labels.taus, labels.outer),
-        reach=np.where(chosen, anything, labels.reach),
-    )
+    count = len(taus)
+    return AttentionLabels(delta, np.tile([1.0, 0.0], (count, 1)), taus, taus, np.tile([0.0, np.inf], (count, 1)))
 
 
 def reaches(curves: Inconsistency, taus: np.ndarray) -> np.ndarray:

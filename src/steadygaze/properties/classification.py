@@ -8,15 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..attention.options import AttentionOptions
 from ..compound import Compound
+from ..regions.forward_error import coverage, forward_errors
 from ..regions.region import Cut, RegionSet
 from ..tolerances import UNIT
 from . import shapes
-from .logit_error import coarse_logit_error, logit_errors
+from .hull_proof import HullProof
 from .shapes import Polytopes
 
 MOST_WORK = 4e9
-"""Multiplications that finer bounds of the logits' error may cost; beyond that the one for all regions has to do."""
+"""Multiplications that bounds for single pieces may cost; beyond that the one for all regions has to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +27,9 @@ class Pieces:
 
     region (P,) and winner (P,); cuts (E, 3) is the regions' table with the argmax cuts appended. margin (P, 2) is the
     smallest f_label − max of the others on the piece and the largest seen at its vertices and centre, slack (P,) the
-    bound of its error.
+    bound of its error. Where bounds on the piece itself decide it, margin holds these bounds and slack is 0. most_strip
+    (P,) bounds the volume of the part that is not decided, whatever the slack; witnesses (N, d) are thetas
+    where exact arithmetic proved that the label is lost.
     """
 
     polytopes: Polytopes
@@ -35,6 +39,8 @@ class Pieces:
     label: int
     margin: np.ndarray
     slack: np.ndarray
+    most_strip: np.ndarray
+    witnesses: np.ndarray
 
     def __len__(self) -> int:
         return len(self.region)
@@ -47,11 +53,15 @@ class Pieces:
     @property
     def has_strip(self) -> np.ndarray:
         """Whether part of the piece is within the error of the decision boundary (P,)."""
-        return np.where(self.keeps_label, self.margin[:, 0] <= self.slack, self.margin[:, 1] >= -self.slack)
+        # Not a number decides nothing.
+        return ~np.where(self.keeps_label, self.margin[:, 0] > self.slack, self.margin[:, 1] < -self.slack)
 
 
 def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
-    """Split the regions along the argmax of their logits and bound the margins. Exact up to the tolerances."""
+    """Split the regions along the argmax of their logits and bound the margins, with proved errors.
+
+    One bound of the errors of all regions decides most pieces; the others are proved on their own.
+    """
     noise = 4.0 * max(float(cell.program.noise[cell.program.offsets[-2] :].max()) for cell in compound.programs)
     polytopes, region, winner, pairs = shapes.split_by_argmax(
         regions.polytopes, regions.logits, noise, len(regions.cuts)
@@ -59,16 +69,28 @@ def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     kind = np.full((len(pairs), 1), Cut.ARGMAX)
     cuts = np.concatenate([regions.cuts, np.hstack([kind, pairs])]).astype(np.int32)
     margin = shapes.margins(polytopes, regions.logits, region, label)
-    slack = np.full(len(region), 2.0 * coarse_logit_error(compound, regions))
-    pieces = Pieces(polytopes, region, winner, cuts, label, margin, slack)
+    slack = np.full(len(region), 2.0 * float(forward_errors(compound, regions.accuracy)[-1].max()))
+    nothing = np.zeros((0, compound.domain.dimension))
+    pieces = Pieces(polytopes, region, winner, cuts, label, margin, slack, polytopes.volumes.copy(), nothing)
     doubtful = np.flatnonzero(pieces.has_strip)
-    chosen = np.unique(regions.pattern[region[doubtful]])
-    work = sum(affine.matrix.size for affine in compound.chain.maps)
-    if 0 < len(chosen) * work <= MOST_WORK:
-        # Two logits, and twice the largest bound: an error displaces the border of a region, so that in a strip beside
-        # it the form of the neighbour holds.
-        slack[doubtful] = np.minimum(slack[doubtful], 4.0 * logit_errors(compound, regions, chosen).max())
+    if 0 < len(doubtful) * hull_work(compound) <= MOST_WORK:
+        proof = HullProof(compound, label, AttentionOptions(), piece_coverage(compound, regions))
+        proved, own = proof.label_errors(polytopes, regions.cell[region], regions.logits, doubtful, region)
+        slack[doubtful] = np.minimum(slack[doubtful], own)
+        is_decided = np.where(pieces.keeps_label[doubtful], proved[:, 0] > 0.0, proved[:, 1] < 0.0)
+        decided = doubtful[is_decided]
+        margin[decided], slack[decided] = proved[is_decided], 0.0
     return pieces
+
+
+def piece_coverage(compound: Compound, regions: RegionSet) -> float:
+    """How far a point can be from the nearest piece, along every axis; regions are cut at most twice for a class."""
+    return coverage(regions.accuracy.depth + 2 * compound.graph.classes)
+
+
+def hull_work(compound: Compound) -> int:
+    """Multiplications for bounding one piece: a form and its errors through all layers."""
+    return (compound.coordinates + 2) * sum(affine.matrix.size for affine in compound.chain.maps)
 
 
 def strip_volumes(pieces: Pieces, regions: RegionSet) -> np.ndarray:
@@ -81,4 +103,4 @@ def strip_volumes(pieces: Pieces, regions: RegionSet) -> np.ndarray:
     # A strip around one vertex may be smaller than the rounding of the volumes; it is there all the same.
     volumes = pieces.polytopes.volumes[chosen]
     strips[chosen] = np.maximum(volumes - decided, UNIT * volumes)
-    return strips
+    return np.minimum(strips, pieces.most_strip)

@@ -73,9 +73,15 @@ class JointPieces:
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of the domain: cells[label][attention], each index a `Kept` code; what was not reached is unknown."""
+    """Shares of the domain: cells[label][attention], each index a `Kept` code; what was not reached is unknown.
+
+    On kinks, a share of `slivers` at most, the attention may be another one than the cells say. has_violation: a theta
+    is known where the attention is surely lost, however small the share around it.
+    """
 
     cells: tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
+    slivers: float = 0.0
+    has_violation: bool = False
 
     def bounds(self, label: Kept | None, attention: Kept | None) -> tuple[float, float]:
         """Lower and upper bound of the share with the given labels; None stands for any."""
@@ -88,12 +94,16 @@ class Shares:
                     high += share
         # Everything or nothing is said exactly, whatever the rounding of the sum.
         total = sum(sum(row) for row in self.cells)
-        return (1.0 if low == total else min(low, 1.0)), (1.0 if high == total else min(high, 1.0))
+        low, high = (1.0 if low == total else min(low, 1.0)), (1.0 if high == total else min(high, 1.0))
+        if attention is None:
+            return low, high
+        return max(0.0, low - self.slivers), min(1.0, high + self.slivers)
 
     @property
     def undecided(self) -> float:
         """The share that is not decided in one of the two senses."""
-        return sum(self.cells[Kept.UNKNOWN]) + self.cells[0][Kept.UNKNOWN] + self.cells[2][Kept.UNKNOWN]
+        is_open = sum(self.cells[Kept.UNKNOWN]) + self.cells[0][Kept.UNKNOWN] + self.cells[2][Kept.UNKNOWN]
+        return min(1.0, is_open + self.slivers)
 
     def named(self) -> dict[str, tuple[float, float]]:
         """All shares by their names: CR, MR, AR, IR, CR&AR, CR&IR, MR&AR, MR&IR, undecided."""
@@ -143,7 +153,7 @@ def _strip_widths(
     return np.where(attention == Kept.YES, kept, np.where(attention == Kept.NO, lost, 0.0))
 
 
-def shares(joint: JointPieces, *, is_partial: bool = False) -> Shares:
+def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0) -> Shares:
     """Add up the volumes of the pieces; the part of the domain that no piece covers is unknown in both senses."""
     volumes = joint.polytopes.volumes
     label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
@@ -161,7 +171,7 @@ def shares(joint: JointPieces, *, is_partial: bool = False) -> Shares:
         # However little is missing: it was not looked at.
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
     rows = (tuple(float(share) for share in row) for row in cells)
-    return Shares(tuple(rows))  # type: ignore[arg-type]
+    return Shares(tuple(rows), slivers)  # type: ignore[arg-type]
 
 
 def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.ndarray, axis: int) -> np.ndarray:
@@ -187,5 +197,6 @@ def _split(pieces: Pieces, slab: np.ndarray, axis: int) -> tuple[Pieces, np.ndar
         cuts=np.concatenate([pieces.cuts, cuts]).astype(np.int32),
         margin=pieces.margin[origin],
         slack=pieces.slack[origin],
+        most_strip=pieces.most_strip[origin],
     )
     return split, inside

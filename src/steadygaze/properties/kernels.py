@@ -8,25 +8,21 @@ from ..tolerances import DISTANCE
 
 
 @compiled
-def _beaten(logits, x, y, first, count, winner):
-    """The class that exceeds `winner` most on the vertices, and by how much."""
-    best, excess = winner, 0.0
-    for i in range(first, first + count):
-        own = logits[0, winner] * x[i] + logits[1, winner] * y[i] + logits[2, winner]
-        for j in range(logits.shape[1]):
-            value = logits[0, j] * x[i] + logits[1, j] * y[i] + logits[2, j] - own
-            if value > excess:
-                best, excess = j, value
-    return best, excess
-
-
-@compiled
-def _reach_of_difference(logits, j, w, x, y, first, count):
-    a, b, c = logits[0, j] - logits[0, w], logits[1, j] - logits[1, w], logits[2, j] - logits[2, w]
-    low = a * x[first] + b * y[first] + c
-    for i in range(first + 1, first + count):
-        low = min(low, a * x[i] + b * y[i] + c)
-    return a, b, c, low
+def _beaten(logits, noise, x, y, first, count, winner):
+    """The class that exceeds `winner` most on the vertices among those that do so by more than the tolerance; and
+    whether `winner` exceeds it elsewhere by more than that."""
+    best, excess, is_split = winner, 0.0, False
+    for j in range(logits.shape[1]):
+        a, b, c = logits[0, j] - logits[0, winner], logits[1, j] - logits[1, winner], logits[2, j] - logits[2, winner]
+        low = high = a * x[first] + b * y[first] + c
+        for i in range(first + 1, first + count):
+            value = a * x[i] + b * y[i] + c
+            low, high = min(low, value), max(high, value)
+        if high > excess:
+            limit = max(DISTANCE * (abs(a) + abs(b)), noise)
+            if high > limit:
+                best, excess, is_split = j, high, low < -limit
+    return best, is_split
 
 
 @compiled
@@ -51,16 +47,11 @@ def split_by_argmax(
         while height > 0:
             height -= 1
             first, count = stack[height, 0], stack[height, 1]
-            w, excess = 0, 1.0
+            w = 0
             is_split = False
             for _ in range(2 * logits.shape[2]):
-                j, excess = _beaten(logits[r], room_x, room_y, first, count, w)
-                if excess <= noise:
-                    break
-                a, b, c, low = _reach_of_difference(logits[r], j, w, room_x, room_y, first, count)
-                limit = max(DISTANCE * (abs(a) + abs(b)), noise)
-                if low < -limit and excess > limit:
-                    is_split = True
+                j, is_split = _beaten(logits[r], noise, room_x, room_y, first, count, w)
+                if j == w or is_split:
                     break
                 w = j
             if is_split:
@@ -68,6 +59,11 @@ def split_by_argmax(
                     return -1, -1
                 for i in range(count):
                     here_x[i], here_y[i], here_edge[i] = room_x[first + i], room_y[first + i], room_edge[first + i]
+                a, b, c = (
+                    logits[r, 0, j] - logits[r, 0, w], logits[r, 1, j] - logits[r, 1, w],
+                    logits[r, 2, j] - logits[r, 2, w],
+                )  # fmt: skip
+                limit = max(DISTANCE * (abs(a) + abs(b)), noise)
                 pairs[cuts, 0], pairs[cuts, 1] = w, j
                 cuts += 1
                 negative, positive, _ = split_polygon(

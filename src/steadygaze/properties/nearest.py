@@ -13,6 +13,7 @@ from ..compound import Compound
 from ..regions.region import RegionSet
 from . import shapes
 from .attention import AttentionLabels
+from .hull_proof import HullProof
 from .joint import JointPieces, Kept
 from .shapes import Polytopes
 
@@ -65,14 +66,19 @@ def label_strips(regions: RegionSet, joint: JointPieces, piece: int) -> Iterator
 
 
 def nearest_attention_violation(
-    compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels
+    compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels, proof: HullProof | None
 ) -> Nearest:
-    """The nearest theta where the inconsistency exceeds δ."""
+    """The nearest theta where the inconsistency exceeds δ; `low` holds outside of kinks.
+
+    A theta counts where `proof` confirms it: inside its piece it might lie on a kink.
+    """
     violates, possible = np.flatnonzero(joint.attention == Kept.NO), np.flatnonzero(joint.attention != Kept.YES)
     axis = compound.perturbed.moving_axis
 
     def is_proved(piece: int, point: np.ndarray) -> bool:
         region = joint.pieces.region[piece]
+        if proof is None or not proof.loses_attention(int(regions.cell[region]), point[None], labels.delta):
+            return False
         if axis is None:
             return True
         low = compound.cells[regions.cell[region]].low[axis]

@@ -104,16 +104,17 @@ def _value(form, j, point):
 
 
 @compiled
-def _beaten(form, points, first, vertices, winner):
-    """The class that exceeds `winner` most on the vertices, and by how much."""
-    best, excess = winner, 0.0
-    for i in range(first, first + vertices):
-        own = _value(form, winner, points[i])
-        for j in range(form.shape[1]):
-            more = _value(form, j, points[i]) - own
-            if more > excess:
-                best, excess = j, more
-    return best, excess
+def _beaten(form, noise, points, first, vertices, winner):
+    """The class that exceeds `winner` most on the vertices among those that do so by more than the tolerance; and
+    whether `winner` exceeds it elsewhere by more than that."""
+    best, excess, is_split = winner, 0.0, False
+    for j in range(form.shape[1]):
+        a, b, c = form[0, j] - form[0, winner], form[1, j] - form[1, winner], form[2, j] - form[2, winner]
+        low, high = reach(a, b, c, form[3, j] - form[3, winner], points[first:], vertices)
+        limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise)
+        if high > limit and high > excess:
+            best, excess, is_split = j, high, low < -limit
+    return best, is_split
 
 
 @compiled
@@ -121,13 +122,10 @@ def _find_rival(form, noise, points, first, vertices):
     """A class that wins throughout (and itself), or two of which each wins somewhere beyond the tolerance."""
     w = 0
     for _ in range(2 * form.shape[1]):
-        j, excess = _beaten(form, points, first, vertices, w)
-        if excess <= noise:
+        j, is_split = _beaten(form, noise, points, first, vertices, w)
+        if j == w:
             break
-        a, b, c = form[0, j] - form[0, w], form[1, j] - form[1, w], form[2, j] - form[2, w]
-        low, high = reach(a, b, c, form[3, j] - form[3, w], points[first:], vertices)
-        limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise)
-        if low < -limit and high > limit:
+        if is_split:
             return w, j
         w = j
     return w, w

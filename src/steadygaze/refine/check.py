@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import InternalError
 from ..problem import Problem
 from ..regions.check import CheckedMap, check_map
+from ..regions.forward_error import by_layer, plain_errors
 from ..regions.region import Cut, Polygons
 from ..results.answer import Answers
 from ..tolerances import AREA
@@ -125,7 +126,7 @@ def sample_contradictions(
     found = _margin_contradictions(plain, samples, by_graph)
     claims = np.isfinite(samples.inconsistency[:, 1]) | (samples.inconsistency[:, 0] > 0.0)
     measured = samples.take(np.flatnonzero(claims)[:inconsistencies])
-    found += _inconsistency_contradictions(plain, measured)
+    found += _inconsistency_contradictions(plain, measured, answers)
     beside = int(samples.is_beside.sum())
     return Sampled(len(samples) - beside, beside, len(measured), tuple(found))
 
@@ -180,7 +181,7 @@ def _outside(plain: Plain, samples: Samples, thetas: np.ndarray, margins: np.nda
     return found
 
 
-def _inconsistency_contradictions(plain: Plain, samples: Samples) -> list[str]:
+def _inconsistency_contradictions(plain: Plain, samples: Samples, answers: Answers | None) -> list[str]:
     thetas = plain.to_theta(samples.points)
     values = plain.inconsistencies(thetas)[1]
     low, high = samples.inconsistency.T
@@ -188,7 +189,19 @@ def _inconsistency_contradictions(plain: Plain, samples: Samples) -> list[str]:
     measured = Measuring(plain).at(thetas[outside], has_attention=True)
     slack = np.where(np.isnan(values[outside]), 0.0, measured.inconsistency_slack)
     fits = (low[outside] <= values[outside] + slack) & (values[outside] - slack <= high[outside])
-    return [_sentence(samples, thetas, values, number, "inconsistency") for number in outside[~fits]]
+    found = [number for number in outside[~fits] if not _is_on_kink(plain, samples, thetas, number, answers)]
+    return [_sentence(samples, thetas, values, number, "inconsistency") for number in found]
+
+
+def _is_on_kink(plain: Plain, samples: Samples, thetas: np.ndarray, number: int, answers: Answers | None) -> bool:
+    """Whether a theta of an exact piece lies on a kink, which the piece claims nothing of."""
+    if answers is None or not samples.is_piece[number]:
+        return False
+    values = plain.trace(thetas[number : number + 1]).values
+    known, own = answers.forward_errors, plain_errors(answers.compound, answers.regions.accuracy)
+    missed = by_layer(answers.compound, answers.regions.accuracy.missed)
+    layers = zip(values, known[:-1], own[:-1], missed, strict=True)
+    return any(bool((np.abs(value[0]) <= first + second + left).any()) for value, first, second, left in layers)
 
 
 def _all_rivals(plain: Plain, batch: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from ..attention.inconsistency import Inconsistency, measure
 from ..budget import Budget, give_back_memory
 from ..errors import ModelError
 from ..problem import Problem
-from ..properties.classification import classify
+from ..properties.settling import label_pieces
 from ..regions.region import RegionSet
 from ..regions.within import join_region_sets, join_rows, subdivide_boxes
 from ..results.answer import Answers
@@ -84,8 +84,10 @@ class ExactPart:
 
     def _answers(self, regions: RegionSet, curves: Inconsistency | None, size: float) -> Answers:
         problem, compound = self.problem, self.problem.compound
-        pieces = classify(compound, regions, problem.label)
-        errors = None if curves is None else MapErrors(compound, regions.patterns, curves, problem.attention)
+        pieces = label_pieces(compound, regions, problem.label)
+        errors = None
+        if curves is not None:
+            errors = MapErrors(compound, regions.patterns, curves, problem.attention, problem.original_doubt)
         return Answers(compound, regions, pieces, curves, errors, size)
 
 

@@ -92,11 +92,24 @@ class MergedAnswer:
     def shares(self) -> Shares:
         """Shares of the domain."""
         rows = (tuple(float(share) for share in row) for row in self.bounded_cells + self.exact_cells)
-        return Shares(tuple(rows))  # type: ignore[arg-type]
+        has_violation = self.exact is not None and self.exact.shares.has_violation
+        return Shares(tuple(rows), self.slivers, has_violation)  # type: ignore[arg-type]
+
+    @property
+    def witnesses(self) -> np.ndarray:
+        """Thetas (N, d) where exact arithmetic proved that the label is lost."""
+        return np.zeros((0, 0)) if self.exact is None else self.exact.witnesses
+
+    @property
+    def slivers(self) -> float:
+        """A bound of the share of the domain on kinks of exact regions, where the attention may be another one."""
+        return 0.0 if self.exact is None or self.exact.answers.curves is None else self.exact.shares.slivers
 
     def guarantee_shares(self, wanted: Property) -> dict[str, float]:
         """The shares of the domain where a property is decided, by what that rests on, and where it is not."""
         bounded, exact = (undecided_share(cells, wanted) for cells in (self.bounded_cells, self.exact_cells))
+        if wanted is not Property.CR:
+            exact = min(float(self.exact_cells.sum()), exact + self.slivers)
         return {
             "rounding-sound": max(0.0, float(self.bounded_cells.sum()) - bounded),
             "float64 with slack": max(0.0, float(self.exact_cells.sum()) - exact),
@@ -123,6 +136,8 @@ class MergedAnswer:
             label=self.label,
             margin=boxes.margin[chosen],
             slack=np.zeros(len(chosen)),
+            most_strip=volumes,
+            witnesses=self.witnesses,
         )
         strip = np.where(self.label_codes[chosen] == Kept.UNKNOWN, volumes, 0.0)
         own = JointPieces(pieces, self.attention_codes[chosen], strip, np.zeros(len(chosen)))
@@ -188,6 +203,7 @@ def _join(own: JointPieces, exact: JointPieces, boxes: int) -> JointPieces:
         winner=np.concatenate([first.winner, second.winner]),
         margin=np.concatenate([first.margin, second.margin]),
         slack=np.concatenate([first.slack, second.slack]),
+        most_strip=np.concatenate([first.most_strip, second.most_strip]),
     )
     names = ("attention", "label_strip", "attention_strip")
     return JointPieces(pieces, *(np.concatenate([getattr(own, name), getattr(exact, name)]) for name in names))

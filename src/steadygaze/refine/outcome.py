@@ -17,9 +17,10 @@ from ..properties.joint import Kept
 from ..properties.nearest import Nearest
 from ..regions.check import CheckedMap
 from ..regions.region import RegionSet
-from ..results.answer import RELATIVE_DELTAS, Answers, round_up, verdict_from
+from ..results.answer import RELATIVE_DELTAS, Answers, round_up, verdict_of
 from ..results.claim import Claim, Violation
 from ..results.domain_result import DomainResult
+from ..results.enclosure import Enclosing
 from ..results.view import Region, Regions
 from ..verdict import Property, Verdict
 from .boxes import Boxes, State
@@ -83,6 +84,8 @@ class RefineResult(DomainResult):
     def areas(self) -> dict[str, tuple[float, float]]:
         """As for a map; undecided is the share where the property that was asked for is not decided."""
         undecided = undecided_share(np.array(self.answer.shares.cells), self.problem.property)
+        if self.problem.property is not Property.CR:
+            undecided = min(1.0, undecided + self.answer.shares.slivers)
         return self.answer.shares.named() | {"undecided": (undecided, undecided)}
 
     @cached_property
@@ -98,7 +101,7 @@ class RefineResult(DomainResult):
 
     @cached_property
     def enough_delta(self) -> float | None:
-        """The smallest δ known to make the whole domain AR, rounded up; None where that is not known."""
+        """The smallest δ known to make all of it AR, kinks aside, rounded up; None where that is not known."""
         top = float(self.boxes.inconsistency[self.answer.bounded, 1].max(initial=0.0))
         if self.answers is not None and self.answers.largest_inconsistency > top:
             # Only where regions exceed all boxes their own error bounds are worth the time.
@@ -113,15 +116,15 @@ class RefineResult(DomainResult):
 
     @cached_property
     def violating(self) -> dict[str, np.ndarray]:
-        """Those of `points` (N, d) where CR, and where AR, is violated by more than rounding."""
+        """Those of `points` (N, d) where bounds prove that CR, and that AR, is violated."""
         thetas = self.points.reshape(-1, self.problem.perturbed.domain.dimension)
         if not len(thetas):
             return {"CR": thetas, "AR": thetas}
-        measured = self.measuring.at(thetas, has_attention=self.is_measured)
-        # NaN and infinite slacks compare as false.
+        enclosing = Enclosing(self.problem)
+        found = [enclosing.at(theta, has_attention=self.is_measured) for theta in thetas]
         is_violated = {
-            "CR": -measured.margin - measured.margin_slack > 0.0,
-            "AR": measured.inconsistency - measured.inconsistency_slack > self.answer.delta,
+            "CR": np.array([one.margin[1] < 0.0 for one in found]),
+            "AR": np.array([one.inconsistency[0] > self.answer.delta for one in found]),
         }
         for name, codes in (("CR", self.answer.label_codes), ("AR", self.answer.attention_codes)):
             for theta in thetas[is_violated[name]]:
@@ -147,7 +150,7 @@ class RefineResult(DomainResult):
         """What was proved of a property: robust needs every box proved, one violated box or replayed theta decides."""
         names = {Property.CR: ("CR",), Property.AR: ("AR",), Property.BOTH: ("CR", "AR")}[wanted]
         is_violated = any(len(self.violating[name]) for name in names)
-        return Verdict.NOT_ROBUST if is_violated else verdict_from(self.answer.shares, wanted)
+        return Verdict.NOT_ROBUST if is_violated else verdict_of(self.answer, wanted)
 
     def claims(self, kind: Violation) -> Iterator[Claim]:
         """Centres of violated boxes and pieces, and thetas that were found by trying, nearest to zero first."""

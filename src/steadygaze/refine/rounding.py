@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..bounds.forward import magnitudes
 from ..tolerances import UNIT
 from .plain import Plain, Trace
 
@@ -56,7 +55,7 @@ def bound_rounding(plain: Plain, thetas: np.ndarray, trace: Trace) -> Rounding:
         own, current = np.zeros_like(inputs), inputs
         for step in segment:
             share = _share(step.terms)
-            own = step.forward_abs(share * np.abs(current) + (1.0 + share) * own) + share * np.abs(step.bias)
+            own = step.forward_abs(share * np.abs(current) + (1.0 + share) * own) + share * step.bias_size
             carried = step.forward_abs((1.0 + share) * carried)
             current = step.forward(current) + step.bias
         local.append(own)
@@ -206,7 +205,7 @@ def _pixel_errors(plain: Plain, theta: np.ndarray) -> np.ndarray:
     """Errors (pixels,) of an image: none where the clip decides, or no perturbation changes the pixel."""
     image, slope = plain.unclipped(theta)
     is_moved = (slope != 0.0).any(axis=0) | (plain.perturbed.cell_of(theta).offset.ravel() != 0.0)
-    error = PIXEL_SHARE * magnitudes(plain.perturbed)
+    error = PIXEL_SHARE * plain.perturbed.magnitudes
     is_clipped = (image < -error) | (image > 1.0 + error)
     return np.where(is_moved & ~is_clipped, error, 0.0)
 

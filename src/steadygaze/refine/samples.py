@@ -170,8 +170,10 @@ class Sampler:
         pieces, region = answers.pieces, answers.pieces.region[piece]
         logits = np.einsum("ni,nik->nk", np.hstack([points, np.ones((len(points), 1))]), answers.regions.logits[region])
         margin = logits[:, pieces.label] - np.delete(logits, pieces.label, axis=1).max(axis=1, initial=-np.inf)
-        slack = pieces.slack[piece] + LOGITS * (1.0 + np.abs(logits).max(axis=1))
-        low, high = margin - slack, margin + slack
+        rounding = LOGITS * (1.0 + np.abs(logits).max(axis=1))
+        slack = pieces.slack[piece] + rounding
+        around = 2.0 * float(answers.forward_errors[-1].max()) + rounding
+        low, high = margin - around, margin + around
         keeps = pieces.keeps_label[piece]
         low, high = np.where(keeps, np.maximum(low, -slack), low), np.where(keeps, high, np.minimum(high, slack))
         reach = np.tile([0.0, np.inf], (len(piece), 1))

@@ -152,7 +152,8 @@ def _rebuild(content: dict[str, Any], folder: Path, problem: Problem) -> RefineR
     is_measured, has_exact = problem.property is not Property.CR, stored["map"] is not None
     names = list(SHAPES) if has_exact else [name for name in SHAPES if name != "box_of"]
     if has_exact:
-        names += list(array_shapes(compound.coordinates, is_measured=is_measured))
+        version = content["schema_version"]
+        names += list(array_shapes(compound.coordinates, is_measured=is_measured, version=version))
     arrays = read_arrays(folder / MAP, names)
     try:
         checked, boxes = _checked_boxes(arrays, problem, has_exact=has_exact)

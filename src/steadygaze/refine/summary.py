@@ -4,7 +4,8 @@ import math
 from typing import Any
 
 from ..results.answer import round_up, verdict_from
-from ..results.summary import agreement_text, summarise_domain
+from ..results.summary import SINGLE_THETAS, agreement_text, kinks_text, summarise_domain
+from ..verdict import Verdict
 from .boxes import State
 from .outcome import RefineResult
 
@@ -39,14 +40,17 @@ def _guarantee(result: RefineResult) -> str:
         parts.append(f"on {_percent_down(bounded)} of the domain by bounds over boxes that hold whatever the rounding")
     if exact > 0.0:
         parts.append(
-            f"on {_percent_down(exact)} of the domain by exact regions in float64 arithmetic with error bounds, except "
-            f"on slivers of total share at most {round_up(result.sliver_share, 2):g}"
+            f"on {_percent_down(exact)} of the domain by regions, in float64 arithmetic with error bounds or in exact "
+            "arithmetic"
         )
     sentences = ["Nothing is proved of any part of the domain."]
     if parts:
         sentences = [f"Proved for the real-valued network: {'; '.join(parts)}."]
-    if verdict_from(result.answer.shares, result.problem.property) is not result.verdict:
-        sentences.append("Single thetas violate by more than the rounding of their evaluation.")
+    by_shares = verdict_from(result.answer.shares, result.problem.property)
+    if result.verdict is Verdict.NOT_ROBUST and by_shares is not Verdict.NOT_ROBUST:
+        sentences.append(SINGLE_THETAS)
+    if result.is_measured and result.sliver_share > 0.0:
+        sentences.append(kinks_text(result.sliver_share))
     if undecided > 0.0:
         why = f"; the run was ended ({result.stopped})" if result.stopped is not None else ""
         sentences.append(f"A share of {round_up(undecided, 2):g} is undecided{why}.")

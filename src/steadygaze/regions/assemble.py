@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..accuracy import Accuracy, WalkMeasures
 from ..compound import CellProgram, Corners
 from ..program import Program
 from .pattern import distinct_rows
@@ -32,9 +33,7 @@ class Block:
     cuts: list[np.ndarray] = field(default_factory=list)
     origins: list[np.ndarray] = field(default_factory=list)
     unfinished: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    sliver_area: float = 0.0
-    peak: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    missed: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    measured: WalkMeasures | None = None
 
     facet_counts: list[np.ndarray] = field(default_factory=list)
     incidence: list[np.ndarray] = field(default_factory=list)
@@ -129,15 +128,6 @@ def assemble(
     width = max(clip_bytes)
     clip, clips = _distinct([np.pad(part[:, :split], ((0, 0), (0, width - split))) for part, split in rows])
     classes = int(program.offsets[-1] - program.offsets[-2])
-    hidden = int(program.offsets[-2] - program.offsets[2 if program.clipped else 0])
-    walked = [block for _, block in parts if len(block.peak)]
-    peaks, missed = np.zeros(hidden), np.zeros(hidden)
-    pixels_missed = 0.0
-    for block in walked:
-        classifier = slice(len(block.peak) - classes - hidden, len(block.peak) - classes)
-        np.maximum(peaks, block.peak[classifier], out=peaks)
-        np.maximum(missed, block.missed[classifier], out=missed)
-        pixels_missed = max(pixels_missed, float(block.missed[: classifier.start].max(initial=0.0)))
     return RegionSet(
         polytopes=_join(polytopes, len(cells[0].low)),
         cuts=cuts,
@@ -148,10 +138,7 @@ def assemble(
         clips=clips,
         logits=_joined([block for _, part in parts for block in part.logits], (0, len(cells[0].root), classes)),
         doubtful=_joined([part for _, block in parts for part in block.doubtful], (0,), np.uint8),
-        peaks=peaks,
-        missed=missed,
-        pixels_missed=pixels_missed,
-        sliver_area=sum(block.sliver_area for _, block in parts),
+        accuracy=Accuracy.of(program, [block.measured for _, block in parts if block.measured is not None]),
         stopped=stopped,
     )
 

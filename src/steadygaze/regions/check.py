@@ -1,8 +1,9 @@
 """Checks a map before it is delivered: the tiling, and pattern and logits against a plain forward pass.
 
 Conserved area alone does not show a missed split, so every region (a fixed sample of many) is compared inside, and
-sampled edges (in three dimensions: facets) just on either side, with what the graph computes there. A map that fails
-is not delivered.
+sampled edges (in three dimensions: facets) just on either side, with what the graph computes there. Differences that
+the error bounds of both explain are left out of every claim by these bounds; one beyond them means that a proof is
+false, and the map is not delivered.
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ import numpy as np
 
 from ..compound import Compound
 from ..errors import InternalError
-from ..tolerances import AREA, BESIDE, CLIPPED, DISTANCE, LOGITS
+from ..tolerances import AREA, BESIDE, CLIPPED, DISTANCE
 from .check_solids import beside_facets, check_flat, two_sided
+from .forward_error import by_layer, forward_errors, plain_errors
 from .pattern import unpack
 from .polyhedra import Polyhedra
 from .region import Cut, Polygons, RegionSet
@@ -91,7 +93,13 @@ def _check_tiling(regions: RegionSet, expected: float, *, is_map: bool) -> float
 
 def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, owners: np.ndarray, where: str) -> None:
     """Compare pattern and logits of the owning region at points (B, D) of the unit square or cube with the graph."""
-    noise = compound.noise
+    *layers, last = (
+        first + second
+        for first, second in zip(
+            forward_errors(compound, regions.accuracy), plain_errors(compound, regions.accuracy), strict=True
+        )
+    )
+    missed = by_layer(compound, regions.accuracy.missed)
     for start in range(0, len(points), BATCH):
         part = slice(start, start + BATCH)
         owner = owners[part]
@@ -100,14 +108,15 @@ def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, ow
         values, logits = compound.graph.trace(images)
         bits = unpack(regions.patterns[regions.pattern[owner]], compound.hidden)
         for layer, (value, bit) in enumerate(zip(values, bits, strict=True)):
-            wrong = (np.abs(value) > 64 * noise[layer]) & ((value > 0.0) != bit)
+            # NaN is no value.
+            wrong = ~(np.abs(value) <= layers[layer] + missed[layer]) & ((value > 0.0) != bit)
             if wrong.any():
                 region, neuron = owner[np.argmax(wrong.any(axis=1))], np.argmax(wrong.any(axis=0))
                 _fail(region, where, f"neuron {neuron} of ReLU layer {layer}")
         homogeneous = np.hstack([points[part], np.ones((len(owner), 1))])
         claimed = np.einsum("bi,bik->bk", homogeneous, regions.logits[owner])
         off = np.abs(logits - claimed).max(axis=1)
-        bad = ~(off <= LOGITS * (1.0 + np.abs(logits).max(axis=1)) + 64 * noise[-1].max())
+        bad = ~(np.abs(logits - claimed) <= last).all(axis=1)
         if bad.any():
             _fail(owner[np.argmax(bad)], where, f"a logit, by {off.max():.3g}")
 

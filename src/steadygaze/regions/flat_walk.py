@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..accuracy import WalkMeasures
 from ..compound import CellProgram
 from ..errors import InternalError
 from ..program import Program
@@ -40,9 +41,12 @@ class FlatWalk:
 
     def finish(self) -> None:
         """Hand over what was added up on the way."""
-        self.block.sliver_area = float(self.walk.sums[kernels.SLIVERS])
-        self.block.peak, self.block.missed = self.walk.peak, self.walk.missed
-        self.block.unfinished = self.walk.stack[: self.walk.counters[kernels.HEIGHT], -1].copy()
+        walk = self.walk
+        self.block.measured = WalkMeasures(
+            walk.peak, walk.missed, walk.beside, walk.most_drift, int(walk.counters[kernels.DEPTH]),
+            float(walk.sums[kernels.SLIVERS]), int(walk.sums[kernels.SKIPPED]),
+        )  # fmt: skip
+        self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], 5].copy()
 
 
 def _start(program: Program, root: np.ndarray, polygons: Polygons, origins: np.ndarray) -> Walk:
@@ -52,7 +56,7 @@ def _start(program: Program, root: np.ndarray, polygons: Polygons, origins: np.n
     vertices = len(polygons.points)
     forms = np.zeros((3, neurons))
     forms[:, : root.shape[1]] = root
-    stack = np.zeros((count + 256, 6), dtype=np.int64)
+    stack = np.zeros((count + 256, 7), dtype=np.int64)
     # The last polygon of the stack is walked first: reverse, so that the regions keep the order of the polygons.
     reverse = polygons.take(np.arange(count)[::-1])
     stack[:count, 1], stack[:count, 2], stack[:count, 3] = reverse.starts[:-1], np.diff(reverse.starts), -1
@@ -65,7 +69,7 @@ def _start(program: Program, root: np.ndarray, polygons: Polygons, origins: np.n
     peak[: root.shape[1]] = np.abs(root).sum(axis=0)
     versions = np.zeros((3, layers), dtype=np.int64)
     versions[FED_FROM] = -1
-    counters = np.zeros(5, dtype=np.int64)
+    counters = np.zeros(6, dtype=np.int64)
     counters[kernels.HEIGHT] = count
     return Walk(
         forms=forms,
@@ -78,6 +82,9 @@ def _start(program: Program, root: np.ndarray, polygons: Polygons, origins: np.n
         scratch=np.zeros((3, widest)),
         peak=peak,
         missed=np.zeros(neurons),
+        beside=np.zeros((2, neurons)),
+        drift=np.zeros((2, layers)),
+        most_drift=np.zeros((2, layers)),
         columns=np.zeros((2, widest), dtype=np.int64),
         code=bits[1],
         words=bits.view(np.uint64),
@@ -93,7 +100,7 @@ def _start(program: Program, root: np.ndarray, polygons: Polygons, origins: np.n
         here=np.zeros((3, kernels.MAX_VERTICES)),
         here_edge=np.zeros(kernels.MAX_VERTICES, dtype=np.int64),
         counters=counters,
-        sums=np.zeros(2),
+        sums=np.zeros(3),
     )
 
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..accuracy import ADDITIONS, CHANGES
 from ..compiling import compiled, compiled_fused, compiled_inline
-from ..tolerances import MAX_SYNCS
+from ..tolerances import MAX_ADDITIONS, MAX_SYNCS
 
 ENTERED, FED_FROM, UPDATES = 0, 1, 2
 
@@ -31,6 +32,9 @@ class Walk(NamedTuple):
     scratch: np.ndarray  # (3, widest layer)
     peak: np.ndarray  # (N,) the largest |a| + |b| + |c| of each neuron's form on any polygon that entered its layer
     missed: np.ndarray  # (N,) the largest |value| on a part that the tolerance left unsplit
+    beside: np.ndarray  # (2, N) how much lies beside the kink of each neuron (see `RegionSet`)
+    drift: np.ndarray  # (2, L+1) additions to the forms of each layer since they were computed from scratch; changes
+    most_drift: np.ndarray  # (2, L+1) the most of both so far
     columns: np.ndarray  # (2, widest layer) scratch lists
     code: np.ndarray  # as `active`: what the polygon that entered last says about each neuron (see `kernels`)
     words: np.ndarray  # (2, N/8) uint64: the memory of `active` and of `code`, eight neurons each
@@ -38,7 +42,7 @@ class Walk(NamedTuple):
     touched_count: np.ndarray  # (L+1,) how many, −1 for all
     is_touched: np.ndarray  # (N,) uint8 whether they are listed
     doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: among the stable, the unstable ones
-    stack: np.ndarray  # (depth, 6) layer, first vertex, vertices, first candidate, candidates, origin
+    stack: np.ndarray  # (height, 7) layer, first vertex, vertices, first candidate, candidates, origin, cuts before it
     x: np.ndarray
     y: np.ndarray
     edge: np.ndarray  # int64 signed cut of the edge from a vertex to the next
@@ -47,8 +51,8 @@ class Walk(NamedTuple):
     here_edge: np.ndarray
     counters: (
         np.ndarray
-    )  # int64: stack height, cuts made, regions in the output, vertices in the output, number before the first cut
-    sums: np.ndarray  # float64: area delivered, sliver area
+    )  # int64: stack height, cuts made, regions and vertices in the output, number before the first cut, most cuts
+    sums: np.ndarray  # float64: area delivered, sliver area, polygons without an area
 
 
 @compiled_fused
@@ -177,13 +181,66 @@ def _listed_changes(forms, active, fed, touched, is_touched, first, fresh, chang
 @compiled_fused
 def _raise_peaks(a, b, c, peak):
     """A peak bounds the coefficients together, and with them every value on the unit square: rounding follows the
-    former."""
+    former. It is infinite once a coefficient was not a number."""
     for k in range(a.shape[0]):
-        peak[k] = max(peak[k], abs(a[k]) + abs(b[k]) + abs(c[k]))
+        size = abs(a[k]) + abs(b[k]) + abs(c[k])
+        peak[k] = max(peak[k], size if size < np.inf else np.inf)
+
+
+@compiled
+def note_drift(fresh, largest, columns, terms, is_scratch, layer, drift, most_drift):
+    """Add up what bounds the rounding of updates: additions to one form since the last time from scratch, and what the
+    changes of its inputs can round off. `fresh` holds the changes; a form sums up `terms` inputs."""
+    if is_scratch:
+        drift[ADDITIONS, layer], drift[CHANGES, layer] = 0.0, 0.0
+        return
+    count = min(columns.shape[0], terms)
+    total, most = 0.0, 0.0
+    for k in columns:
+        change = 0.0
+        for i in range(fresh.shape[0]):
+            change += abs(fresh[i, k])
+        change *= largest[k]
+        total, most = total + change, max(most, change)
+    drift[ADDITIONS, layer] += count
+    # An addition rounds off a share of what the form is then: at most its peak, and what this update has changed.
+    drift[CHANGES, layer] += (count + 6) * min(total, count * most)
+    for i in range(2):
+        most_drift[i, layer] = max(most_drift[i, layer], drift[i, layer])
+
+
+@compiled
+def count_reached(program, fed, layer, zeros, reached):
+    """Of the listed neurons of a layer, whose forms are zero: how many have an input or a bias that is not.
+
+    The others are exactly zero as long as the pattern below is right. `fed` holds the inputs, `reached` is scratch.
+    """
+    source, first, end = program.offsets[layer - 1], program.offsets[layer], program.offsets[layer + 1]
+    width, start = end - first, program.dense_start[layer]
+    for k in zeros:
+        reached[k - first] = 1 if program.bias[k] != 0.0 or program.is_folded[layer] else 0
+    for i in range(first - source):
+        is_zero = True
+        for r in range(fed.shape[0]):
+            is_zero = is_zero and fed[r, source + i] == 0.0
+        if is_zero:
+            continue
+        if start >= 0:
+            for k in zeros:
+                if program.dense[start + i * width + k - first] != 0.0:
+                    reached[k - first] = 1
+        else:
+            place = program.column_start[layer] + i
+            for entry in range(program.columns[place], program.columns[place + 1]):
+                reached[program.rows[entry]] = 1
+    count = 0
+    for k in zeros:
+        count += reached[k - first]
+    return count
 
 
 @compiled_inline
-def _look_at_all(program, walk, layer):
+def _look_at_all(program, walk, layer, is_due):
     """List the columns to be added to the forms of a layer after a look at all of its inputs; returns how many, and
     whether they are all that are not zero (in `columns[1]`, the forms set to the bias) or those that changed (in
     `columns[0]`), whichever is cheaper."""
@@ -195,7 +252,7 @@ def _look_at_all(program, walk, layer):
     changed, used = walk.columns[0], walk.columns[1]
     _feed(forms, walk.active, source, size, program.clipped == 1 and layer == 2, fresh)
     count, count_used, balance = _differences(fresh, fed, pointers, is_dense, changed, used)
-    is_scratch = versions[FED_FROM, layer] < 0 or versions[UPDATES, layer] >= MAX_SYNCS or balance > 0
+    is_scratch = is_due or balance > 0
     if is_scratch:
         for k in range(first, end):
             forms[0, k], forms[1, k], forms[2, k] = 0.0, 0.0, program.bias[k]
@@ -228,10 +285,14 @@ def sync(program, walk, layer):
             a[k], b[k], c[k] = -fresh[0, k], -fresh[1, k], 1.0 - fresh[2, k]
         _raise_peaks(a, b, c, peak[first:end])
         return
-    is_scratch = versions[FED_FROM, layer] < 0 or versions[UPDATES, layer] >= MAX_SYNCS
+    is_scratch = (
+        versions[FED_FROM, layer] < 0
+        or versions[UPDATES, layer] >= MAX_SYNCS
+        or walk.drift[ADDITIONS, layer] >= MAX_ADDITIONS
+    )
     after_clip = program.clipped == 1 and layer == 2
     if is_scratch or after_clip or listed[layer - 1] < 0 or LISTED * listed[layer - 1] > size:
-        count, is_scratch = _look_at_all(program, walk, layer)
+        count, is_scratch = _look_at_all(program, walk, layer, is_scratch)
     else:
         touched = walk.touched[source : source + listed[layer - 1]]
         count = _listed_changes(
@@ -243,6 +304,10 @@ def sync(program, walk, layer):
     columns = walk.columns[1 if is_scratch else 0, :count]
     versions[FED_FROM, layer] = 0
     versions[UPDATES, layer] += 1
+    note_drift(
+        fresh, program.largest[source:first], columns, program.terms[layer], is_scratch, layer, walk.drift,
+        walk.most_drift,
+    )  # fmt: skip
     if program.dense_start[layer] >= 0:
         _add_dense(program.dense[program.dense_start[layer] :], columns, fresh, a, b, c)
         listed[layer] = -1
@@ -260,4 +325,5 @@ def sync(program, walk, layer):
         _raise_peaks(a, b, c, peak[first:end])
     for n in range(listed[layer]):
         k = walk.touched[first + n]
-        peak[k] = max(peak[k], abs(forms[0, k]) + abs(forms[1, k]) + abs(forms[2, k]))
+        size = abs(forms[0, k]) + abs(forms[1, k]) + abs(forms[2, k])
+        peak[k] = max(peak[k], size if size < np.inf else np.inf)

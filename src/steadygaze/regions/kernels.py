@@ -11,12 +11,13 @@ import numpy as np
 
 from ..compiling import compiled, compiled_fused, compiled_inline
 from ..geometry.polygon import area, bounding_box, half_perimeter, reach, split_polygon
-from ..tolerances import DISTANCE
-from .forms import sync, touch
+from ..tolerances import DISTANCE, DOUBT
+from .forms import count_reached, sync, touch
 
 DONE, PAUSED, NEED_OUTPUT, NEED_STACK = 0, 1, 2, 3
-HEIGHT, CUTS, REGIONS, VERTICES, BASE = 0, 1, 2, 3, 4
-AREA, SLIVERS = 0, 1
+HEIGHT, CUTS, REGIONS, VERTICES, BASE, DEPTH = 0, 1, 2, 3, 4, 5
+AREA, SLIVERS, SKIPPED = 0, 1, 2
+EDGE, CORNER = 0, 1
 
 UNSTABLE, DOUBTFUL = np.uint8(2), np.uint8(3)
 
@@ -47,46 +48,69 @@ def flip(k, first, byte, active, packed):
 
 @compiled
 def _decide(
-    a, b, c, noise, unstable, first, byte, active, packed, x, y, count, missed, doubts, touched, is_touched, listed
-):
-    """Set the pattern of the unstable neurons of a layer for a polygon that none of them splits any more."""
+    a, b, c, noise, near, unstable, first, byte, active, packed, x, y, count, missed, beside, doubts, touched,
+    is_touched, listed,
+):  # fmt: skip
+    """Set the pattern of the unstable neurons of a layer for a polygon that none of them splits any more.
+
+    Of those that come close to zero, `beside` adds up what the polygon contributes to the strips along their kinks.
+    """
     doubts[0] = 0
+    size = -1.0
     for n in range(unstable.shape[0]):
         k = unstable[n]
-        value = 0.0
+        value, least, second = 0.0, np.inf, np.inf
         for i in range(count):
             v = a[k] * x[i] + b[k] * y[i] + c[k]
             if abs(v) > abs(value):
                 value = v
+            if abs(v) < least:
+                least, second = abs(v), least
+            elif abs(v) < second:
+                second = abs(v)
         if abs(value) <= noise[k]:
             missed[k] = max(missed[k], abs(value))
+        if abs(value) <= DOUBT * noise[k]:
             doubts[0] += 1
+        elif least < near[k]:
+            if size < 0.0:
+                size = area(x, y, count)
+            # |value| ≤ e on at most 2 e/max of a convex polygon; on (e/second)² of it where one vertex alone is near.
+            if second < near[k]:
+                beside[EDGE, k] += size / abs(value)
+            else:
+                beside[CORNER, k] += size / (second * second)
         if np.uint8(value > noise[k]) != active[k]:
             flip(k, first, byte, active, packed)
             touch(k, first, touched, is_touched, listed)
 
 
 @compiled_fused
-def _classify(a, b, c, noise, cx, cy, rx, ry, code):
+def _classify(a, b, c, noise, near, cx, cy, rx, ry, code):
     """What the box with the given centre and half-widths says about forms: 0 or 1 for the activity of those that keep
-    their sign on it, DOUBTFUL for those that are nothing but rounding, UNSTABLE for the others. Free of branches."""
+    their sign on it and stay away from zero, DOUBTFUL for those that are nothing but rounding, UNSTABLE for the others.
+    Free of branches."""
     for k in range(a.shape[0]):
         centre = a[k] * cx + b[k] * cy + c[k]
         radius = abs(a[k]) * rx + abs(b[k]) * ry
-        is_rounding = (abs(centre) + radius <= noise[k]) & ((centre != 0.0) | (radius != 0.0))
-        stable = DOUBTFUL if is_rounding else np.uint8(centre > 0.0)
-        code[k] = stable if abs(centre) >= radius else UNSTABLE
+        stable = np.uint8(centre > 0.0) if abs(centre) >= radius + near[k] else UNSTABLE
+        code[k] = DOUBTFUL if abs(centre) + radius <= noise[k] else stable
 
 
 @compiled
 def _enter(
-    a, b, c, noise, first, end, byte, active, packed, unstable, x, y, count, code, words, missed, doubts, touched,
-    is_touched, listed,
+    a, b, c, noise, near, first, end, byte, active, packed, unstable, x, y, count, code, words, missed, doubts, touched,
+    is_touched, listed, zeros,
 ):  # fmt: skip
-    """Set the pattern of the neurons of a layer that keep their sign on a polygon; list the others."""
+    """Set the pattern of the neurons of a layer that keep their sign on a polygon; list the others.
+
+    Returns how many these are, and the number of neurons with a form that is exactly zero, which `zeros` lists.
+    """
     cx, cy, rx, ry = bounding_box(x, y, count)
-    _classify(a[first:end], b[first:end], c[first:end], noise[first:end], cx, cy, rx, ry, code[first:end])
-    found = 0
+    _classify(
+        a[first:end], b[first:end], c[first:end], noise[first:end], near[first:end], cx, cy, rx, ry, code[first:end]
+    )
+    found, dead = 0, 0
     doubts[0] = 0
     for word in range(first >> 3, (end + 7) >> 3):
         # Most neurons are as they were before: they are skipped, eight at a time.
@@ -102,11 +126,15 @@ def _enter(
                 is_active = np.uint8(0)
                 largest = abs(a[k] * cx + b[k] * cy + c[k]) + abs(a[k]) * rx + abs(b[k]) * ry
                 missed[k] = max(missed[k], largest)
-                doubts[0] += 1
+                if largest == 0.0:
+                    zeros[dead] = k
+                    dead += 1
+                else:
+                    doubts[0] += 1
             if is_active != active[k]:
                 flip(k, first, byte, active, packed)
                 touch(k, first, touched, is_touched, listed)
-    return found
+    return found, dead
 
 
 @compiled
@@ -154,7 +182,9 @@ def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sum
 def _deliver(program, walk, output, x, y, edge, count, origin, has_logits):
     """Append the polygon at hand, its pattern and (after the last hidden layer) its logits to the output."""
     size = area(x, y, count)
-    if size <= 0.0:
+    if not size > 0.0:
+        # No area that float64 can tell: whatever holds there is not known.
+        walk.sums[SKIPPED] += 1.0
         return
     last = program.offsets.shape[0] - 2
     if has_logits:
@@ -186,7 +216,7 @@ def advance(program, walk, output, last_layer, max_nodes):
     NEED_STACK.
     """
     counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
-    a, b, c, noise = walk.forms[0], walk.forms[1], walk.forms[2], program.noise
+    a, b, c, noise, near = walk.forms[0], walk.forms[1], walk.forms[2], program.noise, program.near
     active, packed = walk.active, walk.packed
     sums, missed = walk.sums, walk.missed
     x, y, edge = walk.here[0], walk.here[1], walk.here_edge
@@ -197,7 +227,7 @@ def advance(program, walk, output, last_layer, max_nodes):
             return PAUSED
         top = counters[HEIGHT] - 1
         layer, first, count = stack[top, 0], stack[top, 1], stack[top, 2]
-        list_first, list_size, origin = stack[top, 3], stack[top, 4], stack[top, 5]
+        list_first, list_size, origin, depth = stack[top, 3], stack[top, 4], stack[top, 5], stack[top, 6]
         if (
             counters[REGIONS] >= output.vertices.shape[0]
             or counters[VERTICES] + count > output.x.shape[0]
@@ -231,8 +261,8 @@ def advance(program, walk, output, last_layer, max_nodes):
             else:
                 unstable = walk.unstable[start : start + walk.unstable_count[layer]]
                 _decide(
-                    a, b, c, noise, unstable, start, byte, active, packed, x, y, count, missed, walk.doubts[1, layer:],
-                    walk.touched, walk.is_touched, walk.touched_count[layer:],
+                    a, b, c, noise, near, unstable, start, byte, active, packed, x, y, count, missed, walk.beside,
+                    walk.doubts[1, layer:], walk.touched, walk.is_touched, walk.touched_count[layer:],
                 )  # fmt: skip
                 if layer == last_layer:
                     _deliver(program, walk, output, x, y, edge, count, origin, last_layer == offsets.shape[0] - 3)
@@ -241,10 +271,14 @@ def advance(program, walk, output, last_layer, max_nodes):
                 byte, start, end = program.byte_start[layer], offsets[layer], offsets[layer + 1]
                 sync(program, walk, layer)
             unstable = walk.unstable[start:end]
-            total = _enter(
-                a, b, c, noise, start, end, byte, active, packed, unstable, x, y, count, walk.code, walk.words,
+            total, dead = _enter(
+                a, b, c, noise, near, start, end, byte, active, packed, unstable, x, y, count, walk.code, walk.words,
                 missed, walk.doubts[0, layer:], walk.touched, walk.is_touched, walk.touched_count[layer:],
+                walk.columns[0],
             )  # fmt: skip
+            if dead > 0 and layer > 0:
+                zeros = walk.columns[0, :dead]
+                walk.doubts[0, layer] += count_reached(program, walk.fed, layer, zeros, walk.columns[1])
             walk.unstable_count[layer] = total
             found = _splitters(a, b, c, noise, candidates, unstable, total, free, x, y, count, sums, missed)
         if found > 0:
@@ -266,5 +300,7 @@ def advance(program, walk, output, last_layer, max_nodes):
                 stack[top + n, 3] = free
                 stack[top + n, 4] = found - 1
                 stack[top + n, 5] = origin
+                stack[top + n, 6] = depth + 1
             counters[HEIGHT] = top + 2
+            counters[DEPTH] = max(counters[DEPTH], depth + 1)
     return DONE

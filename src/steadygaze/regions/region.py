@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..accuracy import Accuracy
 from ..geometry import polygon
 from .pattern_table import PatternTable
 from .polyhedra import Polyhedra, boxes
@@ -117,12 +118,9 @@ class RegionSet:
 
     cuts (E, 3): kind, and which (see `Cut`). cell (R,) is the knot cell. pattern (R,) counts into patterns (P, bytes),
     the classifier's packed bits; clip (R,) into clips (Q, bytes), those of the clip. logits (R, D+1, K): slope in
-    t and constant. `sliver_area` bounds the area (or volume) that the tolerance left unsplit. `stopped` says why the
-    map is partial.
-    doubtful (R,) is 1 where the value of some neuron of the classifier is nothing but rounding on the whole region:
-    then its sign, and with it the attention map, is not certain. peaks and missed (neurons of the classifier,) are the
-    largest coefficients of each neuron's form anywhere, and its largest |input| on a part that was left unsplit;
-    pixels_missed is the latter for the clip.
+    t and constant. `stopped` says why the map is partial. doubtful (R,) is 1 where the value of some neuron of the
+    classifier is nothing but rounding, or exactly zero, on the whole region: then its sign, and with it the attention
+    map, is not certain. `accuracy` holds what bounds all errors.
     """
 
     polytopes: Polytopes
@@ -134,10 +132,7 @@ class RegionSet:
     clips: np.ndarray
     logits: np.ndarray
     doubtful: np.ndarray
-    peaks: np.ndarray
-    missed: np.ndarray
-    pixels_missed: float
-    sliver_area: float
+    accuracy: Accuracy
     stopped: str | None
 
     def __len__(self) -> int:

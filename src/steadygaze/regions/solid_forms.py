@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..accuracy import ADDITIONS
 from ..compiling import compiled, compiled_fused, compiled_inline
-from ..tolerances import MAX_SYNCS
-from .forms import ENTERED, FED_FROM, UPDATES
+from ..tolerances import MAX_ADDITIONS, MAX_SYNCS
+from .forms import ENTERED, FED_FROM, UPDATES, note_drift
 
 ROWS = 4
 
@@ -28,11 +29,14 @@ class Walk(NamedTuple):
     scratch: np.ndarray  # (4, widest layer)
     peak: np.ndarray  # (N,) the largest sum of |coefficients| of each neuron's form on any polyhedron in its layer
     missed: np.ndarray  # (N,) the largest |value| on a part that the tolerance left unsplit
+    beside: np.ndarray  # (2, N) how much lies beside the kink of each neuron (see `Accuracy`)
+    drift: np.ndarray  # (2, L+1) additions to the forms of each layer since they were computed from scratch; changes
+    most_drift: np.ndarray  # (2, L+1) the most of both so far
     columns: np.ndarray  # (2, widest layer) scratch lists
     doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: among the stable, the unstable ones
     stack: (
         np.ndarray
-    )  # (depth, 8) layer, first vertex, vertices, first facet, facets, first candidate, candidates, origin
+    )  # (height, 9) layer, first vertex, vertices, first facet, facets, first candidate, candidates, origin, depth
     points: np.ndarray  # (room, 3)
     incidence: np.ndarray  # (room, words)
     facets: np.ndarray  # (room,) int64 signed cuts
@@ -44,8 +48,10 @@ class Walk(NamedTuple):
     order: np.ndarray  # (most vertices,) scratch
     rank: np.ndarray  # (2, most facets) scratch
     pairs: np.ndarray  # (2, most facets) scratch
-    counters: np.ndarray  # int64: stack height, cuts, regions, vertices and facets in the output, number before cut 1
-    sums: np.ndarray  # float64: volume delivered, sliver volume
+    counters: (
+        np.ndarray
+    )  # int64: stack height, cuts, regions, vertices, facets in the output, number before cut 1, depth
+    sums: np.ndarray  # float64: volume delivered, sliver volume, polyhedra without a volume
 
 
 @compiled_fused
@@ -168,7 +174,11 @@ def sync(program, walk, layer):
     is_dense = program.dense_start[layer] >= 0
     pointers = program.columns[program.column_start[layer] :]
     changed, used = walk.columns[0], walk.columns[1]
-    scratch_is_due = versions[FED_FROM, layer] < 0 or versions[UPDATES, layer] >= MAX_SYNCS
+    scratch_is_due = (
+        versions[FED_FROM, layer] < 0
+        or versions[UPDATES, layer] >= MAX_SYNCS
+        or walk.drift[ADDITIONS, layer] >= MAX_ADDITIONS
+    )
     same_polyhedron = versions[FED_FROM, layer] == versions[ENTERED, layer - 1] and not after_clip
     if same_polyhedron and not scratch_is_due:
         # The polyhedron at hand is a part of the one that entered: only what was unstable there can have flipped.
@@ -195,6 +205,10 @@ def sync(program, walk, layer):
             walk.fed_active[k] = walk.active[k]
     versions[FED_FROM, layer] = versions[ENTERED, layer - 1]
     versions[UPDATES, layer] += 1
+    note_drift(
+        fresh, program.largest[source:first], columns, program.terms[layer], scratch_is_due, layer, walk.drift,
+        walk.most_drift,
+    )  # fmt: skip
     if is_dense:
         _add_dense(program.dense[program.dense_start[layer] :], columns, fresh, forms, first, end)
     else:

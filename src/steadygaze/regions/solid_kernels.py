@@ -11,13 +11,14 @@ import numpy as np
 from ..compiling import compiled, compiled_fused, compiled_inline
 from ..geometry.polyhedron import NEED_WORDS as TOO_FEW_WORDS
 from ..geometry.polyhedron import SPLIT, UNCUT, bounding_box, reach, split_polyhedron, volume
-from ..tolerances import DISTANCE
-from .kernels import DONE, NEED_OUTPUT, NEED_STACK, PAUSED, flip
+from ..tolerances import DISTANCE, DOUBT
+from .forms import count_reached
+from .kernels import CORNER, DONE, EDGE, NEED_OUTPUT, NEED_STACK, PAUSED, flip
 from .solid_forms import ENTERED, ROWS, sync
 
 NEED_WORDS, BROKEN = 4, 5
-HEIGHT, CUTS, REGIONS, VERTICES, FACETS, BASE = 0, 1, 2, 3, 4, 5
-VOLUME, SLIVERS = 0, 1
+HEIGHT, CUTS, REGIONS, VERTICES, FACETS, BASE, DEPTH = 0, 1, 2, 3, 4, 5, 6
+VOLUME, SLIVERS, SKIPPED = 0, 1, 2
 
 
 class Output(NamedTuple):
@@ -36,16 +37,35 @@ class Output(NamedTuple):
 
 
 @compiled
-def _decide(forms, noise, unstable, first, byte, active, packed, points, vertices, missed, doubts):
-    """Set the pattern of the unstable neurons of a layer for a polyhedron that none of them splits any more."""
+def _decide(forms, noise, near, unstable, first, byte, active, packed, points, vertices, missed, beside, doubts):
+    """Set the pattern of the unstable neurons of a layer for a polyhedron that none of them splits any more.
+
+    Of those that come close to zero, `beside` adds up what the polyhedron contributes to the strips along their kinks.
+    """
     doubts[0] = 0
+    _, _, _, rx, ry, rz = bounding_box(points, vertices)
+    size = 8.0 * rx * ry * rz
     for n in range(unstable.shape[0]):
         k = unstable[n]
-        low, high = reach(forms[0, k], forms[1, k], forms[2, k], forms[3, k], points, vertices)
-        value = high if high >= -low else low
+        value, least, second = 0.0, np.inf, np.inf
+        for i in range(vertices):
+            v = forms[0, k] * points[i, 0] + forms[1, k] * points[i, 1] + forms[2, k] * points[i, 2] + forms[3, k]
+            if abs(v) > abs(value):
+                value = v
+            if abs(v) < least:
+                least, second = abs(v), least
+            elif abs(v) < second:
+                second = abs(v)
         if abs(value) <= noise[k]:
             missed[k] = max(missed[k], abs(value))
+        if abs(value) <= DOUBT * noise[k]:
             doubts[0] += 1
+        elif least < near[k]:
+            # |value| ≤ e on at most 3 e/max of a convex polyhedron; on (e/second)³ where one vertex alone is near.
+            if second < near[k]:
+                beside[EDGE, k] += size / abs(value)
+            else:
+                beside[CORNER, k] += size / (second * second)
         if np.uint8(value > noise[k]) != active[k]:
             flip(k, first, byte, active, packed)
 
@@ -56,33 +76,59 @@ def _enclose(a, b, c, d, cx, cy, cz, rx, ry, rz, centre, radius, peak):
     for k in range(a.shape[0]):
         centre[k] = a[k] * cx + b[k] * cy + c[k] * cz + d[k]
         radius[k] = abs(a[k]) * rx + abs(b[k]) * ry + abs(c[k]) * rz
-        peak[k] = max(peak[k], abs(a[k]) + abs(b[k]) + abs(c[k]) + abs(d[k]))
+        size = abs(a[k]) + abs(b[k]) + abs(c[k]) + abs(d[k])
+        peak[k] = max(peak[k], size if size < np.inf else np.inf)
 
 
 @compiled
-def _enter(forms, noise, first, end, byte, active, packed, unstable, points, vertices, scratch, peak, missed, doubts):
-    """Set the pattern of the neurons of a layer that keep their sign on a polyhedron; list the others."""
+def _enter(
+    forms,
+    noise,
+    near,
+    first,
+    end,
+    byte,
+    active,
+    packed,
+    unstable,
+    points,
+    vertices,
+    scratch,
+    peak,
+    missed,
+    doubts,
+    zeros,
+):
+    """Set the pattern of the neurons of a layer that keep their sign on a polyhedron; list the others.
+
+    Returns how many these are, and the number of neurons with a form that is exactly zero, which `zeros` lists.
+    """
     cx, cy, cz, rx, ry, rz = bounding_box(points, vertices)
     centre, radius = scratch[0, : end - first], scratch[1, : end - first]
     _enclose(
         forms[0, first:end], forms[1, first:end], forms[2, first:end], forms[3, first:end],
         cx, cy, cz, rx, ry, rz, centre, radius, peak[first:end],
     )  # fmt: skip
-    found = 0
+    found, dead = 0, 0
     doubts[0] = 0
     for i in range(end - first):
-        if abs(centre[i]) >= radius[i]:
+        is_rounding = abs(centre[i]) + radius[i] <= noise[first + i]
+        if is_rounding or abs(centre[i]) >= radius[i] + near[first + i]:
             is_active = np.uint8(centre[i] > 0.0)
-            if abs(centre[i]) + radius[i] <= noise[first + i] and (centre[i] != 0.0 or radius[i] != 0.0):
+            if is_rounding:
                 is_active = np.uint8(0)
                 missed[first + i] = max(missed[first + i], abs(centre[i]) + radius[i])
-                doubts[0] += 1
+                if centre[i] == 0.0 and radius[i] == 0.0:
+                    zeros[dead] = first + i
+                    dead += 1
+                else:
+                    doubts[0] += 1
             if is_active != active[first + i]:
                 flip(first + i, first, byte, active, packed)
         else:
             unstable[found] = first + i
             found += 1
-    return found
+    return found, dead
 
 
 @compiled
@@ -132,7 +178,9 @@ def _deliver(program, walk, output, vertices, count, origin, has_logits):
     """Append the polyhedron at hand, its pattern and (after the last hidden layer) its logits to the output."""
     points, incidence = walk.here, walk.here_incidence
     size = volume(points, incidence, vertices, count, walk.order, walk.value)
-    if size <= 0.0:
+    if not size > 0.0:
+        # No volume that float64 can tell: whatever holds there is not known.
+        walk.sums[SKIPPED] += 1.0
         return
     last = program.offsets.shape[0] - 2
     if has_logits:
@@ -203,7 +251,7 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
     counters, stack, forms = walk.counters, walk.stack, walk.forms
     a, b, c, d, noise = forms[0, k], forms[1, k], forms[2, k], forms[3, k], program.noise[k]
     limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise)
-    first, first_facet, origin = stack[top, 1], stack[top, 3], stack[top, 7]
+    first, first_facet, origin, depth = stack[top, 1], stack[top, 3], stack[top, 7], stack[top, 8]
     code, left, below, right, above, snapped = split_polyhedron(
         a, b, c, d, limit, counters[BASE] + counters[CUTS] + 1, walk.here, walk.here_incidence, walk.here_facets,
         vertices, count, walk.points, walk.incidence, walk.facets, first, first_facet, walk.value, walk.rank,
@@ -226,7 +274,9 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
         stack[top + n, 5] = free
         stack[top + n, 6] = found - 1
         stack[top + n, 7] = origin
+        stack[top + n, 8] = depth + 1
     counters[HEIGHT] = top + 2
+    counters[DEPTH] = max(counters[DEPTH], depth + 1)
     return DONE
 
 
@@ -239,6 +289,7 @@ def advance(program, walk, output, last_layer, max_nodes):
     """
     counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
     forms, noise, active, packed, scratch = walk.forms, program.noise, walk.active, walk.packed, walk.scratch
+    near, beside = program.near, walk.beside
     sums, peak, missed, points = walk.sums, walk.peak, walk.missed, walk.here
     nodes = 0
     while counters[HEIGHT] > 0:
@@ -270,7 +321,9 @@ def advance(program, walk, output, last_layer, max_nodes):
             else:
                 unstable = walk.unstable[start : start + walk.unstable_count[layer]]
                 doubts = walk.doubts[1, layer:]
-                _decide(forms, noise, unstable, start, byte, active, packed, points, vertices, missed, doubts)
+                _decide(
+                    forms, noise, near, unstable, start, byte, active, packed, points, vertices, missed, beside, doubts
+                )
                 if layer == last_layer:
                     _deliver(program, walk, output, vertices, count, stack[top, 7], last_layer == offsets.shape[0] - 3)
                     break
@@ -279,10 +332,13 @@ def advance(program, walk, output, last_layer, max_nodes):
                 sync(program, walk, layer)
             walk.versions[ENTERED, layer] += 1
             unstable = walk.unstable[start:end]
-            total = _enter(
-                forms, noise, start, end, byte, active, packed, unstable, points, vertices, scratch, peak, missed,
-                walk.doubts[0, layer:],
+            total, dead = _enter(
+                forms, noise, near, start, end, byte, active, packed, unstable, points, vertices, scratch, peak, missed,
+                walk.doubts[0, layer:], walk.columns[0],
             )  # fmt: skip
+            if dead > 0 and layer > 0:
+                zeros = walk.columns[0, :dead]
+                walk.doubts[0, layer] += count_reached(program, walk.fed, layer, zeros, walk.columns[1])
             walk.unstable_count[layer] = total
             found = _splitters(forms, noise, candidates, unstable, total, free, points, vertices, sums, missed)
         if found > 0:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..accuracy import WalkMeasures
 from ..compound import CellProgram
 from ..errors import InternalError
 from ..program import Program
@@ -56,9 +57,12 @@ class SolidWalk:
 
     def finish(self) -> None:
         """Hand over what was added up on the way."""
-        self.block.sliver_area = float(self.walk.sums[kernels.SLIVERS])
-        self.block.peak, self.block.missed = self.walk.peak, self.walk.missed
-        self.block.unfinished = self.walk.stack[: self.walk.counters[kernels.HEIGHT], -1].copy()
+        walk = self.walk
+        self.block.measured = WalkMeasures(
+            walk.peak, walk.missed, walk.beside, walk.most_drift, int(walk.counters[kernels.DEPTH]),
+            float(walk.sums[kernels.SLIVERS]), int(walk.sums[kernels.SKIPPED]),
+        )  # fmt: skip
+        self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], 7].copy()
 
     def _flush(self, regions: int) -> None:
         """Move what the output buffers hold into the block; cuts go on counting."""
@@ -85,7 +89,7 @@ def _start(program: Program, root: np.ndarray, polyhedra: Polyhedra, origins: np
     forms[:, : root.shape[1]] = root
     # The last polyhedron of the stack is walked first: reverse, so that the regions keep the order of the polyhedra.
     reverse = polyhedra.take(np.arange(len(polyhedra))[::-1])
-    counters = np.zeros(6, dtype=np.int64)
+    counters = np.zeros(7, dtype=np.int64)
     counters[kernels.HEIGHT] = len(reverse)
     versions = np.zeros((3, layers), dtype=np.int64)
     versions[FED_FROM] = -1
@@ -103,6 +107,9 @@ def _start(program: Program, root: np.ndarray, polyhedra: Polyhedra, origins: np
         scratch=np.zeros((ROWS, widest)),
         peak=np.zeros(neurons),
         missed=np.zeros(neurons),
+        beside=np.zeros((2, neurons)),
+        drift=np.zeros((2, layers)),
+        most_drift=np.zeros((2, layers)),
         columns=np.zeros((2, widest), dtype=np.int64),
         doubts=np.zeros((2, layers), dtype=np.int64),
         stack=_stack(reverse, origins[::-1]),
@@ -118,13 +125,13 @@ def _start(program: Program, root: np.ndarray, polyhedra: Polyhedra, origins: np
         rank=np.zeros((2, most), dtype=np.int64),
         pairs=np.zeros((2, most), dtype=np.int64),
         counters=counters,
-        sums=np.zeros(2),
+        sums=np.zeros(3),
     )
 
 
 def _stack(polyhedra: Polyhedra, origins: np.ndarray) -> np.ndarray:
     """A stack that holds the polyhedra, none of which has entered its layer."""
-    stack = np.zeros((len(polyhedra) + 256, 8), dtype=np.int64)
+    stack = np.zeros((len(polyhedra) + 256, 9), dtype=np.int64)
     own = stack[: len(polyhedra)]
     own[:, 1], own[:, 2] = polyhedra.starts[:-1], np.diff(polyhedra.starts)
     own[:, 3], own[:, 4] = polyhedra.facet_starts[:-1], np.diff(polyhedra.facet_starts)

@@ -101,9 +101,8 @@ def walk_cell(
         with ThreadPoolExecutor(threads) as pool:
             blocks = list(pool.map(lambda item: _run(*item), work))
     for block in blocks:
-        block.sliver_area += clipped.sliver_area / len(blocks)
-        if len(block.missed) and len(clipped.missed):
-            np.maximum(block.missed, clipped.missed, out=block.missed)
+        if block.measured is not None and clipped.measured is not None:
+            block.measured = block.measured.after(clipped.measured, 1.0 / len(blocks))
         block.unfinished = np.concatenate([block.unfinished, clipped.unfinished])
         table.renumber(block)
         table.add(cell.program, block)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..accuracy import Accuracy
 from ..budget import Budget, give_back_memory
 from ..compound import Compound
 from ..errors import InternalError
@@ -86,10 +87,7 @@ def join_region_sets(parts: list[RegionSet], *, cuts: np.ndarray | None = None) 
     """
     table, shifts = _joined_cuts(parts, cuts)
     numbers: dict[str, Any] = {
-        "peaks": np.max([part.peaks for part in parts], axis=0),
-        "missed": np.max([part.missed for part in parts], axis=0),
-        "pixels_missed": max(part.pixels_missed for part in parts),
-        "sliver_area": sum(part.sliver_area for part in parts),
+        "accuracy": Accuracy.joined([part.accuracy for part in parts]),
         "stopped": next((part.stopped for part in parts if part.stopped is not None), None),
     }
     columns = {name: [getattr(part, name) for part in parts] for name in _JOINED}
@@ -136,10 +134,7 @@ def take_regions(regions: RegionSet, chosen: np.ndarray) -> RegionSet:
         clips=regions.clips,
         logits=regions.logits[chosen],
         doubtful=regions.doubtful[chosen],
-        peaks=regions.peaks,
-        missed=regions.missed,
-        pixels_missed=regions.pixels_missed,
-        sliver_area=regions.sliver_area,
+        accuracy=regions.accuracy,
         stopped=regions.stopped,
     )
 

@@ -1,7 +1,7 @@
 """From labelled regions to the answer for one δ: verdict, shares, nearest violations, the δ-curve."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -9,16 +9,24 @@ import numpy as np
 
 from ..attention.error import MapErrors
 from ..attention.inconsistency import Inconsistency, region_taus
+from ..attention.single import SingleCurves
 from ..compound import Compound
-from ..properties.attention import AttentionLabels, label_attention, reaches, unknown_attention
-from ..properties.classification import Pieces
+from ..properties.attention import AttentionLabels, Doubtful, label_attention, reaches, unknown_attention
+from ..properties.classification import MOST_WORK, Pieces, hull_work
+from ..properties.hull_proof import HullProof
 from ..properties.joint import JointPieces, Kept, Shares, join, shares
+from ..properties.kinks import kink_inconsistency
 from ..properties.nearest import Nearest, nearest_attention_violation, nearest_label_violation
+from ..properties.settling import Settled, settle_patterns
+from ..regions.forward_error import coverage, forward_errors, kink_share
 from ..regions.region import RegionSet
 from ..verdict import Property, Verdict
 from .values import inconsistency_at, margin_at
 
 RELATIVE_DELTAS = (0.10, 0.25, 0.50, 1.00)
+
+TRIED = 8
+"""Pieces at whose centres a violation of the attention is looked for that is smaller than the kinks."""
 
 
 class DeltaAnswer(Protocol):
@@ -37,6 +45,8 @@ class DeltaAnswer(Protocol):
     def joint(self) -> JointPieces: ...  # noqa: D102
     @property
     def shares(self) -> Shares: ...  # noqa: D102
+    @property
+    def witnesses(self) -> np.ndarray: ...  # noqa: D102
     @property
     def sets(self) -> dict[str, int]: ...  # noqa: D102
     @property
@@ -72,9 +82,78 @@ class Answers:
         if self.curves is None or self.errors is None:
             labels = unknown_attention(self.taus, delta)
         else:
-            labels = label_attention(self.curves, self.taus, delta, self.errors, self.regions.doubtful)
+            labels = label_attention(self.curves, self.taus, delta, self.errors, self.doubtful)
         joint = join(self.compound, self.regions, self.pieces, labels)
-        return Answer(self, delta, labels, joint, shares(joint, is_partial=self.regions.stopped is not None))
+        found = shares(joint, is_partial=self.regions.stopped is not None or self.regions.accuracy.skipped > 0)
+        return Answer(self, delta, labels, joint, self._with_kinks(found, joint, delta))
+
+    def _with_kinks(self, found: Shares, joint: JointPieces, delta: float) -> Shares:
+        """The shares with what lies on kinks, where nothing is claimed of the attention unless bounds decide it."""
+        slivers = self.slivers
+        if slivers == 0.0 or self.errors is None:
+            return found
+        verdict = verdict_from(found, Property.AR)
+        if verdict is Verdict.ROBUST and (self.kink_inconsistency <= delta or self.hull_inconsistency <= delta):
+            return found
+        has_violation = False
+        if verdict is Verdict.NOT_ROBUST and sum(row[Kept.NO] for row in found.cells) <= slivers:
+            lost = np.flatnonzero(joint.attention_codes == Kept.NO)
+            largest = lost[np.argsort(-joint.polytopes.volumes[lost], kind="stable")[:TRIED]]
+            cell, centres = self.regions.cell[joint.pieces.region[largest]], joint.polytopes.centres[largest]
+            has_violation = any(
+                self.proof.loses_attention(int(number), point[None], delta)
+                for number, point in zip(cell, centres, strict=True)
+            )
+        return replace(found, slivers=slivers, has_violation=has_violation)
+
+    @cached_property
+    def slivers(self) -> float:
+        """A bound of the share of the domain that lies on kinks, where the attention may be another one."""
+        return self._kinks if self.errors is None else self._settled.slivers
+
+    @property
+    def _kinks(self) -> float:
+        return kink_share(self.compound, self.regions.accuracy, self.forward_errors)
+
+    @cached_property
+    def forward_errors(self) -> list[np.ndarray]:
+        """Bounds of the errors of every neuron's form, layer by layer, and of the logits."""
+        return forward_errors(self.compound, self.regions.accuracy)
+
+    @cached_property
+    def doubtful(self) -> Doubtful:
+        """The regions without a certain map, with bounds of ai that hold whatever it is."""
+        return self._settled.doubtful
+
+    @cached_property
+    def _settled(self) -> Settled:
+        assert self.errors is not None
+        curves = SingleCurves(self.compound, self.errors.options, self.errors.original_doubt)
+        return settle_patterns(self.compound, self.regions, self._kinks, curves, self.proof)
+
+    @cached_property
+    def hull_inconsistency(self) -> float:
+        """An upper bound of ai on all regions and kinks, by bounds alone; infinite where it would cost too much."""
+        count, work = len(self.regions), 2 * self.compound.graph.classes * hull_work(self.compound)
+        if self.errors is None or count * work > MOST_WORK:
+            return np.inf
+        found = self.proof.inconsistencies(self.regions.polytopes, self.regions.cell, np.arange(count))
+        return float(found[:, 1].max(initial=0.0))
+
+    @cached_property
+    def kink_inconsistency(self) -> float:
+        """An upper bound of ai on kinks between patterns of no region; infinite where it would cost too much."""
+        if self.errors is None or len(self.regions) * hull_work(self.compound) > MOST_WORK:
+            return np.inf
+        curves = SingleCurves(self.compound, self.errors.options, self.errors.original_doubt)
+        return kink_inconsistency(self.compound, self.regions, self.forward_errors, curves, self.proof.bounder)
+
+    @cached_property
+    def proof(self) -> HullProof:
+        """What proves single regions and thetas again, by bounds that do not depend on the map."""
+        assert self.errors is not None
+        around = coverage(self.regions.accuracy.depth)
+        return HullProof(self.compound, self.pieces.label, self.errors.options, around)
 
     @cached_property
     def kept_shares(self) -> dict[str, tuple[float, float]]:
@@ -86,20 +165,19 @@ class Answers:
         """A bound of ai over all regions, from the error bound for all maps; infinite where it is not certain."""
         if self.curves is None or self.errors is None or self.regions.stopped is not None:
             return math.inf
-        if self.regions.doubtful.any():
-            return math.inf
-        return float(reaches(self.curves, self.taus)[:, 1].max(initial=0.0)) + self.errors.coarse
+        top = float(reaches(self.curves, self.taus)[:, 1].max(initial=0.0)) + self.errors.coarse
+        return max(top, float(self.doubtful.bounds[:, 1].max(initial=0.0)))
 
     @cached_property
     def enough_delta(self) -> float | None:
-        """The smallest δ known to make the whole domain AR, rounded up; None where part of the map is not certain."""
+        """The smallest δ known to make every region AR, kinks aside, rounded up; None where a map is not certain."""
         if self.curves is None or self.errors is None or math.isinf(self.largest_inconsistency):
             return None
         top = reaches(self.curves, self.taus)[:, 1]
         near = np.unique(self.curves.curve[top >= top.max() - 2.0 * self.errors.coarse])
         settled = self.errors.settle(near, self.taus)  # all others stay below whatever comes of these
         top = reaches(settled.curves, self.taus[settled.regions])[:, 1] + settled.slack[settled.curves.curve]
-        return round_up(float(top.max()))
+        return round_up(max(float(top.max()), float(self.doubtful.bounds[:, 1].max(initial=0.0))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +197,12 @@ class Answer:
 
     def verdict(self, wanted: Property) -> Verdict:
         """What was proved of a property over the whole domain."""
-        return verdict_from(self.shares, wanted)
+        return verdict_of(self, wanted)
+
+    @property
+    def witnesses(self) -> np.ndarray:
+        """Thetas (N, d) where exact arithmetic proved that the label is lost."""
+        return self.joint.pieces.witnesses
 
     @cached_property
     def inconsistencies(self) -> np.ndarray:
@@ -156,7 +239,9 @@ class Answer:
         answers = self.answers
         return {
             "CR": nearest_label_violation(answers.compound, answers.regions, self.joint),
-            "AR": nearest_attention_violation(answers.compound, answers.regions, self.joint, self.labels),
+            "AR": nearest_attention_violation(
+                answers.compound, answers.regions, self.joint, self.labels, answers.proof if answers.errors else None
+            ),
         }
 
     @cached_property
@@ -186,11 +271,21 @@ class Answer:
         return counts | {name: int((self.attentions == name).sum()) for name in ("AR", "IR", "AB")}
 
 
+def verdict_of(answer: DeltaAnswer, wanted: Property) -> Verdict:
+    """What was proved of a property over the whole domain, its kinks included."""
+    if wanted is not Property.AR and len(answer.witnesses):
+        return Verdict.NOT_ROBUST
+    return verdict_from(answer.shares, wanted)
+
+
 def verdict_from(shares: Shares, wanted: Property) -> Verdict:
     """What shares prove of a property over the whole domain."""
     cells = np.array(shares.cells)
-    label_fails, attention_fails = cells[Kept.NO].sum(), cells[:, Kept.NO].sum()
-    label_open, attention_open = cells[Kept.UNKNOWN].sum(), cells[:, Kept.UNKNOWN].sum()
+    # A violation of the attention counts where there is more of it than kinks.
+    label_fails, attention_fails = cells[Kept.NO].sum(), cells[:, Kept.NO].sum() - shares.slivers
+    label_open, attention_open = cells[Kept.UNKNOWN].sum(), cells[:, Kept.UNKNOWN].sum() + shares.slivers
+    if shares.has_violation:
+        attention_fails = 1.0
     if wanted is Property.CR:
         return Verdict.of(violated=label_fails, undecided=label_open)
     if wanted is Property.AR:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..accuracy import Accuracy
 from ..attention.distances import Distance
 from ..attention.inconsistency import Inconsistency
 from ..errors import StoreError
@@ -18,6 +19,7 @@ from ..properties.shapes import Polytopes
 from ..regions.pattern_table import PatternTable
 from ..regions.polyhedra import Polyhedra, joined
 from ..regions.region import Cut, Polygons, RegionSet
+from .schema import SCHEMA_VERSION
 
 Shapes = dict[str, tuple[type, tuple[int | str, ...]]]
 
@@ -39,11 +41,16 @@ SHAPES: Shapes = {
     "doubtful": (np.uint8, ("regions",)),
     "peaks": (np.float64, ("neurons",)),
     "missed": (np.float64, ("neurons",)),
+    "beside": (np.float64, (2, "neurons")),
+    "pixels_beside": (np.float64, (2,)),
+    "drift": (np.float64, (2, "affine maps")),
     "piece_region": (np.int64, ("pieces",)),
     "piece_is_whole": (np.uint8, ("pieces",)),
     "winner": (np.int64, ("pieces",)),
     "margin": (np.float64, ("pieces", 2)),
     "slack": (np.float64, ("pieces",)),
+    "most_strip": (np.float64, ("pieces",)),
+    "witnesses": (np.float64, ("witnesses", "parameters")),
     "part_points": (np.float64, ("part vertices", 2)),
     "part_starts": (np.int64, ("parts+1",)),
     "part_edges": (np.int64, ("part vertices",)),
@@ -73,25 +80,30 @@ SOLID_SHAPES: Shapes = {
 }
 """What replaces the above in a map of polyhedra; the edges go. Incidence is stored as signed numbers."""
 
+NEW_ARRAYS = ("beside", "pixels_beside", "drift", "most_strip", "witnesses")
+"""What results of schema version 2 do not have."""
+
 BORDER = 1e-9
 """How far outside of the unit square or cube a rounded vertex may lie."""
 
-REGION_ARRAYS = ("cuts", "cell", "pattern", "clip", "clips", "logits", "doubtful", "peaks", "missed")
+REGION_ARRAYS = ("cuts", "cell", "pattern", "clip", "clips", "logits", "doubtful")
+ACCURACY_ARRAYS = ("peaks", "missed", "beside", "pixels_beside", "drift")
 PATTERN_ARRAYS = ("keys", "key_row", "starts", "places", "bytes")
 CURVE_ARRAYS = (
     "curve", "curve_cell", "curve_pattern", "constant", "quadratic", "start", "breaks", "places", "jumps",
 )  # fmt: skip
 
 
-def array_shapes(coordinates: int, *, is_measured: bool = True) -> Shapes:
+def array_shapes(coordinates: int, *, is_measured: bool = True, version: int = SCHEMA_VERSION) -> Shapes:
     """The arrays of a map with so many coordinates (2 or 3), in the order in which they are stored.
 
-    Where attention was not measured, there are no curves.
+    Where attention was not measured, there are no curves. `version` is the schema version of the result.
     """
     shapes = SHAPES
     if coordinates > 2:
         shapes = {name: shape for name, shape in SHAPES.items() if not name.endswith("_edges")} | SOLID_SHAPES
-    return {name: shape for name, shape in shapes.items() if is_measured or name not in CURVE_ARRAYS}
+    left_out = (() if is_measured else CURVE_ARRAYS) + (NEW_ARRAYS if version < SCHEMA_VERSION else ())
+    return {name: shape for name, shape in shapes.items() if name not in left_out}
 
 
 def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> dict[str, np.ndarray]:
@@ -108,7 +120,7 @@ def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> di
     }
     shapes = array_shapes(regions.polytopes.points.shape[1], is_measured=curves is not None)
     for name in shapes:
-        for source in (regions, pieces, curves):
+        for source in (regions, regions.accuracy, pieces, curves):
             if name not in found and hasattr(source, name):
                 found[name] = getattr(source, name)
     return {name: found[name] for name in shapes}
@@ -117,16 +129,20 @@ def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> di
 def unpack_map(
     arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any], problem: Problem, *, is_measured: bool = True
 ) -> tuple[RegionSet, Pieces, Inconsistency | None]:
-    """The map of a problem from named arrays; `numbers` are the regions' pixels_missed, sliver_area and stopped.
+    """The map of a problem from named arrays; `numbers` are the single numbers that are stored of its regions.
 
     The curves are None where attention was not measured. Raises StoreError where shapes or indices do not fit each
     other or the problem.
     """
+    if "depth" not in numbers:
+        arrays, numbers = _completed(arrays, problem), {"depth": 0, "skipped": 0, **numbers}
     hidden = problem.compound.hidden
     sizes = {
         "classes": problem.model.classes,
         "compared classes": len(problem.attention.chosen(problem.model.classes)),
         "neurons": sum(hidden),
+        "affine maps": len(hidden) + 1,
+        "parameters": problem.compound.domain.dimension,
         "pattern bytes": sum(-(-neurons // 8) for neurons in hidden),
     }
     shapes = array_shapes(problem.compound.coordinates, is_measured=is_measured)
@@ -139,8 +155,13 @@ def unpack_map(
         polytopes=whole,
         patterns=PatternTable(**{name: checked[f"pattern_{name}"] for name in PATTERN_ARRAYS}),
         **{name: checked[name] for name in REGION_ARRAYS},
-        pixels_missed=float(numbers["pixels_missed"]),
-        sliver_area=float(numbers["sliver_area"]),
+        accuracy=Accuracy(
+            **{name: checked[name] for name in ACCURACY_ARRAYS},
+            pixels_missed=float(numbers["pixels_missed"]),
+            depth=int(numbers["depth"]),
+            slivers=float(numbers["sliver_area"]),
+            skipped=int(numbers["skipped"]),
+        ),
         stopped=None if numbers["stopped"] is None else str(numbers["stopped"]),
     )
     pieces = Pieces(
@@ -151,11 +172,26 @@ def unpack_map(
         label=problem.label,
         margin=checked["margin"],
         slack=checked["slack"],
+        most_strip=checked["most_strip"],
+        witnesses=checked["witnesses"],
     )
     if not is_measured:
         return regions, pieces, None
     curves = Inconsistency(terms=problem.perturbed.x0.size, **{name: checked[name] for name in CURVE_ARRAYS})
     return regions, pieces, curves
+
+
+def _completed(arrays: Mapping[str, np.ndarray], problem: Problem) -> dict[str, np.ndarray]:
+    """The arrays of schema version 2 with what it did not store: its claims stay what they were."""
+    neurons, maps = sum(problem.compound.hidden), len(problem.compound.hidden) + 1
+    return {
+        **arrays,
+        "beside": np.zeros((2, neurons)),
+        "pixels_beside": np.zeros(2),
+        "drift": np.zeros((2, maps)),
+        "most_strip": np.ones(len(arrays["piece_region"])),
+        "witnesses": np.zeros((0, problem.compound.domain.dimension)),
+    }
 
 
 def _outline(polytopes: Polytopes) -> dict[str, np.ndarray]:

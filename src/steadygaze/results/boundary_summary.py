@@ -5,7 +5,8 @@ from typing import Any
 from ..boundary import Boundary, Component, Enclave
 from ..properties.joint import Kept
 from .domain_result import DomainResult
-from .summary import SCHEMA_VERSION, domain_summary
+from .schema import SCHEMA_VERSION
+from .summary import domain_summary
 
 
 def summarise_boundary(result: DomainResult, boundary: Boundary) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from .claim import Claim, Violation
 from .locate import deepest
 
 if TYPE_CHECKING:
-    from .witness import Witness
+    from .witness import Findings, Witness
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class DomainResult(ABC):
     """The question, and what is proved of it over its whole domain. Immutable.
 
     `stopped` says which limit ended the run. `kept_shares` are the shares of AR at 10, 25, 50 and 100 % of `map_size`,
-    the size Σ_j ‖map_j(x0)‖ of the original maps; `enough_delta` is the smallest δ known to make the whole domain AR.
+    the size Σ_j ‖map_j(x0)‖ of the original maps; `enough_delta` is the smallest δ known to make all AR, kinks aside.
     """
 
     method: ClassVar[str]
@@ -111,7 +111,7 @@ class DomainResult(ABC):
     @property
     @abstractmethod
     def enough_delta(self) -> float | None:
-        """The smallest δ known to make the whole domain AR, rounded up; None where that is not known."""
+        """The smallest δ known to make all of it AR, kinks aside, rounded up; None where that is not known."""
 
     @property
     @abstractmethod
@@ -140,11 +140,16 @@ class DomainResult(ABC):
         """Store the result in a directory, atomically; an existing one is refused without `force`."""
 
     @cached_property
-    def witnesses(self) -> tuple["Witness", ...]:
-        """One replayed witness for each kind of violation."""
+    def findings(self) -> "Findings":
+        """The witnesses, and notes about those that are missing or that onnxruntime does not show."""
         from .witness import find_witnesses  # noqa: PLC0415 (a witness holds points of a result)
 
         return find_witnesses(self)
+
+    @property
+    def witnesses(self) -> tuple["Witness", ...]:
+        """One replayed witness for each kind of violation."""
+        return self.findings.witnesses
 
     @property
     def verdict(self) -> Verdict:
@@ -178,8 +183,8 @@ class DomainResult(ABC):
 
     @property
     def sliver_share(self) -> float:
-        """A bound of the share of the domain that the tolerances left unsplit."""
-        return 0.0 if self.exact_regions is None else float(self.exact_regions.sliver_area)
+        """A bound of the share of the domain on kinks, where the attention is undecided."""
+        return self.answer.shares.slivers
 
     def with_delta(self, delta: str | float) -> Self:
         """The same proofs, asked for another δ: absolute (3.0) or relative ("25%")."""

@@ -2,17 +2,23 @@
 
 Inside a region the logits are affine in every pixel as long as no ReLU changes its sign, so a central difference has no
 error but the rounding of the file's float type, divided by the step. The largest step that keeps all signs comes from
-the linear steps in float64. Compares unfiltered maps; filters and distances are not looked at.
+the linear steps in float64. Where they differ by more, proved bounds of the same differences in float64 decide whether
+the map is wrong or the file's arithmetic too coarse. Compares unfiltered maps; filters and distances are not looked at.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..attention.maps import maps_under
+from ..bounds.forms import Forms
+from ..bounds.forward import Rows, forward
+from ..bounds.gradient import gradients as enclose_gradients
 from ..network.graph import Graph
 from ..network.model import Model
 from ..network.passes import upwards
+from ..tolerances import UNIT
 
 LARGEST = 12
 """Pixels of each class with the largest gradient."""
@@ -39,7 +45,9 @@ class MapCheck:
 
     `checked` entries were compared; `skipped` ones have no step that is short enough for the ReLUs and long enough for
     the rounding. difference and tolerance are those of the entry that comes closest to its tolerance (or exceeds it
-    most); they and `agrees` are None where nothing could be compared.
+    most); they and `agrees` are None where nothing could be compared. is_finite: whether all differences are numbers;
+    where they are not, difference and tolerance are None and nothing agrees. is_refuted: whether proved bounds in
+    float64 contradict the gradients, too.
     """
 
     classes: tuple[int, ...]
@@ -47,6 +55,8 @@ class MapCheck:
     skipped: int
     difference: float | None
     tolerance: float | None
+    is_finite: bool = True
+    is_refuted: bool = False
 
     @property
     def is_checkable(self) -> bool:
@@ -56,50 +66,74 @@ class MapCheck:
     @property
     def agrees(self) -> bool | None:
         """Whether every compared entry is within its tolerance."""
+        if not self.is_finite:
+            return False
         if self.difference is None or self.tolerance is None:
             return None
         return self.difference <= self.tolerance
 
 
-def check_maps(model: Model, image: np.ndarray, bits: list[np.ndarray], classes: np.ndarray, noise: float) -> MapCheck:
+def check_maps(
+    model: Model,
+    image: np.ndarray,
+    bits: list[np.ndarray],
+    classes: np.ndarray,
+    noise: float,
+    *,
+    neurons: Sequence[np.ndarray] | None = None,
+) -> MapCheck:
     """Compare the gradients under a pattern with finite differences through the model file.
 
     image (C, H, W) lies inside the region of the pattern; bits: one boolean array (1, n) per ReLU layer; classes (2,).
-    `noise` bounds the rounding of a replayed logit, so that an entry's tolerance is noise / step.
+    `noise` bounds the rounding of a replayed logit, so that an entry's tolerance is noise / step; `neurons` holds that
+    of the inputs of the ReLUs, (n,) per layer: no step comes closer to a kink.
     """
     gradients = maps_under(model.graph, bits, classes)
     pixels = _pixels(np.abs(gradients))
-    steps = np.minimum(LONGEST_STEP, INSIDE * longest_steps(model.graph, image.ravel(), bits, pixels))
-    with np.errstate(divide="ignore"):
+    steps = np.minimum(LONGEST_STEP, INSIDE * longest_steps(model.graph, image.ravel(), bits, pixels, neurons))
+    with np.errstate(divide="ignore", invalid="ignore"):
         tolerances = np.broadcast_to(noise / steps, (len(classes), len(pixels)))
     is_sharp = tolerances <= SHARP * np.abs(gradients).max(axis=1, keepdims=True)
     usable = is_sharp.any(axis=0)
     names = tuple(int(number) for number in classes)
-    skipped = int((~is_sharp).sum())
+    count, skipped = int(is_sharp.sum()), int((~is_sharp).sum())
     if not usable.any():
         return MapCheck(names, 0, skipped, None, None)
-    slopes = _finite_differences(model, image, pixels[usable], steps[usable])[:, classes].T
-    differences = np.abs(slopes - gradients[:, pixels[usable]])
-    ratios = np.where(is_sharp[:, usable], differences / tolerances[:, usable], -1.0)
+    pixels, steps, is_sharp, tolerances = pixels[usable], steps[usable], is_sharp[:, usable], tolerances[:, usable]
+    moved = _moved(image, pixels, steps)
+    logits = model.replay.logits(moved.reshape(-1, *image.shape)).reshape(2, len(pixels), -1)[..., classes]
+    if not np.isfinite(logits).all():
+        return MapCheck(names, count, skipped, None, None, is_finite=False)
+    differences = np.abs(((logits[0] - logits[1]) / (2.0 * steps[:, None])).T - gradients[:, pixels])
+    ratios = np.where(is_sharp, differences / tolerances, -1.0)
     worst = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
-    return MapCheck(names, int(is_sharp.sum()), skipped, float(differences[worst]), float(tolerances[:, usable][worst]))
+    difference, tolerance = float(differences[worst]), float(tolerances[worst])
+    is_refuted = not difference <= tolerance and _is_refuted(model.graph, image, moved, pixels, classes, gradients)
+    return MapCheck(names, count, skipped, difference, tolerance, is_refuted=is_refuted)
 
 
-def longest_steps(graph: Graph, image: np.ndarray, bits: list[np.ndarray], pixels: np.ndarray) -> np.ndarray:
+def longest_steps(
+    graph: Graph,
+    image: np.ndarray,
+    bits: list[np.ndarray],
+    pixels: np.ndarray,
+    neurons: Sequence[np.ndarray] | None = None,
+) -> np.ndarray:
     """How far each of the given pixels (S,) may move either way before a ReLU changes its sign, (S,); may be infinite.
 
-    image (C·H·W,), bits as in `check_maps`. Exact up to float64 rounding: under one pattern every ReLU's input is
-    affine in the pixel.
+    image (C·H·W,), bits and neurons as in `check_maps`. Exact up to float64 rounding: under one pattern every ReLU's
+    input is affine in the pixel.
     """
     steps = np.full(len(pixels), np.inf)
     values, change = image[None], np.zeros((len(pixels), len(image)))
     change[np.arange(len(pixels)), pixels] = 1.0
-    for segment, layer in zip(graph.steps[:-1], bits, strict=True):
+    errors = neurons or [np.zeros(1)] * len(bits)
+    for segment, layer, error in zip(graph.steps[:-1], bits, errors, strict=True):
         values = upwards(segment, values)
         for step in segment:
             change = step.forward(change)
         room = np.full(change.shape, np.inf)
-        np.divide(np.abs(values), np.abs(change), out=room, where=change != 0.0)
+        np.divide(np.maximum(np.abs(values) - error, 0.0), np.abs(change), out=room, where=change != 0.0)
         steps = np.minimum(steps, room.min(axis=1, initial=np.inf))
         values, change = np.where(layer, values, 0.0), np.where(layer, change, 0.0)
     return steps
@@ -114,11 +148,37 @@ def _pixels(sizes: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate(chosen))
 
 
-def _finite_differences(model: Model, image: np.ndarray, pixels: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Central differences (S, K) of the replayed logits along pixels (S,) with steps (S,)."""
+def _moved(image: np.ndarray, pixels: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Images (2, S, C·H·W) with pixels (S,) moved up, and down, by steps (S,)."""
     moved = np.tile(image.reshape(1, 1, -1), (2, len(pixels), 1))
     places = np.arange(len(pixels))
     moved[0, places, pixels] += steps
     moved[1, places, pixels] -= steps
-    logits = model.replay.logits(moved.reshape(-1, *image.shape)).reshape(2, len(pixels), -1)
-    return (logits[0] - logits[1]) / (2.0 * steps[:, None])
+    return moved
+
+
+def _is_refuted(
+    graph: Graph,
+    image: np.ndarray,
+    moved: np.ndarray,
+    pixels: np.ndarray,
+    classes: np.ndarray,
+    gradients: np.ndarray,
+) -> bool:
+    """Whether proved bounds of the differences between moved images (2, S, C·H·W) contradict gradients (2, C·H·W).
+
+    Signs that are not certain leave the gradient open, and contradict nothing; neither does what is not a number.
+    """
+    rows = Rows.of(graph.steps[-1], np.eye(graph.classes, dtype=np.int64)[classes])
+    flat = moved.reshape(-1, 1, moved.shape[2])
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = rows.bounds(forward(graph.steps, Forms(flat, np.zeros((len(flat), flat.shape[2])))).last)
+        low, high = (ends.reshape(2, len(pixels), -1) for ends in (low, high))
+        places = np.arange(len(pixels))
+        widths = (moved[0, places, pixels] - moved[1, places, pixels])[:, None]
+        slack = 16.0 * UNIT * (np.abs(low).max(axis=0) + np.abs(high).max(axis=0))
+        least, most = (low[0] - high[1] - slack) / widths, (high[0] - low[1] + slack) / widths
+        here = Forms(image.reshape(1, 1, -1), np.zeros((1, image.size)))
+        radius = enclose_gradients(graph.steps, forward(graph.steps, here), rows).radius[0][:, pixels].T
+        chosen = gradients[:, pixels].T
+        return bool(((chosen + 2.0 * radius < least) | (chosen - 2.0 * radius > most)).any())

@@ -24,13 +24,17 @@ def piece_claims(answer: Answer, kind: Violation, scale: float) -> Iterator[Clai
     where there are larger ones.
     """
     joint = answer.joint
+    if kind is Violation.LABEL:
+        for theta in joint.pieces.witnesses:
+            yield Claim(theta, None, np.inf, lambda: np.inf, is_exact=True)
     is_lost, is_other = ~joint.pieces.keeps_label, joint.attention == Kept.NO
     chosen = {
         Violation.LABEL: is_lost,
         Violation.ATTENTION: is_other,
         Violation.EVIDENCE: ~is_lost & is_other,
     }[kind]
-    return (_claim(answer, int(piece)) for piece in _worth_trying(answer, kind, np.flatnonzero(chosen), scale))
+    for piece in _worth_trying(answer, kind, np.flatnonzero(chosen), scale):
+        yield _claim(answer, int(piece))
 
 
 def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, scale: float) -> np.ndarray:
@@ -46,7 +50,8 @@ def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, scale: fl
     is_wide = margins > 2.0 * LEAST_SHARE * scale
     if is_wide.any():
         order, depth = order[is_wide], depth[is_wide]
-    return np.append(order[: TRIES - 1], order[np.argmax(depth)])
+    # A depth that is not a number is the least of all.
+    return np.append(order[: TRIES - 1], order[np.argmax(np.where(np.isnan(depth), -np.inf, depth))])
 
 
 def _margins(answer: Answer, pieces: np.ndarray) -> np.ndarray:

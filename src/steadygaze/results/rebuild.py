@@ -30,6 +30,7 @@ from .answer import Answers
 from .archive import read_arrays
 from .arrays import array_shapes, unpack_map
 from .result import Result
+from .schema import OLDER, SCHEMA_VERSION
 
 
 def rebuild(
@@ -46,7 +47,8 @@ def rebuild(
         stored = content["stored"]
         delta, size = stored_delta(content), float(content["delta"]["map_size"])
         agreement, checked = Agreement(**stored["agreement"]), CheckedMap(**stored["checked"])
-        arrays = read_arrays(map_path, list(array_shapes(problem.compound.coordinates)))
+        shapes = array_shapes(problem.compound.coordinates, version=content["schema_version"])
+        arrays = read_arrays(map_path, list(shapes))
         answers = rebuild_answers(arrays, stored["map"], problem, size, map_path)
     original = original_maps(problem.compound, problem.attention)
     return Result(problem, answers, delta, original, agreement, checked, seconds)
@@ -77,7 +79,9 @@ def rebuild_answers(
     except StoreError as error:
         raise StoreError(f"{path}: {error}") from None
     compound = problem.compound
-    errors = None if curves is None else MapErrors(compound, regions.patterns, curves, problem.attention)
+    errors = None
+    if curves is not None:
+        errors = MapErrors(compound, regions.patterns, curves, problem.attention, problem.original_doubt)
     return Answers(compound, regions, pieces, curves, errors, size)
 
 
@@ -121,7 +125,10 @@ def _problem(content: dict[str, Any], model: Model, pixels: np.ndarray) -> Probl
         names=names,
         image_name=str(content["image"]["name"]),
         model_name=str(content["model"]["name"]),
-        image_notes=tuple(str(note) for note in stored["image_notes"]),
+        image_notes=(
+            *(str(note) for note in stored["image_notes"]),
+            *([OLDER] if content["schema_version"] < SCHEMA_VERSION else []),
+        ),
     )
 
 

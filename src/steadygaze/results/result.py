@@ -59,7 +59,7 @@ class Result(DomainResult):
 
     @property
     def enough_delta(self) -> float | None:
-        """The smallest δ known to make the whole domain AR, rounded up; None where part of the map is not certain."""
+        """The smallest δ known to make every region AR, kinks aside, rounded up; None where a map is not certain."""
         return self.answers.enough_delta
 
     @property

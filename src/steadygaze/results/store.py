@@ -31,7 +31,8 @@ from .arrays import pack
 from .directory import written_at_once
 from .rebuild import rebuild
 from .result import Result
-from .summary import SCHEMA_VERSION, summarise
+from .schema import READ_VERSIONS
+from .summary import summarise
 
 ANSWER, MAP, PIXELS, PICTURE, TIMINGS = "result.json", "regions.npz", "image.npy", "image.png", "timings.json"
 FIGURES = (".png", ".svg", ".pdf", ".html")
@@ -223,8 +224,10 @@ def _stored(result: Result) -> dict[str, Any]:
 def single_numbers(regions: RegionSet) -> dict[str, Any]:
     """What is stored of regions beside their arrays."""
     return {
-        "pixels_missed": float(regions.pixels_missed),
-        "sliver_area": float(regions.sliver_area),
+        "pixels_missed": float(regions.accuracy.pixels_missed),
+        "sliver_area": float(regions.accuracy.slivers),
+        "depth": int(regions.accuracy.depth),
+        "skipped": int(regions.accuracy.skipped),
         "stopped": regions.stopped,
     }
 
@@ -263,10 +266,11 @@ def _read_answer(folder: Path) -> dict[str, Any]:
     content = _parse(path)
     if not _looks_ours(content):
         raise StoreError(f"{path}: is not a steadygaze answer, or damaged; run the verification again")
-    if content["schema_version"] != SCHEMA_VERSION:
+    if content["schema_version"] not in READ_VERSIONS:
         raise StoreError(
             f"{path}: has schema version {str(content['schema_version'])[:20]}, but this steadygaze reads "
-            f"{SCHEMA_VERSION}; read it with the version that wrote it, or run the verification again"
+            f"{' and '.join(map(str, READ_VERSIONS))}; read it with the version that wrote it, or run the verification "
+            "again"
         )
     if content.get("checksum") != _checksum(content):
         raise StoreError(f"{path}: differs from what was written; the result is damaged: run the verification again")

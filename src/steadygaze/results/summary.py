@@ -4,7 +4,7 @@ Holds no timing and no path, so that the same question gives the same bytes. Not
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,15 @@ from ..problem import Problem
 from ..properties.nearest import Nearest
 from ..tolerances import AREA
 from ..verdict import Status, Verdict
-from .answer import round_up
+from .answer import round_up, verdict_from
+from .claim import Violation
 from .domain_result import DomainResult
 from .result import Result
+from .schema import SCHEMA_VERSION
 from .witness import Witness
 
-SCHEMA_VERSION = 2
-"""Grows whenever a reader of the older form would misread the newer one."""
+SINGLE_THETAS = "Single thetas are proved to violate; how much of the domain does is not decided."
+"""Part of the guarantee where a violation is proved, but no share of the domain."""
 
 
 def summarise(result: Result) -> dict[str, Any]:
@@ -64,6 +66,7 @@ def summarise_domain(
         "complete": result.is_complete,
         "stopped": result.stopped,
         **describe_question(problem),
+        "notes": [*problem.notes, *result.findings.notes],
         "witnesses": [_witness(witness, problem.names) for witness in result.witnesses],
     }
 
@@ -81,10 +84,26 @@ def describe_question(problem: Problem) -> dict[str, Any]:
 
 def agreement_text(agreement: Agreement) -> str:
     """One sentence on how well the model file agrees with what was read from it."""
+    return agreement.sentence
+
+
+def kinks_text(share: float) -> str:
+    """One sentence on where the attention is undecided between regions; the share is rounded up.
+
+    >>> kinks_text(1.23e-10)
+    'On kinks, the borders between regions, the attention is undecided: a share of at most 1.3e-10.'
+    """
     return (
-        f"The model file, run by onnxruntime, gave the same logits within {round_up(agreement.difference, 2):g} "
-        f"on {agreement.images} images."
+        f"On kinks, the borders between regions, the attention is undecided: a share of at most {round_up(share, 2):g}."
     )
+
+
+def violating_theta(summary: Mapping[str, Any], name: str) -> Sequence[float] | None:
+    """A theta where CR, or AR, is proved to be violated: the nearest, or else a witness; None where none is known."""
+    chosen = {"CR": (Violation.LABEL,), "AR": (Violation.ATTENTION, Violation.EVIDENCE)}[name]
+    kinds = [kind.value for kind in chosen]
+    others = [witness["theta"] for witness in summary.get("witnesses", ()) if witness["kind"] in kinds]
+    return next((theta for theta in (summary["nearest"][name]["theta"], *others) if theta is not None), None)
 
 
 def _status(result: DomainResult) -> Status:
@@ -116,7 +135,7 @@ def _finite(number: float) -> float | None:
 
 
 def _guarantee(result: Result) -> str:
-    sliver, undecided = result.answers.regions.sliver_area, result.answer.shares.undecided
+    kinks, undecided = result.sliver_share, result.answer.shares.undecided
     reached = float(result.answers.regions.polytopes.volumes.sum())
     sentences = []
     if not result.is_complete:
@@ -127,15 +146,16 @@ def _guarantee(result: Result) -> str:
             "the rest counts as undecided."
         )
         undecided = max(0.0, undecided - (1.0 - reached))
-    within = (
-        f"a share of {round_up(undecided, 2):g} lies within the error bounds of a threshold and counts as undecided"
-        if undecided > 0.0
-        else "nothing lies within the error bounds of a threshold"
-    )
     sentences.append(
-        "Proved for the real-valued network, by float64 arithmetic with error bounds, except on slivers of total share "
-        f"at most {round_up(sliver, 2):g}; {within}."
+        "Proved for the real-valued network, by float64 arithmetic with error bounds or by exact arithmetic."
     )
+    by_shares = verdict_from(result.answer.shares, result.problem.property)
+    if result.verdict is Verdict.NOT_ROBUST and by_shares is not Verdict.NOT_ROBUST:
+        sentences.append(SINGLE_THETAS)
+    if kinks > 0.0:
+        sentences.append(kinks_text(kinks))
+    part = f"A share of {round_up(undecided, 2):g}" if undecided > 0.0 else "Nothing"
+    sentences.append(f"{part} is undecided{' where the domain was mapped' if not result.is_complete else ''}.")
     sentences.append(agreement_text(result.agreement))
     return " ".join(sentences)
 
@@ -166,8 +186,14 @@ def _witness(witness: Witness, names: tuple[str, ...]) -> dict[str, Any]:
         "margin": point.margin,
         "inconsistency": point.inconsistency,
         "is_deep": witness.is_deep,
+        "remark": witness.remark,
         "logits": np.asarray(point.logits).tolist(),
-        "replay": {"difference": replay.difference, "tolerance": replay.tolerance, "agrees": replay.agrees},
+        "replay": {
+            "difference": replay.difference,
+            "tolerance": replay.tolerance,
+            "label_name": None if replay.label is None else names[replay.label],
+            "agrees": replay.agrees,
+        },
         "map_check": {
             "is_checkable": check.is_checkable,
             "classes": list(check.classes),

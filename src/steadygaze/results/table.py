@@ -80,7 +80,7 @@ def make_columns(dimension: int) -> tuple[Column, ...]:
     axes = range(1, dimension + 1)
     return (
         Column("id", INTEGER, "", "number of the row, from 0"),
-        Column("kind", TEXT, "", "`region` (found exactly) or `box` (of a refinement, known by bounds alone)"),
+        Column("kind", TEXT, "", "`region` or `box` (of a refinement, known by bounds alone)"),
         Column("number", INTEGER, "", "number of the region (as in `result.regions`) or box that the row is, or is in"),
         Column("classification", TEXT, "", "`CR`, `MR`, `CB` (both occur) or `undecided`", is_optional=True),
         Column("attention", TEXT, "", "`AR`, `IR`, `AB` (both occur) or `undecided`", is_optional=True),

@@ -1,44 +1,64 @@
 """From a result to witnesses: for each kind of violation one theta strictly inside it, replayed through the model file.
 
-The claim is tested three times: by the plain definitions in float64, by onnxruntime's logits, and by finite differences
-of them for the maps. What a test refutes is a bug of ours and ends in an InternalError, never in an answer.
+A claim is tested by proved bounds at its theta (see `enclosure`). What they confirm is a violation, even if onnxruntime
+cannot show it in the file's float type: then it is flagged. What they neither confirm nor refute is passed over. What
+they refute beyond all error bounds is a false proof and ends in an InternalError, never in an answer.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..attention.maps import pattern_of
 from ..errors import InternalError
-from ..network.agree import LEAST_SHARE, MOST_SHARE, rounding_effect
+from ..network.agree import LEAST_SHARE
+from ..network.file_rounding import FileRounding, estimate_rounding
 from ..tolerances import UNIT
+from ..verdict import Property, Verdict
 from .claim import Claim, Violation
 from .domain_result import DomainResult, Point
+from .enclosure import Enclosing
 from .map_check import MapCheck, check_maps
 
-__all__ = ["LogitReplay", "Violation", "Witness", "find_witnesses"]
+__all__ = ["Findings", "LogitReplay", "Violation", "Witness", "find_witnesses"]
+
+_NAMES = {
+    Violation.LABEL: "the lost label",
+    Violation.ATTENTION: "the lost attention",
+    Violation.EVIDENCE: "the right label with other evidence",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class LogitReplay:
     """What onnxruntime gives for the witness's image: logits (K,), and their largest difference to the graph's.
 
-    The tolerance is the estimated effect of rounding in the file's float type (see `network.agree`).
+    The tolerance is the estimated effect of rounding in the file's float type (see `network.file_rounding`). Either is
+    None where it is not finite. shows_label: whether the replay keeps or loses the label as the witness does, where the
+    label is part of the claim.
     """
 
     logits: np.ndarray
-    difference: float
-    tolerance: float
+    difference: float | None
+    tolerance: float | None
+    shows_label: bool
 
     @property
-    def label(self) -> int:
-        """The class that onnxruntime predicts."""
-        return int(np.argmax(self.logits))
+    def label(self) -> int | None:
+        """The class that onnxruntime predicts; None where a logit is not finite."""
+        return int(np.argmax(self.logits)) if np.isfinite(self.logits).all() else None
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether all logits are within the tolerance; never where something is not finite."""
+        return self.difference is not None and self.tolerance is not None and self.difference <= self.tolerance
 
     @property
     def agrees(self) -> bool:
-        """Whether all logits are within the tolerance."""
-        return self.difference <= self.tolerance
+        """Whether the replay shows the violation, with logits within the tolerance."""
+        return self.shows_label and self.is_explained
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +66,8 @@ class Witness:
     """A theta that violates, with everything about it.
 
     is_deep: its margin exceeds twice the replay tolerance (where the label is part of the claim), and its inconsistency
-    exceeds δ by more than the error of the maps would be in the file's float type (where attention is).
+    exceeds δ by more than the error of the maps would be in the file's float type (where attention is). remark: how
+    onnxruntime differs there, for people; None where it does not.
     """
 
     kind: Violation
@@ -54,100 +75,186 @@ class Witness:
     is_deep: bool
     replay: LogitReplay
     map_check: MapCheck
+    remark: str | None = None
+
+
+class Findings(NamedTuple):
+    """The witnesses of a result, and sentences about those that are missing or that onnxruntime does not show."""
+
+    witnesses: tuple[Witness, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
     point: Point
     bits: list[np.ndarray]
+    rounding: FileRounding
     tolerance: float
     is_deep: bool
 
 
-def find_witnesses(result: DomainResult) -> tuple[Witness, ...]:
+def find_witnesses(result: DomainResult) -> Findings:
     """One witness for each kind of violation that the result claims, in the order label, attention, both.
 
     Each is the first of the claims that is deep enough for the float type of the model file; if none of them is, the
-    first one, and flagged. Raises InternalError when a test refutes a claim that was proved.
+    first one that is confirmed, and flagged. Raises InternalError when proved bounds refute a claim.
     """
-    found = (_find(result, kind) for kind in Violation)
-    return tuple(witness for witness in found if witness is not None)
+    enclosing = Enclosing(result.problem)
+    witnesses, notes = [], []
+    for kind in Violation:
+        candidate, tried = _find(result, kind, enclosing)
+        if candidate is not None:
+            witness = _replayed(result, kind, candidate)
+            witnesses.append(witness)
+            if witness.remark is not None:
+                notes.append(f"the witness of {_NAMES[kind]} is real, but {witness.remark}")
+        elif tried and _is_proved(result, kind):
+            notes.append(
+                f"there is no witness of {_NAMES[kind]}: each of the {tried} thetas that were tried is closer to a "
+                "threshold than a single evaluation in float64 can tell"
+            )
+    return Findings(tuple(witnesses), tuple(notes))
 
 
-def _find(result: DomainResult, kind: Violation) -> Witness | None:
+def _find(result: DomainResult, kind: Violation, enclosing: Enclosing) -> tuple[_Candidate | None, int]:
+    """The best candidate, and how many thetas were tried."""
     best: _Candidate | None = None
+    tried = 0
     for claim in result.claims(kind):
-        candidate = _examine(result, kind, claim)
+        tried += 1
+        candidate = _examine(result, kind, claim, enclosing)
         if candidate is not None and (best is None or candidate.is_deep):
             best = candidate
             if best.is_deep:
                 break
-    return None if best is None else _replayed(result, kind, best)
+    return best, tried
 
 
-def _examine(result: DomainResult, kind: Violation, claim: Claim) -> _Candidate | None:
-    """The theta of a claim, or None where it is too close to a kink or a threshold to tell."""
-    point = result.at(claim.theta)
-    plain = pattern_of(result.problem.model.graph, point.image.reshape(1, -1))
-    if claim.bits is not None and any((here != there).any() for here, there in zip(claim.bits, plain, strict=True)):
+def _is_proved(result: DomainResult, kind: Violation) -> bool:
+    if kind is Violation.EVIDENCE:
+        return result.areas["CR&IR"][0] > 0.0
+    return result.verdict_of(Property.CR if kind is Violation.LABEL else Property.AR) is Verdict.NOT_ROBUST
+
+
+class _Tested(NamedTuple):
+    """One part of a claim: proved bounds of what must be positive, and how far the claim itself may be off."""
+
+    low: float
+    high: float
+    slack: float
+
+
+def _examine(result: DomainResult, kind: Violation, claim: Claim, enclosing: Enclosing) -> _Candidate | None:
+    """The theta of a claim, or None where float64 cannot confirm it; InternalError where it is refuted."""
+    tests = list(_tests(result, kind, claim, enclosing))
+    for test in tests:
+        # NaN and infinity refute nothing.
+        if test.high < -test.slack:
+            raise InternalError(_refutation(result, kind, claim, test))
+    if not claim.is_exact and not all(0.0 < test.low < np.inf for test in tests):
         return None
-    tolerance = _tolerance(result, point)
+    point = result.at(claim.theta)
+    model = result.problem.model
+    rounding = estimate_rounding(model.graph, point.image.ravel(), model.replay.float_type)
+    tolerance = _tolerance(rounding, point)
     is_deep = True
     if kind is not Violation.ATTENTION:
-        excess = -point.margin if kind is Violation.LABEL else point.margin
-        if not _is_proved(excess, claim.label_slack, kind, point):
-            return None
-        is_deep = excess > 2.0 * tolerance
+        is_deep = abs(point.margin) > 2.0 * tolerance
     if kind is not Violation.LABEL:
-        excess, slack = point.inconsistency - result.answer.delta, claim.attention_slack()
-        if not _is_proved(excess, slack, kind, point):
-            return None
         # Error bounds are proportional to the unit roundoff.
-        is_deep &= excess > slack * result.problem.model.replay.unit_roundoff / UNIT
-    return _Candidate(point, plain, tolerance, is_deep)
+        error = claim.attention_slack() * model.replay.float_type.unit / UNIT
+        is_deep &= point.inconsistency - result.answer.delta > error
+    return _Candidate(point, pattern_of(model.graph, point.image.reshape(1, -1)), rounding, tolerance, is_deep)
 
 
-def _is_proved(excess: float, slack: float, kind: Violation, point: Point) -> bool:
-    if excess < -slack:
-        raise InternalError(
-            f"the result claims a violation ({kind}) at theta {point.theta.tolist()}, but margin {point.margin:.6g} "
-            f"and inconsistency {point.inconsistency:.6g} there refute it; nothing is delivered, please report this "
-            "model and image"
-        )
-    return excess > slack
+def _tests(result: DomainResult, kind: Violation, claim: Claim, enclosing: Enclosing) -> Iterator[_Tested]:
+    """What has to be positive for the claim to hold, as proved bounds at its theta."""
+    found = enclosing.at(claim.theta, has_attention=kind is not Violation.LABEL)
+    low, high = found.margin
+    if kind is Violation.LABEL:
+        yield _Tested(-high, -low, claim.label_slack)
+    if kind is Violation.EVIDENCE:
+        yield _Tested(low, high, claim.label_slack)
+    if kind is not Violation.LABEL:
+        delta = result.answer.delta
+        low, high = found.inconsistency
+        yield _Tested(low - delta, high - delta, claim.attention_slack() if _has_pattern(result, claim) else np.inf)
 
 
-def _tolerance(result: DomainResult, point: Point) -> float:
-    """How far a replayed logit may be off, as for the agreement of graph and file."""
-    model = result.problem.model
-    unit = model.replay.unit_roundoff
-    scale = max(result.agreement.scale, float(np.abs(point.logits).max()))
-    effect = rounding_effect(model.graph, point.image.ravel(), unit)
-    return float(np.clip(effect, LEAST_SHARE * scale, MOST_SHARE[unit] * scale))
+def _has_pattern(result: DomainResult, claim: Claim) -> bool:
+    """Whether a plain pass finds the pattern of the claim; the error of the claimed maps holds for that one alone."""
+    image = result.problem.perturbed.image(claim.theta)
+    plain = pattern_of(result.problem.model.graph, image.reshape(1, -1))
+    return claim.bits is None or all((a == b).all() for a, b in zip(claim.bits, plain, strict=True))
+
+
+def _refutation(result: DomainResult, kind: Violation, claim: Claim, test: _Tested) -> str:
+    """Everything that is needed to reproduce a false claim, in one line."""
+    point = result.at(claim.theta)
+    problem = result.problem
+    specs = " × ".join(perturbation.spec for perturbation in problem.perturbed.perturbations)
+    preprocessing = getattr(problem.model.replay, "preprocessing", None)
+    return (
+        f"the result claims a violation ({kind}) at theta {claim.theta.tolist()!r}, but proved bounds there refute it: "
+        f"what must be positive, up to an error of {test.slack!r}, lies between {test.low!r} and {test.high!r} "
+        f"(a plain evaluation gives margin {point.margin!r} and inconsistency {point.inconsistency!r}). Nothing is "
+        f"delivered. Please report it with the model and the image: method {result.method}, model {problem.model_name} "
+        f"(SHA-256 {problem.model.sha256}; {preprocessing}), image {problem.image_name}, perturbations {specs}, "
+        f"label {result.label}, property {problem.property.value}, δ {result.delta} = {result.answer.delta!r}, "
+        f"attention {problem.attention}"
+    )
+
+
+def _tolerance(rounding: FileRounding, point: Point) -> float:
+    """How far a replayed logit may be off; infinite where a value leaves the range of the file's float type."""
+    return max(rounding.effect, LEAST_SHARE * float(np.abs(point.logits).max()))
 
 
 def _replayed(result: DomainResult, kind: Violation, chosen: _Candidate) -> Witness:
     model, point = result.problem.model, chosen.point
     logits = model.replay.logits(point.image[None])[0]
-    replay = LogitReplay(logits, float(np.abs(logits - point.logits).max()), chosen.tolerance)
-    is_kept = replay.label == result.label
-    is_refuted = kind is not Violation.ATTENTION and is_kept != (kind is Violation.EVIDENCE)
-    # The tolerance is capped; where rounding may do more than the margin, a replay says nothing about the map.
-    effect = float(rounding_effect(model.graph, point.image.ravel(), model.replay.unit_roundoff))
-    if chosen.is_deep and is_refuted and abs(point.margin) > 2.0 * effect:
+    is_finite = bool(np.isfinite(logits).all())
+    is_kept = is_finite and int(np.argmax(logits)) == result.label
+    replay = LogitReplay(
+        logits,
+        float(np.abs(logits - point.logits).max()) if is_finite else None,
+        chosen.tolerance if np.isfinite(chosen.tolerance) else None,
+        shows_label=is_finite and (kind is Violation.ATTENTION or is_kept == (kind is Violation.EVIDENCE)),
+    )
+    check = check_maps(
+        model,
+        point.image,
+        chosen.bits,
+        _compared_classes(result, point),
+        chosen.tolerance,
+        neurons=chosen.rounding.neurons,
+    )
+    if check.is_refuted:
         raise InternalError(
-            f"the result claims a violation ({kind}) at theta {point.theta.tolist()}, but onnxruntime predicts "
-            f"{result.problem.names[replay.label]} there; nothing is delivered, please report this model and image"
+            f"the attention maps at theta {point.theta.tolist()!r} differ from finite differences by "
+            f"{check.difference!r} (tolerance {check.tolerance!r}), and proved bounds in float64 refute them too; "
+            "nothing is delivered, please report this model and image"
         )
-    classes = _compared_classes(result, point)
-    check = check_maps(model, point.image, chosen.bits, classes, chosen.tolerance)
+    return Witness(kind, point, chosen.is_deep, replay, check, _remark(result, replay, check))
+
+
+def _remark(result: DomainResult, replay: LogitReplay, check: MapCheck) -> str | None:
+    """How the model file differs from the witness, as parts of a sentence."""
+    kind, parts = result.problem.model.replay.float_type.name, []
+    by = f"onnxruntime, in {kind},"
+    if replay.label is None:
+        parts.append(f"{by} gives NaN or infinite logits there")
+    elif not replay.shows_label:
+        name, is_kept = result.problem.names[replay.label], replay.label == result.label
+        what = f"{by} {'still ' if is_kept else ''}predicts {name} there"
+        parts.append(f"{what}: the violation is smaller than {kind} can show" if replay.is_explained else what)
+    if replay.difference is not None and not replay.is_explained:
+        limit = "unknown" if replay.tolerance is None else f"{replay.tolerance:.2g}"
+        parts.append(f"{by} gives logits that differ by {replay.difference:.2g}, more than its rounding ({limit})")
     if check.agrees is False:
-        raise InternalError(
-            f"the attention maps at theta {point.theta.tolist()} differ from finite differences through onnxruntime by "
-            f"{check.difference:.3g} (tolerance {check.tolerance:.2g}); nothing is delivered, please report this model "
-            "and image"
-        )
-    return Witness(kind, point, chosen.is_deep, replay, check)
+        parts.append(f"finite differences through onnxruntime, in {kind}, do not show its attention maps")
+    return "; ".join(parts) or None
 
 
 def _compared_classes(result: DomainResult, point: Point) -> np.ndarray:

@@ -31,7 +31,8 @@ class Visited:
 
     classification is CR, MR, CB, undecided, or "" where it was not asked for; attention AR, IR, AB likewise. margin
     encloses f_label − (largest other logit), inconsistency encloses ai, both over the region. `is_following` tells
-    whether it was reached while following a boundary.
+    whether it was reached while following a boundary, `is_doubtful` that the pattern of the region is not certain, so
+    that bounds for any pattern decide its attention.
     """
 
     region: TraversedRegion
@@ -40,6 +41,7 @@ class Visited:
     margin: tuple[float, float]
     inconsistency: tuple[float, float]
     is_following: bool = False
+    is_doubtful: bool = False
 
     def holds(self, wanted: Property) -> Holds:
         """Whether a property holds on this region."""
@@ -58,8 +60,9 @@ class SearchResult:
     """What a search found.
 
     `stopped` says which limit ended it, `failures` counts regions and programs without an answer, `is_whole` tells that
-    the visited regions are all there are; `components` are those of the outermost boundary, where it was followed alone
-    (None otherwise).
+    the visited regions are all there are, up to tolerances; `components` are those of the outermost boundary, where it
+    was followed alone (None otherwise). `confirmation` is the verdict of a proof that covers every theta, asked for
+    where the search `is_covering`; None where it was not.
     """
 
     problem: Problem
@@ -76,6 +79,7 @@ class SearchResult:
     seconds: float
     is_whole: bool
     components: Sequence["BoundaryPart"] | None = None
+    confirmation: Verdict | None = None
 
     def __len__(self) -> int:
         return len(self.visited)
@@ -105,13 +109,22 @@ class SearchResult:
             return Status.NOT_ROBUST
         return Status.FAILED if self.failures or Holds.UNKNOWN in held else Status.ROBUST
 
+    @property
+    def is_covering(self) -> bool:
+        """Whether the property holds on every visited region, and nothing but these was found in the domain."""
+        return self.status is Status.ROBUST and self.is_whole
+
     @cached_property
     def verdict(self) -> Verdict:
-        """What is proved over the whole domain: robust needs every part of it visited."""
+        """What is proved over the whole domain.
+
+        A visited region that violates is enough. Robust is said where all of the domain was visited and a proof that
+        covers every theta agrees: regions are found up to tolerances, which are no proof.
+        """
         held = [one.holds(self.problem.property) for one in self.visited]
         if Holds.NOWHERE in held or Holds.PARTLY in held:
             return Verdict.NOT_ROBUST
-        return Verdict.ROBUST if self.status is Status.ROBUST and self.is_whole else Verdict.UNDECIDED
+        return self.confirmation if self.is_covering and self.confirmation is not None else Verdict.UNDECIDED
 
     def summary(self) -> dict[str, Any]:
         """What was found as plain data: what `--json` prints and `result.json` stores, timings apart."""

@@ -52,8 +52,8 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
             return Parts(visited, None, (whole,))
         if visited.attention != "AR":
             rows += _slab_rows(labeller, region)
-    if wanted is not Property.AR:
-        if visited.classification == "undecided" and not labeller.keeps_label_inside(region):
+    if wanted is not Property.AR and visited.classification != "CR":
+        if visited.classification == "MR" or not labeller.tells_kept_part(visited):
             return Parts(visited, None, (whole,))  # a tie, to rounding, is not kept
         forms = labeller.leads(region).T
         # A lead without a slope (to what a division can tell) is kept as it is: only its sign counts.

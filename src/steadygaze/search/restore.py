@@ -15,6 +15,7 @@ from ..problem import Problem
 from ..results.rebuild import rebuild_problem, refusing_damage
 from ..results.store import PIXELS, read_checked, read_seconds
 from ..traversal import TraversedRegion
+from ..verdict import Verdict
 from .outcome import BoundaryPart, SearchResult, Visited
 from .store import StoredSearch, load_search
 
@@ -38,10 +39,9 @@ def _result(stored: StoredSearch, problem: Problem, seconds: float) -> SearchRes
     summary, domain = stored.summary, problem.perturbed.domain
     line = summary["line"]
     regions = _regions(stored, domain)
-    # A sum of volumes may round to everything; the verdict tells that not all regions were there.
-    is_whole = summary["visited_share"] == 1.0 and not (
-        summary["status"] == "Robust" and summary["verdict"] != "robust"
-    )
+    told = summary.get("confirmation")
+    # A sum of volumes may round to everything; a search that covers the domain was to be confirmed.
+    is_whole = summary["visited_share"] == 1.0 and not (summary["status"] == "Robust" and told is None)
     return SearchResult(
         problem=problem,
         method=str(summary["method"]),
@@ -57,6 +57,7 @@ def _result(stored: StoredSearch, problem: Problem, seconds: float) -> SearchRes
         seconds=seconds,
         is_whole=is_whole,
         components=_components(stored, regions),
+        confirmation=None if told is None else Verdict(told),
     )
 
 
@@ -84,7 +85,6 @@ def _regions(stored: StoredSearch, domain: Domain) -> list[TraversedRegion]:
                 inside=inside[number],
                 logits=logits[number],
                 corners=corners,
-                is_doubtful=bool(arrays["is_doubtful"][number]),
             )
         )
     return found
@@ -101,11 +101,11 @@ def _visited(stored: StoredSearch, regions: list[TraversedRegion]) -> list[Visit
     arrays = stored.arrays
     columns = zip(
         regions, stored.classification, stored.attention, arrays["margin"], arrays["inconsistency"],
-        arrays["is_following"], strict=True,
+        arrays["is_following"], arrays["is_doubtful"], strict=True,
     )  # fmt: skip
     return [
-        Visited(region, label, attention, _pair(margin), _pair(inconsistency), bool(is_following))
-        for region, label, attention, margin, inconsistency, is_following in columns
+        Visited(region, label, attention, _pair(margin), _pair(inconsistency), bool(is_following), bool(is_doubtful))
+        for region, label, attention, margin, inconsistency, is_following, is_doubtful in columns
     ]
 
 

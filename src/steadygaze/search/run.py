@@ -60,7 +60,7 @@ def search(
             visited = BoundarySearch(walker, path, 0.0 if problem.property is Property.CR else w_delta).run()
         face_checks, lps = walker.traversal.face_checks, walker.traversal.lps  # before what follows looks again
         is_whole = _is_whole(walker, visited)
-        check_visited(problem, visited)
+        check_visited(problem, visited, walker.traversal.accuracy())
     return SearchResult(
         problem=problem,
         method=method,

@@ -140,7 +140,7 @@ def pack_search(result: SearchResult) -> dict[str, np.ndarray]:
         "margin": np.array([one.margin for one in visited], dtype=np.float64).reshape(count, 2),
         "inconsistency": np.array([one.inconsistency for one in visited], dtype=np.float64).reshape(count, 2),
         "is_following": np.array([one.is_following for one in visited], dtype=np.uint8),
-        "is_doubtful": np.array([region.is_doubtful for region in regions], dtype=np.uint8),
+        "is_doubtful": np.array([one.is_doubtful for one in visited], dtype=np.uint8),
         **_pack_components(result),
     }
 

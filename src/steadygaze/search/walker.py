@@ -37,6 +37,7 @@ class Walker:
             delta,
             asks_label=asks_everything or self.property is not Property.AR,
             asks_attention=asks_everything or self.property is not Property.CR,
+            seconds_left=self._seconds_left,
         )
         self.lost = 0
         self._asked = 0
@@ -52,6 +53,10 @@ class Walker:
             if self.progress is not None:
                 self.progress(visited)
         return self.stopped is None
+
+    def _seconds_left(self) -> float:
+        limit = self.budget.limits.timeout_seconds
+        return np.inf if limit is None else limit - self.budget.seconds()
 
     def region_at(self, point: np.ndarray) -> TraversedRegion | None:
         """The region at a point of the unit cube; None (and a failure) where none with volume is found."""

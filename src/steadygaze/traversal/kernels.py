@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiling import compiled, compiled_fused
-from ..tolerances import DISTANCE, MAX_SYNCS
+from ..tolerances import CLIPPED, DISTANCE, MAX_ADDITIONS, MAX_SYNCS
 
 SLIVERS = 0
 
@@ -26,6 +26,8 @@ class Standing(NamedTuple):
     peak: np.ndarray  # (N,) largest sum of the absolute coefficients of a form so far
     missed: np.ndarray  # (N,) largest |value| on a part that the tolerance left out
     sums: np.ndarray  # slivers
+    drift: np.ndarray  # (2, L+1) additions to the forms of a layer since they were computed from scratch, and changes
+    most_drift: np.ndarray  # (2, L+1) the most of both so far
 
 
 @compiled
@@ -99,8 +101,15 @@ def _refresh(program, standing, layer):
         if counts:
             used[count_used] = k
             count_used += 1
-    is_due = standing.updates[layer] < 0 or standing.updates[layer] >= MAX_SYNCS or count > count_used
+    drift = standing.drift[:, layer]
+    is_due = (
+        standing.updates[layer] < 0
+        or standing.updates[layer] >= MAX_SYNCS
+        or drift[0] >= MAX_ADDITIONS
+        or count > count_used
+    )
     if is_due:
+        drift[0], drift[1] = 0.0, 0.0
         for n in range(first, end):
             for i in range(rows - 1):
                 forms[i, n] = 0.0
@@ -117,6 +126,10 @@ def _refresh(program, standing, layer):
                 fresh = change[i, k]
                 change[i, k] = fresh - outputs[i, before + k]
                 outputs[i, before + k] = fresh
+                drift[1] += (count + 6) * abs(change[i, k]) * program.largest[before + k]
+        drift[0] += min(count, program.terms[layer])
+        for i in range(2):
+            standing.most_drift[i, layer] = max(standing.most_drift[i, layer], drift[i])
         _add(program, standing, layer, changed[:count])
         standing.updates[layer] += 1
 
@@ -153,7 +166,8 @@ def settle(program, standing, point, directions):
             for i in range(d):
                 value += forms[i, k] * point[i]
                 size += abs(forms[i, k])
-            standing.peak[k] = max(standing.peak[k], size + abs(forms[d, k]))
+            size_with_constant = size + abs(forms[d, k])
+            standing.peak[k] = max(standing.peak[k], size_with_constant if size_with_constant < np.inf else np.inf)
             if layer < last:
                 limit = max(DISTANCE * size, noise[k])
                 standing.active[k] = _decide(forms, noise[k], limit, value, point, directions, k)
@@ -294,20 +308,56 @@ def record_missed(program, standing, points):
 
 
 @compiled
-def has_doubt(program, standing, first, points):
-    """Whether a neuron from the given one on has nothing but rounding for its value at all of the points (V, d)."""
-    forms, d = standing.forms, points.shape[1]
-    for k in range(first, program.offsets[program.offsets.shape[0] - 2]):
-        is_zero, is_rounding = True, True
-        for i in range(d + 1):
-            is_zero = is_zero and forms[i, k] == 0.0
-        for n in range(points.shape[0]):
-            value = forms[d, k]
+def clearances(program, standing, first, scales, point, found):
+    """Write, for every hidden layer from the given one on, the smallest |value| / scale of its neurons at a point (d,).
+
+    scales are those of all neurons from that layer on. Neurons that are zero whatever the rounding are left out.
+    """
+    forms, offsets, d = standing.forms, program.offsets, point.shape[0]
+    for layer in range(first, offsets.shape[0] - 2):
+        least = np.inf
+        for k in range(offsets[layer], offsets[layer + 1]):
+            value, is_zero = forms[d, k], forms[d, k] == 0.0
             for i in range(d):
-                value += forms[i, k] * points[n, i]
-            if abs(value) > program.noise[k]:
-                is_rounding = False
-                break
-        if is_rounding and not is_zero:
-            return True
+                value += forms[i, k] * point[i]
+                is_zero = is_zero and forms[i, k] == 0.0
+            if is_zero and not _is_reached(program, standing, layer, k, point):
+                continue
+            share = abs(value) / scales[k - offsets[first]]
+            # Not a number is no distance.
+            least = min(least, share) if share >= 0.0 else 0.0
+        found[layer - first] = least
+
+
+@compiled
+def _is_reached(program, standing, layer, k, point):
+    """Whether a neuron has an input or a bias other than zero: only then its value may be another one than zero."""
+    if layer == 0 or program.bias[k] != 0.0 or program.is_folded[layer]:
+        return True
+    source, first = program.offsets[layer - 1], program.offsets[layer]
+    width, start = program.offsets[layer + 1] - first, program.dense_start[layer]
+    for i in range(first - source):
+        is_zero = True
+        for r in range(standing.outputs.shape[0]):
+            is_zero = is_zero and standing.outputs[r, source + i] == 0.0
+        if is_zero and not (program.clipped == 1 and layer == 2 and _is_near_clip(standing, i, point)):
+            continue
+        if start >= 0:
+            if program.dense[start + i * width + k - first] != 0.0:
+                return True
+        else:
+            place = program.column_start[layer] + i
+            for entry in range(program.columns[place], program.columns[place + 1]):
+                if program.rows[entry] == k - first:
+                    return True
     return False
+
+
+@compiled
+def _is_near_clip(standing, pixel, point):
+    """Whether a pixel that is clipped to 0 at a point (d,) may be another one in truth."""
+    d = point.shape[0]
+    value = standing.forms[d, pixel]
+    for i in range(d):
+        value += standing.forms[i, pixel] * point[i]
+    return not value < -CLIPPED

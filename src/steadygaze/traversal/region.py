@@ -14,9 +14,10 @@ class TraversedRegion:
     halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, the non-redundant ones alone. sources (F,): the
     neuron (counted through all layers of the program) that made each, or −1 − (2·axis + side) for a side of the knot
     cell. centres (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: the packed
-    bits of the clip's and of the classifier's neurons. logits (d+1, K): slope in t and constant. `is_doubtful`: the
-    value of some neuron of the classifier is nothing but rounding here. corners (V, d) are the vertices where the
-    dimension gives them for free.
+    bits of the clip's and of the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d) are the
+    vertices where the dimension gives them for free. box: the lowest and the highest corner (d,) of the knot cell.
+    clearance (L,): the smallest |value| of a neuron of each layer of the classifier at `inside`, divided by the
+    neuron's scale (`Traversal.scales`). Both are None where they are not known.
     """
 
     cell: int
@@ -28,7 +29,8 @@ class TraversedRegion:
     inside: np.ndarray
     logits: np.ndarray
     corners: np.ndarray | None = None
-    is_doubtful: bool = False
+    box: tuple[np.ndarray, np.ndarray] | None = None
+    clearance: np.ndarray | None = None
 
     @cached_property
     def key(self) -> bytes:
@@ -48,6 +50,8 @@ class TraversedRegion:
         if self.dimension == 1:
             return np.sort(self.centres, axis=0)
         found = HalfspaceIntersection(-self.halfspaces, self.inside).intersections
+        if self.box is not None:
+            found = np.clip(found, *self.box)  # no theta of the domain lies outside of it
         if self.dimension > 2:
             return found
         return found[np.argsort(np.arctan2(*(found - self.inside).T[::-1]), kind="stable")]

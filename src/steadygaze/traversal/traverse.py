@@ -6,11 +6,12 @@ rays and linear programs from three on. No geometry of the subdivision is used, 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from scipy.spatial import QhullError
 
+from ..accuracy import Accuracy, WalkMeasures
 from ..compound import CLIP_LAYERS, CellProgram, Compound
 from ..tolerances import BEYOND, DISTANCE, SHORTEST
 from . import kernels
@@ -18,6 +19,9 @@ from .halfspaces import Simplifier
 from .kernels import Standing
 from .programs import LinearProgramTroubleError, Programs
 from .region import TraversedRegion, make_key
+
+CLIPS = 256
+"""Half-planes that may cut one polygon, as far as the rounding of its vertices goes."""
 
 INWARD = (0.5223, 0.4639, 0.5361, 0.4857)
 """The fixed point of the unit cube that the direction at a theta leads to; no symmetry of the domain holds it."""
@@ -125,18 +129,15 @@ class Traversal:
         self.face_checks += not looked >> facet & 1
         self._looked[region.key] = looked | 1 << facet
 
-    def errors(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Of the classifier's neurons, over all regions so far: peaks and missed (see RegionSet); pixels missed."""
-        program = self.cells[0].program
-        classes = int(program.offsets[-1] - program.offsets[-2])
-        hidden = int(program.offsets[-2] - program.offsets[CLIP_LAYERS if program.clipped else 0])
-        peaks, missed, pixels = np.zeros(hidden), np.zeros(hidden), 0.0
-        for standing in self._standings:
-            end = len(standing.peak) - classes
-            np.maximum(peaks, standing.peak[end - hidden : end], out=peaks)
-            np.maximum(missed, standing.missed[end - hidden : end], out=missed)
-            pixels = max(pixels, float(standing.missed[: end - hidden].max(initial=0.0)))
-        return peaks, missed, pixels
+    def accuracy(self) -> Accuracy:
+        """What bounds the errors of all regions so far; kinks are not added up."""
+        seen = [
+            WalkMeasures(
+                one.peak, one.missed, np.zeros((2, len(one.peak))), one.most_drift, CLIPS, float(one.sums[0]), 0
+            )
+            for one in self._standings
+        ]
+        return Accuracy.of(self.cells[0].program, seen)
 
     @property
     def sliver_share(self) -> float:
@@ -215,6 +216,8 @@ class Traversal:
             inside=inside,
             logits=standing.forms[:, program.offsets[-2] :].copy(),
             corners=corners,
+            box=(self.cells[cell].low[: self.dimension], self.cells[cell].high[: self.dimension]),
+            clearance=self._clearance(cell, inside),
         )
         try:
             points = np.ascontiguousarray(region.vertices)
@@ -222,8 +225,24 @@ class Traversal:
             raise LostRegionError("a region whose vertices cannot be found") from None
         if self.by_programs or self.dimension == 1:
             kernels.record_missed(program, standing, points)
-        first = int(program.offsets[CLIP_LAYERS]) if program.clipped else 0
-        return replace(region, is_doubtful=True) if kernels.has_doubt(program, standing, first, points) else region
+        return region
+
+    def _clearance(self, cell: int, inside: np.ndarray) -> np.ndarray:
+        """How far, layer by layer, the neurons of the classifier are from zero at a point (d,), by their scales."""
+        program = self.cells[cell].program
+        first = CLIP_LAYERS if program.clipped else 0
+        found = np.zeros(len(program.offsets) - 2 - first)
+        kernels.clearances(program, self._standings[cell], first, self.scales, inside, found)
+        return found
+
+    @cached_property
+    def scales(self) -> np.ndarray:
+        """What errors of the classifier's neurons (n,) are in proportion to, roughly: positive numbers."""
+        program = self.cells[0].program
+        size = int(program.offsets[-2] - program.offsets[CLIP_LAYERS if program.clipped else 0])
+        classes = int(program.offsets[-1] - program.offsets[-2])
+        noise = np.max([cell.program.noise[-size - classes : -classes] for cell in self.cells], axis=0, initial=0.0)
+        return np.where((noise > 0.0) & np.isfinite(noise), noise, 1.0)
 
     def _polygon(self, cell: int) -> tuple:
         numbers, sources = self._room
@@ -315,6 +334,8 @@ def _start(cell: CellProgram, dimension: int) -> Standing:
         peak=np.zeros(neurons),
         missed=np.zeros(neurons),
         sums=np.zeros(1),
+        drift=np.zeros((2, layers)),
+        most_drift=np.zeros((2, layers)),
     )
 
 

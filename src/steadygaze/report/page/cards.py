@@ -65,7 +65,8 @@ def make_cards(result: DomainResult, summary: Summary) -> list[Card]:
     for name in ("AR", "CR"):
         found = result.nearest[name]
         if found.theta is not None and (name == "CR" or result.is_measured):
-            wishes.append(_Wish(titles[name], nearest_text(found), found.theta))
+            where = "outside of kinks " if name == "AR" and result.sliver_share > 0.0 else ""
+            wishes.append(_Wish(titles[name], nearest_text(found, where), found.theta))
     for witness in result.witnesses:
         if witness.kind is Violation.EVIDENCE:
             wishes.append(
@@ -93,13 +94,16 @@ def make_search_cards(result: SearchResult, summary: Summary) -> list[Card]:
     return _cards(problem, summary, points, has_maps=any(one.attention for one in result.visited))
 
 
-def nearest_text(found: Nearest) -> str:
-    """How near a violation is, and how near one could be; distances divide every parameter by its range."""
+def nearest_text(found: Nearest, where: str = "") -> str:
+    """How near a violation is, and how near one could be; distances divide every parameter by its range.
+
+    `where` names the part of the space that this is said of, if it is not all of it.
+    """
     distance = f"At distance {rounded(found.high)} from 0"
     if found.high - found.low <= 1e-5 * max(found.high, 1e-300):
-        return f"{distance}; nothing nearer violates, up to rounding."
+        return f"{distance}; {where}nothing nearer violates, up to rounding."
     if found.low > 0.0:
-        return f"{distance}; below {rounded_down(found.low, 5)} nothing violates."
+        return f"{distance}; {where}nothing below {rounded_down(found.low, 5)} violates."
     return f"{distance}; a nearer one is not excluded."
 
 

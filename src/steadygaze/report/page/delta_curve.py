@@ -1,8 +1,8 @@
 """The δ-curve: the share of the domain where the attention is kept against δ, as proved bounds and as a picture.
 
-Turns a result into two staircases that enclose the share at every δ: exact (up to the error of the maps) where maps
-are kept, and where they are moved at every step of the slider; as wide as the enclosures of boxes where a refinement
-left them wide. Nothing is mapped.
+Turns a result into two staircases that enclose the share at every δ: as close as the errors of the maps and the kinks
+allow where maps are kept, and where they are moved at every step of the slider; as wide as the enclosures of boxes
+where a refinement left them wide. Nothing is mapped.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,10 @@ def make_delta_curve(result: DomainResult, known: Thresholds) -> DeltaCurve | No
     low, high, volume = _enclosures(result)
     steps = _thinned(np.unique(np.concatenate([[0.0], low[np.isfinite(low)], high[np.isfinite(high)]])))
     steps = np.unique(np.append(steps[steps >= 0.0], [0.0, result.answer.delta]))
-    curve = DeltaCurve(steps, *_staircases(steps, low, high, volume))
+    least, most = _staircases(steps, low, high, volume)
+    answers = exact_answers(result)
+    kinks = 0.0 if answers is None or answers.curves is None else answers.slivers
+    curve = DeltaCurve(steps, np.maximum(least - kinks, 0.0), np.minimum(most + kinks, 1.0))
     # Where the expected map moves, the enclosures of whole regions are wide.
     return curve if result.problem.perturbed.moving_axis is None else _sharpened(curve, known)
 

@@ -33,8 +33,8 @@ PROPERTIES = {
     "both": "the label and the attention are kept (both)",
 }
 METHODS = {
-    "map": "An exact map: the space was divided into all regions on which the network is affine, each with its label.",
-    "refine": "A refinement: boxes of the space were decided by bounds of the network first, and by their exact "
+    "map": "A map: the space was divided into the regions on which the network is affine, each with its label.",
+    "refine": "A refinement: boxes of the space were decided by bounds of the network first, and by their "
     "regions where bounds did not suffice.",
     "bfs": "A search through all regions, from one to the next (bfs).",
     "gbs": "A search along a line from the unperturbed image, then along the boundary that it met (gbs), as in the "
@@ -164,7 +164,7 @@ def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
     ]
     if kept["all"] is not None:
         share = f"{rounded_up(100.0 * kept['all'] / size, 4)} % " if size > 0.0 else ""
-        rows.append((f"{share}(δ = {rounded_up(kept['all'], 6)})", "100 %", "100 %"))
+        rows.append((f"{share}(δ = {rounded_up(kept['all'], 6)}), kinks aside", "100 %", "100 %"))
     return rows
 
 
@@ -177,14 +177,17 @@ def proof_rows(summary: Summary) -> list[Row]:
         rows += [
             ("by bounds over boxes, whatever the rounding", f"{percent_down(shares['rounding-sound'])} of the space"),
             (
-                "by exact regions, float64 with error bounds",
+                "by regions, in float64 with error bounds or in exact arithmetic",
                 f"{percent_down(shares['float64 with slack'])} of the space",
             ),
             ("undecided", f"at most {percent_up(shares['undecided'])} of the space"),
         ]
         boxes = summary["boxes"]
         rows.append(
-            ("boxes", f"{boxes['bounded']:,} by bounds, {boxes['exact']:,} mapped exactly, {boxes['open']:,} open")
+            (
+                "boxes",
+                f"{boxes['bounded']:,} by bounds, {boxes['exact']:,} mapped region by region, {boxes['open']:,} open",
+            )
         )
         rows.append(("to be decided up to", str(summary["until"])))
     if "regions" in summary:
@@ -193,9 +196,12 @@ def proof_rows(summary: Summary) -> list[Row]:
             rows.append(("areas add up to the whole within", rounded_up(summary["tiling_error"], 2)))
     else:
         rows += _search_rows(summary)
-    slivers = summary["sliver_share"]
-    known = "none" if slivers == 0.0 else f"share at most {rounded_up(slivers or 0.0, 2)}"
-    rows.append(("slivers left unsplit", "not added up in this number of parameters" if slivers is None else known))
+    kinks = summary["sliver_share"]
+    if "area" not in summary:
+        rows.append(("kinks between the regions", "not added up by a search"))
+    elif measures_attention(summary):
+        known = "none" if kinks == 0.0 else f"share at most {rounded_up(kinks, 2)}"
+        rows.append(("kinks, where the attention is undecided", known))
     rows.append(("stopped by a limit", str(summary["stopped"] or "no")))
     return rows
 
@@ -247,6 +253,7 @@ def witness_rows(summary: Summary) -> list[dict[str, str]]:
                 "inconsistency": rounded(witness["inconsistency"]),
                 "replay": _difference(replay),
                 "agrees": "yes" if replay["agrees"] else "no",
+                "remark": witness.get("remark") or "",
                 "maps": maps,
                 "depth": "" if witness["is_deep"] else "too close to a threshold for a replay in the file's float type",
             }
@@ -255,6 +262,10 @@ def witness_rows(summary: Summary) -> list[dict[str, str]]:
 
 
 def _difference(check: Mapping[str, Any]) -> str:
+    if check["difference"] is None:
+        return "not finite"
+    if check["tolerance"] is None:
+        return f"differ by {rounded_up(check['difference'], 2)} (values leave the file's float type)"
     return f"differ by {rounded_up(check['difference'], 2)} (allowed {rounded(check['tolerance'], 2)})"
 
 

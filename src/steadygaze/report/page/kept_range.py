@@ -20,7 +20,7 @@ from ...verdict import Property
 class KeptRange:
     """A box in theta, low and high (d,), around the unperturbed image in which a property is proved to be kept.
 
-    `is_all` tells that it is the whole domain.
+    Of the attention nothing is said on kinks. `is_all` tells that it is the whole domain.
     """
 
     low: tuple[float, ...]
@@ -31,7 +31,7 @@ class KeptRange:
 def find_kept_range(result: DomainResult, wanted: Property) -> KeptRange | None:
     """The box for a property; None where the domain does not contain zero, or nothing around it is proved.
 
-    Holds up to the tolerances that the result reports (slivers), as all that is said of regions.
+    The label is kept everywhere in the box, the attention except on kinks (`sliver_share`).
     """
     compound = result.problem.compound
     domain = compound.domain

@@ -7,6 +7,7 @@ and shares are rounded in the direction in which the sentence stays true. Knows 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...results.summary import violating_theta
 from ..wording import counted
 from .kept_range import KeptRange
 from .rounding import (
@@ -45,19 +46,25 @@ def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
 
 
 def small_print(summary: Summary) -> list[str]:
-    """What a reader of the verdict must know beside it: slivers, what is too close to call, what was not looked at."""
+    """What a reader of the verdict must know beside it: kinks, what is too close to decide, what was not looked at."""
     found = [] if _contains_zero(summary) else ["The unperturbed image itself does not belong to the space."]
     undecided = undecided_share(summary) if "area" in summary else 0.0
     if summary["verdict"] == "not robust" and 0.0 < undecided < NAMED_UNDECIDED:
         found.append(
-            f"At most {percent_up(undecided)} of the space is too close to a threshold to call; it counts as undecided."
+            f"At most {percent_up(undecided)} of the space is too close to a threshold to decide; it counts as "
+            "undecided."
         )
-    slivers = summary["sliver_share"]
-    if slivers is None:
-        found.append("What is said of regions holds except on slivers below the tolerances.")
-    elif slivers > 0.0:
+    kinks = summary["sliver_share"]
+    if "area" not in summary:
+        if summary["verdict"] != "robust":
+            found.append(
+                "What is said of regions holds except on kinks, narrow strips along their borders, whose share a "
+                "search does not add up."
+            )
+    elif kinks > 0.0 and measures_attention(summary):
         found.append(
-            f"What is said of regions holds except on slivers of total share at most {rounded_up(slivers, 2)}."
+            f"On kinks, the borders between regions (a share of at most {rounded_up(kinks, 2)}), the attention is "
+            "undecided; ranges that keep the attention leave them out."
         )
     if not measures_attention(summary):
         found.append("The attention was not looked at.")
@@ -71,17 +78,20 @@ def search_sentences(summary: Summary) -> list[str]:
         return [_robust(summary)]
     share = summary["visited_share"]
     cover = (
-        "These regions cover the whole space."
+        "These regions cover the whole space, up to tolerances."
         if share == 1.0
         else f"These regions cover about {percent_down(share)} of the space; nothing is said of the rest."
     )
     if summary["verdict"] == "not robust":
-        return [*_search_violations(summary), cover, *_stopped_search(summary)]
+        between = "A refinement proves a violation between the regions that were visited."
+        return [*(_search_violations(summary) or [between]), cover, *_stopped_search(summary)]
     unknown = sum(count or 0 for count in summary["undecided"].values())
     lost = [f"{counted(unknown, 'label')} could not be decided."] if unknown else []
     if summary["failures"]:
         lost.append(f"{counted(summary['failures'], 'region or program', 'regions or programs')} got no answer.")
     first = f"No violation was found on the {visited}, but that is no proof for the whole space."
+    if summary.get("confirmation") is not None:
+        lost.append("A refinement, which looks at every point of the space, could not confirm it.")
     return [first, cover, *_stopped_search(summary), *lost]
 
 
@@ -203,7 +213,7 @@ def _single_violations(summary: Summary, differ: str) -> list[str]:
     """Where single thetas violate, but no share of the domain is proved to."""
     names = {"cr": ("CR",), "ar": ("AR",)}.get(summary["property"], ("CR", "AR"))
     what = {"CR": f"it no longer says {label_text(summary)}", "AR": differ}
-    thetas = {name: summary["nearest"][name]["theta"] for name in names}
+    thetas = {name: violating_theta(summary, name) for name in names}
     found = [f"At {theta_text(summary, theta)} {what[name]}." for name, theta in thetas.items() if theta is not None]
     return [*found, "How much of the space violates is not decided."]
 

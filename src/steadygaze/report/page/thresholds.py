@@ -17,6 +17,7 @@ from ...refine.outcome import RefineResult
 from ...results.answer import Answers
 from ...results.domain_result import DomainResult
 from ...tolerances import UNIT
+from ...verdict import Property
 from .tiles import count_units, exact_answers
 
 FINEST = (0.05, 0.1, 0.2, 0.5, 1.0)
@@ -76,7 +77,9 @@ def make_thresholds(result: DomainResult) -> Thresholds:
         counts.append(sum(len(part) for part in slabs))
         if isinstance(result, RefineResult):
             cells += _box_cells(result, float(delta), states[step])
-        areas.append(_named(result, cells))
+        # Bounds may decide the kinks too at the result's own δ; at the others they were not asked.
+        kinks = result.sliver_share if step == chosen or exact is None else exact.answers.slivers
+        areas.append(_named(result, cells, kinks))
     kept_from, lost_until = _runs(states)
     return Thresholds(
         deltas=deltas,
@@ -132,16 +135,18 @@ def _box_cells(result: RefineResult, delta: float, states: np.ndarray) -> np.nda
     return cells
 
 
-def _named(result: DomainResult, cells: np.ndarray) -> dict[str, tuple[float, float]]:
-    """The areas as the result names them."""
+def _named(result: DomainResult, cells: np.ndarray, kinks: float) -> dict[str, tuple[float, float]]:
+    """The areas as the result names them; on a share of at most `kinks` the attention is undecided."""
     answers = exact_answers(result)
     if not isinstance(result, RefineResult) and answers is not None and answers.regions.stopped is not None:
         missing = 1.0 - float(answers.pieces.polytopes.volumes.sum())
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
     rows = (tuple(float(share) for share in row) for row in cells)
-    named = Shares(tuple(rows)).named()  # type: ignore[arg-type]
+    named = Shares(tuple(rows), kinks).named()  # type: ignore[arg-type]
     if isinstance(result, RefineResult):
         undecided = undecided_share(cells, result.problem.property)
+        if result.problem.property is not Property.CR:
+            undecided = min(1.0, undecided + kinks)
         named |= {"undecided": (undecided, undecided)}
     return named
 
@@ -164,7 +169,7 @@ class _Exact:
         self.reach = coarse_reach(answers)
         self.strip = np.minimum(strip_volumes(pieces, answers.regions), pieces.polytopes.volumes)
         self.rest = pieces.polytopes.volumes - self.strip
-        self.doubtful = float(answers.regions.polytopes.volumes[answers.regions.doubtful.astype(bool)].sum())
+        self.doubtful = float(answers.regions.polytopes.volumes[answers.doubtful.regions].sum())
         self.states = np.zeros(len(answers.regions), dtype=np.uint8)
         self.slab_region, self.slabs = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
 
@@ -200,7 +205,7 @@ class _Exact:
         """Labels of all regions, of which only those that are near count."""
         answers, curves = self.answers, self.curves
         own = replace(curves, curve=curves.curve[near])
-        taus, doubtful = answers.taus[near], answers.regions.doubtful[near]
+        taus, doubtful = answers.taus[near], answers.doubtful.among(near)
         if is_coarse:
             labels = label_coarsely(own, taus, delta, self.errors, doubtful)
         else:
@@ -238,13 +243,13 @@ class _Exact:
 
 
 def coarse_reach(answers: Answers) -> np.ndarray:
-    """Bounds (R, 2) of ai that hold whatever δ; those of doubtful regions are open."""
+    """Bounds (R, 2) of ai that hold whatever δ."""
     assert answers.curves is not None and answers.errors is not None
     reach = reaches(answers.curves, answers.taus) + answers.errors.coarse * np.array([-1.0, 1.0])
-    reach[answers.regions.doubtful.astype(bool)] = [0.0, np.inf]
+    reach[answers.doubtful.regions] = answers.doubtful.bounds
     return reach
 
 
 def _chosen_pieces(pieces: Pieces, chosen: np.ndarray) -> Pieces:
-    columns = {name: getattr(pieces, name)[chosen] for name in ("region", "winner", "margin", "slack")}
+    columns = {name: getattr(pieces, name)[chosen] for name in ("region", "winner", "margin", "slack", "most_strip")}
     return replace(pieces, polytopes=pieces.polytopes.take(chosen), **columns)

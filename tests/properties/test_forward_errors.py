@@ -1,6 +1,7 @@
-"""The claimed error of a region's logits really bounds it: affine logits against exact forward passes."""
+"""The claimed errors of regions really bound them: affine logits against exact forward passes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -10,9 +11,12 @@ import pytest
 from attention.dyadic import Dyadic, ExactChain
 from attention.exact_attention import exact_image
 from regions.tiny_compounds import FloatLayer, make_compound
+from steadygaze.attention.options import AttentionOptions
 from steadygaze.compound import Compound
+from steadygaze.network.lower import AffineMap
 from steadygaze.perturbation import parse_spec
-from steadygaze.properties.logit_error import coarse_logit_error, logit_errors
+from steadygaze.properties.hull_proof import HullProof
+from steadygaze.regions.forward_error import coverage, forward_errors, spectral_bound
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 
@@ -101,19 +105,47 @@ def test_claimed_errors_bound_the_actual_ones(
     compound, regions = make(network, shape, specs, seed=3)
     chosen = np.unique(np.linspace(0, len(regions) - 1, MOST_REGIONS).astype(int))
     actual = actual_errors(compound, regions, chosen)
-    assert (actual <= logit_errors(compound, regions, regions.pattern[chosen])).all()
-    assert actual.max() <= coarse_logit_error(compound, regions)
+    assert (actual <= forward_errors(compound, regions.accuracy)[-1]).all()
+    # Half of the error of f_label − f_j is an error of one logit.
+    assert (actual[:, 0] <= own_errors(compound, regions, chosen) + actual[:, 1:].max(axis=1)).all()
+
+
+def own_errors(compound: Compound, regions: RegionSet, chosen: np.ndarray) -> np.ndarray:
+    """The bounds (S,) of the margins' errors on single regions, for label 0."""
+    proof = HullProof(compound, 0, AttentionOptions(), coverage(regions.accuracy.depth))
+    arguments = (regions.polytopes, regions.cell, regions.logits, chosen, np.arange(len(regions)))
+    return proof.label_errors(*arguments)[1]
 
 
 def test_an_unsound_bound_is_caught() -> None:
     compound, regions = make("deep", *PROBLEMS[0], seed=3)
     chosen = np.unique(np.linspace(0, len(regions) - 1, MOST_REGIONS).astype(int))
     actual = actual_errors(compound, regions, chosen)
-    assert (actual > 1e-6 * logit_errors(compound, regions, regions.pattern[chosen])).any()
+    assert (actual > 1e-9 * forward_errors(compound, regions.accuracy)[-1]).any()
 
 
-def test_own_bounds_are_smaller_on_deep_networks() -> None:
+def test_a_missed_value_counts_in_every_layer_above() -> None:
     compound, regions = make("deep", *PROBLEMS[0], seed=3)
-    own = logit_errors(compound, regions, np.arange(len(regions.patterns)))
-    assert own.max() < 0.1 * coarse_logit_error(compound, regions)
-    assert own.max() < 1e-9
+    missed = regions.accuracy.missed.copy()
+    missed[0] = 1.0
+    before, after = (
+        forward_errors(compound, replace(regions.accuracy, missed=own)) for own in (regions.accuracy.missed, missed)
+    )
+    reached = np.abs(compound.chain.maps[1].matrix[:, 0])
+    assert (after[1] >= before[1] + 0.99 * reached).all()
+    assert after[-1].max() > 1e6 * before[-1].max()
+
+
+def test_peaks_that_are_no_numbers_leave_everything_open() -> None:
+    compound, regions = make("uneven", *PROBLEMS[0], seed=3)
+    peaks = regions.accuracy.peaks.copy()
+    peaks[0] = np.inf
+    errors = forward_errors(compound, replace(regions.accuracy, peaks=peaks))
+    assert np.isinf(errors[-1]).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (20, 50), (64, 64)])
+def test_spectral_bounds_are_close_above_the_norm(shape: tuple[int, int]) -> None:
+    matrix = np.random.default_rng(1).normal(size=shape)
+    bound, norm = spectral_bound(AffineMap(matrix, np.zeros(shape[0]))), np.linalg.norm(matrix, 2)
+    assert norm <= bound <= 1.05 * norm

@@ -4,7 +4,7 @@ A sum of n products, added in any order and with or without fused operations, ha
 γ(n) · Σ|terms|, where γ(n) = n u / (1 − n u) and u = 2⁻⁵³ (Higham, Accuracy and Stability of Numerical Algorithms).
 """
 
-from ..tolerances import UNIT
+from .tolerances import UNIT
 
 LEAST = 1e-290
 """Added to every bound that is not exactly zero: more than underflow can lose in a sum of fewer than 10²⁰ products."""

@@ -1,0 +1,109 @@
+"""What bounds the errors of a set of regions: numbers that the walks write down on their way. Data only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .program import Program
+
+ADDITIONS, CHANGES = 0, 1
+"""The rows of a drift: how many columns were added to a form, and what the changes of its inputs can round off."""
+
+
+class WalkMeasures(NamedTuple):
+    """What one walk saw of all N neurons of its program and their L + 1 layers, the clip and the logits included.
+
+    See `Accuracy` for the meaning of each.
+    """
+
+    peak: np.ndarray
+    missed: np.ndarray
+    beside: np.ndarray
+    drift: np.ndarray
+    depth: int
+    slivers: float
+    skipped: int
+
+    def after(self, before: "WalkMeasures", share: float) -> "WalkMeasures":
+        """The measures of a walk whose polytopes another one had cut; it takes over a share of its sums."""
+        return self._replace(
+            missed=np.maximum(self.missed, before.missed),
+            beside=self.beside + share * before.beside,
+            depth=self.depth + before.depth,
+            slivers=self.slivers + share * before.slivers,
+            skipped=self.skipped + before.skipped,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """What bounds the errors of regions, over the n neurons and the layers of the classifier.
+
+    peaks (n,): the largest sum of |coefficients| of each neuron's form anywhere. missed (n,): its largest |value| on a
+    part of a region where the pattern has the other sign, because the part was left unsplit or taken for rounding;
+    pixels_missed is the same for the clip. drift (2, layers): between two computations of a form from scratch, its
+    updates round off at most 2⁻⁵³ times (drift[0] · peak + drift[1]). depth: the most cuts that
+    lie between the domain and a region. skipped: polytopes whose volume float64 cannot tell from zero; they are not
+    among the regions.
+
+    beside (2, n): a neuron's value is at most e in size on a share of the domain of at most D · e · beside[0] +
+    e² · beside[1], D the number of coordinates, for every e below the neuron's `near` (see `Program`). pixels_beside
+    (2,) is the same for all of the clip's neurons together. `slivers` bounds the volume of all unsplit parts.
+    """
+
+    peaks: np.ndarray
+    missed: np.ndarray
+    pixels_missed: float
+    beside: np.ndarray
+    pixels_beside: np.ndarray
+    drift: np.ndarray
+    depth: int
+    slivers: float
+    skipped: int
+
+    @classmethod
+    def of(cls, program: Program, walks: Sequence[WalkMeasures]) -> "Accuracy":
+        """What walks through programs of one network know together; they differ in the clip alone."""
+        first = 2 if program.clipped else 0
+        classes = int(program.offsets[-1] - program.offsets[-2])
+        hidden = int(program.offsets[-2] - program.offsets[first])
+        # The first layer of a program without a clip is its input: no affine map leads to it.
+        layers = len(program.offsets) - 1 - (first or 1)
+        peaks, missed, pixels = np.zeros(hidden), np.zeros(hidden), 0.0
+        beside, pixels_beside, drift = np.zeros((2, hidden)), np.zeros(2), np.zeros((2, layers))
+        for walk in walks:
+            own = slice(len(walk.peak) - classes - hidden, len(walk.peak) - classes)
+            np.maximum(peaks, walk.peak[own], out=peaks)
+            np.maximum(missed, walk.missed[own], out=missed)
+            pixels = max(pixels, float(walk.missed[: own.start].max(initial=0.0)))
+            beside += walk.beside[:, own]
+            pixels_beside += walk.beside[:, : own.start].sum(axis=1)
+            np.maximum(drift, walk.drift[:, walk.drift.shape[1] - layers :], out=drift)
+        return cls(
+            peaks=peaks,
+            missed=missed,
+            pixels_missed=pixels,
+            beside=beside,
+            pixels_beside=pixels_beside,
+            drift=drift,
+            depth=max((walk.depth for walk in walks), default=0),
+            slivers=float(sum(walk.slivers for walk in walks)),
+            skipped=sum(walk.skipped for walk in walks),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence["Accuracy"]) -> "Accuracy":
+        """What several sets of regions (at least one) know together."""
+        return cls(
+            peaks=np.max([part.peaks for part in parts], axis=0),
+            missed=np.max([part.missed for part in parts], axis=0),
+            pixels_missed=max(part.pixels_missed for part in parts),
+            beside=np.sum([part.beside for part in parts], axis=0),
+            pixels_beside=np.sum([part.pixels_beside for part in parts], axis=0),
+            drift=np.max([part.drift for part in parts], axis=0),
+            depth=max(part.depth for part in parts),
+            slivers=float(sum(part.slivers for part in parts)),
+            skipped=sum(part.skipped for part in parts),
+        )

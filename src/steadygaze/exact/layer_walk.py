@@ -1,0 +1,239 @@
+"""Walks convex parts of the domain through the compound network, layer by layer, in exact arithmetic.
+
+Parts that share their pattern so far share their forms, and go through a layer together. A neuron whose form changes
+sign on a part cuts it; at the logits, parts are cut once more where the label meets a rival. With enclosed constants
+the cuts follow the midpoints: |ReLU(a) − ReLU(b)| ≤ |a − b|, so the radius of a neuron holds after its ReLU on either
+side of the cut, and no neuron needs to be certain.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from time import monotonic
+
+import numpy as np
+from flint import fmpz
+
+from .convex_parts import Part, cut
+from .enclosed_forms import Forms, multiply, to_matrix
+from .network_forms import ExactNetwork
+from .simplices import Form, evaluate
+
+CLIP_STAGES = 2
+MOST_CANDIDATES = 16
+
+Rows = list[Form]
+
+
+class LimitReachedError(Exception):
+    """The time or the number of parts is used up; the message says which."""
+
+
+@dataclass
+class Limits:
+    """When to stop: a moment of `monotonic`, and how many parts cuts may add."""
+
+    deadline: float
+    parts: int
+
+    def count(self, added: int) -> None:
+        """Count parts and look at the clock; raises LimitReachedError."""
+        self.parts -= added
+        if self.parts < 0:
+            raise LimitReachedError("max_parts is reached")
+        if monotonic() > self.deadline:
+            raise LimitReachedError("limit_seconds is reached")
+
+
+@dataclass
+class Signs:
+    """Which signs an exact piecewise linear function takes; volumes of the parts, if asked for."""
+
+    positive: bool = False
+    negative: bool = False
+    zero: bool = False
+    positive_volume: Fraction = Fraction(0)
+    negative_volume: Fraction = Fraction(0)
+
+    def add(self, other: "Signs") -> None:
+        """Add what holds on another part."""
+        self.positive |= other.positive
+        self.negative |= other.negative
+        self.zero |= other.zero
+        self.positive_volume += other.positive_volume
+        self.negative_volume += other.negative_volume
+
+
+@dataclass
+class Findings:
+    """What a walk has found: the signs of a lower and an upper bound of the margin, and parts where it is lost.
+
+    Where `is_exact`, the two bounds are the margin itself. `volume` is that of all parts, if asked for.
+    """
+
+    with_volumes: bool
+    is_exact: bool = True
+    lower: Signs = field(default_factory=Signs)
+    upper: Signs = field(default_factory=Signs)
+    volume: Fraction = Fraction(0)
+    lost: list[Part] = field(default_factory=list)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the margin is surely positive somewhere and surely negative elsewhere."""
+        return self.lower.positive and self.upper.negative
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing that is still to come could change the outcome."""
+        return self.is_mixed and not self.with_volumes
+
+
+def walk(
+    network: ExactNetwork, pixels: Forms, parts: list[Part], label: int, limits: Limits, findings: Findings
+) -> None:
+    """Add to the findings what holds on the parts, all of one knot cell, with the unclipped pixels as forms."""
+    for forms, group, _ in leaves(network, pixels, parts, limits):
+        _look_at_logits(forms, group, label, limits, findings)
+        if findings.is_settled:
+            return
+
+
+def leaves(
+    network: ExactNetwork, pixels: Forms, parts: list[Part], limits: Limits
+) -> Iterator[tuple[Forms, list[Part], tuple[np.ndarray, ...]]]:
+    """The logits' forms on parts that no neuron cuts any more, those parts, and which neurons are active there.
+
+    The patterns are those of the ReLU layers of the classifier; with enclosed constants, of the midpoints.
+    """
+    stack: list[tuple[int, Forms, list[Part], tuple[np.ndarray, ...]]] = [(0, pixels, parts, ())]
+    last = CLIP_STAGES + len(network.segments) - 1
+    while stack:
+        limits.count(0)
+        stage, values, group, pattern = stack.pop()
+        forms = advance(network, stage, values)
+        if stage == last:
+            yield forms, group, pattern
+            continue
+        for passed, own, active in _pass_relu(forms, group, limits):
+            stack.append((stage + 1, passed, own, pattern if stage < CLIP_STAGES else (*pattern, active)))
+
+
+def advance(network: ExactNetwork, stage: int, values: Forms) -> Forms:
+    """From the values after one ReLU to the forms before the next; the first two stages are the clip to [0, 1]."""
+    if stage == 0:
+        return values
+    if stage == 1:
+        return values.one_minus()
+    return network.advance(stage - CLIP_STAGES, values.one_minus() if stage == CLIP_STAGES else values)
+
+
+def margins(logits: Forms, label: int) -> tuple[Rows, Rows]:
+    """Forms of f_label − f_j for every other class j, less the radius and plus it; one list if there is no radius."""
+    rows = logits.rows
+    others = [j for j in range(len(rows)) if j != label]
+    exact = [tuple(rows[label] - rows[j]) for j in others]
+    if logits.radii is None:
+        return exact, exact
+    radii = logits.radii.ravel()
+    sums = [radii[label] + radii[j] for j in others]
+    lower = [(*row[:-1], row[-1] - radius) for row, radius in zip(exact, sums, strict=True)]
+    upper = [(*row[:-1], row[-1] + radius) for row, radius in zip(exact, sums, strict=True)]
+    return lower, upper
+
+
+def _pass_relu(forms: Forms, parts: list[Part], limits: Limits) -> list[tuple[Forms, list[Part], np.ndarray]]:
+    """Cut parts where neurons change sign; the values after the ReLU, the parts that they hold on, what is active."""
+    corners = list({corner: None for part in parts for corner in part.corners})
+    rows = forms.rows
+    table = multiply(to_matrix(rows), np.array(corners, dtype=object).T)
+    is_active = np.zeros(len(rows), dtype=bool)
+    mixed: dict[tuple[fmpz, ...], list[int]] = {}
+    for neuron, values in enumerate(table.tolist()):
+        if max(values) > 0:
+            is_active[neuron] = True
+            if min(values) < 0:
+                mixed.setdefault(tuple(values), []).append(neuron)
+    is_silent = _are_silent(forms, table, corners)
+    # Neurons with the same values cut alike.
+    cutting = [tuple(rows[neurons[0]]) for neurons in mixed.values()]
+    for form in cutting:
+        parts = cut(parts, form, limits.count)
+        limits.count(0)
+    groups: dict[tuple[bool, ...], list[Part]] = {}
+    for part in parts:
+        groups.setdefault(tuple(_is_positive(form, part) for form in cutting), []).append(part)
+    results = []
+    for bits, group in groups.items():
+        active = is_active.copy()
+        for bit, neurons in zip(bits, mixed.values(), strict=True):
+            active[neurons] = bit
+        results.append((forms.gated(active, is_silent), group, active))
+    return results
+
+
+def _are_silent(forms: Forms, table: np.ndarray, corners: Sequence[tuple[fmpz, ...]]) -> np.ndarray:
+    """Neurons that are nowhere positive, their radius included."""
+    if forms.radii is None:
+        return np.zeros(len(table), dtype=bool)
+    weights = np.array([corner[-1] for corner in corners], dtype=object)
+    highest = (table + forms.radii.ravel()[:, None] * weights).max(axis=1)
+    return np.array([bool(value <= 0) for value in highest], dtype=bool)
+
+
+def _is_positive(form: Form, part: Part) -> bool:
+    """Whether a form without a change of sign on the part is positive inside."""
+    return any(evaluate(form, corner) > 0 for corner in part.corners)
+
+
+def _look_at_logits(forms: Forms, parts: list[Part], label: int, limits: Limits, findings: Findings) -> None:
+    lower, upper = margins(forms, label)
+    if findings.with_volumes:
+        findings.volume += sum((part.volume for part in parts), start=Fraction(0))
+    above = _signs(upper, parts, limits, findings.with_volumes, findings.lost)
+    findings.upper.add(above)
+    if lower is upper:
+        findings.lower.add(above)
+    else:
+        findings.is_exact = False
+        findings.lower.add(_signs(lower, parts, limits, findings.with_volumes, None))
+
+
+def _signs(forms: Rows, parts: list[Part], limits: Limits, with_volumes: bool, lost: list[Part] | None) -> Signs:
+    """The signs that the minimum of the forms takes on the parts; notes some parts where it is negative."""
+    signs = Signs()
+    for part in parts:
+        table = [[evaluate(form, corner) for corner in part.corners] for form in forms]
+        pieces = [part]
+        if not any(max(row) < 0 for row in table):
+            for form, row in zip(forms, table, strict=True):
+                if min(row) < 0 < max(row):
+                    pieces = cut(pieces, form, limits.count)
+        for piece in pieces:
+            sign = _add_sign(signs, forms, piece)
+            if sign < 0 and lost is not None and len(lost) < MOST_CANDIDATES:
+                lost.append(piece)
+            if with_volumes and sign > 0:
+                signs.positive_volume += piece.volume
+            elif with_volumes and sign < 0:
+                signs.negative_volume += piece.volume
+    return signs
+
+
+def _add_sign(signs: Signs, forms: Rows, part: Part) -> int:
+    """Note the signs on a part on which one form is negative, or none changes sign; return the sign inside.
+
+    No form changing sign, the minimum vanishes somewhere only if it does at a corner, and the sign at an inner point is
+    that of all of them.
+    """
+    table = [[evaluate(form, corner) for corner in part.corners] for form in forms]
+    if any(max(row) < 0 for row in table):
+        signs.negative = True
+        return -1
+    lowest = [min(column) for column in zip(*table, strict=True)]
+    signs.zero |= any(value == 0 for value in lowest)
+    # The sum of homogeneous corners is an inner point.
+    inner = min(sum(row, start=fmpz(0)) for row in table)
+    signs.positive |= inner > 0
+    signs.negative |= inner < 0
+    return 1 if inner > 0 else -1 if inner < 0 else 0

@@ -1,0 +1,274 @@
+"""The classifier in whole numbers: every linear operator of a graph as an exact map of `Forms`.
+
+Weights and biases of MatMul and Conv are the graph's floats, taken as exact; means divide by their exact count; a Scale
+is enclosed by `scale_constants`. The graph must have no branches. ReLUs are not applied here: they cut the domain (see
+`layer_walk`).
+"""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from math import lcm, prod
+
+import numpy as np
+from flint import fmpz, fmpz_mat
+
+from steadygaze.errors import ModelError
+from steadygaze.network.graph import Graph
+from steadygaze.network.operators import (
+    LeftMatMul,
+    Linear,
+    MatMul,
+    Mean,
+    Operator,
+    Pad,
+    Relu,
+    Reshape,
+    Scale,
+    Shape,
+    Transpose,
+)
+from steadygaze.network.windows import AveragePool, Conv, Window
+
+from .enclosed_forms import Forms, multiply, to_matrix
+from .scale_constants import scale_constants
+from .whole_numbers import Constants, from_floats
+
+ZERO = fmpz(0)
+
+
+class ExactMap(ABC):
+    """x → (W x) / denominator + bias on arrays of whole numbers (*S, C)."""
+
+    denominator = fmpz(1)
+    bias: Constants | None = None
+
+    @abstractmethod
+    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
+        """W x, or |W| x, for numbers (*S, C)."""
+
+    def __call__(self, forms: Forms) -> Forms:
+        """Return the forms of the result."""
+        radii = None if forms.radii is None else self.product(forms.radii[..., None], absolute=True)[..., 0]
+        result = Forms(self.product(forms.numbers), radii, forms.denominator * self.denominator)
+        return result if self.bias is None else result.add(self.bias)
+
+
+class _Moved(ExactMap):
+    """Reshape and Transpose."""
+
+    def __init__(self, operator: Reshape | Transpose) -> None:
+        self.operator = operator
+
+    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
+        if isinstance(self.operator, Reshape):
+            return numbers.reshape(*self.operator.shape, numbers.shape[-1])
+        return numbers.transpose(*self.operator.order, numbers.ndim - 1)
+
+
+class _Padded(ExactMap):
+    def __init__(self, operator: Pad, shape: Shape) -> None:
+        self.operator = operator
+        if operator.fill:
+            inside = Pad(operator.before, operator.after).apply(np.ones((1, *shape)))[0]
+            self.bias = from_floats((1.0 - inside) * operator.fill)
+
+    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
+        sides = list(zip(numbers.shape, self.operator.before, self.operator.after, strict=False))
+        result = np.full((*(n + b + a for n, b, a in sides), numbers.shape[-1]), ZERO, dtype=object)
+        target = tuple(slice(max(b, 0), b + n + min(a, 0)) for n, b, a in sides)
+        source = tuple(slice(max(-b, 0), n + min(a, 0)) for n, b, a in sides)
+        result[target] = numbers[source]
+        return result
+
+
+class _Scaled(ExactMap):
+    def __init__(self, factor: Constants, shift: Constants, target: Shape) -> None:
+        self.factor, self.bias, self.target = factor, shift, target
+        self.denominator = factor.denominator
+
+    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
+        factor = np.abs(self.factor.numbers) if absolute else self.factor.numbers
+        return self._aligned(numbers) * factor[..., None]
+
+    def __call__(self, forms: Forms) -> Forms:
+        result = super().__call__(forms)
+        if self.factor.radii is None:
+            return result
+        sizes = forms.sizes if forms.radii is None else forms.sizes + forms.radii
+        # `result` may be over a larger denominator than forms and factor together: that of the shift.
+        lifted = result.denominator // (forms.denominator * self.denominator)
+        radii = self._aligned(sizes[..., None])[..., 0] * self.factor.radii * lifted
+        return Forms(result.numbers, radii if result.radii is None else result.radii + radii, result.denominator)
+
+    def _aligned(self, numbers: np.ndarray) -> np.ndarray:
+        ones = (1,) * (len(self.target) - numbers.ndim + 1)
+        return np.broadcast_to(numbers.reshape(*ones, *numbers.shape), (*self.target, numbers.shape[-1]))
+
+
+class _Weighted(ExactMap):
+    """Operators with a matrix of weights."""
+
+    def __init__(self, weight: np.ndarray, bias: np.ndarray | None) -> None:
+        constants = from_floats(weight)
+        self.denominator = constants.denominator
+        self.matrix = to_matrix(constants.numbers)
+        self.bias = None if bias is None or not bias.any() else from_floats(bias)
+
+    @cached_property
+    def absolute(self) -> fmpz_mat:
+        """The matrix of |weights|."""
+        return fmpz_mat(self.matrix.nrows(), self.matrix.ncols(), [abs(entry) for entry in self.matrix.entries()])
+
+    def times(self, columns: np.ndarray, absolute: bool) -> np.ndarray:
+        """The matrix times columns."""
+        return multiply(self.absolute if absolute else self.matrix, columns)
+
+
+class _Multiplied(_Weighted):
+    """MatMul and LeftMatMul: a matrix along one axis of the value."""
+
+    def __init__(self, weight: np.ndarray, bias: np.ndarray | None, axis: int) -> None:
+        super().__init__(weight, bias)
+        self.axis = axis
+
+    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
+        first = np.moveaxis(numbers, self.axis, 0)
+        result = self.times(first.reshape(len(first), -1), absolute)
+        return np.moveaxis(result.reshape(-1, *first.shape[1:]), 0, self.axis)
+
+
+class _Convolved(_Weighted):
+    """One group of a convolution: channels (N, C, *spatial) to (N, O, *positions)."""
+
+    def __init__(self, weight: np.ndarray, bias: np.ndarray, window: Window) -> None:
+        super().__init__(weight.reshape(len(weight), -1), bias.reshape(-1, *(1,) * len(window.kernel)))
+        self.window = window
+
+    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
+        seen = _seen(self.window, numbers)  # (N, C, positions, places, K)
+        batch, channels, positions, places, count = seen.shape
+        columns = seen.transpose(1, 3, 0, 2, 4).reshape(channels * places, -1)
+        result = self.times(columns, absolute).reshape(-1, batch, positions, count).transpose(1, 0, 2, 3)
+        return result.reshape(batch, -1, *self.window.positions(numbers.shape[2:-1]), count)
+
+
+class _Grouped(ExactMap):
+    """A convolution in groups of channels."""
+
+    def __init__(self, conv: Conv) -> None:
+        weights, biases = np.split(conv.weight, conv.groups), np.split(conv.bias, conv.groups)
+        self.groups = [_Convolved(w, b, conv.window) for w, b in zip(weights, biases, strict=True)]
+
+    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
+        raise NotImplementedError("the groups have denominators of their own")
+
+    def __call__(self, forms: Forms) -> Forms:
+        parts = []
+        for number, group in enumerate(self.groups):
+            depth = forms.numbers.shape[1] // len(self.groups)
+            chosen = slice(number * depth, (number + 1) * depth)
+            radii = None if forms.radii is None else forms.radii[:, chosen]
+            parts.append(group(Forms(forms.numbers[:, chosen], radii, forms.denominator)))
+        common = fmpz(lcm(*(int(part.denominator) for part in parts)))
+        lifts = [common // part.denominator for part in parts]
+        numbers = np.concatenate([part.numbers * lift for part, lift in zip(parts, lifts, strict=True)], axis=1)
+        found = [part.radii * lift for part, lift in zip(parts, lifts, strict=True) if part.radii is not None]
+        return Forms(numbers, np.concatenate(found, axis=1) if found else None, common)
+
+
+class _Averaged(ExactMap):
+    def __init__(self, operator: AveragePool, shape: Shape) -> None:
+        self.window = operator.window
+        divisors = operator._divisors(shape[2:])
+        self.denominator = fmpz(lcm(*divisors.tolist()))
+        self.factors = np.array([self.denominator // count for count in divisors.tolist()], dtype=object)
+
+    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
+        sums = _seen(self.window, numbers).sum(axis=3) * self.factors[:, None]
+        return sums.reshape(*numbers.shape[:2], *self.window.positions(numbers.shape[2:-1]), numbers.shape[-1])
+
+
+class _Mean(ExactMap):
+    def __init__(self, operator: Mean, shape: Shape) -> None:
+        self.axes = operator.axes
+        self.denominator = fmpz(prod(shape) // prod(operator.output_shape(shape)))
+
+    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
+        return numbers.sum(axis=self.axes, keepdims=True)
+
+
+class ExactNetwork:
+    """A graph as `segments`: for every ReLU, and for the logits, the exact maps that lead to it.
+
+    `is_exact` tells whether every constant is rational and held exactly, `is_refinable` whether more bits would make
+    an enclosed constant narrower.
+    """
+
+    def __init__(self, graph: Graph, bits: int) -> None:
+        self.segments: list[list[ExactMap]] = [[]]
+        self.is_exact, self.is_refinable = True, False
+        for number, node in enumerate(graph.nodes):
+            if node.inputs != (number,):
+                raise ModelError(f"node '{node.name}' joins or leaves a branch; exact arithmetic takes none")
+            if isinstance(node.operator, Relu):
+                self.segments.append([])
+                continue
+            is_preprocessing = number == 0 and node.name == "preprocessing"
+            self.segments[-1].append(
+                self._compile(node.operator, graph.shape_of(number), is_preprocessing=is_preprocessing, bits=bits)
+            )
+
+    def advance(self, segment: int, forms: Forms) -> Forms:
+        """Through the linear operators before ReLU number `segment`, or before the logits."""
+        for exact_map in self.segments[segment]:
+            forms = exact_map(forms)
+        return forms
+
+    def _compile(self, operator: Operator, shape: Shape, *, is_preprocessing: bool, bits: int) -> ExactMap:
+        found: ExactMap
+        if isinstance(operator, Linear) and operator.read_roundings:
+            raise ModelError(
+                "constants of the model were rounded when it was read; simplify it (constant folding) on export, "
+                "or exact arithmetic cannot take it"
+            )
+        match operator:
+            case Reshape() | Transpose():
+                found = _Moved(operator)
+            case Pad():
+                found = _Padded(operator, shape)
+            case Scale():
+                found = self._scaled(operator, shape, is_preprocessing=is_preprocessing, bits=bits)
+            case MatMul():
+                found = _Multiplied(operator.weight.T, operator.bias, len(shape) - 1)
+            case LeftMatMul():
+                found = _Multiplied(operator.weight, None, max(len(shape) - 2, 0))
+            case Conv() if operator.groups == 1:
+                found = _Convolved(operator.weight, operator.bias, operator.window)
+            case Conv():
+                found = _Grouped(operator)
+            case AveragePool():
+                found = _Averaged(operator, shape)
+            case Mean():
+                found = _Mean(operator, shape)
+            case _:
+                raise ModelError(
+                    f"{type(operator).__name__} has no exact form; exact arithmetic cannot take this network"
+                )
+        return found
+
+    def _scaled(self, operator: Scale, shape: Shape, *, is_preprocessing: bool, bits: int) -> ExactMap:
+        factor, shift = scale_constants(operator, is_preprocessing=is_preprocessing, bits=bits)
+        if factor.radii is not None or shift.radii is not None:
+            self.is_exact = False
+            self.is_refinable |= getattr(operator, "source", None) is not None
+        return _Scaled(factor, shift, operator.output_shape(shape))
+
+
+def _seen(window: Window, numbers: np.ndarray) -> np.ndarray:
+    """What each place of the window sees at each position, 0 outside: (N, C, positions, places, K)."""
+    batch, channels, *spatial, count = numbers.shape
+    pixels = window.pixels(tuple(spatial))
+    flat = numbers.reshape(batch, channels, -1, count)
+    # Index −1, outside, is the zero that is appended.
+    outside = np.full((batch, channels, 1, count), ZERO, dtype=object)
+    return np.concatenate([flat, outside], axis=2)[:, :, pixels]

@@ -1,0 +1,144 @@
+"""The unclipped pixels as exact affine forms of theta, or of t, on a knot cell.
+
+Pixels that all equal fl(v/255) for whole v are the rationals v/255; otherwise the floats themselves are the pixels.
+Theta is low + t·(high − low), with the ends of the domain taken as exact.
+
+A family's `change` is called with images of whole numbers (the numerators of the pixels, in pieces of 40 bits). It is
+affine in the image, so these calls determine it; where the results are whole numbers too, as for every family that adds
+whole multiples of pixels, float64 has rounded nothing and the forms are exact. Other families are enclosed: `change` is
+assumed to be accurate to `ASSUMED` of its largest entry, which about thirty roundings would use up.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from flint import fmpq, fmpz
+
+from steadygaze.perturbation import KnotCell, Perturbation, Perturbed
+
+from .enclosed_forms import Forms
+from .whole_numbers import from_floats, to_array, to_rational
+
+PIECE = 40
+LARGEST_WHOLE = 2.0**52
+ASSUMED = fmpq(1, 2**48)
+FINER = fmpz(1) << 64
+"""Enclosed changes are held over the pixels' denominator times this."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """Offset and slope of one perturbation over the pixels' denominator times `finer`; the change is off by `error`."""
+
+    offset: np.ndarray
+    slope: np.ndarray
+    error: fmpq
+    finer: fmpz
+
+
+class PixelForms:
+    """Exact pixels of a perturbed image."""
+
+    def __init__(self, perturbed: Perturbed) -> None:
+        self.perturbed = perturbed
+        grey = np.rint(perturbed.x0 * 255.0)
+        if np.array_equal(grey / 255.0, perturbed.x0):
+            self.numerators, self.denominator = to_array(_wholes(grey), grey.shape), fmpz(255)
+        else:
+            constants = from_floats(perturbed.x0)
+            self.numerators, self.denominator = constants.numbers, constants.denominator
+        self._pieces = self._split()
+        self._known: dict[int, Forms] = {}
+
+    def on_cell(self, cell: KnotCell) -> Forms:
+        """The pixels (C, H, W) as forms of t."""
+        domain = self.perturbed.domain
+        forms = self._in_theta(cell)
+        ends = from_floats(np.stack([domain.low, domain.high]))
+        low, high = ends.numbers
+        numbers = forms.numbers * ends.denominator
+        numbers[..., -1] += (forms.numbers[..., :-1] * low).sum(axis=-1)
+        numbers[..., :-1] = forms.numbers[..., :-1] * (high - low)
+        radii = None if forms.radii is None else forms.radii * ends.denominator
+        return Forms(numbers, radii, forms.denominator * ends.denominator)
+
+    def at(self, theta: np.ndarray) -> Forms:
+        """The pixels (C, H, W) at one theta (d,), as forms without a coordinate."""
+        forms = self._in_theta(self.perturbed.cell_of(theta))
+        point = from_floats(theta)
+        values = (forms.numbers[..., :-1] * point.numbers).sum(axis=-1) + forms.numbers[..., -1] * point.denominator
+        radii = None if forms.radii is None else forms.radii * point.denominator
+        return Forms(values[..., None], radii, forms.denominator * point.denominator)
+
+    def _in_theta(self, cell: KnotCell) -> Forms:
+        if cell.index not in self._known:
+            self._known[cell.index] = self._add_up(cell)
+        return self._known[cell.index]
+
+    def _add_up(self, cell: KnotCell) -> Forms:
+        perturbations = self.perturbed.perturbations
+        changes = [
+            self._change(perturbation, float(low), float(high))
+            for perturbation, low, high in zip(perturbations, cell.low, cell.high, strict=True)
+        ]
+        finer = max(change.finer for change in changes)
+        numbers = np.full((*self.numerators.shape, len(perturbations) + 1), fmpz(0), dtype=object)
+        numbers[..., -1] += self.numerators * finer
+        for axis, change in enumerate(changes):
+            numbers[..., axis] += change.slope * (finer // change.finer)
+            numbers[..., -1] += change.offset * (finer // change.finer)
+        denominator = self.denominator * finer
+        error = sum((change.error for change in changes), start=fmpq(0))
+        radius = (error * denominator).ceil()
+        radii = np.full(self.numerators.shape, radius, dtype=object) if radius else None
+        return Forms(numbers, radii, denominator)
+
+    def _change(self, perturbation: Perturbation, low: float, high: float) -> _Change:
+        """The change that one perturbation adds, over the pixels' denominator."""
+        base = perturbation.change(np.zeros(self.numerators.shape), low, high)
+        found = [perturbation.change(piece, low, high) for piece, _ in self._pieces]
+        doubled = [perturbation.change(2.0 * piece, low, high) for piece, _ in self._pieces]
+        parts = []
+        for number in range(2):
+            constant = base[number]
+            linear = [result[number] - constant for result in found]
+            twice = [result[number] - constant for result in doubled]
+            is_whole = all(_are_whole(values) for values in (constant, *linear, *twice))
+            if not is_whole or not all(np.array_equal(2.0 * a, b) for a, b in zip(linear, twice, strict=True)):
+                return self._enclosed(perturbation, low, high)
+            total = to_array(_wholes(constant), constant.shape) * self.denominator
+            for values, (_, weight) in zip(linear, self._pieces, strict=True):
+                total = total + to_array(_wholes(values), values.shape) * weight
+            parts.append(total)
+        return _Change(parts[0], parts[1], fmpq(0), fmpz(1))
+
+    def _enclosed(self, perturbation: Perturbation, low: float, high: float) -> _Change:
+        denominator = self.denominator * FINER
+        reach = to_rational(max(abs(low), abs(high)))
+        parts, largest = [], fmpq(1)
+        for values, factor in zip(perturbation.change(self.perturbed.x0, low, high), (fmpq(1), reach), strict=True):
+            floors = [(to_rational(value) * denominator).floor() for value in values.ravel().tolist()]
+            parts.append(to_array(floors, values.shape))
+            largest += to_rational(float(np.abs(values).max(initial=0.0))) * factor
+        return _Change(parts[0], parts[1], largest * ASSUMED + (1 + reach) / denominator, FINER)
+
+    def _split(self) -> list[tuple[np.ndarray, fmpz]]:
+        """The numerators as images of at most 40 bits, each with its weight."""
+        listed = [int(number) for number in self.numerators.ravel()]
+        longest = max((number.bit_length() for number in listed), default=0)
+        mask = (1 << PIECE) - 1
+        return [
+            (
+                np.array([float((number >> place) & mask) for number in listed]).reshape(self.numerators.shape),
+                fmpz(1) << place,
+            )
+            for place in range(0, max(longest, 1), PIECE)
+        ]
+
+
+def _are_whole(values: np.ndarray) -> bool:
+    return bool((np.rint(values) == values).all() and (np.abs(values) < LARGEST_WHOLE).all())
+
+
+def _wholes(values: np.ndarray) -> list[int]:
+    return values.astype(np.int64).ravel().tolist()

@@ -1,0 +1,205 @@
+"""Whether the label is kept on a small convex part of the domain, in exact arithmetic, where float64 cannot tell.
+
+Turns a polytope in t into a `Settlement` about the true compound network: real-valued, with pixels, weights and ranges
+as given (see `pixel_forms` and `network_forms`). Meant for few and small polytopes: the work grows with the number of
+regions that a polytope meets.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import inf, nextafter
+from time import monotonic
+
+import numpy as np
+
+from steadygaze.compound import Compound
+from steadygaze.errors import OptionError
+
+from .convex_parts import Part
+from .domain_parts import parts_by_cell, polytope_parts, unit_corner
+from .layer_walk import CLIP_STAGES, Findings, LimitReachedError, Limits, advance, leaves, margins, walk
+from .network_forms import ExactNetwork
+from .outcome import Bounds, Outcome, Settlement, Shares
+from .pixel_forms import PixelForms
+
+PRECISIONS = (256, 1024, 4096)
+"""Bits of enclosed constants (square roots), tried in turn until something is decided."""
+
+
+class ExactLabels:
+    """Settles for one compound network and one label; keeps the exact weights between calls.
+
+    Raises ModelError for a network that has no exact form: an operator that is not known here, or a batch normalisation
+    of which the graph holds rounded numbers only.
+    """
+
+    def __init__(self, compound: Compound, label: int) -> None:
+        if not 0 <= label < compound.graph.classes:
+            raise OptionError(f"label {label} does not exist; there are {compound.graph.classes} classes")
+        self.compound, self.label = compound, label
+        self._pixels = PixelForms(compound.perturbed)
+        self._networks = {PRECISIONS[0]: ExactNetwork(compound.graph, PRECISIONS[0])}
+
+    def margin_at(self, theta: np.ndarray, *, bits: int = PRECISIONS[0]) -> Bounds:
+        """The true margin at one theta (d,) of the domain: exact, or an interval if constants are only enclosed."""
+        theta = np.asarray(theta, dtype=np.float64)
+        if not self.compound.domain.contains(theta):
+            raise OptionError(f"theta {theta.tolist()} lies outside of the domain; give one inside")
+        network = self._network(bits)
+        forms = self._pixels.at(theta)
+        for stage in range(1, CLIP_STAGES + len(network.segments)):
+            values = forms.rows[:, 0]
+            highest = values if forms.radii is None else values + forms.radii.ravel()
+            is_active, is_silent = (np.array([bool(v > 0) for v in values]), np.array([bool(v <= 0) for v in highest]))
+            forms = advance(network, stage, forms.gated(is_active, is_silent))
+        lower, upper = (min(row[0] for row in rows) for rows in margins(forms, self.label))
+        return Bounds(Fraction(int(lower), int(forms.denominator)), Fraction(int(upper), int(forms.denominator)))
+
+    def pattern_at(self, theta: np.ndarray) -> list[np.ndarray] | None:
+        """Which neurons of every ReLU layer are active (n,) at a theta (d,); None where constants are only enclosed."""
+        network, forms, found = self._network(PRECISIONS[0]), self._pixels.at(np.asarray(theta, dtype=np.float64)), []
+        for stage in range(1, CLIP_STAGES + len(network.segments)):
+            if forms.radii is not None:
+                return None
+            active = np.array([bool(value > 0) for value in forms.rows[:, 0]])
+            if stage > CLIP_STAGES:
+                found.append(active)
+            forms = advance(network, stage, forms.gated(active, np.zeros(len(active), dtype=bool)))
+        return found
+
+    def settle(
+        self,
+        vertices: np.ndarray,
+        inflation: float,
+        *,
+        limit_seconds: float,
+        max_parts: int = 2000,
+        with_shares: bool = False,
+    ) -> Settlement:
+        """Settle the hull of vertices (V, D) in t, enlarged by `inflation` along every axis and cut to the unit cube.
+
+        All numbers are taken as exact: t stands for theta = low + t·(high − low) without rounding, so an inflation must
+        cover what rounding did to the vertices. `max_parts` bounds how many convex parts the cuts may add; the time is
+        looked at between layers. Raises OptionError if the polytope at most touches the unit cube.
+        """
+        deadline = monotonic() + limit_seconds
+        settlement, bits = Settlement(Outcome.OPEN), PRECISIONS[0]
+        for bits in PRECISIONS:
+            settlement = self._settle_once(vertices, inflation, Limits(deadline, max_parts), bits)
+            if settlement.outcome is not Outcome.OPEN or not self._network(bits).is_refinable or monotonic() > deadline:
+                break
+        if with_shares and settlement.outcome is not Outcome.OPEN:
+            shares = self._shares(vertices, Limits(deadline, max_parts), bits)
+            settlement = replace(settlement, shares=shares)
+        return settlement
+
+    def patterns(
+        self, vertices: np.ndarray, *, limit_seconds: float, max_parts: int = 2000
+    ) -> dict[bytes, Fraction] | None:
+        """The classifier's patterns on the hull of vertices (V, D) in t, packed layer by layer, and the volume of each.
+
+        A neuron is active where its input is positive. None where a limit is reached, or constants are only enclosed.
+        """
+        limits, found = Limits(monotonic() + limit_seconds, max_parts), dict[bytes, Fraction]()
+        network = self._network(PRECISIONS[0])
+        try:
+            parts = polytope_parts(self.compound, vertices, 0.0, limits.count)
+            for cell, group in parts_by_cell(self.compound, parts, limits.count):
+                for forms, own, pattern in leaves(network, self._pixels.on_cell(cell), group, limits):
+                    if forms.radii is not None:
+                        return None
+                    key = b"".join(np.packbits(layer).tobytes() for layer in pattern)
+                    found[key] = found.get(key, Fraction(0)) + sum((part.volume for part in own), Fraction(0))
+        except (LimitReachedError, OptionError):
+            return None
+        return found
+
+    def _settle_once(self, vertices: np.ndarray, inflation: float, limits: Limits, bits: int) -> Settlement:
+        findings, whole, reason = Findings(with_volumes=False), list[Part](), ""
+        try:
+            whole = polytope_parts(self.compound, vertices, inflation, limits.count)
+            self._walk_cells(whole, findings, limits, bits)
+        except LimitReachedError as reached:
+            reason = str(reached)
+        outcome = _conclude(findings, is_complete=not reason)
+        if outcome is not Outcome.OPEN:
+            reason = ""
+        elif not reason:
+            reason = "the margin is too close to 0 for constants that are only enclosed"
+        witness = self._witness(findings.lost, whole, limits, bits)
+        return Settlement(outcome, witness, findings.lower.positive, findings.upper.negative, reason=reason)
+
+    def _shares(self, vertices: np.ndarray, limits: Limits, bits: int) -> Shares | None:
+        """Shares of the polytope without its inflation; None if a limit is reached."""
+        findings = Findings(with_volumes=True)
+        try:
+            self._walk_cells(polytope_parts(self.compound, vertices, 0.0, limits.count), findings, limits, bits)
+        except LimitReachedError:
+            return None
+        except OptionError:  # only the inflation reaches into the unit cube
+            return Shares((0.0, 0.0), (0.0, 0.0))
+        kept, lost = findings.lower.positive_volume, findings.upper.negative_volume
+        rest = Fraction(0) if findings.is_exact else findings.volume - kept - lost
+        return Shares(_outward(kept, kept + rest), _outward(lost, lost + rest))
+
+    def _walk_cells(self, parts: list[Part], findings: Findings, limits: Limits, bits: int) -> None:
+        for cell, group in parts_by_cell(self.compound, parts, limits.count):
+            walk(self._network(bits), self._pixels.on_cell(cell), group, self.label, limits, findings)
+            if findings.is_settled:
+                return
+
+    def _network(self, bits: int) -> ExactNetwork:
+        if bits not in self._networks:
+            self._networks[bits] = ExactNetwork(self.compound.graph, bits)
+        return self._networks[bits]
+
+    def _witness(self, lost: list[Part], whole: list[Part], limits: Limits, bits: int) -> np.ndarray | None:
+        """A float64 theta of the polytope with a negative margin, near the middles of the largest lost parts."""
+        domain = self.compound.domain
+        ends = [(Fraction(low), Fraction(high)) for low, high in zip(domain.low, domain.high, strict=True)]
+        for part in sorted(lost, key=lambda part: part.volume, reverse=True):
+            middle = [
+                sum((Fraction(int(corner[axis]), int(corner[-1])) for corner in part.corners), Fraction(0))
+                / len(part.corners)
+                for axis in range(domain.dimension)
+            ]
+            exact = [low + t * (high - low) for t, (low, high) in zip(middle, ends, strict=True)]
+            for theta in map(np.array, product(*map(_floats_around, exact))):
+                place = unit_corner(self.compound, theta)
+                if not domain.contains(theta) or not any(piece.contains(place) for piece in whole):
+                    continue
+                if self.margin_at(theta, bits=bits).high < 0:
+                    return theta
+                if monotonic() > limits.deadline:
+                    return None
+        return None
+
+
+def _conclude(findings: Findings, *, is_complete: bool) -> Outcome:
+    lower, upper = findings.lower, findings.upper
+    if findings.is_mixed:
+        return Outcome.MIXED
+    if not is_complete:
+        return Outcome.OPEN
+    if not lower.negative and not lower.zero:
+        return Outcome.KEPT
+    if not upper.positive and not upper.zero:
+        return Outcome.LOST
+    return Outcome.TIED if findings.is_exact else Outcome.OPEN
+
+
+def _floats_around(number: Fraction) -> list[float]:
+    """The nearest float, and the one on the other side of the number."""
+    nearest = float(number)
+    if Fraction(nearest) == number:
+        return [nearest]
+    return [nearest, nextafter(nearest, inf if Fraction(nearest) < number else -inf)]
+
+
+def _outward(low: Fraction, high: Fraction) -> tuple[float, float]:
+    down, up = float(low), float(high)
+    return (
+        down if Fraction(down) <= low else nextafter(down, -inf),
+        up if Fraction(up) >= high else nextafter(up, inf),
+    )

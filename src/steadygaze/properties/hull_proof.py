@@ -1,0 +1,87 @@
+"""Regions, or pieces of them, proved once more by bounds that do not depend on how the map was made.
+
+Everything is computed again on the hull of the vertices, without the region's pattern: a neuron whose sign is not
+certain there is relaxed, and has a derivative in [0, 1]. So a claim of this module holds on the kinks too, and whatever
+a walk may have missed. It costs as much as bounding a box, and is asked where cheaper bounds leave something open.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from ..attention.options import AttentionOptions
+from ..bounds.bounder import Bounder
+from ..compound import Compound
+from ..tolerances import UNIT
+from .shapes import Polytopes
+
+
+class HullProof:
+    """Bounds of margin and inconsistency on polytopes of one compound network.
+
+    `around` is how far the polytopes may be from what they stand for, along every axis of t (see `coverage`).
+    """
+
+    def __init__(self, compound: Compound, label: int, attention: AttentionOptions, around: float) -> None:
+        self.compound, self.label, self.attention, self.around = compound, label, attention, around
+
+    @cached_property
+    def bounder(self) -> Bounder:
+        """What bounds them."""
+        return Bounder(self.compound.graph, self.compound.perturbed, self.label, self.attention)
+
+    def label_errors(
+        self, polytopes: Polytopes, cell: np.ndarray, logits: np.ndarray, chosen: np.ndarray, region: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Proved bounds (S, 2) of the margin on chosen polytopes (S,), and of the error of its computed forms (S,).
+
+        cell (P,) is the knot cell and region (P,) the region of every polytope; logits (R, D+1, K) are the regions'.
+        """
+        margin, error = np.tile([-np.inf, np.inf], (len(chosen), 1)), np.full(len(chosen), np.inf)
+        for part, vertices in vertex_batches(polytopes, cell, chosen, self.bounder.batch):
+            numbers = chosen[part]
+            found = self.bounder.bound_hulls(
+                int(cell[numbers[0]]), self._in_domain(vertices), self.around, asks_attention=False
+            )
+            forms = logits[region[numbers]]
+            leads = forms[:, :, [self.label]] - np.delete(forms, self.label, axis=2)
+            claimed = np.einsum("bvi,bir->bvr", vertices, leads[:, :-1]) + leads[:, -1:]
+            with np.errstate(invalid="ignore"):
+                off = (np.abs(claimed - found.leads).max(axis=1) + found.radius).max(axis=1, initial=0.0)
+            margin[part], error[part] = found.margin, np.where(np.isnan(off), np.inf, off)
+        return margin, error
+
+    def inconsistencies(self, polytopes: Polytopes, cell: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Proved bounds (S, 2) of the inconsistency on chosen polytopes (S,)."""
+        found = np.tile([0.0, np.inf], (len(chosen), 1))
+        for part, vertices in vertex_batches(polytopes, cell, chosen, self.bounder.batch):
+            number = int(cell[chosen[part[0]]])
+            found[part] = self.bounder.bound_hulls(
+                number, self._in_domain(vertices), self.around, asks_attention=True
+            ).inconsistency
+        return found
+
+    def loses_attention(self, cell: int, points: np.ndarray, delta: float) -> bool:
+        """Whether ai > δ is proved at one of the points (N, D) in t of a knot cell."""
+        around = 16.0 * UNIT
+        found = self.bounder.bound_hulls(cell, self._in_domain(points[:, None]), around, asks_attention=True)
+        return bool((found.inconsistency[:, 0] > delta).any())
+
+    def _in_domain(self, vertices: np.ndarray) -> np.ndarray:
+        """The coordinates that theta has; a single parameter has two in t."""
+        return vertices[:, :, : self.compound.domain.dimension]
+
+
+def vertex_batches(
+    polytopes: Polytopes, cell: np.ndarray, chosen: np.ndarray, size: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Places (N,) among the chosen polytopes of one knot cell, and their vertices (N, V, D), the last repeated."""
+    for number in np.unique(cell[chosen]):
+        places = np.flatnonzero(cell[chosen] == number)
+        for start in range(0, len(places), size):
+            part = places[start : start + size]
+            first = polytopes.starts[chosen[part]]
+            counts = polytopes.starts[chosen[part] + 1] - first
+            rank = np.minimum(np.arange(counts.max(initial=1)), counts[:, None] - 1)
+            yield part, polytopes.points[first[:, None] + rank]

@@ -1,0 +1,168 @@
+"""What float64 cannot decide, settled by exact arithmetic where that is affordable: labels, and patterns of regions.
+
+A neuron whose computed form is nothing but rounding may be exactly zero (what cancels in the weights often cancels
+exactly), or have either sign; a margin below its error bound may be a violation, a tie, or neither. Ordinary networks
+have next to nothing of this. Where exact arithmetic is too expensive, what is open stays open.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..attention.single import SingleCurves
+from ..compound import Compound
+from ..errors import ModelError
+from ..exact.outcome import Outcome
+from ..regions.region import RegionSet
+from ..tolerances import UNIT
+from .attention import Doubtful, label_attention
+from .classification import Pieces, classify, piece_coverage, strip_volumes
+from .hull_proof import HullProof
+
+if TYPE_CHECKING:
+    from ..exact import ExactLabels
+
+MOST_WEIGHTS = 20_000_000
+"""Weights that exact arithmetic walks through, those of the whole network for each polytope: some ten seconds."""
+
+MOST_POLYTOPES = 1_000
+LIMIT_SECONDS = 10.0
+"""Polytopes that are settled exactly, and seconds for each of them."""
+
+WORTH_SETTLING = 1e-7
+"""A strip of this share of the domain is worth settling, whatever else is known."""
+
+TINY = float(np.finfo(np.float64).tiny)
+
+LEAST_SHARE = 1e-6
+"""A pattern that holds on less than this share of a region belongs to its border; its volume counts as a sliver."""
+
+
+WIDE_KINKS = 1e-6
+"""A share of kinks from which on the patterns of all regions are settled, if there are few."""
+
+
+class Settled(NamedTuple):
+    """Regions that are still not certain, and a bound of the volume where the others may have another pattern."""
+
+    doubtful: Doubtful
+    slivers: float
+
+
+def settle_patterns(
+    compound: Compound, regions: RegionSet, kinks: float, curves: SingleCurves, proof: HullProof
+) -> Settled:
+    """Which regions have a certain pattern, and where; `kinks` bounds the share of kinks by the errors of the walk.
+
+    Regions that the walk marked as doubtful are settled by exact arithmetic; where kinks are wide, all of them, and
+    what exact arithmetic finds replaces the bound.
+    """
+    is_wide = kinks > WIDE_KINKS and len(regions) <= affordable(compound)
+    chosen = np.arange(len(regions)) if is_wide else np.flatnonzero(regions.doubtful)
+    if is_wide:
+        # Between polytopes there are gaps, as deep as the coverage and as long as their sides.
+        kinks = 2.0 * compound.coordinates * len(regions) * proof.around
+    if not len(chosen):
+        return Settled(Doubtful(chosen, np.zeros((0, 2))), kinks)
+    bounds, is_open, slivers = np.tile([0.0, np.inf], (len(chosen), 1)), np.ones(len(chosen), dtype=bool), 0.0
+    exact = exact_labels(compound, proof.label) if len(chosen) <= affordable(compound) else None
+    known: dict[tuple[int, bytes], tuple[float, float]] = {}
+    for place, region in enumerate(chosen.tolist()):
+        found = None if exact is None else exact.patterns(regions.polytopes[region], limit_seconds=LIMIT_SECONDS)
+        if not found:
+            continue
+        volume = sum(found.values())
+        main = [pattern for pattern, own in found.items() if own >= LEAST_SHARE * volume]
+        slivers += float(volume - sum(found[pattern] for pattern in main)) * (1.0 + 1e-9)
+        if main == [regions.patterns[regions.pattern[region]].tobytes()]:
+            is_open[place] = False
+            continue
+        cell = int(regions.cell[region])
+        reaches = [known.setdefault((cell, one), pattern_reach(compound, curves, cell, one)) for one in main]
+        bounds[place] = min(low for low, _ in reaches), max(high for _, high in reaches)
+    unknown = np.flatnonzero(is_open & np.isinf(bounds[:, 1]))
+    bounds[unknown] = proof.inconsistencies(regions.polytopes, regions.cell, chosen[unknown])
+    return Settled(Doubtful(chosen[is_open], bounds[is_open]), min(1.0, kinks + slivers))
+
+
+def label_pieces(compound: Compound, regions: RegionSet, label: int) -> Pieces:
+    """The regions split along the argmax, with what is proved of the label on each piece.
+
+    By bounds first (`classify`). Of the pieces that these leave open, exact arithmetic settles those with wide strips,
+    or all of them if none is surely lost.
+    """
+    pieces = classify(compound, regions, label)
+    # Lost on a part of the piece at least: most of them reach the decision boundary.
+    is_lost = ~pieces.keeps_label & (pieces.margin[:, 0] < -pieces.slack)
+    chosen = np.flatnonzero(pieces.has_strip)
+    if not len(chosen):
+        return pieces
+    strips = strip_volumes(pieces, regions)[chosen]
+    if is_lost.any():
+        chosen, strips = chosen[strips > WORTH_SETTLING], strips[strips > WORTH_SETTLING]
+    chosen = chosen[np.argsort(-strips, kind="stable")][: affordable(compound)]
+    exact = exact_labels(compound, pieces.label) if len(chosen) else None
+    if exact is None:
+        return pieces
+    winner, margin, slack = pieces.winner.copy(), pieces.margin.copy(), pieces.slack.copy()
+    most_strip = pieces.most_strip.copy()
+    witnesses = list(pieces.witnesses)
+    for piece in chosen.tolist():
+        vertices = pieces.polytopes[piece]
+        found = exact.settle(vertices, piece_coverage(compound, regions), limit_seconds=LIMIT_SECONDS, with_shares=True)
+        if found.witness is not None:
+            witnesses.append(found.witness)
+        if found.outcome in (Outcome.KEPT, Outcome.LOST):
+            is_kept, slack[piece] = found.outcome is Outcome.KEPT, 0.0
+            # The sign is known; of the size no more than was computed.
+            margin[piece] = np.maximum(margin[piece], TINY) if is_kept else np.minimum(margin[piece], -TINY)
+        elif found.shares is not None:
+            kept, lost = found.shares.kept[0], found.shares.lost[0]
+            is_kept = kept >= lost
+            # However little is tied or lost, it is there.
+            volume = float(pieces.polytopes.volumes[piece])
+            most_strip[piece] = max(UNIT * volume, volume - max(kept, lost))
+        else:
+            continue
+        winner[piece] = pieces.label if is_kept else _strongest_rival(regions, pieces, piece)
+    dimension = compound.domain.dimension
+    return replace(
+        pieces,
+        winner=winner,
+        margin=margin,
+        slack=slack,
+        most_strip=most_strip,
+        witnesses=np.array(witnesses).reshape(-1, dimension),
+    )
+
+
+def _strongest_rival(regions: RegionSet, pieces: Pieces, piece: int) -> int:
+    """The class other than the label with the largest logit at the centre of a piece."""
+    logits = np.append(pieces.polytopes.centres[piece], 1.0) @ regions.logits[pieces.region[piece]]
+    logits[pieces.label] = -np.inf
+    return int(np.argmax(logits))
+
+
+def affordable(compound: Compound) -> int:
+    """How many polytopes exact arithmetic may settle."""
+    return int(min(MOST_POLYTOPES, MOST_WEIGHTS // max(1, sum(affine.matrix.size for affine in compound.chain.maps))))
+
+
+def exact_labels(compound: Compound, label: int) -> "ExactLabels | None":
+    """What settles polytopes exactly; None where the network has no exact form."""
+    try:
+        from ..exact import ExactLabels  # noqa: PLC0415 (python-flint takes time to import)
+
+        return ExactLabels(compound, label)
+    except ModelError:
+        return None
+
+
+def pattern_reach(compound: Compound, curves: SingleCurves, cell: int, pattern: bytes) -> tuple[float, float]:
+    """Bounds of the inconsistency of a pattern anywhere in a knot cell."""
+    found, errors = curves.of(cell, pattern)
+    axis, knots = compound.perturbed.moving_axis, compound.cells[cell]
+    width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
+    low, high = label_attention(found, np.array([[0.0, width]]), 0.0, errors).reach[0]
+    return float(low), float(high)

@@ -1,0 +1,205 @@
+"""How far the computed forms of a set of regions can be from the true values of every neuron, whatever the pattern.
+
+A region is the hull of its vertices, together with all points within `coverage` of it: splits round vertices, so that
+the hulls alone may leave gaps. For every such point, with z the true input of a neuron of layer l and F its computed
+form, the error of a layer obeys
+
+    z_l − F_l = W_l (h_{l−1} − ĥ_{l−1}) + ε_l,     |h − ĥ| ≤ |z − F| + missed,
+
+where h = max(z, 0) and ĥ is F or 0, as the pattern says: the ReLU changes no difference for the worse, and where the
+pattern has the wrong sign, F is at most `missed` in size. So errors pass through every neuron, active or not, and no
+sign has to be certain. ε holds what is made in the layer itself: the rounding of sums, of updates and of values at
+vertices, the folding of several linear operators into one matrix, and the coverage. Two bounds are carried on together:
+one for each neuron by absolute weights, and one for the length of the whole vector by spectral norms, which is smaller
+by orders of magnitude on deep networks.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from ..accuracy import ADDITIONS, CHANGES, Accuracy
+from ..compound import Compound, row_terms
+from ..network.lower import AffineMap
+from ..network.passes import magnitude
+from ..network.steps import Step, is_folded
+from ..rounding import LEAST, gamma
+from ..tolerances import NEAR, UNIT
+
+OWN = 1.0 + 1e-6
+"""Covers the rounding of the bounds themselves: sums of fewer than 10⁹ numbers that are not negative."""
+
+LARGEST_SPECTRAL = 1024
+"""Sides of a dense matrix up to which its spectral norm is worth bounding."""
+
+SQUARINGS = 6
+"""How often a Gram matrix is squared: the bound is at most n^(1/128) times the spectral norm."""
+
+
+def coverage(depth: int) -> float:
+    """How far, along every axis of t, a point of the domain can be from the nearest region.
+
+    A new vertex is off its edge by at most 4 · 2⁻⁵³ along an axis: the rounding of a difference, a product and a sum of
+    numbers up to 1. So the two parts of a polytope leave gaps of that depth at most, at each of the `depth` cuts.
+    """
+    return 4.0 * UNIT * (depth + 4)
+
+
+def forward_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
+    """Bounds of |z − F| for every neuron of the classifier, layer by layer, and for the logits; infinite if unknown.
+
+    They hold on every region, and within `coverage` of it.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return [np.where(np.isfinite(error), error, np.inf) for error in _propagate(compound, accuracy)]
+
+
+def kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]) -> float:
+    """A bound of the share of the domain where the sign of some neuron of the classifier is not certain.
+
+    A kink is as wide as error over slope: there the pattern of a region, and with it the attention map, may be another
+    one. Regions on whose whole area a neuron is nothing but rounding are left out; they are `doubtful`.
+    """
+    if not errors[:-1]:
+        return 0.0
+    error = np.concatenate(errors[:-1]) + accuracy.missed
+    pixel = float(_pixel_errors(compound, accuracy).max())
+    near = np.max([cell.program.near[-len(error) - compound.graph.classes :] for cell in compound.programs], axis=0)
+    # Scales of pixels are at least 1 in the second layer of the clip, and not needed in the first.
+    if not (error < near[: len(error)]).all() or not pixel < NEAR:
+        return 1.0
+    edges, corners = accuracy.beside
+    share = compound.coordinates * float(error @ edges) + float((error * error) @ corners)
+    share += (
+        accuracy.slivers
+        + compound.coordinates * pixel * accuracy.pixels_beside[0]
+        + pixel * pixel * accuracy.pixels_beside[1]
+    )
+    return min(1.0, float(share) * OWN) if np.isfinite(share) else 1.0
+
+
+def plain_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
+    """As `forward_errors`, for a plain forward pass of the graph at a theta of any of the regions."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = gamma(32) * compound.perturbed.magnitudes * OWN
+        length = _length(error)
+        size, errors = np.maximum(error, 1.0), []
+        peaks = [*by_layer(compound, accuracy.peaks), None]
+        for affine, segment, peak in zip(compound.chain.maps, compound.graph.steps, peaks, strict=True):
+            own = _folding(segment, size + error) + LEAST
+            error = np.minimum(abs(affine.matrix) @ error, _row_lengths(affine) * length) + own
+            length = min(_spectral(affine, length, own), _length(error))
+            error = np.minimum(error, length) * OWN
+            errors.append(np.where(np.isfinite(error), error, np.inf))
+            if peak is not None:
+                size = peak + error
+        return errors
+
+
+def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
+    peaks, missed = (by_layer(compound, values) for values in (accuracy.peaks, accuracy.missed))
+    around = coverage(accuracy.depth)
+    size = np.maximum(_pixel_sizes(compound), 1.0)
+    error = _pixel_errors(compound, accuracy)
+    length = _length(error)
+    errors = []
+    for number, (affine, segment) in enumerate(zip(compound.chain.maps, compound.graph.steps, strict=True)):
+        scale = abs(affine.matrix) @ size + np.abs(affine.bias)
+        # The coefficients of the logits are not written down; no form exceeds its scale.
+        peak = peaks[number] if number < len(peaks) else scale
+        terms = row_terms(affine)
+        # Dense columns are added four at a time.
+        own = ((terms / 4 if isinstance(affine.matrix, np.ndarray) else terms) + 16) * UNIT * scale
+        if number == 0:
+            # Weights of pixels that share a line were summed up, and those of constant pixels became part of the bias.
+            own += (2.0 * UNIT + 2 * terms * float(np.finfo(np.longdouble).eps)) * scale
+        if is_folded(segment):
+            own += _folding(segment, size + error)
+        additions, changes = accuracy.drift[ADDITIONS, number], accuracy.drift[CHANGES, number]
+        own += UNIT * (additions * peak + changes)
+        own += (around + 8.0 * UNIT) * peak + LEAST
+        error = np.minimum(abs(affine.matrix) @ error, _row_lengths(affine) * length) + own
+        length = min(_spectral(affine, length, own), _length(error))
+        error = np.minimum(error, length) * OWN
+        errors.append(error)
+        if number < len(missed):
+            error = error + missed[number]
+            length = (length + _length(missed[number])) * OWN
+            size = peak
+    return errors
+
+
+def by_layer(compound: Compound, values: np.ndarray) -> list[np.ndarray]:
+    """Numbers of all neurons of the classifier, layer by layer."""
+    return np.split(values, np.cumsum(compound.hidden)[:-1]) if compound.hidden else []
+
+
+def _folding(segment: Sequence[Step], size: np.ndarray) -> np.ndarray:
+    """What rounding in the constants of some steps, and in joining them, can do to values up to `size` (n_in,).
+
+    `terms` counts the products of a step and the roundings of its constants; adding the bias is one of the eight more.
+    """
+    return gamma(sum(step.terms + 8 for step in segment)) * magnitude(segment, size[None])[0]
+
+
+def _pixel_errors(compound: Compound, accuracy: Accuracy) -> np.ndarray:
+    """Bounds (pixels,) of the errors of the pixels' forms, and of what the clip makes of them."""
+    rounding = gamma(16 + 4 * compound.domain.dimension) * compound.perturbed.magnitudes
+    around = coverage(accuracy.depth) + 8.0 * UNIT
+    return (rounding + accuracy.pixels_missed + around * np.maximum(_pixel_sizes(compound), 1.0)) * OWN
+
+
+def _pixel_sizes(compound: Compound) -> np.ndarray:
+    """The largest sum of |coefficients| of every pixel's form in t, on any knot cell."""
+    low, widths, d = compound.domain.low, compound.domain.widths, compound.domain.dimension
+    sizes = []
+    for cell in compound.cells:
+        slope = cell.slope.reshape(d, -1)
+        sizes.append(widths @ np.abs(slope) + np.abs((compound.perturbed.x0 + cell.offset).ravel() + low @ slope))
+    return np.max(sizes, axis=0) * OWN
+
+
+def _length(error: np.ndarray) -> float:
+    return float(np.linalg.norm(error)) * OWN + LEAST
+
+
+def _row_lengths(affine: AffineMap) -> np.ndarray:
+    matrix = affine.matrix
+    squares = matrix * matrix if isinstance(matrix, np.ndarray) else matrix.multiply(matrix)
+    return np.sqrt(np.asarray(squares.sum(axis=1)).ravel()) * OWN + LEAST
+
+
+def _spectral(affine: AffineMap, length: float, own: np.ndarray) -> float:
+    """The length of the errors after an affine map by its spectral norm, infinite where that is not worth bounding."""
+    matrix = affine.matrix
+    if not isinstance(matrix, np.ndarray) or max(matrix.shape) > LARGEST_SPECTRAL:
+        return np.inf
+    return (spectral_bound(affine) * length + _length(own)) * OWN
+
+
+@lru_cache(maxsize=64)
+def spectral_bound(affine: AffineMap) -> float:
+    """A proved upper bound of the spectral norm of a dense affine map's matrix.
+
+    λ(G) ≤ c₀ √c₁ ⁴√c₂ … for G = W Wᵀ, where c₀ bounds the row sums of G, c₁ those of (G/c₀)² and so on; errors of the
+    products are added to each. (Of a symmetric matrix no eigenvalue exceeds the largest row sum.)
+
+    >>> bound = spectral_bound(AffineMap(np.diag([3.0, 1.0]), np.zeros(2)))
+    >>> 3.0 <= bound < 3.1
+    True
+    """
+    matrix = affine.matrix if affine.matrix.shape[0] <= affine.matrix.shape[1] else affine.matrix.T
+    rows, terms = matrix.shape
+    if not matrix.size:
+        return 0.0
+    gram, absolute = matrix @ matrix.T, np.abs(matrix)
+    off = gamma(terms + 2) * float((absolute @ absolute.sum(axis=0)).max())
+    bound, power = 1.0, 1.0
+    for _ in range(SQUARINGS + 1):
+        row_sum = (float(np.abs(gram).sum(axis=1).max()) + off) * OWN + LEAST
+        bound *= row_sum**power
+        power *= 0.5
+        gram, off = gram / row_sum, (off / row_sum + UNIT) * OWN
+        gram, off = gram @ gram, 2.0 * off + off * off + gamma(rows + 2)
+    return float(np.sqrt(bound)) * OWN

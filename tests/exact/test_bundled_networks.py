@@ -1,0 +1,66 @@
+"""Bundled networks on small triangles: outcomes against the float64 margins, where those are certain."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from steadygaze.api import make_problem
+from steadygaze.exact import ExactLabels, Outcome
+
+SPECS = ["brightness:0..0.3", "patch:x=12,y=12,w=4,h=4"]
+TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+
+def float_margins(problem, thetas: np.ndarray, label: int) -> np.ndarray:
+    images = np.stack([problem.perturbed.image(theta) for theta in thetas])
+    logits = problem.model.graph.logits(images)
+    return logits[:, label] - np.delete(logits, label, axis=1).max(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "specs"),
+    [("M-FNN-100", SPECS), ("M-FNN-100", ["translate:dx=3", "brightness:0..0.3"]), ("M-CNN-S", SPECS)],
+)
+def test_small_triangles(name, specs):
+    problem = make_problem(name, "mnist:69990", specs)
+    labels = ExactLabels(problem.compound, problem.label)
+    rng = np.random.default_rng(0)
+    # The second one straddles the knot at one pixel, where a translation is the first axis.
+    for corner, size in (([0.5, 0.5], 1e-6), ([1 / 3 - 1e-4, 0.25], 3e-4), ([0.0, 0.0], 1e-3)):
+        vertices = np.array(corner) + size * TRIANGLE
+        thetas = problem.compound.to_theta(rng.dirichlet(np.ones(3), size=20) @ vertices)
+        values = float_margins(problem, thetas, problem.label)
+        assert np.abs(values).min() > 1e-6
+        settlement = labels.settle(vertices, 1e-12, limit_seconds=60)
+        assert settlement.outcome is (Outcome.KEPT if values.min() > 0 else Outcome.LOST)
+        for theta, value in zip(thetas[:3], values, strict=False):
+            assert float(labels.margin_at(theta).low) == pytest.approx(value, abs=1e-9)
+
+
+def test_a_border_inside_a_triangle():
+    problem = make_problem("M-FNN-100", "mnist:69992", ["brightness:0..1", "translate:dx=3"])
+    ticks = np.linspace(0.0, 1.0, 33)
+    grid = np.array([[a, b] for a in ticks for b in ticks])
+    signs = float_margins(problem, problem.compound.to_theta(grid), problem.label) > 0
+    border = next(i for i in range(len(grid) - 1) if signs[i] != signs[i + 1] and grid[i][0] == grid[i + 1][0])
+    vertices = np.vstack([grid[border : border + 2], grid[border] + [1e-3, 0.0]])
+    labels = ExactLabels(problem.compound, problem.label)
+    settlement = labels.settle(vertices, 1e-12, limit_seconds=60, with_shares=True)
+    assert settlement.outcome is Outcome.MIXED
+    assert labels.margin_at(settlement.witness).high < 0
+    area = 0.5 * 1e-3 / 32
+    assert settlement.shares.kept[1] + settlement.shares.lost[1] == pytest.approx(area, rel=1e-9)
+
+
+def test_the_package_imports_without_flint():
+    code = (
+        "import sys; sys.modules['flint'] = None\n"
+        "import steadygaze.exact as exact\n"
+        "from steadygaze.errors import OptionError\n"
+        "try: exact.ExactLabels\n"
+        "except OptionError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install python-flint" in done.stdout

@@ -1,0 +1,84 @@
+"""A search says robust only where a proof that covers every theta agrees; labels beyond float64 are settled exactly."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steadygaze
+from steadygaze import api, restore_search
+from steadygaze.cli.search_wording import search_verdict_text
+from steadygaze.report.page.sentences import search_sentences, small_print
+from steadygaze.search import SearchResult
+from steadygaze.search.labels import Labeller
+from steadygaze.traversal import Traversal
+from steadygaze.verdict import Status, Verdict
+
+QUESTION = ("M-FNN-100", "mnist:69990", ["brightness:0..0.1"])
+
+
+@pytest.fixture(scope="module")
+def covering() -> SearchResult:
+    return steadygaze.search(*QUESTION, method="bfs", property="cr")
+
+
+def test_what_covers_the_domain_is_confirmed(covering: SearchResult):
+    assert covering.is_covering and covering.confirmation is Verdict.ROBUST and covering.verdict is Verdict.ROBUST
+    assert "proved by a refinement" in covering.summary()["guarantee"]
+    assert small_print(covering.summary()) == []
+
+
+@pytest.mark.parametrize("told", [Verdict.UNDECIDED, Verdict.NOT_ROBUST, None])
+def test_without_a_proof_nothing_is_robust(covering: SearchResult, told: Verdict | None, tmp_path: Path):
+    found = replace(covering, confirmation=told)
+    assert found.status is Status.ROBUST
+    assert found.verdict is (told or Verdict.UNDECIDED)
+    summary = found.summary()
+    texts = (search_verdict_text(summary), " ".join(search_sentences(summary)), summary["guarantee"])
+    assert not any("everywhere" in text.lower() or "nothing is left out" in text for text in texts)
+    if told is Verdict.NOT_ROBUST:
+        assert all("refinement" in text and "violation between" in text for text in texts)
+    else:
+        assert "Nothing is proved of the whole domain" in summary["guarantee"]
+    restored = restore_search(found.save(tmp_path / "out"))
+    assert (restored.verdict, restored.confirmation, restored.status) == (found.verdict, told, found.status)
+
+
+def test_what_is_not_covered_is_not_confirmed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(api, "refine", lambda *_, **__: pytest.fail("nothing to confirm"))
+    assert steadygaze.search(*QUESTION, method="gbs", property="ar", delta=3.0).confirmation is None
+    limited = steadygaze.Budget(steadygaze.Limits(max_regions=1))
+    assert steadygaze.search(*QUESTION, method="bfs", property="cr", budget=limited).confirmation is None
+
+
+def test_a_pattern_that_is_not_certain_decides_no_attention():
+    """A region with a wrong pattern that its clearance admits: exact arithmetic, or bounds, tell its attention."""
+    problem = api.make_problem(*QUESTION, property="ar", delta=3.0)
+    traversal = Traversal.of(problem.compound)
+    region = traversal.region_at(np.array([0.05]))
+    truth = Labeller(problem, traversal, 3.0, asks_label=False, asks_attention=True).label(region)
+    wrong = bytes(255 - byte for byte in region.pattern)
+    planted = replace(region, pattern=wrong, clearance=np.zeros(len(problem.compound.hidden)))
+    for is_affordable in (True, False):
+        labeller = Labeller(problem, traversal, 3.0, asks_label=False, asks_attention=True)
+        assert labeller.label(replace(region, pattern=wrong)).attention == "IR"
+        labeller = Labeller(problem, traversal, 3.0, asks_label=False, asks_attention=True)
+        labeller.settler._left *= is_affordable
+        found = labeller.label(planted)
+        assert found.is_doubtful and not truth.is_doubtful
+        assert (truth.attention, found.attention) == ("AR", "AR")
+        assert found.inconsistency[0] <= truth.inconsistency[1] and truth.inconsistency[0] <= found.inconsistency[1]
+
+
+def test_a_margin_below_its_error_is_settled():
+    """What float64 leaves undecided is settled exactly, as long as that is affordable."""
+    problem = api.make_problem(*QUESTION, property="cr")
+    traversal = Traversal.of(problem.compound)
+    region = traversal.region_at(np.array([0.05]))
+    labeller = Labeller(problem, traversal, 3.0, asks_label=True, asks_attention=False)
+    labeller._classify = lambda _: ("undecided", (-1.0, 1.0))  # type: ignore[method-assign]
+    name, (low, high) = labeller.classify(region)
+    assert name == "CR" and 0.0 < low <= high
+    labeller.settler._left = 0
+    assert labeller.classify(region) == ("undecided", (-1.0, 1.0))
