@@ -13,7 +13,8 @@ import pytest
 from results.questions import run
 from steadygaze.errors import StoreError
 from steadygaze.results import archive
-from steadygaze.results.arrays import SHAPES, unpack_map
+from steadygaze.results.archive import write_arrays
+from steadygaze.results.arrays import NEW_ARRAYS, SHAPES, unpack_map
 from steadygaze.results.store import _checksum, _sha256, check_directory, load, read_summary, save
 
 
@@ -96,6 +97,23 @@ def test_damaged_file_is_refused_but_the_answer_can_be_read(copy, file, damage):
     damage(folder / file)
     assert file in refused(folder)
     assert read_summary(folder)["verdict"] == "not robust"
+
+
+def test_a_result_of_schema_version_2_is_read_with_a_note(results, copy):
+    """It lacks what was not stored then; its claims stay what they were."""
+    folder = copy()
+    arrays, numbers = arrays_of(folder)
+    write_arrays(folder / "regions.npz", {name: arrays[name] for name in arrays if name not in NEW_ARRAYS})
+
+    def older(content: dict) -> None:
+        content["schema_version"] = 2
+        content["stored"]["map"] = {name: numbers[name] for name in numbers if name not in ("depth", "skipped")}
+
+    reseal(folder, older)
+    loaded = load(folder)
+    assert loaded.areas["CR"] == pytest.approx(results["keep"].areas["CR"], abs=1e-9)
+    assert loaded.sliver_share == pytest.approx(numbers["sliver_area"], abs=1e-9)
+    assert any("earlier version" in note for note in loaded.problem.notes)
 
 
 def test_other_schema_version_is_refused(copy):
