@@ -183,23 +183,23 @@ def _search_answer(result: SearchResult) -> dict[str, Any]:
 
 
 def _visited_bounds(result: SearchResult) -> dict[str, float]:
-    """Bounds of the shares of the domain by the volumes of the visited regions that are wholly of one label.
+    """Bounds of the shares of the domain by the volumes of the visited regions that are wholly CR, or MR.
 
-    In two dimensions the slivers are known; volumes add up within AREA.
+    In two dimensions unsplit parts are known; volumes add up within AREA. Searches do not add up kinks, so nothing
+    follows for the attention.
     """
+    if result.sets["CR"] is None:
+        return {}
     slack = result.sliver_share + AREA
-    volumes = dict.fromkeys(("CR", "MR", "AR", "IR"), 0.0)
-    for one in result.visited:
-        for label in (one.classification, one.attention):
-            if label in volumes:
-                volumes[label] += float(one.region.volume)
-    opposite = {"CR": "MR", "MR": "CR", "AR": "IR", "IR": "AR"}
-    asked = {"CR": "CR", "MR": "CR", "AR": "AR", "IR": "AR"}
+    volumes = {
+        name: sum(float(one.region.volume) for one in result.visited if one.classification == name)
+        for name in ("CR", "MR")
+    }
+    opposite = {"CR": "MR", "MR": "CR"}
     return _bounds(
         {
             share_column(name): (max(0.0, volumes[name] - slack), min(1.0, 1.0 - volumes[opposite[name]] + slack))
             for name in volumes
-            if result.sets[asked[name]] is not None
         }
     )
 

@@ -69,7 +69,7 @@ class MergedAnswer:
         if self.exact is not None:
             regions = self.exact.answers.regions
             np.add.at(covered, self.box_of, regions.polytopes.volumes)
-            is_partial = regions.stopped is not None
+            is_partial = regions.stopped is not None or regions.accuracy.skipped > 0
         missing = np.maximum(volumes - covered, UNIT * volumes if is_partial else 0.0)
         is_exact = self.boxes.state == State.EXACT
         return np.where(is_exact & (is_partial | (missing > LOST * volumes)), missing, 0.0)

@@ -63,6 +63,11 @@ def kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray])
     """
     if not errors[:-1]:
         return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _kink_share(compound, accuracy, errors)
+
+
+def _kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]) -> float:
     error = np.concatenate(errors[:-1]) + accuracy.missed
     pixel = float(_pixel_errors(compound, accuracy).max())
     near = np.max([cell.program.near[-len(error) - compound.graph.classes :] for cell in compound.programs], axis=0)
