@@ -115,7 +115,9 @@ class Compound:
     @cached_property
     def programs(self) -> tuple[CellProgram, ...]:
         """The compound network compiled for every knot cell."""
-        return tuple(self._compile_cell(cell) for cell in self.cells)
+        # Weights whose products overflow leave everything undecided; nothing more is to be said of them.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return tuple(self._compile_cell(cell) for cell in self.cells)
 
     def _compile_cell(self, cell: KnotCell) -> CellProgram:
         d, low, widths = self.domain.dimension, self.domain.low, self.domain.widths

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..compound import Compound
 from ..regions.region import Cut, RegionSet
-from ..tolerances import UNIT
+from ..tolerances import AREA, UNIT
 from ..verdict import Property
 from . import shapes
 from .attention import AttentionLabels
@@ -170,6 +170,10 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
     if is_partial:
         # However little is missing: it was not looked at.
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
+    elif joint.polytopes.points.shape[1] > 2 and 64.0 * UNIT * (len(volumes) + 16) < abs(missing) <= AREA:
+        # Polyhedra that do not add up to the domain leave gaps, or overlap; by how much is known to this order alone.
+        # (No map is off by more than AREA; regions inside boxes do not cover the domain, see `refine.merged`.)
+        cells[Kept.UNKNOWN, Kept.UNKNOWN] += min(1.0, 4.0 * abs(missing))
     rows = (tuple(float(share) for share in row) for row in cells)
     return Shares(tuple(rows), slivers)  # type: ignore[arg-type]
 
