@@ -25,6 +25,8 @@ class WalkMeasures(NamedTuple):
     depth: int
     slivers: float
     skipped: int
+    gap: float = 0.0
+    holes: float = 0.0
 
     def after(self, before: "WalkMeasures", share: float) -> "WalkMeasures":
         """The measures of a walk whose polytopes another one had cut; it takes over a share of its sums."""
@@ -34,6 +36,8 @@ class WalkMeasures(NamedTuple):
             depth=self.depth + before.depth,
             slivers=self.slivers + share * before.slivers,
             skipped=self.skipped + before.skipped,
+            gap=max(self.gap, before.gap),
+            holes=self.holes + share * before.holes,
         )
 
 
@@ -45,8 +49,9 @@ class Accuracy:
     part of a region where the pattern has the other sign, because the part was left unsplit or taken for rounding;
     pixels_missed is the same for the clip. drift (2, layers): between two computations of a form from scratch, its
     updates round off at most 2⁻⁵³ times (drift[0] · peak + drift[1]). depth: the most cuts that
-    lie between the domain and a region. skipped: polytopes whose volume float64 cannot tell from zero; they are not
-    among the regions.
+    lie between the domain and a region. gap: how deep the gaps are at most that one cut leaves between its two parts,
+    beyond rounding, and `holes` their volume at all cuts; polygons have none. skipped: polytopes whose volume float64
+    cannot tell from zero; they are not among the regions.
 
     beside (2, n): a neuron's value is at most e in size on a share of the domain of at most D · e · beside[0] +
     e² · beside[1], D the number of coordinates, for every e below the neuron's `near` (see `Program`). pixels_beside
@@ -62,6 +67,8 @@ class Accuracy:
     depth: int
     slivers: float
     skipped: int
+    gap: float
+    holes: float
 
     @classmethod
     def of(cls, program: Program, walks: Sequence[WalkMeasures]) -> "Accuracy":
@@ -91,6 +98,8 @@ class Accuracy:
             depth=max((walk.depth for walk in walks), default=0),
             slivers=float(sum(walk.slivers for walk in walks)),
             skipped=sum(walk.skipped for walk in walks),
+            gap=max((walk.gap for walk in walks), default=0.0),
+            holes=float(sum(walk.holes for walk in walks)),
         )
 
     @classmethod
@@ -106,4 +115,6 @@ class Accuracy:
             depth=max(part.depth for part in parts),
             slivers=float(sum(part.slivers for part in parts)),
             skipped=sum(part.skipped for part in parts),
+            gap=max(part.gap for part in parts),
+            holes=float(sum(part.holes for part in parts)),
         )

@@ -16,7 +16,7 @@ from steadygaze.compound import Compound
 from steadygaze.network.lower import AffineMap
 from steadygaze.perturbation import parse_spec
 from steadygaze.properties.hull_proof import HullProof
-from steadygaze.regions.forward_error import coverage, forward_errors, spectral_bound
+from steadygaze.regions.forward_error import forward_errors, region_coverage, spectral_bound
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 
@@ -112,7 +112,7 @@ def test_claimed_errors_bound_the_actual_ones(
 
 def own_errors(compound: Compound, regions: RegionSet, chosen: np.ndarray) -> np.ndarray:
     """The bounds (S,) of the margins' errors on single regions, for label 0."""
-    proof = HullProof(compound, 0, AttentionOptions(), coverage(regions.accuracy.depth))
+    proof = HullProof(compound, 0, AttentionOptions(), region_coverage(regions.accuracy))
     arguments = (regions.polytopes, regions.cell, regions.logits, chosen, np.arange(len(regions)))
     return proof.label_errors(*arguments)[1]
 

@@ -254,6 +254,70 @@ def split_polyhedron(
 
 
 @compiled
+def _distance_to_ring(x, y, z, points, order, size):
+    """The distance of a point from the closed line through the listed vertices."""
+    nearest = np.inf
+    for n in range(size):
+        o, q = order[n], order[(n + 1) % size]
+        ex, ey, ez = points[q, 0] - points[o, 0], points[q, 1] - points[o, 1], points[q, 2] - points[o, 2]
+        vx, vy, vz = x - points[o, 0], y - points[o, 1], z - points[o, 2]
+        square = ex * ex + ey * ey + ez * ez
+        along = min(1.0, max(0.0, (ex * vx + ey * vy + ez * vz) / square)) if square > 0.0 else 0.0
+        wx, wy, wz = vx - along * ex, vy - along * ey, vz - along * ez
+        nearest = min(nearest, np.sqrt(wx * wx + wy * wy + wz * wz))
+    return nearest
+
+
+@compiled
+def gap(a, b, c, d, points, value, vertices, part, part_incidence, part_vertices, facet, order, angle):
+    """How deep the gaps between the two parts of a polyhedron are at most, up to a few units of rounding.
+
+    `value` holds the form a x + b y + c z + d on the vertices as the split took it, `facet` the new facet of a part.
+    Every point of the polyhedron is a mixture of its vertices. Pairing negative with positive ones until one kind is
+    used up writes it as a mixture of one part's vertices and of points between a negative and a positive one. So the
+    gaps are no deeper than such points are away from the hull of the new facet.
+    """
+    size = facet_cycle(part, part_incidence, part_vertices, facet, order, angle)
+    length = np.sqrt(a * a + b * b + c * c)
+    if size < 3 or not 0.0 < length < np.inf:
+        return np.inf
+    nx, ny, nz = a / length, b / length, c / length
+    low, high = np.inf, -np.inf
+    for n in range(size):
+        o = order[n]
+        height = nx * part[o, 0] + ny * part[o, 1] + nz * part[o, 2] + d / length
+        low, high = min(low, height), max(high, height)
+    x, y, z = area_vector(part, order, size)
+    side = 1.0 if x * nx + y * ny + z * nz >= 0.0 else -1.0
+    deepest = 0.0
+    for i in range(vertices):
+        if value[i] >= 0.0:
+            continue
+        for j in range(vertices):
+            if value[j] <= 0.0:
+                continue
+            share = value[i] / (value[i] - value[j])
+            px = points[i, 0] + share * (points[j, 0] - points[i, 0])
+            py = points[i, 1] + share * (points[j, 1] - points[i, 1])
+            pz = points[i, 2] + share * (points[j, 2] - points[i, 2])
+            is_outside = False
+            for n in range(size):
+                o, q = order[n], order[(n + 1) % size]
+                ex, ey, ez = part[q, 0] - part[o, 0], part[q, 1] - part[o, 1], part[q, 2] - part[o, 2]
+                vx, vy, vz = px - part[o, 0], py - part[o, 1], pz - part[o, 2]
+                turn = (ny * ez - nz * ey) * vx + (nz * ex - nx * ez) * vy + (nx * ey - ny * ex) * vz
+                is_outside |= side * turn < 0.0
+            if is_outside:
+                away = _distance_to_ring(px, py, pz, part, order, size)
+            else:
+                height = nx * px + ny * py + nz * pz + d / length
+                away = max(height - low, high - height)
+            # Not a number is no depth.
+            deepest = max(deepest, away) if away < np.inf else np.inf
+    return deepest
+
+
+@compiled
 def facet_cycle(points, incidence, vertices, facet, order, angle):
     """List the vertices of a facet in order around it (either sense) in `order`; returns how many. `angle` is scratch.
 

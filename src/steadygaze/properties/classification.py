@@ -10,7 +10,7 @@ import numpy as np
 
 from ..attention.options import AttentionOptions
 from ..compound import Compound
-from ..regions.forward_error import coverage, forward_errors
+from ..regions.forward_error import forward_errors, region_coverage
 from ..regions.region import Cut, RegionSet
 from ..tolerances import UNIT
 from . import shapes
@@ -69,6 +69,8 @@ def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     kind = np.full((len(pairs), 1), Cut.ARGMAX)
     cuts = np.concatenate([regions.cuts, np.hstack([kind, pairs])]).astype(np.int32)
     margin = shapes.margins(polytopes, regions.logits, region, label)
+    # The split takes logits closer than `noise` for equal; which of them is larger the margin knows.
+    winner = np.where(margin[:, 0] > 0.0, label, winner)
     slack = np.full(len(region), 2.0 * float(forward_errors(compound, regions.accuracy)[-1].max()))
     nothing = np.zeros((0, compound.domain.dimension))
     pieces = Pieces(polytopes, region, winner, cuts, label, margin, slack, polytopes.volumes.copy(), nothing)
@@ -85,7 +87,7 @@ def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
 
 def piece_coverage(compound: Compound, regions: RegionSet) -> float:
     """How far a point can be from the nearest piece, along every axis; regions are cut at most twice for a class."""
-    return coverage(regions.accuracy.depth + 2 * compound.graph.classes)
+    return region_coverage(regions.accuracy, 2 * compound.graph.classes)
 
 
 def hull_work(compound: Compound) -> int:

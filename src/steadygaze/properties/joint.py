@@ -153,8 +153,11 @@ def _strip_widths(
     return np.where(attention == Kept.YES, kept, np.where(attention == Kept.NO, lost, 0.0))
 
 
-def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0) -> Shares:
-    """Add up the volumes of the pieces; the part of the domain that no piece covers is unknown in both senses."""
+def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0, holes: float = 0.0) -> Shares:
+    """Add up the volumes of the pieces; the part of the domain that no piece covers is unknown in both senses.
+
+    `holes` bounds the volume of the gaps between regions.
+    """
     volumes = joint.polytopes.volumes
     label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
     unknown = np.full(len(volumes), Kept.UNKNOWN)
@@ -171,9 +174,10 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
         # However little is missing: it was not looked at.
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
     elif joint.polytopes.points.shape[1] > 2 and 64.0 * UNIT * (len(volumes) + 16) < abs(missing) <= AREA:
-        # Polyhedra that do not add up to the domain leave gaps, or overlap; by how much is known to this order alone.
+        # Splitting regions into pieces may leave gaps, or overlaps, too; by how much is known to this order alone.
         # (No map is off by more than AREA; regions inside boxes do not cover the domain, see `refine.merged`.)
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += min(1.0, 4.0 * abs(missing))
+    cells[Kept.UNKNOWN, Kept.UNKNOWN] += holes
     rows = (tuple(float(share) for share in row) for row in cells)
     return Shares(tuple(rows), slivers)  # type: ignore[arg-type]
 

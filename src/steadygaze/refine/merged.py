@@ -84,7 +84,11 @@ class MergedAnswer:
     @cached_property
     def exact_cells(self) -> np.ndarray:
         """Shares (3, 3) of label and attention in EXACT boxes, `Kept` codes."""
-        cells = np.zeros((3, 3)) if self.exact is None else np.array(shares(self.exact.joint).cells)
+        if self.exact is None:
+            cells = np.zeros((3, 3))
+        else:
+            holes = self.exact.answers.regions.accuracy.holes
+            cells = np.array(shares(self.exact.joint, holes=holes).cells)
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += self.missing.sum()
         return cells
 

@@ -69,7 +69,7 @@ def _check_tiling(regions: RegionSet, expected: float, *, is_map: bool) -> float
     if not smallest > 0.0:
         raise InternalError(f"the map has a region of size {smallest:.3g}: please report this model and image")
     if isinstance(polytopes, Polyhedra):
-        check_flat(polytopes)
+        check_flat(polytopes, regions.accuracy.gap)
         sides, sizes = polytopes.facets, polytopes.areas
     else:
         sides, sizes = polytopes.edges, polytopes.lengths
@@ -159,7 +159,22 @@ def _beside_edges(regions: RegionSet, polygons: Polygons, count: int, *, is_map:
     has_other = two_sided(regions, polygons.edges[usable], is_map=is_map)
     across, is_thick = _across(polygons, usable, middle, thickness, has_other)
     points = np.concatenate([middle + BESIDE * inward, (middle - BESIDE * inward)[is_thick]])
-    return points, np.concatenate([polygons.owner[usable], across[is_thick]])
+    owners = np.concatenate([polygons.owner[usable], across[is_thick]])
+    is_within = _depths(polygons, owners, points) > 0.1 * BESIDE
+    return points[is_within], owners[is_within]
+
+
+def _depths(polygons: Polygons, owners: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """How far points (B, 2) are inside of the edges of their polygons (B,): below 0 outside."""
+    if not len(owners):
+        return np.zeros(0)
+    sizes = np.diff(polygons.starts)[owners]
+    starts = np.cumsum(sizes) - sizes
+    edge = np.repeat(polygons.starts[owners] - starts, sizes) + np.arange(sizes.sum())
+    away = np.repeat(points, sizes, axis=0) - polygons.points[edge]
+    along = polygons.points[polygons.following[edge]] - polygons.points[edge]
+    turn = along[:, 0] * away[:, 1] - along[:, 1] * away[:, 0]
+    return np.minimum.reduceat(turn / np.maximum(polygons.lengths[edge], 1e-300), starts)
 
 
 def _across(

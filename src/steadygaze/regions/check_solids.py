@@ -19,13 +19,13 @@ THIN = 1e-4
 CHUNK = 200
 
 
-def check_flat(polyhedra: Polyhedra) -> None:
-    """Raise InternalError unless the vertices of every facet lie in a plane."""
+def check_flat(polyhedra: Polyhedra, gap: float) -> None:
+    """Raise InternalError unless the vertices of every facet lie in a plane, up to the depth of gaps."""
     places, starts = polyhedra.cycles
     facet = np.repeat(np.arange(len(polyhedra.facets)), np.diff(starts))
     away = polyhedra.points[places] - polyhedra.facet_centres[facet]
     bent = np.abs((away * polyhedra.normals[facet]).sum(axis=1))
-    if not bent.max(initial=0.0) <= BENT:
+    if not bent.max(initial=0.0) <= BENT + 2.0 * gap:
         region = polyhedra.facet_owner[facet[np.argmax(bent)]]
         raise InternalError(f"a facet of region {region} is not flat: please report this model and image")
 
@@ -53,9 +53,11 @@ def beside_facets(
     middle, outward = polyhedra.facet_centres[usable], polyhedra.normals[usable]
     own = polyhedra.facet_owner[usable]
     within, beyond = middle - BESIDE * outward, middle + BESIDE * outward
-    is_within = _height(polyhedra, own, within) < -0.1 * BESIDE
+    is_thick = _is_thick(polyhedra)
+    is_within = is_thick[own] & (_height(polyhedra, own, within) < -0.1 * BESIDE)
     has_other = two_sided(regions, polyhedra.facets[usable], is_map=is_map)
     across, is_beyond = _across(polyhedra, usable, middle, beyond, widths, has_other)
+    is_beyond &= is_thick[across]
     return np.concatenate([within[is_within], beyond[is_beyond]]), np.concatenate([own[is_within], across[is_beyond]])
 
 
@@ -113,6 +115,13 @@ def _height(
     away = np.repeat(points, sizes, axis=0) - polyhedra.facet_centres[facet]
     heights = (away * polyhedra.normals[facet]).sum(axis=1)
     return np.maximum.reduceat(heights if tolerance is None else heights - tolerance[facet], starts)
+
+
+def _is_thick(polyhedra: Polyhedra) -> np.ndarray:
+    """Whether polyhedra (R,) are thicker than points are taken beside their facets; a needle has no normals."""
+    largest = np.zeros(len(polyhedra))
+    np.maximum.at(largest, polyhedra.facet_owner, polyhedra.areas)
+    return polyhedra.volumes > BESIDE * largest
 
 
 def _widths(polyhedra: Polyhedra) -> np.ndarray:

@@ -37,13 +37,20 @@ SQUARINGS = 6
 """How often a Gram matrix is squared: the bound is at most n^(1/128) times the spectral norm."""
 
 
-def coverage(depth: int) -> float:
+def coverage(depth: int, gap: float = 0.0) -> float:
     """How far, along every axis of t, a point of the domain can be from the nearest region.
 
     A new vertex is off its edge by at most 4 · 2⁻⁵³ along an axis: the rounding of a difference, a product and a sum of
-    numbers up to 1. So the two parts of a polytope leave gaps of that depth at most, at each of the `depth` cuts.
+    numbers up to 1. So the two parts of a polygon leave gaps of that depth at most, at each of the `depth` cuts. The
+    parts of a polyhedron leave deeper ones where vertices were taken to lie on a plane: `gap` more at most, which every
+    cut was measured for (`geometry.polyhedron.gap`); that takes a few roundings itself.
     """
-    return 4.0 * UNIT * (depth + 4)
+    return (4.0 * UNIT + (gap + 16.0 * UNIT if gap > 0.0 else 0.0)) * (depth + 4)
+
+
+def region_coverage(accuracy: Accuracy, more_cuts: int = 0) -> float:
+    """The `coverage` of regions, or of parts of them that so many more cuts lead to."""
+    return coverage(accuracy.depth + more_cuts, accuracy.gap)
 
 
 def forward_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
@@ -104,7 +111,7 @@ def plain_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
 
 def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
     peaks, missed = (by_layer(compound, values) for values in (accuracy.peaks, accuracy.missed))
-    around = coverage(accuracy.depth)
+    around = region_coverage(accuracy)
     size = np.maximum(_pixel_sizes(compound), 1.0)
     error = _pixel_errors(compound, accuracy)
     length = _length(error)
@@ -151,7 +158,7 @@ def _folding(segment: Sequence[Step], size: np.ndarray) -> np.ndarray:
 def _pixel_errors(compound: Compound, accuracy: Accuracy) -> np.ndarray:
     """Bounds (pixels,) of the errors of the pixels' forms, and of what the clip makes of them."""
     rounding = gamma(16 + 4 * compound.domain.dimension) * compound.perturbed.magnitudes
-    around = coverage(accuracy.depth) + 8.0 * UNIT
+    around = region_coverage(accuracy) + 8.0 * UNIT
     return (rounding + accuracy.pixels_missed + around * np.maximum(_pixel_sizes(compound), 1.0)) * OWN
 
 

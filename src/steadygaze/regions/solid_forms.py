@@ -46,12 +46,13 @@ class Walk(NamedTuple):
     here_facets: np.ndarray  # (most facets,)
     value: np.ndarray  # (most vertices,) scratch: a form on the vertices
     order: np.ndarray  # (most vertices,) scratch
+    angle: np.ndarray  # (most vertices,) scratch
     rank: np.ndarray  # (2, most facets) scratch
     pairs: np.ndarray  # (2, most facets) scratch
     counters: (
         np.ndarray
     )  # int64: stack height, cuts, regions, vertices, facets in the output, number before cut 1, depth
-    sums: np.ndarray  # float64: volume delivered, sliver volume, polyhedra without a volume
+    sums: np.ndarray  # float64: volume delivered, sliver volume, polyhedra without a volume, depth and volume of gaps
 
 
 @compiled_fused

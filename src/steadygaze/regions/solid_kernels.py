@@ -10,15 +10,19 @@ import numpy as np
 
 from ..compiling import compiled, compiled_fused, compiled_inline
 from ..geometry.polyhedron import NEED_WORDS as TOO_FEW_WORDS
-from ..geometry.polyhedron import SPLIT, UNCUT, bounding_box, reach, split_polyhedron, volume
-from ..tolerances import DISTANCE, DOUBT
+from ..geometry.polyhedron import SPLIT, UNCUT, bounding_box, gap, reach, split_polyhedron, volume
+from ..tolerances import DISTANCE, DOUBT, UNIT
 from .forms import count_reached
 from .kernels import CORNER, DONE, EDGE, NEED_OUTPUT, NEED_STACK, PAUSED, flip
 from .solid_forms import ENTERED, ROWS, sync
 
 NEED_WORDS, BROKEN = 4, 5
 HEIGHT, CUTS, REGIONS, VERTICES, FACETS, BASE, DEPTH = 0, 1, 2, 3, 4, 5, 6
-VOLUME, SLIVERS, SKIPPED = 0, 1, 2
+VOLUME, SLIVERS, SKIPPED, GAP, HOLES = 0, 1, 2, 3, 4
+
+
+ROUNDING = 16.0 * UNIT
+"""Gaps of this depth at a cut are nothing but the rounding of new vertices."""
 
 
 class Output(NamedTuple):
@@ -261,10 +265,17 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
         return BROKEN if code == UNCUT else (NEED_WORDS if code == TOO_FEW_WORDS else NEED_STACK)
     output.cuts[counters[CUTS]] = k
     counters[CUTS] += 1
-    if snapped > 0.0:
+    deep = gap(
+        a, b, c, d, walk.here, walk.value, vertices, walk.points[first:], walk.incidence[first:], left, below - 1,
+        walk.order, walk.angle,
+    )  # fmt: skip
+    walk.sums[GAP] = max(walk.sums[GAP], deep)
+    if snapped > 0.0 or deep > ROUNDING:
         walk.missed[k] = max(walk.missed[k], snapped)
         _, _, _, rx, ry, rz = bounding_box(walk.here, vertices)
         walk.sums[SLIVERS] += _sliver(snapped, a, b, c, rx, ry, rz)
+        # No gap is larger than the surface of the polyhedron, which that of its box exceeds, times its depth.
+        walk.sums[HOLES] += deep * 8.0 * (rx * ry + ry * rz + rz * rx)
     for n in range(2):
         stack[top + n, 0] = layer
         stack[top + n, 1] = first + n * left

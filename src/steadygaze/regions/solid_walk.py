@@ -60,7 +60,8 @@ class SolidWalk:
         walk = self.walk
         self.block.measured = WalkMeasures(
             walk.peak, walk.missed, walk.beside, walk.most_drift, int(walk.counters[kernels.DEPTH]),
-            float(walk.sums[kernels.SLIVERS]), int(walk.sums[kernels.SKIPPED]),
+            float(walk.sums[kernels.SLIVERS]), int(walk.sums[kernels.SKIPPED]), float(walk.sums[kernels.GAP]),
+            float(walk.sums[kernels.HOLES]),
         )  # fmt: skip
         self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], 7].copy()
 
@@ -122,10 +123,11 @@ def _start(program: Program, root: np.ndarray, polyhedra: Polyhedra, origins: np
         here_facets=np.zeros(most, dtype=np.int64),
         value=np.zeros(most),
         order=np.zeros(most, dtype=np.int64),
+        angle=np.zeros(most),
         rank=np.zeros((2, most), dtype=np.int64),
         pairs=np.zeros((2, most), dtype=np.int64),
         counters=counters,
-        sums=np.zeros(3),
+        sums=np.zeros(5),
     )
 
 
@@ -147,7 +149,7 @@ def _padded(array: np.ndarray, more: int) -> np.ndarray:
 def _enlarged(walk: Walk) -> Walk:
     """The same walk with twice the room for the stack and for one polyhedron."""
     one_row = ("stack", "points", "incidence", "facets", "candidates", "here", "here_incidence", "here_facets",
-               "value", "order")  # fmt: skip
+               "value", "order", "angle")  # fmt: skip
     longer = {name: _padded(getattr(walk, name), len(getattr(walk, name))) for name in one_row}
     longer |= {name: np.zeros((2, 2 * getattr(walk, name).shape[1]), dtype=np.int64) for name in ("rank", "pairs")}
     return walk._replace(**longer)

@@ -18,7 +18,7 @@ from ..properties.joint import JointPieces, Kept, Shares, join, shares
 from ..properties.kinks import kink_inconsistency
 from ..properties.nearest import Nearest, nearest_attention_violation, nearest_label_violation
 from ..properties.settling import Settled, settle_patterns
-from ..regions.forward_error import coverage, forward_errors, kink_share
+from ..regions.forward_error import forward_errors, kink_share, region_coverage
 from ..regions.region import RegionSet
 from ..verdict import Property, Verdict
 from .values import inconsistency_at, margin_at
@@ -84,7 +84,9 @@ class Answers:
         else:
             labels = label_attention(self.curves, self.taus, delta, self.errors, self.doubtful)
         joint = join(self.compound, self.regions, self.pieces, labels)
-        found = shares(joint, is_partial=self.regions.stopped is not None or self.regions.accuracy.skipped > 0)
+        accuracy = self.regions.accuracy
+        is_partial = self.regions.stopped is not None or accuracy.skipped > 0
+        found = shares(joint, is_partial=is_partial, holes=accuracy.holes)
         return Answer(self, delta, labels, joint, self._with_kinks(found, joint, delta))
 
     def _with_kinks(self, found: Shares, joint: JointPieces, delta: float) -> Shares:
@@ -152,7 +154,7 @@ class Answers:
     def proof(self) -> HullProof:
         """What proves single regions and thetas again, by bounds that do not depend on the map."""
         assert self.errors is not None
-        around = coverage(self.regions.accuracy.depth)
+        around = region_coverage(self.regions.accuracy)
         return HullProof(self.compound, self.pieces.label, self.errors.options, around)
 
     @cached_property

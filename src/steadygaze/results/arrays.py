@@ -135,7 +135,7 @@ def unpack_map(
     other or the problem.
     """
     if "depth" not in numbers:
-        arrays, numbers = _completed(arrays, problem), {"depth": 0, "skipped": 0, **numbers}
+        arrays, numbers = _completed(arrays, problem), {"depth": 0, "skipped": 0, "gap": 0.0, "holes": 0.0, **numbers}
     hidden = problem.compound.hidden
     sizes = {
         "classes": problem.model.classes,
@@ -161,6 +161,8 @@ def unpack_map(
             depth=int(numbers["depth"]),
             slivers=float(numbers["sliver_area"]),
             skipped=int(numbers["skipped"]),
+            gap=float(numbers["gap"]),
+            holes=float(numbers["holes"]),
         ),
         stopped=None if numbers["stopped"] is None else str(numbers["stopped"]),
     )

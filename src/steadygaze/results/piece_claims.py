@@ -73,9 +73,12 @@ def _claim(answer: Answer, piece: int) -> Claim:
         curve = answers.curves.curve[region : region + 1]
         return 2.0 * min(answers.errors.coarse, float(answers.errors.of(curve)[0]))
 
+    least, most = joint.pieces.margin[piece]
+    # Where logits are equal up to rounding, a piece has both signs, and its centre may be on the other side.
+    mixed = (-least if joint.pieces.keeps_label[piece] else most) if least < 0.0 < most else 0.0
     return Claim(
         theta=answers.compound.to_theta(joint.polytopes.centres[piece][None])[0],
         bits=unpack(found.patterns[found.pattern[region : region + 1]], answers.compound.hidden),
-        label_slack=float(joint.pieces.slack[piece]),
+        label_slack=float(joint.pieces.slack[piece]) + float(mixed),
         attention_slack=attention_slack,
     )

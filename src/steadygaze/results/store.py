@@ -228,6 +228,8 @@ def single_numbers(regions: RegionSet) -> dict[str, Any]:
         "sliver_area": float(regions.accuracy.slivers),
         "depth": int(regions.accuracy.depth),
         "skipped": int(regions.accuracy.skipped),
+        "gap": float(regions.accuracy.gap),
+        "holes": float(regions.accuracy.holes),
         "stopped": regions.stopped,
     }
 
