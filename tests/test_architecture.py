@@ -54,7 +54,7 @@ def test_imports_go_one_way(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_files_fit_on_a_few_screens(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 450
 
 
 def test_files_named_in_the_text_exist():
