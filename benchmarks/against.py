@@ -4,30 +4,33 @@
     python benchmarks/against.py 4e2c450 --models M-FNN-100 --rounds 3
 
 The other commit is checked out beside this one for the time of the run. Both alternate, each in processes of its own,
-on one thread; a ratio above 1 means that this checkout is slower.
+on one thread; a ratio above 1 means that this checkout is slower. The region tasks take milliseconds: two processes
+stay open and run them in turn, and the processor's seconds count, so that other work on the machine hits both alike.
 """
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from timing import CHECKOUT, RESULTS, Spread, print_table, write_json
+from random_networks import TASKS, enumerate_regions, load_tasks
+from timing import CHECKOUT, RESULTS, Spread, one_thread, print_table, write_json
 
 MODELS = ("M-FNN-100", "M-FNN-200", "M-FNN-400", "M-FNN-800", "M-CNN-S")
 DOMAINS = ("BP", "TP", "TB")
+ANSWER = "--answer-tasks"
 MOST = 1.15
 """The largest median ratio that counts as met."""
 
 
 def run(tree: Path, script: str, *arguments: str) -> str:
     """Run a benchmark of a tree with that tree's own package; returns what it prints."""
-    environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment = one_thread() | {"PYTHONPATH": str(tree / "src")}
     command = [sys.executable, str(tree / "benchmarks" / script), *arguments]
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True, cwd=tree).stdout
 
@@ -39,12 +42,56 @@ def map_seconds(tree: Path, model: str, domain: str, repetitions: int) -> float:
     return float(found["seconds"]["engine"]["median"])
 
 
-def task_seconds(tree: Path, folder: Path, pairs: int) -> dict[str, float]:
-    """The median seconds of every region task."""
-    out = folder / "regions.json"
-    run(tree, "regions.py", "--pairs", str(pairs), "--out", str(out))
-    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
-    return {row["task"]: float(row["seconds"]["median"]) for row in rows}
+class TaskProcess:
+    """A process that runs region tasks with the package of a tree whenever it is asked to."""
+
+    def __init__(self, tree: Path) -> None:
+        environment = one_thread() | {"PYTHONPATH": str(tree / "src")}
+        command = [sys.executable, str(Path(__file__).resolve()), ANSWER]
+        self.process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tree
+        )
+
+    def seconds(self, task: str) -> float:
+        """Run a task once."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(f"{task}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.communicate()
+
+
+def answer_tasks() -> int:
+    """What a `TaskProcess` does: for each name of a task that is read, print the seconds of one run."""
+    tasks = load_tasks(TASKS, [])
+    for line in sys.stdin:
+        layers, expected = tasks[line.strip()]
+        start = time.process_time()
+        regions = enumerate_regions(layers)
+        seconds = time.process_time() - start
+        if len(regions) != expected:
+            raise SystemExit(f"{line.strip()}: {len(regions)} regions, {expected} expected")
+        print(seconds, flush=True)
+    return 0
+
+
+def compare_tasks(other: Path, pairs: int) -> list[dict[str, Any]]:
+    """A row for every region task; the first run of each, which compiles or loads the kernels, does not count."""
+    processes = [TaskProcess(tree) for tree in (CHECKOUT, other)]
+    rows = []
+    try:
+        for name in load_tasks(TASKS, []):
+            for process in processes:
+                process.seconds(name)
+            found = [[process.seconds(name) for process in processes] for _ in range(pairs)]
+            rows.append(compared("task", name, *map(list, zip(*found, strict=True))))
+    finally:
+        for process in processes:
+            process.close()
+    return rows
 
 
 def compared(kind: str, name: str, ours: list[float], theirs: list[float]) -> dict[str, Any]:
@@ -57,7 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit", help="the commit to compare with")
     parser.add_argument("--models", nargs="*", default=MODELS, help="networks whose maps are compared; none: no maps")
-    parser.add_argument("--rounds", type=int, default=3, help="how often both run in turn")
+    parser.add_argument("--rounds", type=int, default=3, help="how often both run each map in turn")
+    parser.add_argument("--pairs", type=int, default=25, help="how often both run each region task in turn")
     parser.add_argument("--repetitions", type=int, default=3, help="maps of each kind in one process")
     parser.add_argument("--no-tasks", action="store_true", help="leave the region tasks out")
     parser.add_argument("--out", type=Path, default=RESULTS / "against.json")
@@ -68,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ["git", "-C", str(CHECKOUT), "worktree", "add", "--detach", str(other), options.commit], check=True
         )
         try:
-            rows = list(measure(other, Path(place), options))
+            rows = list(measure(other, options))
         finally:
             subprocess.run(["git", "-C", str(CHECKOUT), "worktree", "remove", "--force", str(other)], check=True)
     print_table(
@@ -91,10 +139,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measure(other: Path, place: Path, options: argparse.Namespace) -> Sequence[dict[str, Any]]:
+def measure(other: Path, options: argparse.Namespace) -> Sequence[dict[str, Any]]:
     """All rows; the first run of each tree, which compiles, does not count."""
     rows = []
-    for tree in (CHECKOUT, other):
+    for tree in (CHECKOUT, other) if options.models else ():
         map_seconds(tree, "M-FNN-100", "BP", 1)
     for model in options.models:
         for domain in DOMAINS:
@@ -104,12 +152,9 @@ def measure(other: Path, place: Path, options: argparse.Namespace) -> Sequence[d
             ]
             rows.append(compared("map", f"{model} {domain}", *map(list, zip(*pairs, strict=True))))
     if not options.no_tasks:
-        runs = [[task_seconds(tree, place, 5) for tree in (CHECKOUT, other)] for _ in range(options.rounds)]
-        for name in runs[0][0]:
-            ours, theirs = ([pair[side][name] for pair in runs] for side in (0, 1))
-            rows.append(compared("task", name, ours, theirs))
+        rows += compare_tasks(other, options.pairs)
     return rows
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(answer_tasks() if sys.argv[1:] == [ANSWER] else main())

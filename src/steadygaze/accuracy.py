@@ -9,7 +9,7 @@ import numpy as np
 from .program import Program
 
 ADDITIONS, CHANGES = 0, 1
-"""The rows of a drift: how many columns were added to a form, and what the changes of its inputs can round off."""
+"""The rows of a drift: how many additions were made to a form, and what the changes of its inputs can round off."""
 
 
 class WalkMeasures(NamedTuple):

@@ -8,7 +8,7 @@ with a single parameter nothing depends on the second coordinate. Nothing is sub
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -235,7 +235,7 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
         values=np.concatenate(values),
         bias=np.concatenate([np.zeros(root.shape[1] * clip), *(affine.bias for affine in maps)]),
         noise=np.concatenate([noise_share(count) * scale for count, scale in zip(terms, scales, strict=True)]),
-        near=np.concatenate([np.full(len(scale), _near(scale)) for scale in scales]),
+        near=np.repeat([_near(scale) for scale in scales], sizes),
         is_folded=np.array([False] * clip + list(folded)),
         terms=np.array(terms),
         largest=np.concatenate(
@@ -267,14 +267,20 @@ def _largest_weights(affine: AffineMap) -> np.ndarray:
     return largest
 
 
-def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> list[np.ndarray]:
-    """The largest Σ|weight · input| + |bias| of every neuron over a grid of sample points (see tolerances.NOISE)."""
-    coordinates = len(root) - 1
+@lru_cache(maxsize=8)
+def _sample_points(coordinates: int) -> np.ndarray:
+    """A grid of points of the unit square or cube, as columns that end with a 1."""
     ticks = np.linspace(0.0, 1.0, 7 if coordinates < 4 else 5)
     grid = np.meshgrid(*[ticks] * coordinates)
     points = np.stack([*(axis.ravel() for axis in grid), np.ones(grid[0].size)])
+    points.setflags(write=False)
+    return points
+
+
+def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> list[np.ndarray]:
+    """The largest Σ|weight · input| + |bias| of every neuron over a grid of sample points (see tolerances.NOISE)."""
     scales = [np.abs(root).sum(axis=0)]
-    values = np.maximum(root.T @ points, 0.0)
+    values = np.maximum(root.T @ _sample_points(len(root) - 1), 0.0)
     if clipped:
         scales.append(1.0 + scales[0])
         values = np.minimum(values, 1.0)

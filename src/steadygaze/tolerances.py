@@ -51,8 +51,9 @@ MAX_SYNCS = 256
 """Updates of a layer's forms before they are computed from scratch."""
 
 MAX_ADDITIONS = 256
-"""Columns that updates may add to a layer's forms before that. The errors of updates are bounded from the columns and
-changes that really occurred (see `regions.forward_error`); this keeps them of the order of one product."""
+"""Additions to a layer's forms that updates may make before that: one for each column, but one for several columns that
+are summed up first. The errors of updates are bounded from the additions and changes that really occurred (see
+`regions.forward_error`); this keeps them of the order of one product."""
 
 MAX_FLIPS = 512
 """Updates of the attention maps before they are computed from scratch."""

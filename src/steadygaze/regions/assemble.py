@@ -126,7 +126,7 @@ def assemble(
     rows = [(part, clip_bytes[number]) for number, block in parts for part in block.packed]
     pattern, patterns = _distinct([part[:, split:] for part, split in rows])
     width = max(clip_bytes)
-    clip, clips = _distinct([np.pad(part[:, :split], ((0, 0), (0, width - split))) for part, split in rows])
+    clip, clips = _distinct([_padded(part[:, :split], width) for part, split in rows])
     classes = int(program.offsets[-1] - program.offsets[-2])
     return RegionSet(
         polytopes=_join(polytopes, len(cells[0].low)),
@@ -141,6 +141,11 @@ def assemble(
         accuracy=Accuracy.of(program, [block.measured for _, block in parts if block.measured is not None]),
         stopped=stopped,
     )
+
+
+def _padded(rows: np.ndarray, width: int) -> np.ndarray:
+    """Rows with zeros up to a width."""
+    return rows if rows.shape[1] == width else np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
 
 
 def _join(polytopes: list[Polytopes], dimension: int) -> Polytopes:
@@ -160,6 +165,8 @@ def _distinct(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         ids.append(numbers + size)
         tables.append(rows[first])
         size += len(first)
+    if len(tables) == 1:
+        return ids[1], tables[0]
     table = np.concatenate(tables)
     numbers, first = distinct_rows(table)
     return numbers[np.concatenate(ids)], table[first]

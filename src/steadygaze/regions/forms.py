@@ -15,6 +15,9 @@ from ..tolerances import MAX_ADDITIONS, MAX_SYNCS
 
 ENTERED, FED_FROM, UPDATES = 0, 1, 2
 
+GROUP = 4
+"""Columns of a dense matrix that `_add_dense` sums up before it adds them to a form."""
+
 LISTED = 4
 """A list of touched neurons longer than one in so many is not worth following."""
 
@@ -160,22 +163,27 @@ def touch(k, first, touched, is_touched, touched_count):
 
 
 @compiled
-def _listed_changes(forms, active, fed, touched, is_touched, first, fresh, changed):
-    """List the inputs among the touched ones whose output form changed, with the change; none is touched any more."""
-    count = 0
+def _listed_changes(forms, active, fed, touched, is_touched, first, largest, fresh, changed):
+    """List the inputs among the touched ones whose output form changed, with the change; none is touched any more.
+
+    Returns how many there are, and the sum of |change| · largest.
+    """
+    count, total = 0, 0.0
     for n in range(touched.shape[0]):
         k = touched[n]
         is_touched[k] = 0
-        differs = False
+        differs, change = False, 0.0
         for i in range(3):
             new = forms[i, k] if active[k] else 0.0
             fresh[i, k - first] = new - fed[i, k]
+            change += abs(new - fed[i, k])
             differs |= new != fed[i, k]
             fed[i, k] = new
         if differs:
             changed[count] = k - first
             count += 1
-    return count
+            total += change * largest[k]
+    return count, total
 
 
 @compiled_fused
@@ -188,25 +196,50 @@ def _raise_peaks(a, b, c, peak):
 
 
 @compiled
+def _most_change(fresh, largest, columns):
+    """The largest |change| · largest of the listed inputs."""
+    most = 0.0
+    for k in columns:
+        change = 0.0
+        for i in range(fresh.shape[0]):
+            change += abs(fresh[i, k])
+        most = max(most, change * largest[k])
+    return most
+
+
+@compiled_inline
+def _add_drift(total, fresh, largest, columns, terms, group, layer, drift, most_drift):
+    """Add up what bounds the rounding of an update, given the sum of |change| · largest of all its inputs.
+
+    Each `group` columns, and each that is left over, are one addition to a form.
+    """
+    count = columns.shape[0]
+    if count > terms:
+        total = min(total, terms * _most_change(fresh, largest, columns))
+    # A row has `terms` weights other than zero at most, each perhaps in another group.
+    count = min(terms, count // group + count % group)
+    additions = drift[ADDITIONS, layer] + count
+    # An addition rounds off a share of what the form is then: at most its peak, and what this update has changed.
+    changes = drift[CHANGES, layer] + (count + 6) * total
+    drift[ADDITIONS, layer], drift[CHANGES, layer] = additions, changes
+    most_drift[ADDITIONS, layer] = max(most_drift[ADDITIONS, layer], additions)
+    most_drift[CHANGES, layer] = max(most_drift[CHANGES, layer], changes)
+
+
+@compiled
 def note_drift(fresh, largest, columns, terms, is_scratch, layer, drift, most_drift):
     """Add up what bounds the rounding of updates: additions to one form since the last time from scratch, and what the
     changes of its inputs can round off. `fresh` holds the changes; a form sums up `terms` inputs."""
     if is_scratch:
         drift[ADDITIONS, layer], drift[CHANGES, layer] = 0.0, 0.0
         return
-    count = min(columns.shape[0], terms)
-    total, most = 0.0, 0.0
+    total = 0.0
     for k in columns:
         change = 0.0
         for i in range(fresh.shape[0]):
             change += abs(fresh[i, k])
-        change *= largest[k]
-        total, most = total + change, max(most, change)
-    drift[ADDITIONS, layer] += count
-    # An addition rounds off a share of what the form is then: at most its peak, and what this update has changed.
-    drift[CHANGES, layer] += (count + 6) * min(total, count * most)
-    for i in range(2):
-        most_drift[i, layer] = max(most_drift[i, layer], drift[i, layer])
+        total += change * largest[k]
+    _add_drift(total, fresh, largest, columns, terms, 1, layer, drift, most_drift)
 
 
 @compiled
@@ -241,9 +274,9 @@ def count_reached(program, fed, layer, zeros, reached):
 
 @compiled_inline
 def _look_at_all(program, walk, layer, is_due):
-    """List the columns to be added to the forms of a layer after a look at all of its inputs; returns how many, and
+    """List the columns to be added to the forms of a layer after a look at all of its inputs; returns how many,
     whether they are all that are not zero (in `columns[1]`, the forms set to the bias) or those that changed (in
-    `columns[0]`), whichever is cheaper."""
+    `columns[0]`), whichever is cheaper, and the sum of |change| · largest."""
     source, first, end = program.offsets[layer - 1], program.offsets[layer], program.offsets[layer + 1]
     size = first - source
     fresh, fed, forms, versions = walk.scratch, walk.fed[:, source:first], walk.forms, walk.versions
@@ -252,7 +285,7 @@ def _look_at_all(program, walk, layer, is_due):
     changed, used = walk.columns[0], walk.columns[1]
     _feed(forms, walk.active, source, size, program.clipped == 1 and layer == 2, fresh)
     count, count_used, balance = _differences(fresh, fed, pointers, is_dense, changed, used)
-    is_scratch = is_due or balance > 0
+    is_scratch, total = is_due or balance > 0, 0.0
     if is_scratch:
         for k in range(first, end):
             forms[0, k], forms[1, k], forms[2, k] = 0.0, 0.0, program.bias[k]
@@ -263,13 +296,16 @@ def _look_at_all(program, walk, layer, is_due):
     else:
         for n in range(count):
             k = changed[n]
+            change = 0.0
             for i in range(3):
                 new = fresh[i, k]
                 fresh[i, k] = new - fed[i, k]
+                change += abs(new - fed[i, k])
                 fed[i, k] = new
+            total += change * program.largest[source + k]
     for k in range(source, first):
         walk.is_touched[k] = 0
-    return count, is_scratch
+    return count, is_scratch, total
 
 
 @compiled_inline
@@ -292,22 +328,26 @@ def sync(program, walk, layer):
     )
     after_clip = program.clipped == 1 and layer == 2
     if is_scratch or after_clip or listed[layer - 1] < 0 or LISTED * listed[layer - 1] > size:
-        count, is_scratch = _look_at_all(program, walk, layer, is_scratch)
+        count, is_scratch, total = _look_at_all(program, walk, layer, is_scratch)
     else:
         touched = walk.touched[source : source + listed[layer - 1]]
-        count = _listed_changes(
-            forms, walk.active, walk.fed, touched, walk.is_touched, source, fresh, walk.columns[0]
-        )  # fmt: skip
+        count, total = _listed_changes(
+            forms, walk.active, walk.fed, touched, walk.is_touched, source, program.largest, fresh, walk.columns[0]
+        )
     listed[layer - 1] = 0
     if count == 0 and not is_scratch:
         return
     columns = walk.columns[1 if is_scratch else 0, :count]
     versions[FED_FROM, layer] = 0
     versions[UPDATES, layer] += 1
-    note_drift(
-        fresh, program.largest[source:first], columns, program.terms[layer], is_scratch, layer, walk.drift,
-        walk.most_drift,
-    )  # fmt: skip
+    if is_scratch:
+        walk.drift[ADDITIONS, layer], walk.drift[CHANGES, layer] = 0.0, 0.0
+    else:
+        group = GROUP if program.dense_start[layer] >= 0 else 1
+        _add_drift(
+            total, fresh, program.largest[source:first], columns, program.terms[layer], group, layer, walk.drift,
+            walk.most_drift,
+        )  # fmt: skip
     if program.dense_start[layer] >= 0:
         _add_dense(program.dense[program.dense_start[layer] :], columns, fresh, a, b, c)
         listed[layer] = -1

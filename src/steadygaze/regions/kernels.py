@@ -46,7 +46,7 @@ def flip(k, first, byte, active, packed):
     packed[byte + ((k - first) >> 3)] ^= np.uint8(128 >> ((k - first) & 7))
 
 
-@compiled
+@compiled_inline
 def _decide(
     a, b, c, noise, near, unstable, first, byte, active, packed, x, y, count, missed, beside, doubts, touched,
     is_touched, listed,
@@ -59,27 +59,31 @@ def _decide(
     size = -1.0
     for n in range(unstable.shape[0]):
         k = unstable[n]
-        value, least, second = 0.0, np.inf, np.inf
+        slope_x, slope_y, constant, close = a[k], b[k], c[k], near[k]
+        # Free of branches: the least and largest value, how many vertices are near zero, and the next one's |value|.
+        low, high, next_size, nears = np.inf, -np.inf, np.inf, 0
         for i in range(count):
-            v = a[k] * x[i] + b[k] * y[i] + c[k]
-            if abs(v) > abs(value):
-                value = v
-            if abs(v) < least:
-                least, second = abs(v), least
-            elif abs(v) < second:
-                second = abs(v)
+            v = slope_x * x[i] + slope_y * y[i] + constant
+            low, high = min(low, v), max(high, v)
+            is_near = abs(v) < close
+            nears += is_near
+            next_size = min(next_size, np.inf if is_near else abs(v))
+        value = high if high > -low else low
+        if low > high:
+            # Not a single value is a number.
+            value = 0.0
         if abs(value) <= noise[k]:
             missed[k] = max(missed[k], abs(value))
         if abs(value) <= DOUBT * noise[k]:
             doubts[0] += 1
-        elif least < near[k]:
+        elif nears > 0:
             if size < 0.0:
                 size = area(x, y, count)
             # |value| ≤ e on at most 2 e/max of a convex polygon; on (e/second)² of it where one vertex alone is near.
-            if second < near[k]:
+            if nears > 1:
                 beside[EDGE, k] += size / abs(value)
             else:
-                beside[CORNER, k] += size / (second * second)
+                beside[CORNER, k] += size / (next_size * next_size)
         if np.uint8(value > noise[k]) != active[k]:
             flip(k, first, byte, active, packed)
             touch(k, first, touched, is_touched, listed)
@@ -97,7 +101,7 @@ def _classify(a, b, c, noise, near, cx, cy, rx, ry, code):
         code[k] = DOUBTFUL if abs(centre) + radius <= noise[k] else stable
 
 
-@compiled
+@compiled_inline
 def _enter(
     a, b, c, noise, near, first, end, byte, active, packed, unstable, x, y, count, code, words, missed, doubts, touched,
     is_touched, listed, zeros,
@@ -144,7 +148,7 @@ def _sliver(depth, a, b, x, y, count):
     return depth / (abs(a) + abs(b)) * 1.4142135623730951 * half_perimeter(x, y, count)
 
 
-@compiled
+@compiled_inline
 def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sums, missed):
     """Copy the candidates (`total` from `source`) that split the polygon to `free`; the most central one goes last."""
     cx, cy, rx, ry = bounding_box(x, y, count)
