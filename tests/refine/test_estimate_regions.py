@@ -10,6 +10,7 @@ from steadygaze.api import make_problem
 from steadygaze.budget import Budget, Limits
 from steadygaze.engines.refine import planning
 from steadygaze.engines.refine.planning import choose_method, estimate_regions
+from steadygaze.engines.refine.run_refinement import refine
 from steadygaze.regions.region import Polygons
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -31,6 +32,18 @@ def test_larger_maps_are_refined():
     assert choice.method == "refine" and "more than 10 regions" in choice.reason
     choice = choose_method(compound)
     assert choice.method == "map" and "about 1,000 regions" in choice.reason
+
+
+def test_a_choice_and_the_plan_after_it_count_once(monkeypatch: pytest.MonkeyPatch):
+    calls = []
+    subdivide = planning.subdivide_boxes
+    monkeypatch.setattr(
+        planning, "subdivide_boxes", lambda *given, **more: calls.append(1) or subdivide(*given, **more)
+    )
+    problem = make_problem("M-FNN-100", IMAGE, ["brightness:0..0.2", PATCH])
+    assert choose_method(problem.compound, budget=Budget()).method == "map"
+    refine(problem, until=0.5, threads=1)
+    assert len(calls) == 1
 
 
 def test_regions_are_counted_once_wherever_the_box_cuts_them():

@@ -15,21 +15,17 @@ from ...regions.within import join_region_sets, join_rows, subdivide_boxes
 from ...results.answer import Answers
 from .boxes import Boxes
 
-_JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")
-"""The arrays of curves that are joined row by row."""
+_JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")  # of curves, joined row by row
 
 
 class ExactBoxes:
-    """The regions of all boxes that were subdivided.
-
-    box (R,) counts into the boxes in the order in which they were added. `measures`: whether attention is measured.
-    """
+    """The regions of all boxes that were subdivided; `measures`: whether attention is measured."""
 
     def __init__(self, problem: Problem, original: np.ndarray, threads: int, *, measures: bool) -> None:
         self.problem, self.original, self.threads, self.measures = problem, original, threads, measures
         self.parts: list[RegionSet] = []
         self.curves: list[Inconsistency] = []
-        self.box: list[np.ndarray] = []
+        self.box: list[np.ndarray] = []  # of each region, counted in the order in which boxes were added
         self.boxes = 0
         self.regions = 0
 

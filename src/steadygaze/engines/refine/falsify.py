@@ -4,7 +4,7 @@ A search that finds none proves nothing. Multiplications bound its work, not sec
 thetas.
 """
 
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,18 +28,14 @@ SAME = 1e-9  # thetas closer than this, in units of the domain, count once
 Seen = list[tuple[np.ndarray, np.ndarray]]  # points (N, d) and their excess (N,)
 
 
-@dataclass(frozen=True, eq=False)
-class Violations:
-    """Distinct thetas (N, d), at most 16, that violate at least one of the wanted properties.
-
-    is_label and is_attention (N,): which property each violates. `evaluations` counts forward passes.
-    """
+class Violations(NamedTuple):
+    """Distinct thetas (N, d), at most 16, that violate at least one of the wanted properties."""
 
     thetas: np.ndarray
     measured: Measured
-    is_label: np.ndarray
-    is_attention: np.ndarray
-    evaluations: int
+    is_label: np.ndarray  # (N,) whether each loses the label
+    is_attention: np.ndarray  # (N,) whether each loses the attention
+    evaluations: int  # forward passes of the search
     multiplications: int
 
 
@@ -111,14 +107,9 @@ class _Search:
         # An infinite slack gives −∞, NaN compares as false.
         is_attention = (found.inconsistency - found.inconsistency_slack - self.delta > 0.0) & has_attention
         kept = np.flatnonzero(is_label | is_attention)
-        return Violations(
-            thetas=thetas[kept],
-            measured=Measured(*(getattr(found, field.name)[kept] for field in fields(found))),
-            is_label=is_label[kept],
-            is_attention=is_attention[kept],
-            evaluations=self.passes.forward_passes,
-            multiplications=self.passes.multiplications,
-        )
+        measured, spent = Measured(*(column[kept] for column in found)), self.passes
+        counts = spent.forward_passes, spent.multiplications
+        return Violations(thetas[kept], measured, is_label[kept], is_attention[kept], *counts)
 
     def _descend(self, points: np.ndarray, excess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Steepest descent of the margin from the best points; returns all points seen, and their excess."""
@@ -143,10 +134,7 @@ class _Search:
         return _all_seen(seen)
 
     def _climb(self, points: np.ndarray, excess: np.ndarray, kind: Property) -> tuple[np.ndarray, np.ndarray]:
-        """Pattern search from the best points: along each axis, by shorter steps where none gains.
-
-        The inconsistency is constant on a region, or convex in one parameter: its slope does not lead out of it.
-        """
+        """Pattern search from the best points, along each axis: the slope of ai does not lead out of a region."""
         best = np.argsort(-excess, kind="stable")[:STARTS]
         current, reached = points[best], excess[best]
         seen = [(points, excess)]

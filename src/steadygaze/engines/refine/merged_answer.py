@@ -7,6 +7,7 @@ them. All carry signed cuts of one table, so adjacency and boundaries work acros
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -53,15 +54,12 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class MergedAnswer:
-    """The answer for one δ; `exact` is that of the regions in EXACT boxes, box_of (R,) the box of each of them.
-
-    `joint.pieces.region` holds units (see `Units`).
-    """
+    """The answer for one δ; `joint.pieces.region` holds units (see `Units`)."""
 
     compound: Compound
     boxes: Boxes
-    exact: Answer | None
-    box_of: np.ndarray
+    exact: Answer | None  # that of the regions in EXACT boxes
+    box_of: np.ndarray  # (R,) the box of each of these regions
     delta: float
     label: int
 
@@ -138,17 +136,6 @@ class MergedAnswer:
         """A bound of the share of the domain on kinks of exact regions, where the attention is uncertain."""
         return 0.0 if self.exact is None or self.exact.answers.curves is None else self.exact.shares.slivers
 
-    def guarantee_shares(self, wanted: Property) -> dict[str, float]:
-        """The shares of the domain where a property is decided, by the kind of proof, and where it is undecided."""
-        bounded, exact = (undecided_share(cells, wanted) for cells in (self.bounded_cells, self.exact_cells))
-        if wanted is not Property.CR:
-            exact = min(float(self.exact_cells.sum()), exact + self.slivers)
-        return {
-            "rounding-sound": max(0.0, float(self.bounded_cells.sum()) - bounded),
-            "float64 with slack": max(0.0, float(self.exact_cells.sum()) - exact),
-            "undecided": bounded + exact,
-        }
-
     @cached_property
     def joint(self) -> JointPieces:
         """All pieces: boxes first, then those of exact regions."""
@@ -223,17 +210,12 @@ def _join(own: JointPieces, exact: JointPieces, units: Units) -> JointPieces:
         raise InternalError(
             "boxes and exact regions do not share one table of cuts: please report this model and image"
         )
-    pieces = replace(
-        second,
-        polytopes=_joined(first.polytopes, second.polytopes),
-        region=np.concatenate([first.region, units.of_regions(second.region)]),
-        winner=np.concatenate([first.winner, second.winner]),
-        margin=np.concatenate([first.margin, second.margin]),
-        slack=np.concatenate([first.slack, second.slack]),
-        most_strip=np.concatenate([first.most_strip, second.most_strip]),
-    )
-    names = ("attention", "label_strip", "attention_strip")
-    return JointPieces(pieces, *(np.concatenate([getattr(own, name), getattr(exact, name)]) for name in names))
+    region = np.concatenate([first.region, units.of_regions(second.region)])
+    names = ("winner", "margin", "slack", "most_strip")
+    rows: dict[str, Any] = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in names}
+    pieces = replace(second, polytopes=_joined(first.polytopes, second.polytopes), region=region, **rows)
+    kinds = ("attention", "label_strip", "attention_strip")
+    return JointPieces(pieces, *(np.concatenate([getattr(own, name), getattr(exact, name)]) for name in kinds))
 
 
 def _joined(first: Polytopes, second: Polytopes) -> Polytopes:

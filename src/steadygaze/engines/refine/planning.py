@@ -130,20 +130,15 @@ def _rounded(count: float) -> str:
 
 @dataclass(frozen=True)
 class RefinePlan:
-    """How to refine: `room` generators for each layer; boxes with up to `max_exact_regions` expected are subdivided.
-
-    `is_all_exact`: the whole domain is subdivided without any bounds. `regions`: the estimated number of regions of the
-    domain (None if not counted). `decided`: the share of the finest probe boxes that bounds decide. `exact_work`: the
-    multiplications for subdividing the whole domain.
-    """
+    """How to refine a domain of so many dimensions."""
 
     dimension: int
-    room: int
-    max_exact_regions: float
-    is_all_exact: bool
-    regions: float | None
-    decided: float
-    exact_work: float
+    room: int  # generators that every layer may add
+    max_exact_regions: float  # boxes expected to have no more are subdivided: cheaper than bounding both halves
+    is_all_exact: bool  # the whole domain is subdivided without any bounds
+    regions: float | None  # estimated regions of the domain, None if not counted
+    decided: float  # the share of the finest probe boxes that bounds decide
+    exact_work: float  # multiplications for subdividing the whole domain
 
     @property
     def search_work(self) -> float:
@@ -165,11 +160,6 @@ class Costs(NamedTuple):
 
     box: float
     region: float
-
-    @property
-    def max_exact_regions(self) -> float:
-        """Regions up to which subdividing a box is cheaper than bounding its two halves."""
-        return 2.0 * self.box / self.region
 
     @classmethod
     def of(cls, bounder: Bounder, question: BoxQuestion, rows: float) -> "Costs":
@@ -201,7 +191,7 @@ def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budge
         # A region takes its polygon, logits and labels, and the changes of its pattern.
         fits = regions * (1000.0 + 0.05 * bounder.neurons / 8.0) <= MOST_BYTES
     cost = exact_work if fits else float("inf")
-    best = RefinePlan(d, 0, plain.max_exact_regions, fits, regions, 0.0, exact_work)
+    best = RefinePlan(d, 0, 2.0 * plain.box / plain.region, fits, regions, 0.0, exact_work)
     if exact_work <= SMALL_WORK:
         return best
     for room in (0, PROBE_ROOM):
@@ -222,8 +212,7 @@ def _probe(
     much they leave for the exact subdivision.
     """
     d = bounder.perturbed.domain.dimension
-    spent, probed = 0.0, 0.0
-    is_open, best, decided = 1.0, float("inf"), 0.0
+    spent, probed, is_open, best, decided = 0.0, 0.0, 1.0, float("inf"), 0.0
     costs = Costs.of(bounder, question, 1.0 + d)
     for level in PROBE_LEVELS:
         probes = _probe_boxes(bounder.perturbed, level)
@@ -244,7 +233,7 @@ def _probe(
         best = min(best, spent + left)
         if spent > best or is_open == 0.0:
             break
-    return best, RefinePlan(d, room, costs.max_exact_regions, False, regions, decided, exact_work)
+    return best, RefinePlan(d, room, 2.0 * costs.box / costs.region, False, regions, decided, exact_work)
 
 
 def _probe_boxes(perturbed: Perturbed, level: int) -> list[tuple[int, np.ndarray, np.ndarray]]:

@@ -8,8 +8,8 @@ independent, as in the usual random model of rounding, and signed weights carry 
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,7 @@ SPREAD = 4.0
 SEED = 20242
 
 
-@dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(NamedTuple):
     """One forward pass of B images: the inputs of all ReLUs, layer by layer (B, n), and the logits (B, K)."""
 
     pixels: np.ndarray
@@ -39,31 +38,23 @@ class Trace:
     logits: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """Margins (B,) and inconsistencies (B,) at thetas, each with a bound (B,) of its rounding error.
-
-    Inconsistencies that were not wanted are NaN; their bound is infinite where the map is uncertain.
-    """
+class Measured(NamedTuple):
+    """Margins (B,) and inconsistencies (B,) at thetas, each with a bound (B,) of its rounding error."""
 
     margin: np.ndarray
     margin_slack: np.ndarray
-    inconsistency: np.ndarray
-    inconsistency_slack: np.ndarray
+    inconsistency: np.ndarray  # NaN if not wanted
+    inconsistency_slack: np.ndarray  # infinite where the map is uncertain
 
 
 class PointPasses:
-    """Float64 passes of one problem at single thetas; counts its work.
-
-    original (K', C, H, W): the filtered maps of the unperturbed image; computed here unless given.
-    """
+    """Float64 passes of one problem at single thetas; counts its work. `original`: as the property, if known."""
 
     def __init__(self, problem: Problem, original: np.ndarray | None = None) -> None:
         self.problem, self.perturbed = problem, problem.perturbed
         self.segments = problem.model.graph.steps
         self.classes = problem.attention.chosen(problem.model.classes)
-        self.forward_passes = 0
-        self.multiplications = 0
+        self.forward_passes, self.multiplications = 0, 0
         self._given = original
         self._expected: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
 
@@ -155,14 +146,14 @@ class PointPasses:
 
     def _forward(self, pixels: np.ndarray) -> Trace:
         *values, logits = preactivations(self.problem.model.graph, pixels)
-        self.count(len(pixels))
+        self.multiplications += len(pixels) * self.work
         self.forward_passes += len(pixels)
         return Trace(pixels, values, logits)
 
     def backward(self, rows: np.ndarray, trace: Trace) -> Iterator[np.ndarray]:
         """Gradients (B, R, n) of rows (B, R, K) times the logits, by ReLU outputs, the last first; then by pixels."""
         batch, count = rows.shape[:2]
-        self.count(batch * count)
+        self.multiplications += batch * count * self.work
         gradient = rows
         for number, segment in enumerate(reversed(self.segments)):
             gradient = downwards(segment, gradient.reshape(batch * count, -1)).reshape(batch, count, -1)
@@ -220,21 +211,13 @@ class PointPasses:
         size = int(np.clip(NUMBERS // (rows * widest), 1, LARGEST_BATCH))
         return (slice(first, min(first + size, count)) for first in range(0, count, size))
 
-    def count(self, passes: int) -> None:
-        """Count passes of one image or one row each."""
-        self.multiplications += passes * self.work
 
-
-@dataclass(frozen=True, eq=False)
-class Rounding:
-    """Errors of the pixels (B, n), and layer by layer of the ReLUs' inputs and, last, of the logits (B, n).
-
-    `local` errors come from the steps into a layer alone; `total` adds those carried on from below.
-    """
+class Rounding(NamedTuple):
+    """Errors of the pixels (B, n), and layer by layer of the ReLUs' inputs and, last, of the logits (B, n)."""
 
     pixels: np.ndarray
-    local: list[np.ndarray]
-    total: list[np.ndarray]
+    local: list[np.ndarray]  # from the steps into a layer alone
+    total: list[np.ndarray]  # with those carried on from below
 
 
 def bound_rounding(passes: PointPasses, thetas: np.ndarray, trace: Trace) -> Rounding:
@@ -254,7 +237,7 @@ def bound_rounding(passes: PointPasses, thetas: np.ndarray, trace: Trace) -> Rou
         inputs = np.maximum(values, 0.0)
         # Where both the computed and the real value are negative, no error passes.
         carried = np.where(values < -total[-1], 0.0, total[-1])
-    passes.count(3 * len(thetas))
+    passes.multiplications += 3 * len(thetas) * passes.work
     doubts = sum(is_doubtful(value, error).sum(axis=1) for value, error in zip(trace.values, total, strict=False))
     if np.max(doubts, initial=0.0) > MOST_DOUBTS * sum(value.shape[1] for value in trace.values):
         total = [np.minimum(a, b) for a, b in zip(total, _spread(passes, trace, pixels, local), strict=True)]
@@ -307,7 +290,7 @@ def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.
         if number < len(trace.values):
             active = np.repeat(_active(trace.values[-1 - number]), classes, axis=0)
             rows, errors = rows * active, errors * active
-    passes.count((3 if are_signed else 2) * len(rows))
+    passes.multiplications += (3 if are_signed else 2) * len(rows) * passes.work
     return errors.reshape(batch, classes, *passes.perturbed.x0.shape)
 
 
@@ -326,7 +309,7 @@ def _spread(passes: PointPasses, trace: Trace, pixels: np.ndarray, local: list[n
         if number < len(trace.values):
             errors = errors * _active(trace.values[number])[:, None]
         errors = errors.reshape(batch * PROBES, -1)
-    passes.count(batch * PROBES)
+    passes.multiplications += batch * PROBES * passes.work
     return spread
 
 

@@ -1,7 +1,6 @@
 """Refinements in files: a result into a directory as for maps, a directory into the same result, and rows of an export.
 
-`regions.npz` holds the boxes with their enclosures, the violations found by the search, and the exact regions as a map
-does. Damaged or foreign files, and arrays that do not fit each other, are refused.
+Damaged or foreign files, and arrays that do not fit each other, are refused.
 """
 
 from collections.abc import Mapping
@@ -50,10 +49,7 @@ ENCLOSURES = ("box_margin", "box_inconsistency")
 
 
 def save_refine(result: RefineResult, directory: str | Path, *, force: bool = False) -> Path:
-    """Store a refinement in a new directory, all or nothing; returns its path. With `force` a result is replaced.
-
-    The bytes of `result.json` and `regions.npz` depend on the question, the limits and the versions alone.
-    """
+    """Store a refinement in a new directory, atomically; its bytes depend on question, limits and versions alone."""
     store.check_directory(directory, force=force)
     stored = store.describe_stored(result.problem, result.delta) | {
         "agreement": asdict(result.agreement),
@@ -84,13 +80,13 @@ def load_to_resume(directory: str | Path, problem: Problem) -> RefineResult:
     content = _read(folder)
     with refusing_damage(folder):
         different = _differences(content, folder, problem)
-    if different:
+        earlier = None if different else _rebuild(content, folder, problem)
+    if earlier is None:
         raise OptionError(
             f"--resume {folder}: it answers another question (not the same: {', '.join(different)}); ask that one, or "
             "leave --resume out"
         )
-    with refusing_damage(folder):
-        return _rebuild(content, folder, problem)
+    return earlier
 
 
 def pack_refine(result: RefineResult) -> dict[str, np.ndarray]:
@@ -190,10 +186,7 @@ def _checked_boxes(
 
 
 def refine_table(result: RefineResult, what: str) -> Table:
-    """The rows of an export: boxes that are not EXACT, then exact regions or their pieces.
-
-    The parts of EXACT boxes that no region covers have no row.
-    """
+    """The rows of an export: boxes that are not EXACT, then exact regions or their pieces."""
     exact = result.answer.exact
     parts = () if exact is None else (exact_part(exact, what, is_measured=result.is_measured),)
     return make_table(result, what, (_box_part(result), *parts))

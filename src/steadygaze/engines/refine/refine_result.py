@@ -1,12 +1,9 @@
-"""The result of a refinement: boxes with their proved bounds, and exact regions where bounds did not suffice.
-
-Also its claims, the thetas to be replayed as witnesses, and its summary: what `--json` prints and `result.json` stores.
-"""
+"""The result of a refinement: boxes and exact regions with their proofs, claims to be replayed, and the summary."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -94,14 +91,22 @@ class RefineResult(DomainResult):
     def areas(self) -> dict[str, tuple[float, float]]:
         """As for a map; undecided is the share where the property of the question is undecided."""
         undecided = undecided_share(np.array(self.answer.shares.cells), self.problem.property)
-        if self.problem.property is not Property.CR:
+        if self.is_measured:
             undecided = min(1.0, undecided + self.answer.shares.slivers)
         return self.answer.shares.named() | {"undecided": (undecided, undecided)}
 
     @cached_property
     def guarantee_shares(self) -> dict[str, float]:
-        """Shares of the domain: "rounding-sound", "float64 with slack", "undecided"."""
-        return self.answer.guarantee_shares(self.problem.property)
+        """The shares of the domain where the property is decided, by the kind of proof, and where it is undecided."""
+        cells = self.answer.bounded_cells, self.answer.exact_cells
+        bounded, exact = (undecided_share(part, self.problem.property) for part in cells)
+        if self.is_measured:
+            exact = min(float(cells[1].sum()), exact + self.answer.slivers)
+        return {
+            "rounding-sound": max(0.0, float(cells[0].sum()) - bounded),
+            "float64 with slack": max(0.0, float(cells[1].sum()) - exact),
+            "undecided": bounded + exact,
+        }
 
     @cached_property
     def kept_shares(self) -> dict[str, tuple[float, float]]:
@@ -199,17 +204,15 @@ class RefineResult(DomainResult):
         # Measured one by one: usually the first one will do.
         for place in np.argsort([np.linalg.norm(theta / widths) for theta in thetas], kind="stable"):
             one = found[place]
-            yield one if isinstance(one, Claim) else self._measured_claim(one)
+            if not isinstance(one, Claim):  # no region is known there: the pattern is that of a plain forward pass
+                measured = self._passes.measure(one[None], has_attention=self.is_measured)
+                slack = float(measured.inconsistency_slack[0])
+                one = Claim(one, None, float(measured.margin_slack[0]), partial(float, slack))
+            yield one
 
     @cached_property
     def _passes(self) -> PointPasses:
         return PointPasses(self.problem, self.original)
-
-    def _measured_claim(self, theta: np.ndarray) -> Claim:
-        """A claim at a theta (d,) without a known region; its pattern is that of a plain forward pass."""
-        measured = self._passes.measure(theta[None], has_attention=self.is_measured)
-        slack = float(measured.inconsistency_slack[0])
-        return Claim(theta, None, float(measured.margin_slack[0]), lambda: slack)
 
     def _found_thetas(self, kind: Violation) -> list[np.ndarray]:
         """The proved violations of a kind among `points`."""
@@ -271,19 +274,17 @@ def _guarantee(result: RefineResult) -> str:
             f"on {_percent_down(exact)} of the domain by regions, in float64 arithmetic with error bounds or in exact "
             "arithmetic"
         )
-    sentences = ["Nothing is proved of any part of the domain."]
-    if parts:
-        sentences = [f"Proved for the real-valued network: {'; '.join(parts)}."]
+    proved = f"Proved for the real-valued network: {'; '.join(parts)}."
+    sentences = [proved if parts else "Nothing is proved of any part of the domain."]
     by_shares = verdict_from(result.answer.shares, result.problem.property)
     if result.verdict is Verdict.NOT_ROBUST and by_shares is not Verdict.NOT_ROBUST:
         sentences.append(SINGLE_THETAS)
     if result.is_measured and result.sliver_share > 0.0:
         sentences.append(kinks_text(result.sliver_share))
-    if undecided > 0.0:
-        why = f"; the run was ended ({result.stopped})" if result.stopped is not None else ""
-        sentences.append(f"A share of {round_up(undecided, 2):g} is undecided{why}.")
-    else:
-        sentences.append("Nothing is undecided.")
+    why = f"; the run was ended ({result.stopped})" if result.stopped is not None else ""
+    sentences.append(
+        f"A share of {round_up(undecided, 2):g} is undecided{why}." if undecided > 0.0 else "Nothing is undecided."
+    )
     if not result.is_measured:
         sentences.append("Attention was not measured.")
     return " ".join([*sentences, agreement_text(result.agreement)])

@@ -3,7 +3,9 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -27,8 +29,7 @@ RUN_OF_REGIONS, RUN_OF_BYTES = 20_000, 2.0**24  # expected regions per exact run
 FINDS_ANYWAY = 0.25  # share of the usual work of the search for violations if everything is decided in the end
 
 
-@dataclass(frozen=True)
-class RefineProgress:
+class RefineProgress(NamedTuple):
     """How far a run is: the share decided, boxes bounded so far and still open, regions of subdivided boxes."""
 
     share: float
@@ -93,8 +94,7 @@ class _Run:
         self.left, self.open, self.bounded, self.regions = 1.0, 0, 0, 0
         self.is_violated = False
         self.stopped: str | None = None
-        self.cuts = [np.zeros((0, 3), dtype=np.int32)]
-        self.cut_count = 0
+        self.cuts: list[np.ndarray] = []
         self.run_of_regions = min(RUN_OF_REGIONS, RUN_OF_BYTES * 8.0 / max(1, self.bounder.neurons))
         self.rest: list[Boxes] = []
         self.subdivided: list[Boxes] = []
@@ -136,9 +136,7 @@ class _Run:
         """Take over the decided boxes of an earlier run; returns those that it left open."""
         known, answers = earlier.boxes, earlier.answers
         if answers is not None and self.question.asks_attention and answers.curves is None:
-            raise OptionError(
-                "the result to go on from did not measure attention; start anew, or ask for --property cr"
-            )
+            raise OptionError("the earlier result did not measure attention; start anew, or ask for --property cr")
         is_exact = known.state == State.EXACT
         # The earlier run may have asked less.
         is_open = ~is_exact & ~self.question.is_decided(known.margin, known.inconsistency)
@@ -154,9 +152,8 @@ class _Run:
 
     def _is_done(self) -> bool:
         """Whether enough is decided, or a limit was reached: the one place that ends a run."""
-        if self.goal == "verdict" and self.is_violated:
-            return True
-        if self.open == 0 or (self.enough > 0.0 and self.left <= self.enough):
+        is_enough = self.open == 0 or (self.enough > 0.0 and self.left <= self.enough)
+        if is_enough or (self.goal == "verdict" and self.is_violated):
             return True
         if self.stopped is None:
             self.stopped = self.budget.exhausted()
@@ -189,24 +186,15 @@ class _Run:
 
     def _bound_all(self, start: Boxes, plan: RefinePlan) -> None:
         """Bound and split, one generation of boxes after the other, until all are decided or put aside."""
-        frontier = Frontier(self.bounder.with_room(plan.room), self.question, self.threads)
         generation = start
-        try:
+        with closing(Frontier(self.bounder.with_room(plan.room), self.question, self.threads)) as frontier:
             while len(generation):
-                generation = self._split_mixed(generation)
-                halves: list[Boxes] = []
-                blocks = list(frontier.blocks(generation))
-                for number, block in enumerate(blocks):
-                    if self._is_done():
-                        halves += blocks[number:]
-                        break
-                    halves.append(self._bound(frontier, block, plan))
+                blocks = list(frontier.blocks(self._split_mixed(generation)))
+                halves = [block if self._is_done() else self._bound(frontier, block, plan) for block in blocks]
                 generation = self._joined(halves)
                 if self._is_done():
                     self.rest.append(generation)
                     return
-        finally:
-            frontier.close()
 
     def _bound(self, frontier: Frontier, block: Boxes, plan: RefinePlan) -> Boxes:
         """Bound a block: keep decided boxes, put aside those to be subdivided, return the halves of the rest."""

@@ -7,6 +7,7 @@ refinement that fails is not delivered. Sampling finds mistakes; it proves nothi
 """
 
 from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,8 +37,7 @@ FACES_AT_ONCE = 256
 CLOSEST = 1e-9  # least distance of a point to the side of a box beside which it lies: far above the rounding of theta
 
 
-@dataclass(frozen=True)
-class Sampled:
+class Sampled(NamedTuple):
     """Numbers of compared margins (inside and beside borders) and inconsistencies; a sentence per contradiction."""
 
     inside: int
@@ -106,10 +106,7 @@ def sample_contradictions(
 
 
 def check_tiling(boxes: Boxes) -> float:
-    """How far the boxes' volumes are from 1 in sum; InternalError if they do not tile the unit cube.
-
-    Every cut must be as large on one side as on the other, every border must be covered.
-    """
+    """How far the volumes are from 1 in sum; InternalError unless every cut has two equal sides, every border one."""
     volumes, widths = boxes.volumes, boxes.high - boxes.low
     error = abs(float(volumes.sum()) - 1.0)
     if not (widths > 0.0).all() or not error <= AREA:
@@ -134,17 +131,14 @@ def _affordable(most: int, work: int, *, share: float = 1.0) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Points (N, D) in t, and the ranges (N, 2) that margin and inconsistency are claimed to lie in there.
-
-    place (N,) is a box, or a piece if is_piece (N,); is_beside (N,) marks points beside a border.
-    """
+    """Points (N, D) in t, and the ranges (N, 2) that margin and inconsistency are claimed to lie in there."""
 
     points: np.ndarray
     margin: np.ndarray
     inconsistency: np.ndarray
-    place: np.ndarray
-    is_piece: np.ndarray
-    is_beside: np.ndarray
+    place: np.ndarray  # (N,) the box, or the piece
+    is_piece: np.ndarray  # (N,)
+    is_beside: np.ndarray  # (N,) whether the point lies beside a border
 
     def __len__(self) -> int:
         return len(self.points)
