@@ -36,10 +36,8 @@ def test_larger_maps_are_refined():
 
 def test_a_choice_and_the_plan_after_it_count_once(monkeypatch: pytest.MonkeyPatch):
     calls = []
-    subdivide = planning.subdivide_boxes
-    monkeypatch.setattr(
-        planning, "subdivide_boxes", lambda *given, **more: calls.append(1) or subdivide(*given, **more)
-    )
+    count = planning._count_whole
+    monkeypatch.setattr(planning, "_count_whole", lambda *given: calls.append(1) or count(*given))
     problem = make_problem("M-FNN-100", IMAGE, ["brightness:0..0.2", PATCH])
     assert choose_method(problem.compound, budget=Budget()).method == "map"
     refine(problem, until=0.5, threads=1)

@@ -30,7 +30,7 @@ UNTOLD = -1  # the winner of a piece that loses the label to an unknown class
 
 @dataclass(frozen=True)
 class Units:
-    """One numbering for boxes and exact regions, the units of a refinement.
+    """One numbering for the units of a refinement: unit u is box u below `boxes`, else exact region u − boxes.
 
     >>> units = Units(boxes=5)
     >>> units.of_regions(np.array([0, 1])).tolist(), units.is_box(np.array([4, 5])).tolist()

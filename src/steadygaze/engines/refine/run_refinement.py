@@ -26,7 +26,7 @@ from .refine_result import Goal, RefineResult, Until
 from .self_check import check_refined
 
 RUN_OF_REGIONS, RUN_OF_BYTES = 20_000, 2.0**24  # expected regions per exact run, and memory of their patterns
-FINDS_ANYWAY = 0.25  # share of the usual work of the search for violations if everything is decided in the end
+EXACT_SEARCH_SHARE = 0.25  # share of the usual work of the search for violations if everything is decided in the end
 
 
 class RefineProgress(NamedTuple):
@@ -70,7 +70,7 @@ def refine(
 
 
 class _Run:
-    """One refinement. left: the open share of the domain; open: the number of open boxes; bounded: those so far."""
+    """One refinement. left: the open share of the domain; open: open boxes; bounded: boxes bounded so far."""
 
     def __init__(
         self, problem: Problem, until: Until, goal: Goal, budget: Budget, threads: int, progress: Progress | None
@@ -115,7 +115,7 @@ class _Run:
         else:
             plan = make_plan(self.bounder, self.question, self.problem.compound, self.budget)
             if self.goal == "map" and plan.search_work > 0.0:
-                self._falsify(plan.search_work * (FINDS_ANYWAY if self.until == "exact" else 1.0))
+                self._falsify(plan.search_work * (EXACT_SEARCH_SHARE if self.until == "exact" else 1.0))
             decide = self._put_aside if plan.is_all_exact else self._bound_all
             decide(start, plan)
             if self.pending and not self._is_done():
@@ -159,13 +159,13 @@ class _Run:
             self.stopped = self.budget.exhausted()
         return self.stopped is not None
 
-    def _close(self, volumes: np.ndarray) -> None:
+    def _count_decided(self, volumes: np.ndarray) -> None:
         """Count boxes with these volumes (B,) as decided."""
         self.open -= len(volumes)
         # Without open boxes nothing is left, whatever the rounding of the sum.
         self.left = max(self.left - float(volumes.sum()), 0.0) if self.open else 0.0
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self.budget.regions = self.regions
         if self.progress is not None:
             self.progress(RefineProgress(1.0 - self.left, self.bounded, self.open, self.regions))
@@ -202,7 +202,7 @@ class _Run:
         found = bounded.boxes
         is_open = found.state == State.OPEN
         self.bounded += len(found)
-        self._close(found.volumes[~is_open])
+        self._count_decided(found.volumes[~is_open])
         self.is_violated |= bool(self.question.is_violated(found.margin, found.inconsistency).any())
         regions = plan.expected_regions(bounded.unstable, found.volumes)
         is_aside = is_open & ((regions <= plan.max_exact_regions) | found.is_smallest(self.dimension))
@@ -213,7 +213,7 @@ class _Run:
             self.rest.append(found.take(~is_open | is_aside))
         is_left = is_open & ~is_aside
         halves = self._split(found.take(is_left), bounded.split_axes[is_left])
-        self._tell()
+        self._report()
         return halves
 
     def _put_aside(self, boxes: Boxes, plan: RefinePlan) -> None:
@@ -261,11 +261,11 @@ class _Run:
             state = np.full(int(complete.sum()), State.EXACT, dtype=np.uint8)
             self.subdivided.append(replace(part.take(complete), state=state))
             self.rest.append(part.take(~complete))
-            self._close(part.volumes[complete])
+            self._count_decided(part.volumes[complete])
             self.regions = self.exact.regions
             if self.goal == "verdict" and complete.any():
                 self.is_violated |= self._violates(self.exact.last_answers(self.size))
-            self._tell()
+            self._report()
 
     def _violates(self, answers: Answers) -> bool:
         """Whether exact regions prove a violation."""
