@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 import paper_problems
 from steadygaze.bounds.bounder import Bounder
-from steadygaze.refine.run import refine
+from steadygaze.engines.refine.run_refinement import refine
 from timing import commit
 
 ROOMS = (0, 8, 64)

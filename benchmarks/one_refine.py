@@ -25,12 +25,12 @@ from paper_problems import DELTA, Asked, specs
 from refine_check import map_disagreements, sampled, window_disagreements
 from steadygaze import api, zoo
 from steadygaze.budget import Budget, Limits
+from steadygaze.engines.refine.refine_result import RefineResult
+from steadygaze.engines.refine.run_refinement import refine
 from steadygaze.errors import SteadygazeError
 from steadygaze.images import read_image
 from steadygaze.network.model import Model
 from steadygaze.problem import Problem
-from steadygaze.refine.outcome import RefineResult
-from steadygaze.refine.run import refine
 from timing import CHECKOUT, clock, peak_mib
 from vgg import NAME as VGG
 from vgg import as_colour

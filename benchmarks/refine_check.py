@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from steadygaze import api
+from steadygaze.engines.refine.refine_result import RefineResult
+from steadygaze.engines.refine.self_check import Sampled, sample_contradictions
 from steadygaze.problem import Problem
-from steadygaze.refine.check import Sampled, sample_contradictions
-from steadygaze.refine.outcome import RefineResult
 from steadygaze.regions.region import Polygons
 from steadygaze.results.result import Result
 

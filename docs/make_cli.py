@@ -14,8 +14,8 @@ from typer.main import get_command
 from steadygaze.cli.interrupt import ABORTED
 from steadygaze.cli.program import BAD_INPUT, BUG, app
 from steadygaze.cli.requirement import NAMES, Outcome
+from steadygaze.engines.refine.boxes import Boxes
 from steadygaze.perturbation import find_families
-from steadygaze.refine.boxes import Boxes
 from steadygaze.search.store import StoredSearch
 from steadygaze.verdict import Verdict
 

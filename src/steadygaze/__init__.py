@@ -5,6 +5,7 @@ from importlib.metadata import version
 from .api import compare, draw, export, load, load_stored, search, verify
 from .budget import Budget, Limits
 from .compare.outcome import Comparison
+from .engines.refine.refine_result import RefineResult
 from .errors import (
     ImageError,
     InternalError,
@@ -16,7 +17,6 @@ from .errors import (
 )
 from .network.model import Model, read_model
 from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
-from .refine.outcome import RefineResult
 from .results.result import Point, Result
 from .search.outcome import SearchResult
 from .search.restore import restore_search

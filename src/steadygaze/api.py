@@ -22,18 +22,16 @@ from .attention.inconsistency import measure, original_maps
 from .attention.options import AttentionOptions
 from .budget import Budget
 from .compare.outcome import Comparison, compare_results
+from .engines.refine.planning import choose_method
+from .engines.refine.refine_files import load_refine, load_to_resume, refine_table
+from .engines.refine.refine_result import Goal, RefineResult, Until
+from .engines.refine.run_refinement import RefineProgress, refine
 from .errors import ModelError, OptionError
 from .images import fit_image, image_from_array, read_image
 from .network.model import Model, read_model
 from .perturbation import Perturbation, compose, parse_spec
 from .problem import Delta, Problem
 from .properties.settling import label_pieces
-from .refine.estimate import choose_method
-from .refine.export import refine_table
-from .refine.outcome import Goal, RefineResult, Until
-from .refine.run import refine
-from .refine.store import load_refine, load_to_resume
-from .refine.tally import Advance
 from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
@@ -144,7 +142,7 @@ def verify(
     if method == "map":
         return solve(problem, budget=budget, threads=threads, progress=progress)
 
-    def advance(done: Advance) -> None:
+    def advance(done: RefineProgress) -> None:
         if progress is not None:
             progress(done.share, done.regions)
 
@@ -300,7 +298,7 @@ def _confirm(problem: Problem, budget: Budget) -> RefineResult:
     """Decide a question by a refinement, with the time that is left and a limit of its own for boxes."""
     own = Budget(budget.limits, started=budget.started)
 
-    def advance(done: Advance) -> None:
+    def advance(done: RefineProgress) -> None:
         if budget.cancelled.is_set() or done.boxes > MOST_CONFIRMING:
             own.cancelled.set()
 

@@ -113,3 +113,7 @@ BEYOND = 1e-9
 
 SLOW = 1e-12
 """A line runs along a plane when it comes nearer by less than this, in t, over its whole length."""
+
+MAX_MAP_PARAMETERS = 3
+"""Parameters that a map takes at once, and with it exact regions, figures and boundaries: polytopes have up to three
+dimensions."""

@@ -6,8 +6,8 @@ import pytest
 
 from cli.running import SMALL, Runner
 from steadygaze.cli.methods import Plan
+from steadygaze.engines.refine import planning
 from steadygaze.errors import OptionError
-from steadygaze.refine import estimate
 
 PLANE = (
     "verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "brightness:0..0.2",
@@ -49,8 +49,8 @@ def test_the_method_is_picked_and_named(run: Runner, monkeypatch: pytest.MonkeyP
     small = run(*PLANE, "--out", "small", "--json").json
     assert small["method"] == "map" and "regions" in small["output"]["picked"]
     told = run(*PLANE, "--out", "told")
-    assert "map: it is expected to have" in told.out
-    monkeypatch.setattr(estimate, "estimate_regions", lambda compound, **_: float("inf"))
+    assert "map: about 100 regions expected" in told.out or "map: fewer than 1,000 regions expected" in told.out
+    monkeypatch.setattr(planning, "estimate_regions", lambda compound, **_: float("inf"))
     large = run(*PLANE, "--out", "large", "--json").json
     assert large["method"] == "refine" and "more than 200,000 regions" in large["output"]["picked"]
     assert "picked" not in run(*PLANE, "--method", "refine", "--out", "given", "--json").json["output"]

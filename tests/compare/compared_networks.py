@@ -7,8 +7,8 @@ import numpy as np
 from properties.tiny_models import make_model
 from regions.tiny_compounds import crossing_layers
 from steadygaze.api import verify
+from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import ImageError
-from steadygaze.refine.outcome import RefineResult
 from steadygaze.results.result import Result
 
 SPECS = {

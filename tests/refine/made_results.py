@@ -13,9 +13,9 @@ import numpy as np
 from steadygaze.api import verify
 from steadygaze.attention.error import MapErrors
 from steadygaze.attention.inconsistency import measure
+from steadygaze.engines.refine.boxes import Boxes, State
+from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.properties.classification import classify
-from steadygaze.refine.boxes import Boxes, State, joined
-from steadygaze.refine.outcome import RefineResult
 from steadygaze.regions.check import CheckedMap
 from steadygaze.regions.polyhedra import Polyhedra
 from steadygaze.regions.region import RegionSet
@@ -53,7 +53,7 @@ def made(
     if property == "cr":
         rest.inconsistency[:] = 0.0, np.inf
     exact.state[:] = State.EXACT
-    boxes = joined([rest, exact], rest.cuts)
+    boxes = Boxes.join([rest, exact], rest.cuts)
     answers, box_of = None, np.zeros(0, dtype=np.int64)
     if len(exact):
         answers = exact_answers(whole, boxes, exact_cells, is_measured=property != "cr")

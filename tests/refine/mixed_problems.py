@@ -1,7 +1,7 @@
 """Small problems of which bounds decide a part, exact regions another; and how a run is made to do both.
 
-The plan of a real run hands small networks over at once. Here boxes are bounded and split first, and handed over with
-few neurons of unknown sign, so that every part of a refinement has something to do.
+A real run subdivides small networks at once. Here boxes are bounded and split first, and subdivided with few neurons of
+unknown sign, so that every part of a refinement has something to do.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from oracle.small_problems import SPECS
 from properties.tiny_models import make_model
 from steadygaze.api import make_problem
 from steadygaze.bounds.bounder import Bounder
+from steadygaze.engines.refine.planning import RefinePlan
 from steadygaze.errors import ImageError
 from steadygaze.problem import Problem
-from steadygaze.refine.plan import Plan
 
 FOUR = (
     ("translate:dx=1", "patch:x=0,y=0,w=1,h=1", "brightness:0..0.5", "patch:x=0,y=1,w=2,h=1,tone=-1"),
@@ -46,14 +46,15 @@ def mixed_problem(seed: int, dimension: int, **options: object) -> Problem:
     raise AssertionError("no network without a tie")
 
 
-def plan_with(room: int, hand_over: float, at_once: float) -> Callable[..., Plan]:
-    """What stands in for `make_plan`: bounds with so many generators, boxes of so many expected regions handed over.
+def plan_with(room: int, max_exact_regions: float, exact_work: float) -> Callable[..., RefinePlan]:
+    """A stand-in for `make_plan`: bounds with so many generators, boxes of so many expected regions subdivided.
 
-    at_once: what handing everything over is said to cost; where that is much, thetas that violate are looked for first.
+    exact_work: the pretended cost of subdividing everything; if it is large, violations are searched for first.
     """
 
-    def make_plan(bounder: Bounder, *_: object) -> Plan:
+    def make_plan(bounder: Bounder, *_: object) -> RefinePlan:
         d = bounder.perturbed.domain.dimension
-        return Plan(d, room, (hand_over, hand_over, 2.0 * hand_over, 0.0)[d - 1], False, None, 0.0, at_once)
+        most = max_exact_regions * (1.0, 1.0, 2.0, 0.0)[d - 1]
+        return RefinePlan(d, room, most, False, None, 0.0, exact_work)
 
     return make_plan

@@ -8,8 +8,9 @@ from made_results import IMAGE, full_map
 
 from steadygaze.api import make_problem
 from steadygaze.budget import Budget, Limits
-from steadygaze.refine import estimate
-from steadygaze.refine.estimate import choose_method, estimate_regions
+from steadygaze.engines.refine import planning
+from steadygaze.engines.refine.planning import choose_method, estimate_regions
+from steadygaze.engines.refine.run_refinement import refine
 from steadygaze.regions.region import Polygons
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -33,13 +34,23 @@ def test_larger_maps_are_refined():
     assert choice.method == "map" and "about 1,000 regions" in choice.reason
 
 
+def test_a_choice_and_the_plan_after_it_count_once(monkeypatch: pytest.MonkeyPatch):
+    calls = []
+    count = planning._count_whole
+    monkeypatch.setattr(planning, "_count_whole", lambda *given: calls.append(1) or count(*given))
+    problem = make_problem("M-FNN-100", IMAGE, ["brightness:0..0.2", PATCH])
+    assert choose_method(problem.compound, budget=Budget()).method == "map"
+    refine(problem, until=0.5, threads=1)
+    assert len(calls) == 1
+
+
 def test_regions_are_counted_once_wherever_the_box_cuts_them():
     """Squares with sides of 1/4, in a box of 5/8 that meets sixteen of them: the lowest corners of nine lie inside."""
     ends = np.array([0.1875, 0.25, 0.5, 0.75, 0.8125])
     corners = [[[x0, y0], [x1, y0], [x1, y1], [x0, y1]] for x0, x1 in pairwise(ends) for y0, y1 in pairwise(ends)]
     squares = Polygons(np.array(corners).reshape(-1, 2), 4 * np.arange(17), np.ones(64, dtype=np.int64))
     low, high = np.full((1, 2), 0.1875), np.full((1, 2), 0.8125)
-    assert estimate._count_whole(squares, np.zeros(16, dtype=np.int64), low, high) == 9
+    assert planning._count_whole(squares, np.zeros(16, dtype=np.int64), low, high) == 9
 
 
 @pytest.mark.parametrize(
@@ -53,7 +64,7 @@ def test_one_parameter_is_mapped_and_four_never(specs: tuple[str, ...], word: st
 
 def test_a_large_network_is_not_lowered(monkeypatch: pytest.MonkeyPatch):
     compound = make_problem("M-FNN-100", IMAGE, ["brightness", PATCH]).compound
-    monkeypatch.setattr(estimate, "LARGEST_WORK", 1000)
+    monkeypatch.setattr(planning, "LARGEST_WORK", 1000)
     choice = choose_method(compound)
     assert choice.method == "refine" and "100 neurons" in choice.reason
     assert "maps" not in compound.chain.__dict__

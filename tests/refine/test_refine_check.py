@@ -9,15 +9,18 @@ from steadygaze.api import make_problem
 from steadygaze.attention.inconsistency import original_maps
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.budget import Budget
+from steadygaze.engines.refine import self_check
+from steadygaze.engines.refine.boxes import Boxes, BoxQuestion, Frontier, State, label_codes
+from steadygaze.engines.refine.exact_boxes import ExactBoxes
+from steadygaze.engines.refine.self_check import (
+    Sampler,
+    check_boxes,
+    check_refined,
+    check_tiling,
+    sample_contradictions,
+)
 from steadygaze.errors import InternalError
 from steadygaze.problem import Problem
-from steadygaze.refine import check
-from steadygaze.refine.boxes import Boxes, State, joined
-from steadygaze.refine.check import check_boxes, check_refined, check_tiling, sample_contradictions
-from steadygaze.refine.decide import Question, label_codes
-from steadygaze.refine.exact import ExactPart
-from steadygaze.refine.frontier import Frontier, split_axes
-from steadygaze.refine.samples import Sampler
 from steadygaze.results.answer import Answers
 from steadygaze.verdict import Property
 
@@ -40,27 +43,27 @@ def refined(name: str, **options: object) -> Refined:
     """A refinement by hand: so many rounds of bounds and splits, and a few of the open boxes handed over."""
     problem = make_problem("M-FNN-100", "mnist:69992", SPECS[name], delta=DELTA, **options)
     bounder = Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
-    frontier = Frontier(bounder, Question(Property.BOTH, DELTA), threads=1)
+    frontier = Frontier(bounder, BoxQuestion(Property.BOTH, DELTA), threads=1)
     start = Boxes.of(problem.compound)
     cuts, open_boxes, done = start.cuts, start, []
     for round_number in range(ROUNDS[name]):
         halves = []
         for block in frontier.blocks(open_boxes):
-            seen = frontier.look(block)
+            seen = frontier.bound(block)
             done.append(seen.boxes.take(seen.boxes.state != State.OPEN))
             rest = seen.boxes.state == State.OPEN
             if round_number == ROUNDS[name] - 1:
                 done.append(seen.boxes.take(rest))
                 continue
-            split = replace(seen.boxes.take(rest), cuts=cuts).split(split_axes(seen)[rest])
+            split = replace(seen.boxes.take(rest), cuts=cuts).split(seen.split_axes[rest])
             cuts = split.cuts
             halves.append(split)
-        open_boxes = joined(halves, cuts) if halves else start.take(np.zeros(0, dtype=np.int64))
-    boxes = joined(done, cuts)
+        open_boxes = Boxes.join(halves, cuts) if halves else start.take(np.zeros(0, dtype=np.int64))
+    boxes = Boxes.join(done, cuts)
     # The smallest boxes have the fewest regions.
     is_open = boxes.state == State.OPEN
     handed = np.flatnonzero(is_open)[np.argsort(boxes.volumes[is_open], kind="stable")[: HANDED[name]]]
-    exact = ExactPart(problem, original_maps(problem.compound, problem.attention), 1, measures=True)
+    exact = ExactBoxes(problem, original_maps(problem.compound, problem.attention), 1, measures=True)
     if len(handed):
         assert exact.add(boxes.take(handed), Budget()).all()
         boxes.state[handed] = State.EXACT
@@ -84,7 +87,7 @@ def test_a_right_refinement_passes(name):
     assert compared.tiling_error <= 1e-12
     sampled = check_boxes(problem, boxes, answers, DELTA)
     claims = int((boxes.state != State.EXACT).sum())
-    wanted = int(np.clip(check.EACH[0] * claims, *check.MARGINS))
+    wanted = int(np.clip(self_check.EACH[0] * claims, *self_check.MARGINS))
     assert sampled.inside + sampled.beside >= wanted >= 500
     assert sampled.beside == -(-wanted // 2)
     assert sampled.inconsistencies >= 50
@@ -94,7 +97,7 @@ def test_a_right_refinement_passes(name):
 def test_other_filters_and_distances_pass():
     for options in ({"dist": "l1", "filter": "abs"}, {"filter": "mean", "classes": "3,7"}):
         problem, boxes, answers = refined("moving", **options)
-        assert not sample_contradictions(problem, boxes, answers, DELTA, 500, 300).contradictions
+        assert not sample_contradictions(problem, boxes, answers, DELTA, 500, 300, 1_000).contradictions
 
 
 def decided(boxes: Boxes) -> np.ndarray:
@@ -140,7 +143,7 @@ def test_a_wrong_inconsistency_is_caught(fixture, request):
 def test_an_error_beside_a_border_is_caught(plane):
     """Claims that hold in all but the outermost fiftieth of a box, along each side."""
     problem, boxes, answers = plane
-    plain = check.Plain(problem)
+    plain = self_check.PointPasses(problem)
     samples = Sampler(boxes, answers, DELTA, 2).draw(2_000)
     beside = samples.take(np.flatnonzero(samples.is_beside & ~samples.is_piece))
     low, high = boxes.low[beside.place], boxes.high[beside.place]
@@ -148,8 +151,8 @@ def test_an_error_beside_a_border_is_caught(plane):
     assert (depth > 0.0).all() and (depth.min(axis=1) <= 0.011).all()
     ticks = np.stack(np.meshgrid(*[np.linspace(0.02, 0.98, 9)] * 2), axis=2).reshape(-1, 2)
     points = low[:, None] + ticks * (high - low)[:, None]
-    inner = plain.margins(plain.to_theta(points.reshape(-1, 2))).reshape(len(beside), -1)
-    assert check._margin_contradictions(plain, replace(beside, margin=_reach(inner)), 0)
+    inner = plain.margins(problem.compound.to_theta(points.reshape(-1, 2))).reshape(len(beside), -1)
+    assert self_check._margin_contradictions(plain, replace(beside, margin=_reach(inner)), 0)
 
 
 def _reach(values: np.ndarray) -> np.ndarray:
@@ -195,11 +198,11 @@ def test_what_rounding_can_do_is_no_contradiction(plane):
     """Enclosures that are as tight as a plain pass, moved by less than its rounding, pass; moved by more, they fail."""
     problem, boxes, answers = plane
     sampled = Sampler(boxes, answers, DELTA, 2).draw(400)
-    plain = check.Plain(problem)
-    margins = plain.margins(plain.to_theta(sampled.points))
+    plain = self_check.PointPasses(problem)
+    margins = plain.margins(problem.compound.to_theta(sampled.points))
     for off, is_caught in ((1e-14, False), (1e-6, True)):
         tight = replace(sampled, margin=np.stack([margins + off, margins + 2 * off], axis=1))
-        assert bool(check._margin_contradictions(plain, tight, 50)) == is_caught
+        assert bool(self_check._margin_contradictions(plain, tight, 50)) == is_caught
 
 
 def test_a_graph_that_computes_something_else_is_caught(plane, monkeypatch):
@@ -214,7 +217,7 @@ def test_a_graph_that_computes_something_else_is_caught(plane, monkeypatch):
 
 def test_large_networks_are_sampled_less(plane, monkeypatch):
     problem, boxes, answers = plane
-    monkeypatch.setattr(check, "WORK", 1)
+    monkeypatch.setattr(self_check, "WORK", 1)
     sampled = check_boxes(problem, boxes, answers, DELTA)
-    assert sampled.inside + sampled.beside == check.FEWEST
-    assert sampled.inconsistencies <= check.FEWEST
+    assert sampled.inside + sampled.beside == self_check.FEWEST
+    assert sampled.inconsistencies <= self_check.FEWEST

@@ -6,9 +6,9 @@ from made_results import made
 from compare.compared_networks import answered
 from results.reading_tables import rows_of, sums
 from steadygaze import verify
-from steadygaze.refine.boxes import State
-from steadygaze.refine.export import refine_table
-from steadygaze.refine.outcome import RefineResult
+from steadygaze.engines.refine.boxes import State
+from steadygaze.engines.refine.refine_files import refine_table
+from steadygaze.engines.refine.refine_result import RefineResult
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,12 @@ from bounds.planted_bounds import PLANTED
 from oracle.small_problems import random_problem
 from steadygaze.api import solve
 from steadygaze.budget import Budget
+from steadygaze.engines.refine import run_refinement
+from steadygaze.engines.refine.boxes import State
+from steadygaze.engines.refine.refine_result import RefineResult
+from steadygaze.engines.refine.run_refinement import RefineProgress, refine
 from steadygaze.errors import InternalError
 from steadygaze.problem import Delta
-from steadygaze.refine import run
-from steadygaze.refine.boxes import State
-from steadygaze.refine.outcome import RefineResult
-from steadygaze.refine.run import refine
-from steadygaze.refine.tally import Advance
 from steadygaze.verdict import Property, Verdict
 
 EXACT = 1e-9
@@ -42,7 +41,7 @@ def truth(seed: int, dimension: int, kind: str = "mixed") -> Truth:
 
 def forced(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Have the runs bound and split before they hand over."""
-    monkeypatch.setattr(run, "make_plan", plan_with(*PLANS[name]))
+    monkeypatch.setattr(run_refinement, "make_plan", plan_with(*PLANS[name]))
 
 
 def assert_encloses(result: RefineResult, exact: Truth, slack: float = EXACT) -> None:
@@ -167,7 +166,7 @@ def test_resuming_ends_at_the_same_shares(
     whole = refine(exact.problem, until="exact", threads=1)
     budget, seen = Budget(), []
 
-    def stop(advance: Advance) -> None:
+    def stop(advance: RefineProgress) -> None:
         seen.append(advance)
         if len(seen) == calls:
             budget.cancelled.set()

@@ -8,10 +8,10 @@ from made_results import full_map, halved, made, settled
 
 from steadygaze.api import make_problem
 from steadygaze.attention.inconsistency import original_maps
+from steadygaze.engines.refine.boxes import Boxes, State
+from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import InternalError, OptionError
 from steadygaze.properties.joint import Kept
-from steadygaze.refine.boxes import Boxes, State
-from steadygaze.refine.outcome import RefineResult
 from steadygaze.regions.check import CheckedMap
 from steadygaze.results.claim import Violation
 from steadygaze.verdict import Property, Verdict

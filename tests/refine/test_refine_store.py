@@ -12,9 +12,9 @@ from made_results import full_map, made
 from test_refine_result import LINE, MOVING, PLANE, four
 
 from steadygaze.api import load, make_problem
+from steadygaze.engines.refine.refine_files import load_refine, load_to_resume, pack_refine
+from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import OptionError, StoreError
-from steadygaze.refine.outcome import RefineResult
-from steadygaze.refine.store import load_refine, load_to_resume, pack_refine
 from steadygaze.results import archive, store
 
 RESULTS: dict[str, Callable[[], RefineResult]] = {

@@ -10,8 +10,8 @@ from regions.reading_maps import clip_bits, pattern_bits
 from steadygaze.api import make_problem
 from steadygaze.budget import Budget, Limits
 from steadygaze.compound import Compound
+from steadygaze.engines.refine.boxes import Boxes
 from steadygaze.errors import InternalError
-from steadygaze.refine.boxes import Boxes
 from steadygaze.regions import within
 from steadygaze.regions.adjacency import touching
 from steadygaze.regions.check import check_map

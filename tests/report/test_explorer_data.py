@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from steadygaze.api import verify
+from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.properties.joint import Kept
-from steadygaze.refine.outcome import RefineResult
 from steadygaze.report.page import explorer, merged_tiles, thresholds
 from steadygaze.report.page.explorer import Explorer, make_explorer
 from steadygaze.report.page.merged_tiles import GRID, merge_tiles

@@ -20,8 +20,8 @@ from regions.reading_maps import clip_bits, pattern_bits
 from regions.tiny_compounds import on_unit_square
 from steadygaze.api import make_problem
 from steadygaze.problem import Problem
-from steadygaze.regions.subdivide import MOST_PARAMETERS
 from steadygaze.search import SearchResult, search
+from steadygaze.tolerances import MAX_MAP_PARAMETERS
 from steadygaze.verdict import Verdict
 
 CLOSE = 1e-9
@@ -117,7 +117,7 @@ def test_random_networks(dimension: int, seed: int) -> None:
     assert_whole(result, truth)
     assert_labels(result, truth, delta)
     assert_verdict(result, truth, delta)
-    if dimension <= MOST_PARAMETERS:
+    if dimension <= MAX_MAP_PARAMETERS:
         assert_subdivision_agrees(result, problem, delta)
 
 

@@ -12,6 +12,7 @@ from .. import api, zoo
 from ..budget import Budget, Limits
 from ..errors import OptionError
 from ..search import SearchResult
+from ..tolerances import MAX_MAP_PARAMETERS
 from ..verdict import Status
 from .plan import Plan, Task
 from .series import ENDED
@@ -22,7 +23,6 @@ LIKED_REGIONS, LIKED_SHARE = 300, 0.3
 """Enough to be seen, few enough to be told apart; and so much of the domain, or more."""
 MOST_WORK = 3_000_000
 """Regions times neurons: what takes seconds, not minutes."""
-MOST_PARAMETERS = 3
 LIMIT_SECONDS = 120.0
 DISLIKED = {"ar": 0.0, "both": 0.5, "cr": 1.5}
 """The paper shows a search for the attention; one that cannot be seen is worse than one for something else."""
@@ -38,7 +38,7 @@ def choose_example(plan: Plan, records: Sequence[Record]) -> Task | None:
         task
         for task in plan.tasks
         if task.method == "gbs"
-        and len(plan.combinations[task.combination]) <= MOST_PARAMETERS
+        and len(plan.combinations[task.combination]) <= MAX_MAP_PARAMETERS
         and task.key in by_key
         and by_key[task.key]["status"] in ENDED
         and 0 < by_key[task.key]["regions"] * by_key[task.key]["neurons"] <= MOST_WORK

@@ -13,11 +13,11 @@ from typing import Any
 from .. import api, zoo
 from ..attention.inconsistency import original_maps
 from ..budget import Budget, Limits
+from ..engines.refine.refine_result import RefineResult
+from ..engines.refine.run_refinement import refine
 from ..errors import InternalError, SteadygazeError, StoreError
 from ..problem import Problem
 from ..properties.nearest import Nearest
-from ..refine.outcome import RefineResult
-from ..refine.run import refine
 from ..results.answer import Answer
 from ..results.domain_result import DomainResult
 from ..search import SearchResult

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..refine.merged import MOST_DRAWN
+from ..tolerances import MAX_MAP_PARAMETERS
 from .requirement import Outcome, Requirement
 from .wording import (
     Summary,
@@ -48,8 +48,10 @@ def describe(
     console.print(_fact_table(summary, seconds, reason))
     console.print(Text(summary["guarantee"], style="dim"))
     print_places(console, directory, pictures)
-    if len(summary["domain"]["names"]) > MOST_DRAWN:
-        console.print(Text(f"picture none: up to {MOST_DRAWN} parameters are drawn; regions.npz holds the boxes"))
+    if len(summary["domain"]["names"]) > MAX_MAP_PARAMETERS:
+        console.print(
+            Text(f"picture none: up to {MAX_MAP_PARAMETERS} parameters are drawn; regions.npz holds the boxes")
+        )
 
 
 def print_places(console: Console, directory: Path | None, pictures: Sequence[Path]) -> None:

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.text import Text
 
 from ..budget import Budget
-from ..refine.tally import Advance
+from ..engines.refine.run_refinement import RefineProgress
 
 READING = "reading (the first run compiles)"
 MAPPING = "mapping"
@@ -30,7 +30,7 @@ class Display:
     def report(self, area: float, regions: int) -> None:
         """The engine has mapped this share of the domain, into so many regions."""
 
-    def advance(self, done: Advance) -> None:
+    def advance(self, done: RefineProgress) -> None:
         """A refinement has decided this share of the domain; so many boxes are open."""
 
     def count(self, visited: int) -> None:
@@ -60,7 +60,7 @@ class _LiveDisplay(Display):
     def report(self, area: float, regions: int) -> None:
         self._update(MAPPING if area < 1.0 - 1e-9 else CHECKING, area, regions)
 
-    def advance(self, done: Advance) -> None:
+    def advance(self, done: RefineProgress) -> None:
         self.progress.update(self.task, open=done.open)
         self._update(REFINING, done.share, done.regions)
 

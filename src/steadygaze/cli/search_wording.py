@@ -3,7 +3,7 @@
 Turns the plain data of a summary into text, and says no more than was proved. Prints nothing.
 """
 
-from ..regions.subdivide import MOST_PARAMETERS
+from ..tolerances import MAX_MAP_PARAMETERS
 from ..verdict import Status
 from .wording import Summary, number_text, robust_text, sentence, share_text, theta_text, within_text
 
@@ -115,5 +115,5 @@ def _violations(summary: Summary) -> list[str]:
 def _proving(summary: Summary) -> str:
     """What to take in place of a search that proves nothing."""
     if summary["method"] == "bfs":
-        return "take --method map" if len(summary["domain"]["names"]) <= MOST_PARAMETERS else "take smaller ranges"
-    return "take --method map or bfs" if len(summary["domain"]["names"]) <= MOST_PARAMETERS else "take --method bfs"
+        return "take --method map" if len(summary["domain"]["names"]) <= MAX_MAP_PARAMETERS else "take smaller ranges"
+    return "take --method map or bfs" if len(summary["domain"]["names"]) <= MAX_MAP_PARAMETERS else "take --method bfs"

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from .. import api
 from ..budget import Budget, Limits
+from ..engines.refine.planning import choose_method
+from ..engines.refine.refine_files import load_to_resume
+from ..engines.refine.refine_result import RefineResult
+from ..engines.refine.run_refinement import refine
 from ..problem import Problem
-from ..refine.estimate import choose_method
-from ..refine.outcome import RefineResult
-from ..refine.run import refine
-from ..refine.store import load_to_resume
 from ..results import store
 from ..results.domain_result import DomainResult
 from ..verdict import Verdict

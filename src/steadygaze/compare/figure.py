@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from ..properties.joint import Kept
-from ..refine.merged import MOST_DRAWN
 from ..report.colours import FAINT_INK, JOINT, KEPT, MIXED, UNKNOWN
 from ..report.files import finish, write_figure
 from ..report.formats import FORMATS
@@ -24,6 +23,7 @@ from ..report.sections import Section, make_sections
 from ..report.sheet import ROW, Row, Sheet, name_axis
 from ..report.wording import number, percent, percent_between
 from ..results.domain_result import DomainResult
+from ..tolerances import MAX_MAP_PARAMETERS
 from ..verdict import Property
 from .bars import HATCH, bars_height, draw_bars
 from .outcome import Comparison, Difference
@@ -79,7 +79,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
 
 def _pairs(comparison: Comparison) -> list[list[Difference]]:
     """The differences to be drawn, those of one pair together."""
-    if comparison.results[0].problem.compound.domain.dimension > MOST_DRAWN:
+    if comparison.results[0].problem.compound.domain.dimension > MAX_MAP_PARAMETERS:
         return []
     seconds = range(1, min(len(comparison.results), MOST_PAIRS + 1))
     found = [[one for one in comparison.differences if one.second == second] for second in seconds]

@@ -175,7 +175,7 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
     elif joint.polytopes.points.shape[1] > 2 and 64.0 * UNIT * (len(volumes) + 16) < abs(missing) <= AREA:
         # Splitting regions into pieces may leave gaps, or overlaps, too; by how much is known to this order alone.
-        # (No map is off by more than AREA; regions inside boxes do not cover the domain, see `refine.merged`.)
+        # (No map is off by more than AREA; regions inside boxes do not cover the domain, see `merged_answer`.)
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += min(1.0, 4.0 * abs(missing))
     cells[Kept.UNKNOWN, Kept.UNKNOWN] += holes
     rows = (tuple(float(share) for share in row) for row in cells)

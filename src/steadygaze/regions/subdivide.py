@@ -14,6 +14,7 @@ import numpy as np
 from ..budget import Budget
 from ..compound import CellProgram, Compound
 from ..errors import OptionError
+from ..tolerances import MAX_MAP_PARAMETERS
 from . import kernels
 from .assemble import Block, CutRows, CutTable, assemble
 from .flat_walk import FlatWalk
@@ -29,9 +30,6 @@ SMALL = 1 << 21
 
 SMALL_BOXES = 1 << 18
 """The same where the polytopes have not been cut by the clip."""
-
-MOST_PARAMETERS = 3
-"""Dimensions that the subdivision takes."""
 
 NODES, SOLID_NODES = 20_000, 500
 """Polygons, and polyhedra, looked at between two questions to the budget: some ten milliseconds, and up to a tenth of a
@@ -51,10 +49,10 @@ def subdivide(
     Exact up to the tolerances; complete unless the budget ends first, which `stopped` then says. `progress` is called
     with the share of the domain done and the number of regions.
     """
-    if compound.domain.dimension > MOST_PARAMETERS:
+    if compound.domain.dimension > MAX_MAP_PARAMETERS:
         raise OptionError(
             f"{compound.domain.dimension} parameters at once ({', '.join(compound.domain.names)}); the map takes up to "
-            f"{MOST_PARAMETERS}: leave some out, or take --method refine or a search"
+            f"{MAX_MAP_PARAMETERS}: leave some out, or take --method refine or a search"
         )
     return subdivide_cells(list(compound.programs), budget=budget, threads=threads, progress=progress)
 

@@ -1,7 +1,7 @@
 """In words: how much of the domain a result covers, and by what. Draws nothing."""
 
-from ..refine.boxes import State
-from ..refine.outcome import RefineResult
+from ..engines.refine.boxes import State
+from ..engines.refine.refine_result import RefineResult
 from ..results.domain_result import DomainResult
 from .wording import counted, percent
 

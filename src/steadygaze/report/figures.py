@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ..errors import OptionError
-from ..refine.merged import MOST_DRAWN
 from ..results.domain_result import DomainResult
 from ..search import SearchResult
 from ..search.store import StoredSearch, stored_search
+from ..tolerances import MAX_MAP_PARAMETERS
 from .boundaries_figure import boundaries_figure
 from .columns_figure import columns_figure
 from .files import drawing_settings, figure_files, refuse_in_the_way, write_figure
@@ -54,7 +54,7 @@ class FigureKind:
     make: Callable[[Sequence[DomainResult | StoredSearch], Wishes], Figure]
     options: frozenset[str] = frozenset()
     takes: str = "map"
-    most_parameters: int | None = MOST_DRAWN
+    most_parameters: int | None = MAX_MAP_PARAMETERS
     is_of_several: bool = False
 
 
@@ -135,7 +135,7 @@ def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
 
     From four parameters on there is no picture, and nothing is written or returned.
     """
-    if result.problem.perturbed.domain.dimension > MOST_DRAWN:
+    if result.problem.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return []
     return write_figure(lambda: map_figure(result), path)
 

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from ..refine.merged import MOST_DRAWN
 from ..search import SearchResult
 from ..search.store import StoredSearch, stored_search
+from ..tolerances import MAX_MAP_PARAMETERS
 from ..verdict import Property, Verdict
 from .colours import DELTA_LINE, FAINT_INK, INK
 from .files import finish, write_figure
@@ -40,7 +40,7 @@ COUNTED = "regions · share of the domain"
 
 def draw_search(result: SearchResult, path: str | Path) -> list[Path]:
     """Write the figure of a search to PATH.png and PATH.svg; return both, or nothing for four parameters and more."""
-    if result.problem.perturbed.domain.dimension > MOST_DRAWN:
+    if result.problem.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return []
     return write_figure(lambda: search_figure(stored_search(result)), path)
 

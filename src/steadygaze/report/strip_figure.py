@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..refine.merged import MOST_DRAWN
 from ..results.domain_result import DomainResult
+from ..tolerances import MAX_MAP_PARAMETERS
 from .curves import CURVES, draw_curves
 from .exhibits import Exhibit
 from .extent import extent_text
@@ -26,7 +26,7 @@ def strip_figure(result: DomainResult, axis: int, thetas: np.ndarray) -> Figure:
     domain = result.problem.perturbed.domain
     name, ends = domain.names[axis], (float(domain.low[axis]), float(domain.high[axis]))
     exhibits = [Exhibit(f"{_short(name)} {_value(theta[axis])}", result.at(theta)) for theta in thetas]
-    has_curves = domain.dimension <= MOST_DRAWN
+    has_curves = domain.dimension <= MAX_MAP_PARAMETERS
     upper = NUMBERS + CURVES + 0.65 if has_curves else 0.0
     sheet = Sheet(WIDTH, HEADER + upper + HEIGHT + 0.2)
     facts = [extent_text(result), delta_text(result), attention_text(result.problem)]

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from matplotlib.colors import to_rgba
 
+from ..engines.refine.boxes import State
+from ..engines.refine.refine_result import RefineResult
 from ..errors import OptionError
 from ..properties.joint import Kept
-from ..refine.boxes import State
-from ..refine.outcome import RefineResult
 from ..regions.region import Cut
 from ..results.answer import Answer
 from ..results.domain_result import DomainResult

@@ -1,6 +1,6 @@
 """From a map to the rows of an export: one for each region, or for each piece of a region with one label alone.
 
-Refinements and searches make their own rows (see `refine.export` and `search.export`); `export_files` writes them all.
+Refinements and searches make their own rows (see `refine_files` and `search.export`); `export_files` writes them all.
 """
 
 from typing import Any

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from ... import zoo
+from ...engines.refine.refine_result import RefineResult
 from ...errors import SteadygazeError
 from ...images import read_image
 from ...problem import Problem
-from ...refine.outcome import RefineResult
 from ...results.domain_result import DomainResult
 from ...results.store import describe_stored
 from ...search import SearchResult

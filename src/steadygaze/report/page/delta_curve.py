@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from ...refine.outcome import RefineResult
+from ...engines.refine.refine_result import RefineResult
 from ...results.answer import Answers
 from ...results.domain_result import DomainResult
 from ..colours import DELTA_LINE, FAINT_INK, INK

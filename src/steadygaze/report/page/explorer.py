@@ -14,8 +14,8 @@ import numpy as np
 from bokeh.embed import json_item
 from bokeh.resources import Resources
 
-from ...refine.merged import MOST_DRAWN
 from ...results.domain_result import DomainResult
+from ...tolerances import MAX_MAP_PARAMETERS
 from ..extent import share_not_reached
 from ..wording import counted
 from .filling import fill, read_asset
@@ -60,7 +60,7 @@ def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
 
     What it says to be proved is what the result proves; at other steps of the δ slider than its own, see `thresholds`.
     """
-    if result.problem.compound.domain.dimension > MOST_DRAWN:
+    if result.problem.compound.domain.dimension > MAX_MAP_PARAMETERS:
         return None
     tiles = make_tiles(result)
     network = describe_network(result)

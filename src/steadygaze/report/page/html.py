@@ -11,12 +11,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ...errors import StoreError
-from ...refine.merged import MOST_DRAWN
 from ...results.directory import check_file, file_written_at_once
 from ...results.domain_result import DomainResult
 from ...results.store import read_origin
 from ...search import SearchResult
 from ...search.store import stored_search
+from ...tolerances import MAX_MAP_PARAMETERS
 from ...verdict import Property
 from ..map_figure import map_figure
 from ..pictures import ShownMaps
@@ -172,4 +172,4 @@ def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
 
 
 def _picture(result: DomainResult | SearchResult, make: Callable[[], Figure]) -> str | None:
-    return figure_uri(make) if result.problem.perturbed.domain.dimension <= MOST_DRAWN else None
+    return figure_uri(make) if result.problem.perturbed.domain.dimension <= MAX_MAP_PARAMETERS else None

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...engines.refine.merged_answer import MergedAnswer
 from ...properties.joint import Kept
 from ...properties.kept_box import Suspects, attention_suspects, kept_box, label_suspects
-from ...refine.merged import MergedAnswer
 from ...results.answer import Answer
 from ...results.domain_result import DomainResult
 from ...verdict import Property

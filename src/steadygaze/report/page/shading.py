@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib import colormaps
 
+from ...engines.refine.refine_result import RefineResult
 from ...properties.joint import Kept
-from ...refine.outcome import RefineResult
 from ...results.domain_result import DomainResult
 from ...results.values import inconsistency_at
 from .. import colours

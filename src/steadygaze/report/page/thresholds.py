@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...engines.refine.merged_answer import undecided_share
+from ...engines.refine.refine_result import RefineResult
 from ...properties.attention import AttentionLabels, label_attention, label_coarsely, reaches
 from ...properties.classification import Pieces, strip_volumes
 from ...properties.joint import Kept, Shares, join, shares
-from ...refine.merged import undecided_share
-from ...refine.outcome import RefineResult
 from ...results.answer import Answers
 from ...results.domain_result import DomainResult
 from ...tolerances import UNIT

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...compound import Compound
+from ...engines.refine.merged_answer import UNTOLD
+from ...engines.refine.refine_result import RefineResult
 from ...properties.classification import strip_volumes
 from ...properties.joint import JointPieces, Kept
-from ...refine.merged import UNTOLD
-from ...refine.outcome import RefineResult
 from ...regions.polyhedra import Polyhedra
 from ...regions.region import Polygons, Polytopes, box_polytopes
 from ...results.answer import Answers

@@ -1,50 +1,42 @@
-"""Boxes handed to the exact subdivision: their regions, walked and measured in runs, joined in the end.
-
-What a run has finished stays; boxes that a budget left unfinished are given back.
-"""
+"""Subdivides boxes into their exact regions, measures these run by run, and joins all runs in the end."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from ..attention.error import MapErrors
-from ..attention.inconsistency import Inconsistency, measure
-from ..budget import Budget, give_back_memory
-from ..errors import ModelError
-from ..problem import Problem
-from ..properties.settling import label_pieces
-from ..regions.region import RegionSet
-from ..regions.within import join_region_sets, join_rows, subdivide_boxes
-from ..results.answer import Answers
+from ...attention.error import MapErrors
+from ...attention.inconsistency import Inconsistency, measure
+from ...budget import Budget, give_back_memory
+from ...errors import ModelError
+from ...problem import Problem
+from ...properties.settling import label_pieces
+from ...regions.region import RegionSet
+from ...regions.within import join_region_sets, join_rows, subdivide_boxes
+from ...results.answer import Answers
 from .boxes import Boxes
 
-_JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")
-"""What of curves is joined row by row."""
+_JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")  # of curves, joined row by row
 
 
-class ExactPart:
-    """The regions of all boxes that were handed over.
-
-    box (R,) counts into the boxes in the order in which they were added. Attention is measured unless only the label is
-    asked for.
-    """
+class ExactBoxes:
+    """The regions of all boxes that were subdivided; `measures`: whether attention is measured."""
 
     def __init__(self, problem: Problem, original: np.ndarray, threads: int, *, measures: bool) -> None:
         self.problem, self.original, self.threads, self.measures = problem, original, threads, measures
         self.parts: list[RegionSet] = []
         self.curves: list[Inconsistency] = []
-        self.box: list[np.ndarray] = []
+        self.box: list[np.ndarray] = []  # of each region, counted in the order in which boxes were added
         self.boxes = 0
         self.regions = 0
 
     def start_from(self, answers: Answers, box: np.ndarray, boxes: int) -> None:
-        """Go on from what an earlier run has found."""
+        """Continue with the regions of an earlier run."""
         self.parts, self.box, self.boxes = [answers.regions], [box], boxes
         self.curves = [] if answers.curves is None else [answers.curves]
         self.regions = len(answers.regions)
 
     def add(self, boxes: Boxes, budget: Budget) -> np.ndarray:
-        """Subdivide boxes; tells which of them (B,) were finished. Only those count from now on."""
+        """Subdivide boxes; returns which of them (B,) were finished within the budget: only those are added."""
         compound = self.problem.compound
         found = subdivide_boxes(
             compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts, budget=budget, threads=self.threads
@@ -55,9 +47,8 @@ class ExactPart:
         if found.complete.any():
             regions = replace(found.regions, stopped=None)
             if self.measures:
-                self.curves.append(
-                    measure(compound, regions, self.problem.attention, self.original, threads=self.threads)
-                )
+                curves = measure(compound, regions, self.problem.attention, self.original, threads=self.threads)
+                self.curves.append(curves)
             places = self.boxes + np.cumsum(found.complete) - 1
             self.parts.append(regions)
             self.box.append(places[found.box])
@@ -67,11 +58,11 @@ class ExactPart:
         return found.complete
 
     def last_answers(self, size: float) -> Answers:
-        """What is known of the regions that were added last."""
+        """The answers of the regions that were added last; `size` is that of the original maps."""
         return self._answers(self.parts[-1], self.curves[-1] if self.measures else None, size)
 
     def answers(self, cuts: np.ndarray, size: float) -> Answers | None:
-        """Everything that is known of the regions, ready to be asked for any δ; None where there are none."""
+        """The answers of all regions, with `cuts` at the beginning of their table; None if there are no regions."""
         if not self.parts:
             return None
         regions = join_region_sets(self.parts, cuts=cuts)

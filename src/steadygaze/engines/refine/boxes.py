@@ -1,0 +1,266 @@
+"""The boxes that tile the domain of a refinement: the question asked of each, its bounds, and how a box is split."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+
+from ...bounds.bounder import Bounder, Enclosures
+from ...compound import Compound
+from ...errors import InternalError
+from ...problem import Problem
+from ...properties.joint import Kept
+from ...regions.assemble import CutTable
+from ...regions.region import Cut
+from ...tolerances import UNIT
+from ...verdict import Property
+
+BLOCK = 16  # batches of boxes between two looks at the budget and at the share that is left
+SLIMMEST = 16.0  # a box whose longest side is this many times its shortest one is split along the longest
+SMALLEST = 2.0**-24  # boxes with no side longer than this stay whole: rounding would decide their fate
+
+
+class State(IntEnum):
+    """How far a box has come."""
+
+    OPEN = 0  # undecided: it may still be split, or subdivided exactly
+    BOUNDED = 1  # decided by bounds
+    EXACT = 2  # subdivided into its exact regions
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Boxes (B of them) with disjoint interiors, in t.
+
+    cell (B,): the knot cell. low and high (B, D): neighbours share these numbers bit by bit. sides (B, D, 2): the
+    signed cut at the low and the high side of every axis; two boxes that touch along a cut carry it with opposite
+    signs. margin and inconsistency (B, 2): proved enclosures over the box. cuts (E, 3): the table of all cuts, borders
+    and knots first (see `Cut`).
+    """
+
+    cell: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    sides: np.ndarray
+    margin: np.ndarray
+    inconsistency: np.ndarray
+    state: np.ndarray
+    cuts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    @property
+    def volumes(self) -> np.ndarray:
+        """Shares of the domain (B,)."""
+        return np.prod(self.high - self.low, axis=1)
+
+    def is_smallest(self, dimension: int) -> np.ndarray:
+        """Which boxes (B,) are too small to be split."""
+        return (self.high - self.low)[:, :dimension].max(axis=1) <= SMALLEST
+
+    def take(self, chosen: np.ndarray) -> "Boxes":
+        """The chosen boxes (an index array or a mask) in that order; the table of cuts stays whole."""
+        return replace(self, **{name: getattr(self, name)[chosen] for name in _ROWS})
+
+    @classmethod
+    def of(cls, compound: Compound) -> "Boxes":
+        """The knot cells of a compound network, as boxes without any bounds yet."""
+        table = CutTable(compound.corners)
+        ends = np.array([[cell.low, cell.high] for cell in compound.corners])
+        axes, count = range(compound.coordinates), len(ends)
+        sides = [[[table.side(axis, side, box[side]) for side in (0, 1)] for axis in axes] for box in ends]
+        return cls(
+            cell=np.arange(count), low=ends[:, 0], high=ends[:, 1], sides=np.array(sides, dtype=np.int64),
+            margin=np.tile([-np.inf, np.inf], (count, 1)), inconsistency=np.tile([0.0, np.inf], (count, 1)),
+            state=np.zeros(count, dtype=np.uint8), cuts=table.cuts(),
+        )  # fmt: skip
+
+    @classmethod
+    def join(cls, parts: list["Boxes"], cuts: np.ndarray) -> "Boxes":
+        """Boxes one after another, with one table of cuts for all of them."""
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in _ROWS}, cuts=cuts)
+
+    def split(self, axes: np.ndarray) -> "Boxes":
+        """Halve every box along its axis (B,), the new cuts at the end of the table."""
+        return replace(self.halves(axes, len(self.cuts)), cuts=np.concatenate([self.cuts, split_rows(axes)]))
+
+    def halves(self, axes: np.ndarray, cuts: int) -> "Boxes":
+        """The halves of each box along its axis (B,), side by side, with its bounds; cuts are numbered after `cuts`."""
+        rows = np.arange(len(self))
+        halves = self.take(np.repeat(rows, 2))
+        middle = 0.5 * (self.low[rows, axes] + self.high[rows, axes])
+        halves.high[2 * rows, axes] = middle
+        halves.low[2 * rows + 1, axes] = middle
+        # As for knots: the upper half is on the positive side of the cut.
+        halves.sides[2 * rows, axes, 1] = -(cuts + 1 + rows)
+        halves.sides[2 * rows + 1, axes, 0] = cuts + 1 + rows
+        return halves
+
+
+_ROWS = ("cell", "low", "high", "sides", "margin", "inconsistency", "state")  # arrays with a row for every box
+
+
+def split_rows(axes: np.ndarray) -> np.ndarray:
+    """Rows (N, 3) of the table of cuts for boxes that were halved along axes (N,)."""
+    return np.stack([np.full(len(axes), Cut.SPLIT), axes, np.zeros(len(axes))], axis=1).astype(np.int32)
+
+
+def label_codes(margin: np.ndarray) -> np.ndarray:
+    """`Kept` codes (B,) of the label for enclosures (B, 2) of the margin."""
+    return np.where(margin[:, 0] > 0.0, Kept.YES, np.where(margin[:, 1] < 0.0, Kept.NO, Kept.UNKNOWN))
+
+
+def attention_codes(inconsistency: np.ndarray, delta: float) -> np.ndarray:
+    """`Kept` codes (B,) of the attention for enclosures (B, 2) of the inconsistency."""
+    is_kept, is_lost = inconsistency[:, 1] <= delta, inconsistency[:, 0] > delta
+    return np.where(is_kept, Kept.YES, np.where(is_lost, Kept.NO, Kept.UNKNOWN))
+
+
+@dataclass(frozen=True)
+class BoxQuestion:
+    """The question that every box has to answer; δ is absolute.
+
+    >>> question = BoxQuestion(Property.BOTH, 3.0)
+    >>> question.is_decided(np.array([[1.0, 2.0]]), np.array([[0.0, 4.0]])).tolist()
+    [False]
+    """
+
+    wanted: Property
+    delta: float
+    is_verdict: bool = False  # only whether the property holds: a box that violates one part of it is decided
+
+    @property
+    def asks_attention(self) -> bool:
+        """Whether the attention matters."""
+        return self.wanted is not Property.CR
+
+    def needs_attention(self, margin: np.ndarray, inconsistency: np.ndarray) -> np.ndarray:
+        """Where (B,) the attention matters and is unknown."""
+        is_open = (attention_codes(inconsistency, self.delta) == Kept.UNKNOWN) & self.asks_attention
+        return is_open & ~self._is_settled(margin, inconsistency)
+
+    def is_decided(self, margin: np.ndarray, inconsistency: np.ndarray) -> np.ndarray:
+        """Where (B,) the enclosures answer the question."""
+        is_known = (self._codes(margin, inconsistency) != Kept.UNKNOWN).all(axis=0)
+        return is_known | self._is_settled(margin, inconsistency)
+
+    def is_violated(self, margin: np.ndarray, inconsistency: np.ndarray) -> np.ndarray:
+        """Where (B,) the property is violated everywhere on the box."""
+        return (self._codes(margin, inconsistency) == Kept.NO).any(axis=0)
+
+    def _codes(self, margin: np.ndarray, inconsistency: np.ndarray) -> np.ndarray:
+        """`Kept` codes (1 or 2, B) of the parts that the property consists of."""
+        codes = np.stack([label_codes(margin), attention_codes(inconsistency, self.delta)])
+        return codes[{Property.CR: slice(0, 1), Property.AR: slice(1, 2), Property.BOTH: slice(0, 2)}[self.wanted]]
+
+    def _is_settled(self, margin: np.ndarray, inconsistency: np.ndarray) -> np.ndarray:
+        return self.is_violated(margin, inconsistency) & self.is_verdict
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedBoxes:
+    """Boxes after their bounds: pull (B, d) hints where to split, unstable (B,) counts neurons of unknown sign."""
+
+    boxes: Boxes
+    pull: np.ndarray
+    unstable: np.ndarray
+
+    @property
+    def split_axes(self) -> np.ndarray:
+        """The axis (B,) along which to halve each box: where the open neurons move most, or the longest side."""
+        sides = (self.boxes.high - self.boxes.low)[:, : self.pull.shape[1]]
+        is_slim = sides.max(axis=1) > SLIMMEST * sides.min(axis=1)
+        pull = np.where(self.pull.max(axis=1, keepdims=True) > 0.0, self.pull, sides)
+        return np.where(is_slim, np.argmax(sides, axis=1), np.argmax(pull, axis=1))
+
+
+class Frontier:
+    """Bounds the open boxes of one problem in blocks; the number of threads changes neither order nor result."""
+
+    def __init__(self, bounder: Bounder, question: BoxQuestion, threads: int) -> None:
+        self.bounder, self.question = bounder, question
+        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def close(self) -> None:
+        """End the threads."""
+        if self.pool is not None:
+            self.pool.shutdown()
+
+    def blocks(self, boxes: Boxes) -> Iterator[Boxes]:
+        """The boxes in blocks of `BLOCK` batches, each of one knot cell."""
+        step = BLOCK * self.bounder.batch
+        for cell in np.unique(boxes.cell):
+            chosen = np.flatnonzero(boxes.cell == cell)
+            for first in range(0, len(chosen), step):
+                yield boxes.take(chosen[first : first + step])
+
+    def bound(self, boxes: Boxes) -> BoundedBoxes:
+        """Bound boxes of one knot cell; earlier enclosures still count."""
+        needs = self.question.needs_attention(boxes.margin, boxes.inconsistency)
+        # Boxes that need the backward pass lie side by side, so that a batch holds one kind.
+        order = np.argsort(~needs, kind="stable")
+        parts = [order[first : first + self.bounder.batch] for first in range(0, len(boxes), self.bounder.batch)]
+
+        def run(part: np.ndarray) -> Enclosures:
+            d = self.bounder.perturbed.domain.dimension
+            cell, low, high = int(boxes.cell[0]), boxes.low[part, :d], boxes.high[part, :d]
+            return self.bounder.bound(cell, low, high, needs[part])
+
+        run_all: Callable = map if self.pool is None else self.pool.map
+        found = list(run_all(run, parts))
+        back = np.argsort(order)
+        margin, inconsistency, unstable, pull = (
+            np.concatenate([getattr(one, name) for one in found])[back]
+            for name in ("margin", "inconsistency", "unstable", "pull")
+        )
+        margin, inconsistency = _meet(boxes.margin, margin), _meet(boxes.inconsistency, inconsistency)
+        state = np.where(self.question.is_decided(margin, inconsistency), State.BOUNDED, State.OPEN).astype(np.uint8)
+        return BoundedBoxes(replace(boxes, margin=margin, inconsistency=inconsistency, state=state), pull, unstable)
+
+
+def _meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The intersection of two enclosures (B, 2); both are proved, so an empty one is an internal error."""
+    both = np.stack([np.maximum(first[:, 0], second[:, 0]), np.minimum(first[:, 1], second[:, 1])], axis=1)
+    if (both[:, 0] > both[:, 1]).any():
+        worst = int(np.argmax(both[:, 0] - both[:, 1]))
+        raise InternalError(
+            f"two bounds of the same box contradict each other ({first[worst].tolist()} and {second[worst].tolist()}); "
+            "nothing is delivered, please report this model and image"
+        )
+    return both
+
+
+def mixed_axes(boxes: Boxes, kept: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """An axis (B,) that parts a theta where the property holds from one where it fails; −1 if the box lacks either.
+
+    kept (M, d) and lost (N, d) in t. No bound can decide a box that holds one of each.
+
+    >>> from types import SimpleNamespace
+    >>> box = SimpleNamespace(low=np.zeros((1, 2)), high=np.ones((1, 2)))
+    >>> mixed_axes(box, np.array([[0.0, 0.0]]), np.array([[0.1, 0.9]])).tolist()
+    [1]
+    """
+    d = kept.shape[1]
+    low, high = boxes.low[:, :d], boxes.high[:, :d]
+    axes = np.full(len(low), -1)
+    for first in kept:
+        for second in lost:
+            is_mixed = ((low <= np.minimum(first, second)) & (np.maximum(first, second) <= high)).all(axis=1)
+            axes = np.where(is_mixed, np.argmax(np.abs(first - second) / (high - low), axis=1), axes)
+    return axes
+
+
+def proved_violations(problem: Problem, bounder: Bounder, question: BoxQuestion, thetas: np.ndarray) -> np.ndarray:
+    """Which thetas (N, d) violate the property by bounds on tiny boxes that hold them however t is rounded: (N,)."""
+    domain = problem.perturbed.domain
+    around = 8.0 * UNIT * (np.abs(domain.low) + np.abs(domain.high)) / domain.widths + 8.0 * UNIT
+    is_proved = np.zeros(len(thetas), dtype=bool)
+    for number, theta in enumerate(thetas):
+        point = problem.compound.to_unit(theta[None])[:, : domain.dimension]
+        cell = problem.perturbed.cell_of(theta).index
+        found = bounder.bound(cell, point - around, point + around, np.array([question.asks_attention]))
+        is_proved[number] = question.is_violated(found.margin, found.inconsistency)[0]
+    return is_proved

@@ -1,0 +1,279 @@
+"""The answer for one δ from boxes and exact regions together: labels, shares, pieces, and the nearest violations.
+
+A box that is not EXACT is a piece of its own, labelled by its enclosures; the pieces of exact regions stand beside
+them. All carry signed cuts of one table, so adjacency and boundaries work across both kinds.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...compound import Compound
+from ...errors import InternalError, OptionError
+from ...properties.classification import Pieces
+from ...properties.joint import JointPieces, Kept, Shares, shares
+from ...properties.nearest import DEPTHS, INSIDE, Nearest, rounded_down, zero_in_t
+from ...regions.polyhedra import Polyhedra
+from ...regions.polyhedra import joined as joined_polyhedra
+from ...regions.region import Polygons, Polytopes, box_polytopes
+from ...results.answer import Answer
+from ...tolerances import MAX_MAP_PARAMETERS, UNIT
+from ...verdict import Property
+from .boxes import Boxes, State, attention_codes, label_codes
+
+LOST = 1e-6  # a larger share of an EXACT box that no region covers is more than rounding
+UNTOLD = -1  # the winner of a piece that loses the label to an unknown class
+
+
+@dataclass(frozen=True)
+class Units:
+    """One numbering for the units of a refinement: unit u is box u below `boxes`, else exact region u − boxes.
+
+    >>> units = Units(boxes=5)
+    >>> units.of_regions(np.array([0, 1])).tolist(), units.is_box(np.array([4, 5])).tolist()
+    ([5, 6], [True, False])
+    """
+
+    boxes: int
+
+    def is_box(self, units: np.ndarray) -> np.ndarray:
+        """Which units are boxes: the number of such a unit is that of the box."""
+        return units < self.boxes
+
+    def of_regions(self, regions: np.ndarray) -> np.ndarray:
+        """The units of exact regions."""
+        return self.boxes + regions
+
+    def to_regions(self, units: np.ndarray) -> np.ndarray:
+        """The exact regions of units that are no boxes."""
+        return units - self.boxes
+
+
+@dataclass(frozen=True, eq=False)
+class MergedAnswer:
+    """The answer for one δ; `joint.pieces.region` holds units (see `Units`)."""
+
+    compound: Compound
+    boxes: Boxes
+    exact: Answer | None  # that of the regions in EXACT boxes
+    box_of: np.ndarray  # (R,) the box of each of these regions
+    delta: float
+    label: int
+
+    @property
+    def units(self) -> Units:
+        """The numbering that pieces use for boxes and exact regions."""
+        return Units(len(self.boxes))
+
+    @cached_property
+    def bounded(self) -> np.ndarray:
+        """The boxes (N,) that are not EXACT: their enclosures label them."""
+        return np.flatnonzero(self.boxes.state != State.EXACT)
+
+    @cached_property
+    def label_codes(self) -> np.ndarray:
+        """`Kept` codes of the label (B,) by the enclosures; NaN decides nothing."""
+        return label_codes(self.boxes.margin)
+
+    @cached_property
+    def attention_codes(self) -> np.ndarray:
+        """`Kept` codes of the attention (B,) by the enclosures."""
+        return attention_codes(self.boxes.inconsistency, self.delta)
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """Volumes (B,) of the parts of EXACT boxes that no region covers: these are undecided."""
+        volumes = self.boxes.volumes
+        covered = np.zeros(len(volumes))
+        is_partial = False
+        if self.exact is not None:
+            regions = self.exact.answers.regions
+            np.add.at(covered, self.box_of, regions.polytopes.volumes)
+            is_partial = regions.stopped is not None or regions.accuracy.skipped > 0
+        off = volumes - covered
+        missing = np.maximum(off, UNIT * volumes if is_partial else 0.0)
+        is_off = missing > LOST * volumes
+        if self.boxes.low.shape[1] > 2:
+            # Polyhedra that do not add up to their box leave gaps, or overlap; see `properties.joint.shares`.
+            count = np.bincount(self.box_of, minlength=len(volumes))
+            is_off = np.abs(off) > 64.0 * UNIT * (count + 16) * volumes
+            missing = np.where(is_off, np.maximum(missing, np.minimum(volumes, 4.0 * np.abs(off))), missing)
+        return np.where((self.boxes.state == State.EXACT) & (is_partial | is_off), missing, 0.0)
+
+    @cached_property
+    def exact_cells(self) -> np.ndarray:
+        """Shares (3, 3) of label and attention in EXACT boxes, `Kept` codes."""
+        cells = np.zeros((3, 3))
+        if self.exact is not None:
+            cells = np.array(shares(self.exact.joint, holes=self.exact.answers.regions.accuracy.holes).cells)
+        cells[Kept.UNKNOWN, Kept.UNKNOWN] += self.missing.sum()
+        return cells
+
+    @cached_property
+    def bounded_cells(self) -> np.ndarray:
+        """Shares (3, 3) of label and attention in all other boxes."""
+        cells, chosen = np.zeros((3, 3)), self.bounded
+        np.add.at(cells, (self.label_codes[chosen], self.attention_codes[chosen]), self.boxes.volumes[chosen])
+        return cells
+
+    @cached_property
+    def shares(self) -> Shares:
+        """Shares of the domain."""
+        rows = (tuple(float(share) for share in row) for row in self.bounded_cells + self.exact_cells)
+        has_violation = self.exact is not None and self.exact.shares.has_violation
+        return Shares(tuple(rows), self.slivers, has_violation)  # type: ignore[arg-type]
+
+    @property
+    def witnesses(self) -> np.ndarray:
+        """Thetas (N, d) where exact arithmetic proved that the label is lost."""
+        return np.zeros((0, 0)) if self.exact is None else self.exact.witnesses
+
+    @property
+    def slivers(self) -> float:
+        """A bound of the share of the domain on kinks of exact regions, where the attention is uncertain."""
+        return 0.0 if self.exact is None or self.exact.answers.curves is None else self.exact.shares.slivers
+
+    @cached_property
+    def joint(self) -> JointPieces:
+        """All pieces: boxes first, then those of exact regions."""
+        boxes, chosen = self.boxes, self.bounded
+        coordinates = boxes.low.shape[1]
+        if coordinates > MAX_MAP_PARAMETERS:
+            raise OptionError(
+                f"figures and boundaries take up to {MAX_MAP_PARAMETERS} parameters, this result has {coordinates}; "
+                "leave parameters out"
+            )
+        polytopes = box_polytopes(boxes.low[chosen], boxes.high[chosen], boxes.sides[chosen])
+        volumes, codes = polytopes.volumes, self.label_codes[chosen]
+        pieces = Pieces(
+            polytopes=polytopes, region=chosen, winner=np.where(codes == Kept.NO, UNTOLD, self.label), cuts=boxes.cuts,
+            label=self.label, margin=boxes.margin[chosen], slack=np.zeros(len(chosen)), most_strip=volumes,
+            witnesses=self.witnesses,
+        )  # fmt: skip
+        strip = np.where(codes == Kept.UNKNOWN, volumes, 0.0)
+        own = JointPieces(pieces, self.attention_codes[chosen], strip, np.zeros(len(chosen)))
+        return own if self.exact is None else _join(own, self.exact.joint, self.units)
+
+    @property
+    def sets(self) -> dict[str, int]:
+        """Number of exact regions in CR, MR, CB and AR, IR, AB."""
+        return dict.fromkeys(("CR", "MR", "CB", "AR", "IR", "AB"), 0) if self.exact is None else self.exact.sets
+
+    @cached_property
+    def inconsistencies(self) -> np.ndarray:
+        """ai (P,) at the centres of exact pieces; of boxes the middle of the enclosure, or its finite end."""
+        low, high = self.boxes.inconsistency[self.bounded].T
+        middle = np.where(np.isfinite(high), 0.5 * (low + np.where(np.isfinite(high), high, 0.0)), low)
+        return np.append(middle, np.zeros(0) if self.exact is None else self.exact.inconsistencies)
+
+    @cached_property
+    def reach(self) -> np.ndarray:
+        """Bounds (P, 2) of ai over every piece."""
+        own = self.boxes.inconsistency[self.bounded]
+        return own if self.exact is None else np.concatenate([own, self.exact.reach])
+
+    def margin_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Bounds (N, 2) of the margin at points (N, D) in t of the given units (N,)."""
+        return self._bounds_at(self.boxes.margin, Answer.margin_bounds_at, region, points)
+
+    def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Bounds (N, 2) of ai at points (N, D) in t of the given units (N,)."""
+        return self._bounds_at(self.boxes.inconsistency, Answer.inconsistency_bounds_at, region, points)
+
+    def _bounds_at(
+        self, of_boxes: np.ndarray, of_exact: Callable[..., np.ndarray], units: np.ndarray, points: np.ndarray
+    ) -> np.ndarray:
+        is_box, bounds = self.units.is_box(units), np.zeros((len(points), 2))
+        bounds[is_box] = of_boxes[units[is_box]]
+        if self.exact is not None:
+            bounds[~is_box] = of_exact(self.exact, self.units.to_regions(units[~is_box]), points[~is_box])
+        return bounds
+
+
+def undecided_share(cells: np.ndarray, wanted: Property) -> float:
+    """The share among cells (3, 3) of `Kept` codes where a property, or one of both, is undecided."""
+    is_open = np.zeros((3, 3), dtype=bool)
+    if wanted is not Property.AR:
+        is_open[Kept.UNKNOWN] = True
+    if wanted is not Property.CR:
+        is_open[:, Kept.UNKNOWN] = True
+    return float(cells[is_open].sum())
+
+
+def _join(own: JointPieces, exact: JointPieces, units: Units) -> JointPieces:
+    """The pieces of boxes, then those of exact regions."""
+    first, second = own.pieces, exact.pieces
+    if not np.array_equal(second.cuts[: len(first.cuts)], first.cuts):
+        raise InternalError(
+            "boxes and exact regions do not share one table of cuts: please report this model and image"
+        )
+    region = np.concatenate([first.region, units.of_regions(second.region)])
+    names = ("winner", "margin", "slack", "most_strip")
+    rows: dict[str, Any] = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in names}
+    pieces = replace(second, polytopes=_joined(first.polytopes, second.polytopes), region=region, **rows)
+    kinds = ("attention", "label_strip", "attention_strip")
+    return JointPieces(pieces, *(np.concatenate([getattr(own, name), getattr(exact, name)]) for name in kinds))
+
+
+def _joined(first: Polytopes, second: Polytopes) -> Polytopes:
+    if isinstance(first, Polyhedra) and isinstance(second, Polyhedra):
+        return joined_polyhedra([first, second])
+    assert isinstance(first, Polygons) and isinstance(second, Polygons)
+    return Polygons(
+        np.concatenate([first.points, second.points]),
+        np.concatenate([first.starts, first.starts[-1] + second.starts[1:]]),
+        np.concatenate([first.edges, second.edges]),
+    )
+
+
+def nearest_violation(answer: MergedAnswer, name: str, thetas: np.ndarray) -> Nearest:
+    """The nearest violation of CR or AR (`name`), given thetas (N, d) that are proved to violate it.
+
+    Distances divide each axis by its width. `low` is proved: every box or piece that may violate lies farther away.
+    """
+    codes = answer.label_codes if name == "CR" else answer.attention_codes
+    candidates = [_nearest_box(answer, codes)]
+    if len(thetas):
+        away = [_distance(answer.compound, theta) for theta in thetas]
+        first = int(np.argmin(away))
+        candidates.append(Nearest(np.inf, away[first], thetas[first], None))
+    if answer.exact is not None:
+        found = answer.exact.nearest[name]
+        candidates.append(replace(found, piece=None if found.piece is None else found.piece + len(answer.bounded)))
+    best = min(candidates, key=lambda candidate: candidate.high)
+    return replace(best, low=min(candidate.low for candidate in candidates))
+
+
+def distances(compound: Compound, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distances (N,) of zero to boxes low, high (N, D) in t, and the points (N, D) of the boxes nearest to it."""
+    zero = zero_in_t(compound)
+    points = np.clip(zero, low, high)
+    return np.linalg.norm((points - zero)[:, : compound.domain.dimension], axis=1), points
+
+
+def _nearest_box(answer: MergedAnswer, codes: np.ndarray) -> Nearest:
+    boxes, bounded, compound = answer.boxes, answer.bounded, answer.compound
+    away, points = distances(compound, boxes.low, boxes.high)
+    may_fail = answer.missing > 0.0
+    may_fail[bounded] = codes[bounded] != Kept.YES
+    low = rounded_down(float(away[may_fail].min(initial=np.inf)))
+    fails = bounded[codes[bounded] == Kept.NO]
+    if not len(fails):
+        return Nearest(low, np.inf, None, None)
+    first = int(fails[np.argmin(away[fails])])
+    border, centre = points[first], 0.5 * (boxes.low[first] + boxes.high[first])
+    for depth in DEPTHS:
+        point = border + depth * (centre - border)
+        if np.abs(point - border)[: compound.domain.dimension].max() >= INSIDE:
+            break
+    theta = compound.to_theta(point[None])[0]
+    return Nearest(low, _distance(compound, theta), theta, int(np.searchsorted(bounded, first)))
+
+
+def _distance(compound: Compound, theta: np.ndarray) -> float:
+    """The distance of a theta (d,) to zero, rounded up."""
+    offset = (compound.to_unit(theta[None])[0] - zero_in_t(compound))[: compound.domain.dimension]
+    return float(np.linalg.norm(offset)) * (1 + 1e-12)

@@ -1,0 +1,251 @@
+"""Decides how to answer a question: by a map or by a refinement, and by which bounds and exact regions to refine.
+
+Counts decide (multiplications, neurons of unknown sign, regions of a few small boxes), never seconds, so plans do not
+depend on the machine. They are guesses: no proof depends on them.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...bounds.bounder import Bounder
+from ...budget import Budget
+from ...compound import Compound
+from ...network.steps import ConvStep
+from ...perturbation import Perturbed
+from ...regions.region import Polytopes
+from ...regions.within import subdivide_boxes
+from ...tolerances import MAX_MAP_PARAMETERS, TOUCH
+from .boxes import BoxQuestion
+
+MOST_REGIONS = 200_000  # a map with up to this many regions is made unasked: seconds to minutes
+SIDES = {2: 1.0 / 32.0, 3: 1.0 / 12.0}  # of the boxes whose regions are counted, by the number of parameters
+PLACES = 12  # boxes whose regions are counted
+# Steps between these boxes along each axis, modulo 1: powers of 1 / 1.3247…, the plastic number, spread evenly.
+STEPS = np.array([0.754877666246693, 0.569840290998053, 0.430159709001947])
+# The last estimate of each compound network and its `most`: choosing a method and the plan after it count once.
+_ESTIMATES: WeakKeyDictionary[Compound, tuple[int, float]] = WeakKeyDictionary()
+
+# Costs as multiplications that take as long: an overhead, and a share of one product with all weights.
+BOX_WORK = 8e5  # bounding a box (measured on small networks)
+REGION_WORK, REGION_SHARE = 1.5e5, 0.2  # walking one region
+MAP_WORK, MAP_SHARE, LOCAL_MAP_SHARE = 1.0e5, 2.0, 0.15  # maps of a region; the last where flips are followed locally
+LARGEST_WORK = 5e7  # regions of networks with more multiplications are never walked one by one
+SMALL_WORK = 1.5e9  # up to this the whole domain is subdivided at once: probing the bounds would cost more
+# Memory up to which the expected regions of the whole domain are subdivided; large networks have up to five times more.
+MOST_BYTES = 2.0**28
+
+CROSSINGS = 0.06  # share of pairs of neurons of unknown sign whose lines cross in a small box, on the bundled networks
+CROWDING = 8.0  # a box is expected to have at most this many times the average number of regions of its size
+PROBE_SHARE = 0.04  # of the work for subdividing the whole domain, spent on probing the bounds
+PROBE_LEVELS = (2, 4, 6)  # probe boxes have sides of 2 to minus these
+PROBE_ROOM = 64  # generators that every layer may add where correlations are kept
+
+
+class Choice(NamedTuple):
+    """The method that fits a question, and the reason in one sentence for people."""
+
+    method: str
+    reason: str
+
+
+def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> Choice:
+    """Map or refine: the map if at most `most` regions are expected.
+
+    Of the budget only the wish to stop counts: time limits would make the choice depend on the machine.
+    """
+    d = compound.domain.dimension
+    if d > MAX_MAP_PARAMETERS:
+        return Choice("refine", f"the map takes up to {MAX_MAP_PARAMETERS} parameters, this question has {d}")
+    if sum(step.work for segment in compound.graph.steps for step in segment) > LARGEST_WORK:
+        return Choice("refine", f"the network is too large for a map ({sum(compound.hidden):,} neurons)")
+    if d == 1:
+        return Choice("map", "a single parameter has few regions")
+    patient = None if budget is None else Budget(cancelled=budget.cancelled)
+    regions = estimate_regions(compound, most=most, budget=patient)
+    if patient is not None and patient.cancelled.is_set():
+        return Choice("map", "the run was stopped before its size was known")
+    if regions <= most:
+        return Choice("map", f"{_rounded(regions)} regions expected")
+    return Choice("refine", f"more than {most:,} regions expected in a map")
+
+
+def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> float:
+    """About how many regions the domain has (up to 3 parameters), from those of a few small boxes.
+
+    Infinite once they clearly exceed `most`, or if the budget ends first. With a single parameter hardly any neuron
+    changes its sign twice, so the number of neurons is an upper bound in practice.
+    """
+    if compound.domain.dimension == 1:
+        return float(sum(compound.hidden) + 1)
+    known = _ESTIMATES.get(compound)
+    if known is not None and known[0] == most:
+        return known[1]
+    cell, low, high = _sample_boxes(compound)
+    share = float(np.prod(high - low, axis=1).sum())
+    user = budget or Budget()
+    # Boxes with this many regions show that the map has far more than `most`.
+    limits = replace(user.limits, max_regions=max(1, int(3.0 * most * share)) + PLACES)
+    own = Budget(limits, started=user.started, cancelled=user.cancelled)
+    sides, cuts = np.ones((*low.shape, 2), dtype=np.int64), np.zeros((1, 3), dtype=np.int32)
+    found = subdivide_boxes(compound, cell, low, high, sides, cuts, budget=own)
+    regions = float("inf")
+    if found.complete.all():
+        regions = _count_whole(found.regions.polytopes, found.box, low, high) / share
+    if user.exhausted() is None:
+        _ESTIMATES[compound] = most, regions
+    return regions
+
+
+def _sample_boxes(compound: Compound) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Small boxes spread over the domain: the knot cell of each (N,), low and high (N, D) in t."""
+    d = compound.domain.dimension
+    places = (0.5 + np.arange(1, PLACES + 1)[:, None] * STEPS[:d]) % 1.0
+    cells = [compound.perturbed.cell_of(theta).index for theta in compound.to_theta(places)]
+    first, last = (np.array([compound.corners[cell][end] for cell in cells]) for end in (0, 1))
+    low = np.clip(places - 0.5 * SIDES[d], first, np.maximum(first, last - SIDES[d]))
+    return np.array(cells), low, np.minimum(low + SIDES[d], last)
+
+
+def _count_whole(polytopes: Polytopes, box: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
+    """How many regions have their lowest vertex inside their box, not on its border: so each counts once."""
+    if not len(polytopes):
+        return 0
+    order = np.lexsort((polytopes.points @ STEPS[: low.shape[1]], polytopes.owner))
+    lowest = polytopes.points[order[polytopes.starts[:-1]]]
+    return int(((lowest > low[box] + TOUCH) & (lowest < high[box] - TOUCH)).all(axis=1).sum())
+
+
+def _rounded(count: float) -> str:
+    """An estimated number of regions for people: one digit, and no small numbers.
+
+    >>> _rounded(12345.6), _rounded(0.0)
+    ('about 10,000', 'fewer than 1,000')
+    """
+    return f"about {float(f'{count:.0e}'):,.0f}" if count >= 500.0 else "fewer than 1,000"
+
+
+@dataclass(frozen=True)
+class RefinePlan:
+    """How to refine a domain of so many dimensions."""
+
+    dimension: int
+    room: int  # generators that every layer may add
+    max_exact_regions: float  # boxes expected to have no more are subdivided: cheaper than bounding both halves
+    is_all_exact: bool  # the whole domain is subdivided without any bounds
+    regions: float | None  # estimated regions of the domain, None if not counted
+    decided: float  # the share of the finest probe boxes that bounds decide
+    exact_work: float  # multiplications for subdividing the whole domain
+
+    @property
+    def search_work(self) -> float:
+        """Multiplications for the search for violations: none if exact regions show all of them sooner."""
+        return PROBE_SHARE * self.exact_work if self.exact_work > SMALL_WORK else 0.0
+
+    def expected_regions(self, unstable: np.ndarray, volumes: np.ndarray) -> np.ndarray:
+        """About how many regions boxes have, by their neurons of unknown sign (B,) and shares of the domain (B,)."""
+        count = np.asarray(unstable, dtype=np.float64)
+        total, term = 1.0 + count, count
+        for k in range(2, self.dimension + 1):
+            term = CROSSINGS * term * np.maximum(count - k + 1, 0.0) / k
+            total = total + term
+        return total if self.regions is None else np.minimum(total, 4.0 + CROWDING * self.regions * volumes)
+
+
+class Costs(NamedTuple):
+    """Multiplications for bounding a box, and for one region of the exact subdivision (infinite: not possible)."""
+
+    box: float
+    region: float
+
+    @classmethod
+    def of(cls, bounder: Bounder, question: BoxQuestion, rows: float) -> "Costs":
+        """The costs of a question; `rows` is the number of rows that the forms of a box have on average."""
+        work = float(sum(step.work for steps in bounder.segments for step in steps))
+        box, region = BOX_WORK + (rows + 1.0) * work, REGION_WORK + REGION_SHARE * work
+        if question.asks_attention:
+            box += BOX_WORK + 3.0 * len(bounder.logits.row) * work
+            region += MAP_WORK + (LOCAL_MAP_SHARE if _is_local(bounder) else MAP_SHARE) * work
+        is_possible = work <= LARGEST_WORK and bounder.perturbed.domain.dimension <= MAX_MAP_PARAMETERS
+        return cls(box, region if is_possible else float("inf"))
+
+
+def _is_local(bounder: Bounder) -> bool:
+    """Whether the network consists of convolutions with at most one dense hidden layer above them."""
+    kinds = [any(isinstance(step, ConvStep) for step in steps) for steps in bounder.segments[:-1]]
+    return len(kinds) > 1 and all(kinds[:-1])
+
+
+def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budget: Budget) -> RefinePlan:
+    """Choose the cheapest way to refine: everything exactly, or by bounds with or without generators first."""
+    d = bounder.perturbed.domain.dimension
+    plain = Costs.of(bounder, question, 1.0 + d)
+    regions, exact_work, fits = None, float("inf"), False
+    if plain.region < float("inf"):
+        # Too many to count: the number that they are known to exceed.
+        regions = min(estimate_regions(compound, budget=budget), 3.0 * MOST_REGIONS)
+        exact_work = regions * plain.region
+        # A region takes its polygon, logits and labels, and the changes of its pattern.
+        fits = regions * (1000.0 + 0.05 * bounder.neurons / 8.0) <= MOST_BYTES
+    cost = exact_work if fits else float("inf")
+    best = RefinePlan(d, 0, 2.0 * plain.box / plain.region, fits, regions, 0.0, exact_work)
+    if exact_work <= SMALL_WORK:
+        return best
+    for room in (0, PROBE_ROOM):
+        own_cost, plan = _probe(bounder, question, room, regions, exact_work)
+        if own_cost < cost or (cost == float("inf") and plan.decided > best.decided):
+            cost, best = own_cost, plan
+        if plan.decided == 1.0:
+            break
+    return best
+
+
+def _probe(
+    bounder: Bounder, question: BoxQuestion, room: int, regions: float | None, exact_work: float
+) -> tuple[float, RefinePlan]:
+    """The cost of refining with so many generators, found at a cost of at most PROBE_SHARE of the exact work.
+
+    The share of probe boxes that stay open at each level tells how much work bounds take down to that level, and how
+    much they leave for the exact subdivision.
+    """
+    d = bounder.perturbed.domain.dimension
+    spent, probed, is_open, best, decided = 0.0, 0.0, 1.0, float("inf"), 0.0
+    costs = Costs.of(bounder, question, 1.0 + d)
+    for level in PROBE_LEVELS:
+        probes = _probe_boxes(bounder.perturbed, level)
+        probed += sum(len(low) for _, low, _ in probes) * costs.box
+        if probed > PROBE_SHARE * exact_work:
+            break
+        own = bounder.with_room(room)
+        found = [own.bound(*probe, np.full(len(probe[1]), question.asks_attention)) for probe in probes]
+        margin, inconsistency, unstable = (
+            np.concatenate([getattr(one, name) for one in found]) for name in ("margin", "inconsistency", "unstable")
+        )
+        if room:
+            costs = Costs.of(bounder, question, 1.0 + d + float(np.mean(unstable)))
+        spent += 2.0 ** (d * level) * is_open * costs.box
+        decided = float(question.is_decided(margin, inconsistency).mean())
+        is_open = min(is_open, 1.0 - decided)
+        left = 0.0 if is_open == 0.0 else is_open * (float("inf") if regions is None else regions * costs.region)
+        best = min(best, spent + left)
+        if spent > best or is_open == 0.0:
+            break
+    return best, RefinePlan(d, room, 2.0 * costs.box / costs.region, False, regions, decided, exact_work)
+
+
+def _probe_boxes(perturbed: Perturbed, level: int) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """Boxes with sides of 2 to minus `level` over the domain: knot cells, each with the corners of its boxes."""
+    domain = perturbed.domain
+    side = 2.0**-level
+    found: dict[int, list[np.ndarray]] = {}
+    for number, corner in enumerate(product((0.2, 0.65), repeat=min(domain.dimension, 3))):
+        # A little apart along every axis, so that no two lie on the same line.
+        place = np.resize(np.array(corner), domain.dimension) + 0.03 * (number % 5)
+        cell = perturbed.cell_of(domain.low + place * domain.widths)
+        low, high = ((end - domain.low) / domain.widths for end in (cell.low, cell.high))
+        first = low + np.floor((place - low) / ((high - low) * side)) * (high - low) * side
+        found.setdefault(cell.index, []).append(np.stack([first, first + (high - low) * side]))
+    return [(cell, *np.stack(boxes, axis=1)) for cell, boxes in found.items()]

@@ -1,0 +1,341 @@
+"""Margins, their gradients and inconsistencies at single thetas, by float64 passes, with bounds of their rounding.
+
+Passes use the linear steps of the graph, so large networks need no matrices of whole layers. A sum of n products is off
+by at most about n·2⁻⁵³·Σ|products|. Absolute weights carry these errors on, which bounds every neuron of a network with
+few layers, whatever the rounding. On deep networks such worst cases grow useless. There the errors count as
+independent, as in the usual random model of rounding, and signed weights carry them on (see `SPREAD`).
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ...network.passes import downwards, preactivations
+from ...problem import Problem
+from ...tolerances import UNIT
+
+NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, so that all layers of a deep network stay moderate
+LARGEST_BATCH = 64  # thetas in one batch
+# How far a pixel can be off, relative to its terms: a sum of at most four changes, each made by up to five operations.
+PIXEL_SHARE = 64.0 * UNIT
+MOST_DOUBTS = 0.005  # share of neurons of uncertain sign above which worst cases are replaced by random signs
+MOST_MAP_ERROR = 1e-3  # likewise the worst case of the inconsistency, relative to the size of the original maps
+PROBES = 8  # error vectors with random signs that pass through the network in place of worst cases
+# Largest error in units of the root mean square over the probes. The probes carry the worst case n·2⁻⁵³ of every single
+# sum, about √n times the sum of rounding errors with random signs, so this is far beyond four deviations.
+SPREAD = 4.0
+SEED = 20242
+
+
+class Trace(NamedTuple):
+    """One forward pass of B images: the inputs of all ReLUs, layer by layer (B, n), and the logits (B, K)."""
+
+    pixels: np.ndarray
+    values: list[np.ndarray]
+    logits: np.ndarray
+
+
+class Measured(NamedTuple):
+    """Margins (B,) and inconsistencies (B,) at thetas, each with a bound (B,) of its rounding error."""
+
+    margin: np.ndarray
+    margin_slack: np.ndarray
+    inconsistency: np.ndarray  # NaN if not wanted
+    inconsistency_slack: np.ndarray  # infinite where the map is uncertain
+
+
+class PointPasses:
+    """Float64 passes of one problem at single thetas; counts its work. `original`: as the property, if known."""
+
+    def __init__(self, problem: Problem, original: np.ndarray | None = None) -> None:
+        self.problem, self.perturbed = problem, problem.perturbed
+        self.segments = problem.model.graph.steps
+        self.classes = problem.attention.chosen(problem.model.classes)
+        self.forward_passes, self.multiplications = 0, 0
+        self._given = original
+        self._expected: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+
+    @cached_property
+    def work(self) -> int:
+        """Multiplications of one pass with one image, or with one row backward."""
+        return max(1, sum(step.work for segment in self.segments for step in segment))
+
+    @cached_property
+    def original(self) -> np.ndarray:
+        """The filtered maps (K', C, H, W) of the unperturbed image, under the pattern there."""
+        return self._filtered(self.maps(self.unperturbed))[0] if self._given is None else self._given
+
+    @cached_property
+    def map_size(self) -> float:
+        """The size of the original maps, summed over the classes."""
+        return float(self.size(self.original).sum())
+
+    @cached_property
+    def unperturbed(self) -> Trace:
+        """The forward pass of the unperturbed image."""
+        return self._forward(self.perturbed.x0.reshape(1, -1))
+
+    def trace(self, thetas: np.ndarray) -> Trace:
+        """The forward pass at thetas (B, d)."""
+        return self._forward(self.perturbed.images(thetas).reshape(len(thetas), -1))
+
+    def margins(self, thetas: np.ndarray) -> np.ndarray:
+        """Margins (B,) at thetas (B, d)."""
+        parts = [self.margins_of(self.trace(thetas[part]).logits) for part in self.batches(len(thetas), 1)]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def margins_of(self, logits: np.ndarray) -> np.ndarray:
+        """Margins (B,) of logits (B, K)."""
+        return logits[:, self.problem.label] - np.delete(logits, self.problem.label, axis=1).max(axis=1)
+
+    def slopes(self, thetas: np.ndarray) -> np.ndarray:
+        """Gradients (B, d) of the margin with respect to the unit cube, on the affine pieces at the thetas."""
+        slopes = np.zeros(thetas.shape)
+        for part in self.batches(len(thetas), 1):
+            trace = self.trace(thetas[part])
+            pixels = self.pixel_gradients(self.against_rival(trace.logits)[:, None], trace)
+            for number, theta in enumerate(thetas[part]):
+                image, slope = self.unclipped(theta)
+                slope = np.where((image > 0.0) & (image < 1.0), slope, 0.0)
+                slopes[part.start + number] = slope @ pixels[number, 0] * self.perturbed.domain.widths
+        return slopes
+
+    def inconsistencies(self, thetas: np.ndarray) -> np.ndarray:
+        """The inconsistency (B,) at thetas (B, d)."""
+        parts = self.batches(len(thetas), len(self.classes))
+        values = [self.distances(thetas[part], self.maps(self.trace(thetas[part]))) for part in parts]
+        return np.concatenate([np.zeros(0), *values])
+
+    def distances(self, thetas: np.ndarray, maps: np.ndarray) -> np.ndarray:
+        """The inconsistency (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
+        expected = self.original[None]
+        if self.perturbed.moving_axis is not None:
+            expected = np.stack([self._expectation(theta) for theta in thetas])
+        return self.size(self._filtered(maps) - expected).sum(axis=1)
+
+    def measure(self, thetas: np.ndarray, *, has_attention: bool) -> Measured:
+        """Margins, and inconsistencies if wanted, at thetas (B, d), with bounds of their rounding."""
+        table = np.full((4, len(thetas)), np.nan)
+        table[3] = np.inf
+        for part in self.batches(len(thetas), 2 * len(self.classes) if has_attention else PROBES):
+            trace = self.trace(thetas[part])
+            rounding = bound_rounding(self, thetas[part], trace)
+            table[0, part] = self.margins_of(trace.logits)
+            table[1, part] = margin_slack(self, trace, rounding, self.against_rival(trace.logits)[:, None])[:, 0]
+            if has_attention:
+                table[2, part] = self.distances(thetas[part], self.maps(trace))
+                table[3, part] = self._inconsistency_slack(trace, rounding, table[2, part])
+        return Measured(*table)
+
+    def _inconsistency_slack(self, trace: Trace, rounding: "Rounding", values: np.ndarray) -> np.ndarray:
+        """Bounds (B,) of the error of the inconsistencies `values` (B,)."""
+        # Neither filters nor moving a map increase an error. The maps of the unperturbed image count as well.
+        errors = _map_errors(self, trace) + self._original_error
+        # Rounding of the differences and of the sums in the norms.
+        errors += 4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self.map_size)
+        for value, total in zip(trace.values, rounding.total, strict=False):
+            errors[is_doubtful(value, total).any(axis=1)] = np.inf
+        return errors
+
+    @cached_property
+    def _original_error(self) -> float:
+        return float(_map_errors(self, self.unperturbed)[0])
+
+    def _forward(self, pixels: np.ndarray) -> Trace:
+        *values, logits = preactivations(self.problem.model.graph, pixels)
+        self.multiplications += len(pixels) * self.work
+        self.forward_passes += len(pixels)
+        return Trace(pixels, values, logits)
+
+    def backward(self, rows: np.ndarray, trace: Trace) -> Iterator[np.ndarray]:
+        """Gradients (B, R, n) of rows (B, R, K) times the logits, by ReLU outputs, the last first; then by pixels."""
+        batch, count = rows.shape[:2]
+        self.multiplications += batch * count * self.work
+        gradient = rows
+        for number, segment in enumerate(reversed(self.segments)):
+            gradient = downwards(segment, gradient.reshape(batch * count, -1)).reshape(batch, count, -1)
+            yield gradient
+            if number < len(trace.values):
+                gradient = gradient * _active(trace.values[-1 - number])[:, None]
+
+    def pixel_gradients(self, rows: np.ndarray, trace: Trace) -> np.ndarray:
+        """Gradients (B, R, pixels) of rows (B, R, K) times the logits."""
+        return deque(self.backward(rows, trace), maxlen=1)[0]
+
+    def maps(self, trace: Trace) -> np.ndarray:
+        """Gradients (B, K', pixels) of the chosen logits."""
+        return self.pixel_gradients(self.class_rows(len(trace.logits)), trace)
+
+    def class_rows(self, batch: int) -> np.ndarray:
+        """Rows (B, K', K) that pick the chosen logits."""
+        return np.repeat(np.eye(self.problem.model.classes)[self.classes][None], batch, axis=0)
+
+    def _filtered(self, maps: np.ndarray) -> np.ndarray:
+        return self.problem.attention.filter(maps.reshape(*maps.shape[:2], *self.perturbed.x0.shape))
+
+    def size(self, maps: np.ndarray) -> np.ndarray:
+        """Norms of maps: (…, K', C, H, W) to (…, K')."""
+        flat = maps.reshape(*maps.shape[:-3], -1)
+        return np.linalg.norm(flat, ord=self.problem.attention.distance.value, axis=-1)
+
+    def _expectation(self, theta: np.ndarray) -> np.ndarray:
+        """The expected maps (K', C, H, W) at a theta (d,)."""
+        cell = self.perturbed.cell_of(theta)
+        if cell.index not in self._expected:
+            moved = self.perturbed.transport(self.original, cell)
+            own = (self.original, None) if moved is None else (self.original + moved[0], moved[1])
+            self._expected[cell.index] = own
+        expected, slope = self._expected[cell.index]
+        return expected if slope is None else expected + theta[self.perturbed.moving_axis] * slope
+
+    def unclipped(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The image (pixels,) before the clip, and its slope (d, pixels)."""
+        cell = self.perturbed.cell_of(theta)
+        image = self.perturbed.x0 + cell.offset + np.tensordot(theta, cell.slope, axes=1)
+        return image.ravel(), cell.slope.reshape(len(theta), -1)
+
+    def against_rival(self, logits: np.ndarray) -> np.ndarray:
+        """Rows (B, K) that subtract the largest other logit from that of the label."""
+        label, others, rows = self.problem.label, logits.copy(), np.zeros_like(logits)
+        others[:, label] = -np.inf
+        rows[np.arange(len(logits)), np.argmax(others, axis=1)] = -1.0
+        rows[:, label] = 1.0
+        return rows
+
+    def batches(self, count: int, rows: int) -> Iterator[slice]:
+        """Slices of thetas whose passes fit into memory."""
+        widest = max((max(step.sizes) for segment in self.segments for step in segment), default=1)
+        size = int(np.clip(NUMBERS // (rows * widest), 1, LARGEST_BATCH))
+        return (slice(first, min(first + size, count)) for first in range(0, count, size))
+
+
+class Rounding(NamedTuple):
+    """Errors of the pixels (B, n), and layer by layer of the ReLUs' inputs and, last, of the logits (B, n)."""
+
+    pixels: np.ndarray
+    local: list[np.ndarray]  # from the steps into a layer alone
+    total: list[np.ndarray]  # with those carried on from below
+
+
+def bound_rounding(passes: PointPasses, thetas: np.ndarray, trace: Trace) -> Rounding:
+    """Bound the errors of the trace of thetas (B, d)."""
+    pixels = np.stack([_pixel_errors(passes, theta) for theta in thetas])
+    inputs, carried = trace.pixels, pixels
+    local, total = [], []
+    for segment, values in zip(passes.segments, [*trace.values, trace.logits], strict=True):
+        own, current = np.zeros_like(inputs), inputs
+        for step in segment:
+            share = _share(step.terms)
+            own = step.forward_abs(share * np.abs(current) + (1.0 + share) * own) + share * step.bias_size
+            carried = step.forward_abs((1.0 + share) * carried)
+            current = step.forward(current) + step.bias
+        local.append(own)
+        total.append(carried + own)
+        inputs = np.maximum(values, 0.0)
+        # Where both the computed and the real value are negative, no error passes.
+        carried = np.where(values < -total[-1], 0.0, total[-1])
+    passes.multiplications += 3 * len(thetas) * passes.work
+    doubts = sum(is_doubtful(value, error).sum(axis=1) for value, error in zip(trace.values, total, strict=False))
+    if np.max(doubts, initial=0.0) > MOST_DOUBTS * sum(value.shape[1] for value in trace.values):
+        total = [np.minimum(a, b) for a, b in zip(total, _spread(passes, trace, pixels, local), strict=True)]
+    return Rounding(pixels, local, total)
+
+
+def margin_slack(passes: PointPasses, trace: Trace, rounding: Rounding, rows: np.ndarray) -> np.ndarray:
+    """Bounds (B, R) of the error of rows (B, R, K) times the logits."""
+    # The errors of each layer times the gradient under the pattern of the trace.
+    slack = _against(rows, rounding.local[-1])
+    *layers, pixels = passes.backward(rows, trace)
+    for gradient, value, local, total in zip(
+        layers, reversed(trace.values), rounding.local[-2::-1], rounding.total[-2::-1], strict=True
+    ):
+        # A neuron of uncertain sign adds its whole error.
+        doubt = np.where(value > 0.0, local, 0.0) + np.where(is_doubtful(value, total), total, 0.0)
+        slack += _against(gradient, doubt)
+    # Twice: the gradients are rounded as well, by a share of themselves that is small for the same reason.
+    return 2.0 * (slack + _against(pixels, rounding.pixels))
+
+
+def is_doubtful(value: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Whether an error may change the sign of a value; a value without any error is certain, 0 too."""
+    return (np.abs(value) <= error) & (error > 0.0)
+
+
+def _map_errors(passes: PointPasses, trace: Trace) -> np.ndarray:
+    """Bounds (B,) of how much errors of the maps add to an inconsistency, for a fixed pattern."""
+    worst = passes.size(_carried_back(passes, trace, are_signed=False)).sum(axis=1)
+    if worst.max() <= MOST_MAP_ERROR * passes.map_size:
+        return worst
+    return np.minimum(worst, SPREAD * passes.size(_carried_back(passes, trace, are_signed=True)).sum(axis=1))
+
+
+def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.ndarray:
+    """Errors (B, K', C, H, W) of the maps: each product's own, carried on by absolute weights or with random signs."""
+    batch, classes = len(trace.logits), len(passes.classes)
+    rows = passes.class_rows(batch).reshape(batch * classes, -1)
+    errors, generator = np.zeros_like(rows), np.random.default_rng(SEED)
+    for number, segment in enumerate(reversed(passes.segments)):
+        for step in reversed(segment):
+            own = _share(step.backward_terms) * np.abs(rows)
+            if are_signed:
+                # One draw for all thetas, so that the bound of one does not depend on the others.
+                signs = np.tile(_signs(generator, (classes, step.sizes[0])), (batch, 1))
+                errors = step.backward(errors) + signs * step.backward_abs(own)
+            else:
+                errors = step.backward_abs(own + (1.0 + _share(step.backward_terms)) * errors)
+            rows = step.backward(rows)
+        if number < len(trace.values):
+            active = np.repeat(_active(trace.values[-1 - number]), classes, axis=0)
+            rows, errors = rows * active, errors * active
+    passes.multiplications += (3 if are_signed else 2) * len(rows) * passes.work
+    return errors.reshape(batch, classes, *passes.perturbed.x0.shape)
+
+
+def _spread(passes: PointPasses, trace: Trace, pixels: np.ndarray, local: list[np.ndarray]) -> list[np.ndarray]:
+    """As `Rounding.total`, with random signs in place of worst cases."""
+    generator, batch = np.random.default_rng(SEED), len(pixels)
+    errors = (pixels[:, None] * _signs(generator, (PROBES, pixels.shape[1]))).reshape(batch * PROBES, -1)
+    spread = []
+    for number, (segment, own) in enumerate(zip(passes.segments, local, strict=True)):
+        for step in segment:
+            errors = step.forward(errors)
+        errors = errors.reshape(batch, PROBES, -1) + own[:, None] * _signs(generator, (PROBES, own.shape[1]))
+        deviation = np.sqrt((errors * errors).mean(axis=1))
+        # A few probes may miss a neuron by chance, but not the mean of its layer.
+        spread.append(own + SPREAD * np.maximum(deviation, deviation.mean(axis=1, keepdims=True)))
+        if number < len(trace.values):
+            errors = errors * _active(trace.values[number])[:, None]
+        errors = errors.reshape(batch * PROBES, -1)
+    passes.multiplications += batch * PROBES * passes.work
+    return spread
+
+
+def _active(values: np.ndarray) -> np.ndarray:
+    """1 where a neuron is active, else 0: floats, because numpy multiplies by booleans more slowly."""
+    return (values > 0.0).astype(np.float64)
+
+
+def _signs(generator: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    return 2.0 * generator.integers(0, 2, size=shape) - 1.0
+
+
+def _pixel_errors(passes: PointPasses, theta: np.ndarray) -> np.ndarray:
+    """Errors (pixels,) of an image: none where the clip decides, or no perturbation changes the pixel."""
+    image, slope = passes.unclipped(theta)
+    is_moved = (slope != 0.0).any(axis=0) | (passes.perturbed.cell_of(theta).offset.ravel() != 0.0)
+    error = PIXEL_SHARE * passes.perturbed.magnitudes
+    is_clipped = (image < -error) | (image > 1.0 + error)
+    return np.where(is_moved & ~is_clipped, error, 0.0)
+
+
+def _share(terms: int) -> float:
+    """Relative error of a sum of so many products and a bias, rounded up."""
+    return 1.01 * (terms + 2) * UNIT
+
+
+def _against(rows: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """|rows| (B, R, n) times errors (B, n): (B, R)."""
+    return np.einsum("brn,bn->br", np.abs(rows), errors)

@@ -1,0 +1,297 @@
+"""refine(problem, …) -> RefineResult: bounds decide boxes of the domain; the others are split or subdivided exactly."""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ...attention.inconsistency import original_maps
+from ...bounds.bounder import Bounder
+from ...budget import Budget
+from ...errors import OptionError
+from ...problem import Problem
+from ...results.answer import Answers, verdict_from
+from ...tolerances import MAX_MAP_PARAMETERS
+from ...verdict import Verdict
+from .boxes import Boxes, BoxQuestion, Frontier, State, mixed_axes, proved_violations, split_rows
+from .exact_boxes import ExactBoxes
+from .falsify import WORK, falsify
+from .planning import Costs, RefinePlan, make_plan
+from .refine_result import Goal, RefineResult, Until
+from .self_check import check_refined
+
+RUN_OF_REGIONS, RUN_OF_BYTES = 20_000, 2.0**24  # expected regions per exact run, and memory of their patterns
+EXACT_SEARCH_SHARE = 0.25  # share of the usual work of the search for violations if everything is decided in the end
+
+
+class RefineProgress(NamedTuple):
+    """How far a run is: the share decided, boxes bounded so far and still open, regions of subdivided boxes."""
+
+    share: float
+    boxes: int
+    open: int
+    regions: int
+
+
+Progress = Callable[[RefineProgress], None]
+
+
+def refine(
+    problem: Problem,
+    *,
+    until: Until = 0.001,
+    goal: Goal = "map",
+    budget: Budget | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    resume: RefineResult | None = None,
+) -> RefineResult:
+    """Split the domain (1 to 4 parameters) into boxes and decide each by bounds, or by its regions if that is cheaper.
+
+    Ends when the undecided share is at most `until` ("exact": only exact regions leave anything undecided), with `goal`
+    "verdict" also at the first proved violation, or with the budget. The number of threads does not change the result.
+    `resume` continues an earlier result of the same question.
+    """
+    if until != "exact" and not (isinstance(until, int | float) and 0.0 <= until < 1.0):
+        raise OptionError(f"until is {until!r}; expected a share such as 0.001, or exact")
+    if goal not in ("map", "verdict"):
+        raise OptionError(f"goal is {goal!r}; expected map or verdict")
+    workers = threads if threads is not None else os.cpu_count() or 1
+    if workers < 1:
+        raise OptionError(f"threads is {workers}; expected a whole number above 0")
+    # Sums of a matrix product depend on the number of threads of BLAS; threads share boxes instead.
+    with threadpool_limits(limits=1):
+        return _Run(problem, until, goal, budget or Budget(), workers, progress).result(resume)
+
+
+class _Run:
+    """One refinement. left: the open share of the domain; open: open boxes; bounded: boxes bounded so far."""
+
+    def __init__(
+        self, problem: Problem, until: Until, goal: Goal, budget: Budget, threads: int, progress: Progress | None
+    ) -> None:
+        self.started = time.perf_counter()
+        self.problem, self.until, self.goal, self.budget = problem, until, goal, budget
+        self.threads, self.progress = threads, progress
+        self.dimension = problem.perturbed.domain.dimension
+        self.agreement = problem.agreement
+        self.original = original_maps(problem.compound, problem.attention)
+        self.size = float(sum(problem.attention.distance.size(part) for part in self.original))
+        self.question = BoxQuestion(problem.property, problem.delta.value(self.size), goal == "verdict")
+        self.bounder = Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
+        if until == "exact" and Costs.of(self.bounder, self.question, 1.0).region == float("inf"):
+            raise OptionError(
+                f"until exact takes up to {MAX_MAP_PARAMETERS} parameters and networks of moderate size; give a share "
+                "such as 0.001"
+            )
+        self.exact = ExactBoxes(problem, self.original, threads, measures=self.question.asks_attention)
+        self.enough = 0.0 if until == "exact" else float(until)
+        self.left, self.open, self.bounded, self.regions = 1.0, 0, 0, 0
+        self.is_violated = False
+        self.stopped: str | None = None
+        self.cuts: list[np.ndarray] = []
+        self.run_of_regions = min(RUN_OF_REGIONS, RUN_OF_BYTES * 8.0 / max(1, self.bounder.neurons))
+        self.rest: list[Boxes] = []
+        self.subdivided: list[Boxes] = []
+        self.pending: list[tuple[Boxes, np.ndarray]] = []
+        self.points = np.zeros((0, self.dimension))
+
+    def result(self, resume: RefineResult | None) -> RefineResult:
+        """Search for violations, plan, decide boxes, check the result."""
+        start, plan = Boxes.of(self.problem.compound) if resume is None else resume.boxes, None
+        self.cuts, self.cut_count = [start.cuts], len(start.cuts)
+        if resume is not None:
+            start = self._resumed(resume)
+        self.left, self.open = float(start.volumes.sum()), len(start)
+        if self.goal == "verdict":
+            self._falsify(WORK)
+        if self._is_done():
+            self.rest.append(start)
+        else:
+            plan = make_plan(self.bounder, self.question, self.problem.compound, self.budget)
+            if self.goal == "map" and plan.search_work > 0.0:
+                self._falsify(plan.search_work * (EXACT_SEARCH_SHARE if self.until == "exact" else 1.0))
+            decide = self._put_aside if plan.is_all_exact else self._bound_all
+            decide(start, plan)
+            if self.pending and not self._is_done():
+                self._subdivide()
+        boxes, answers, box_of = self._collected()
+        solved = time.perf_counter()
+        checked = check_refined(self.problem, boxes, answers, self.question.delta)
+        done = time.perf_counter()
+        seconds = {"total": done - self.started, "engine": solved - self.started, "check": done - solved}
+        return RefineResult(
+            problem=self.problem, boxes=boxes, answers=answers, box_of=box_of, delta=self.problem.delta,
+            original=self.original, agreement=self.agreement, checked=checked, until=self.until, goal=self.goal,
+            stopped=self.stopped, seconds=seconds, points=self.points,
+            relaxation="" if plan is None or plan.is_all_exact else "generators" if plan.room else "plain",
+        )  # fmt: skip
+
+    def _resumed(self, earlier: RefineResult) -> Boxes:
+        """Take over the decided boxes of an earlier run; returns those that it left open."""
+        known, answers = earlier.boxes, earlier.answers
+        if answers is not None and self.question.asks_attention and answers.curves is None:
+            raise OptionError("the earlier result did not measure attention; start anew, or ask for --property cr")
+        is_exact = known.state == State.EXACT
+        # The earlier run may have asked less.
+        is_open = ~is_exact & ~self.question.is_decided(known.margin, known.inconsistency)
+        self.rest.append(known.take(~is_exact & ~is_open))
+        self.subdivided.append(known.take(is_exact))
+        if answers is not None:
+            places = np.cumsum(is_exact) - 1
+            self.exact.start_from(answers, places[earlier.box_of], int(is_exact.sum()))
+            self.is_violated |= self._violates(answers)
+        self.is_violated |= bool(self.question.is_violated(known.margin, known.inconsistency).any())
+        self._keep_violations(earlier.points)
+        return replace(known.take(is_open), state=np.full(is_open.sum(), State.OPEN, dtype=np.uint8))
+
+    def _is_done(self) -> bool:
+        """Whether enough is decided, or a limit was reached: the one place that ends a run."""
+        is_enough = self.open == 0 or (self.enough > 0.0 and self.left <= self.enough)
+        if is_enough or (self.goal == "verdict" and self.is_violated):
+            return True
+        if self.stopped is None:
+            self.stopped = self.budget.exhausted()
+        return self.stopped is not None
+
+    def _count_decided(self, volumes: np.ndarray) -> None:
+        """Count boxes with these volumes (B,) as decided."""
+        self.open -= len(volumes)
+        # Without open boxes nothing is left, whatever the rounding of the sum.
+        self.left = max(self.left - float(volumes.sum()), 0.0) if self.open else 0.0
+
+    def _report(self) -> None:
+        self.budget.regions = self.regions
+        if self.progress is not None:
+            self.progress(RefineProgress(1.0 - self.left, self.bounded, self.open, self.regions))
+
+    def _falsify(self, most: float) -> None:
+        """Search for thetas that violate the property, with at most so many multiplications."""
+        found = falsify(
+            self.problem, self.question.delta, wanted=self.problem.property, original=self.original,
+            work=int(min(WORK, most)), budget=self.budget,
+        )  # fmt: skip
+        self._keep_violations(found.thetas)
+
+    def _keep_violations(self, thetas: np.ndarray) -> None:
+        """Keep those of some thetas (N, d) that bounds prove to violate the property."""
+        is_proved = proved_violations(self.problem, self.bounder, self.question, thetas)
+        self.points = np.unique(np.concatenate([self.points, thetas[is_proved]]), axis=0)
+        self.is_violated |= bool(is_proved.any())
+
+    def _bound_all(self, start: Boxes, plan: RefinePlan) -> None:
+        """Bound and split, one generation of boxes after the other, until all are decided or put aside."""
+        generation = start
+        with closing(Frontier(self.bounder.with_room(plan.room), self.question, self.threads)) as frontier:
+            while len(generation):
+                blocks = list(frontier.blocks(self._split_mixed(generation)))
+                halves = [block if self._is_done() else self._bound(frontier, block, plan) for block in blocks]
+                generation = self._joined(halves)
+                if self._is_done():
+                    self.rest.append(generation)
+                    return
+
+    def _bound(self, frontier: Frontier, block: Boxes, plan: RefinePlan) -> Boxes:
+        """Bound a block: keep decided boxes, put aside those to be subdivided, return the halves of the rest."""
+        bounded = frontier.bound(block)
+        found = bounded.boxes
+        is_open = found.state == State.OPEN
+        self.bounded += len(found)
+        self._count_decided(found.volumes[~is_open])
+        self.is_violated |= bool(self.question.is_violated(found.margin, found.inconsistency).any())
+        regions = plan.expected_regions(bounded.unstable, found.volumes)
+        is_aside = is_open & ((regions <= plan.max_exact_regions) | found.is_smallest(self.dimension))
+        if plan.max_exact_regions > 0.0:
+            self.pending.append((found.take(is_aside), regions[is_aside]))
+            self.rest.append(found.take(~is_open))
+        else:
+            self.rest.append(found.take(~is_open | is_aside))
+        is_left = is_open & ~is_aside
+        halves = self._split(found.take(is_left), bounded.split_axes[is_left])
+        self._report()
+        return halves
+
+    def _put_aside(self, boxes: Boxes, plan: RefinePlan) -> None:
+        """Put all boxes aside, in parts small enough for a limit to come between."""
+        regions = plan.regions or 1.0
+        while (is_large := regions * boxes.volumes > self.run_of_regions).any():
+            sides = (boxes.high - boxes.low)[is_large, : self.dimension]
+            halves = self._split(boxes.take(is_large), np.argmax(sides, axis=1))
+            boxes = self._joined([boxes.take(~is_large), halves])
+        self.pending.append((boxes, 1.0 + regions * boxes.volumes))
+
+    def _split_mixed(self, boxes: Boxes) -> Boxes:
+        """Halve boxes that hold both zero and a violation, until none is left: bounds cannot decide them."""
+        compound, d = self.problem.compound, self.dimension
+        if not compound.domain.contains_zero or not len(self.points):
+            return boxes
+        kept, lost = (compound.to_unit(thetas)[:, :d] for thetas in (np.zeros((1, d)), self.points))
+        while True:
+            axes = mixed_axes(boxes, kept, lost)
+            is_mixed = (axes >= 0) & ~boxes.is_smallest(d)
+            if not is_mixed.any():
+                return boxes
+            halves = self._split(boxes.take(is_mixed), axes[is_mixed])
+            boxes = self._joined([boxes.take(~is_mixed), halves])
+
+    def _subdivide(self) -> None:
+        """Subdivide the boxes put aside, those with the largest share of the domain per expected region first."""
+        boxes = replace(self._joined([part for part, _ in self.pending]), cuts=self._table())
+        regions = np.concatenate([part for _, part in self.pending])
+        self.pending = []
+        order = np.argsort(-boxes.volumes / regions, kind="stable")
+        if self.enough > 0.0:
+            # Only as many as needed, and a little more, because sums are rounded.
+            needed = self.left - self.enough + 1e-12
+            last = int(np.searchsorted(np.cumsum(boxes.volumes[order]), needed)) + 1
+            self.rest.append(boxes.take(order[last:]))
+            order = order[:last]
+        runs = np.floor(np.cumsum(regions[order]) / self.run_of_regions)
+        for run in np.split(order, np.flatnonzero(np.diff(runs)) + 1):
+            part = boxes.take(run)
+            if self._is_done():
+                self.rest.append(part)
+                continue
+            complete = self.exact.add(part, self.budget)
+            state = np.full(int(complete.sum()), State.EXACT, dtype=np.uint8)
+            self.subdivided.append(replace(part.take(complete), state=state))
+            self.rest.append(part.take(~complete))
+            self._count_decided(part.volumes[complete])
+            self.regions = self.exact.regions
+            if self.goal == "verdict" and complete.any():
+                self.is_violated |= self._violates(self.exact.last_answers(self.size))
+            self._report()
+
+    def _violates(self, answers: Answers) -> bool:
+        """Whether exact regions prove a violation."""
+        shares = answers.at(self.question.delta).shares
+        return verdict_from(shares, self.problem.property) is Verdict.NOT_ROBUST
+
+    def _split(self, boxes: Boxes, axes: np.ndarray) -> Boxes:
+        halves = boxes.halves(axes, self.cut_count)
+        self.cuts.append(split_rows(axes))
+        self.cut_count += len(axes)
+        self.open += len(boxes)
+        return halves
+
+    def _joined(self, parts: list[Boxes]) -> Boxes:
+        """Boxes one after another; their table of cuts may lag behind `_table`."""
+        return Boxes.join(parts, self.cuts[0])
+
+    def _table(self) -> np.ndarray:
+        """All cuts so far."""
+        self.cuts = [np.concatenate(self.cuts)]
+        return self.cuts[0]
+
+    def _collected(self) -> tuple[Boxes, Answers | None, np.ndarray]:
+        """All boxes, the subdivided ones last; the answers of their regions; and the box of each region."""
+        rest = self._joined([*self.rest, *(part for part, _ in self.pending)])
+        boxes = replace(self._joined([rest, *self.subdivided]), cuts=self._table())
+        answers = self.exact.answers(boxes.cuts, self.size)
+        box_of = np.concatenate([np.zeros(0, dtype=np.int64), *self.exact.box])
+        return boxes, answers, box_of + len(rest)
