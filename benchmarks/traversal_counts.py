@@ -19,7 +19,7 @@ import numpy as np
 from random_networks import TASKS, load_tasks
 from reference_splitter import Layers
 from steadygaze.compound import plain_program
-from steadygaze.traversal import Traversal
+from steadygaze.engines.search.traversal import Traversal
 from timing import RESULTS, clock, print_table, write_json
 
 

@@ -19,9 +19,9 @@ from properties.tiny_models import make_answers
 from regions.reading_maps import clip_bits, pattern_bits
 from regions.tiny_compounds import on_unit_square
 from steadygaze.api import make_problem
+from steadygaze.engines.search import SearchResult, search
 from steadygaze.problem import Problem
 from steadygaze.regions.subdivide import MOST_PARAMETERS
-from steadygaze.search import SearchResult, search
 from steadygaze.verdict import Verdict
 
 CLOSE = 1e-9

@@ -13,6 +13,7 @@ from typing import Any
 from .. import api, zoo
 from ..attention.inconsistency import original_maps
 from ..budget import Budget, Limits
+from ..engines.search import SearchResult
 from ..errors import InternalError, SteadygazeError, StoreError
 from ..problem import Problem
 from ..properties.nearest import Nearest
@@ -20,7 +21,6 @@ from ..refine.outcome import RefineResult
 from ..refine.run import refine
 from ..results.answer import Answer
 from ..results.domain_result import DomainResult
-from ..search import SearchResult
 from ..tolerances import AREA
 from ..verdict import Status, Verdict
 from .origin import made_by
