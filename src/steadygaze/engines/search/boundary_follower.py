@@ -7,7 +7,7 @@ parameter less: the same traversal finds the regions of that smaller network, an
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -17,16 +17,7 @@ import numpy as np
 from ...compound import CellProgram
 from ...tolerances import TOUCH
 from ...verdict import Property
-from .boundary_parts import (
-    Parts,
-    differs_on_facet,
-    edge_line,
-    facet_corners,
-    facet_interval,
-    frontier_points,
-    make_parts,
-    outermost_parts,
-)
+from .boundary_parts import Parts, differing_ends, facet_corners, frontier_points, make_parts, outermost_parts
 from .halfspaces import LinearProgramTroubleError
 from .search_result import BoundaryPart, Visited
 from .traversal import Traversal, TraversedRegion
@@ -161,9 +152,8 @@ class BoundaryFollower:
         """Mark the ends of the traces of two kept parts on their facet if they differ: the frontier runs along it."""
         if self.walker.property is Property.CR and parts.kept is not None and other.kept is not None:
             return  # the margin is continuous, so the traces are equal, except where a tie lies beside a kept part
-        region, traversal = parts.region, self.walker.traversal
-        if self.walker.attempt(differs_on_facet, traversal, region, facet, parts.kept, other.kept):
-            ends = _trace_ends(region, facet, parts, other)
+        ends = self.walker.attempt(differing_ends, self.walker.traversal, parts, facet, other)
+        if ends is not None:
             self._mark(parts, ends)
             self._mark(other, ends)
 
@@ -189,17 +179,6 @@ def _gaps(region: TraversedRegion, points: np.ndarray) -> np.ndarray:
     return np.abs(region.halfspaces[:, :-1] @ points.T + region.halfspaces[:, [-1]])
 
 
-def _trace_ends(region: TraversedRegion, facet: int, parts: Parts, other: Parts) -> np.ndarray:
-    """The corners of a facet, and in two dimensions the ends of both traces on it."""
-    corners = facet_corners(region, facet)
-    if region.dimension != 2:
-        return corners
-    origin, along = edge_line(region, facet)
-    ends = [facet_interval(region, facet, rows) for rows in (parts.kept, other.kept) if rows is not None and len(rows)]
-    places = np.array([place for low, high in ends if high > low for place in (low, high)])
-    return np.concatenate([corners, origin + places[:, None] * along]) if len(places) else corners
-
-
 class BorderStep(NamedTuple):
     """Two regions of the domain beside each other along its border, and points (S, d) between them on the border.
 
@@ -213,67 +192,59 @@ class BorderStep(NamedTuple):
 
 def border_steps(walker: Walker) -> Iterator[BorderStep]:
     """Every region that has a facet on the border, and all pairs of them that meet on a side of the box."""
-    for axis in range(walker.traversal.dimension):
-        for side in (0, 1):
-            yield from _Side(walker, axis, side).steps()
+    for axis, side in product(range(walker.traversal.dimension), (0, 1)):
+        yield from _side_steps(walker, axis, side)
 
 
-class _Side:
-    """One side of the box of the domain."""
+def _side_steps(walker: Walker, axis: int, side: int) -> Iterator[BorderStep]:
+    """The steps along one side of the box."""
+    d = walker.traversal.dimension
+    inward = (1.0 - 2.0 * side) * np.eye(d)[axis]
 
-    def __init__(self, walker: Walker, axis: int, side: int) -> None:
-        self.walker, self.axis, self.side = walker, axis, side
-        self.inward = np.zeros(walker.traversal.dimension)
-        self.inward[axis] = 1.0 - 2.0 * side
+    def embed(points: np.ndarray) -> np.ndarray:
+        return np.insert(points, axis, float(side), axis=-1)
 
-    def steps(self) -> Iterator[BorderStep]:
-        d = self.walker.traversal.dimension
-        if d == 1:
-            region = self._behind(np.zeros(0))
-            if region is not None:
-                yield BorderStep(None, region, np.zeros((0, 1)))
-            return
-        traversal = Traversal(self._cells(), d - 1)
-        first = self.walker.attempt(traversal.region_at, np.full(d - 1, 0.5))
-        if first is None:
-            return
-        behind = self._behind(first.inside)
-        if behind is not None:
-            yield BorderStep(None, behind, np.zeros((0, d)))
-        seen, queue = {first.key: behind}, deque([first])
-        while queue:
-            region = queue.popleft()
-            for facet in range(len(region.halfspaces)):
-                beyond = self.walker.attempt(traversal.cross, region, facet)
-                if beyond is None:
-                    continue
-                if beyond.key not in seen:
-                    seen[beyond.key] = self._behind(beyond.inside)
-                    queue.append(beyond)
-                one, other = seen[region.key], seen[beyond.key]
-                if other is not None:
-                    points = np.concatenate([region.centres[[facet]], facet_corners(region, facet)])
-                    yield BorderStep(one, other, self._embed(points))
-
-    def _cells(self) -> list[CellProgram]:
-        """The network on this side, with one parameter less, for every knot cell that reaches it."""
-        d, axis = self.walker.traversal.dimension, self.axis
-        others, width = [i for i in range(d) if i != axis], max(2, d - 1)
-        cells = []
-        for cell in self.walker.traversal.cells:
-            if (cell.high if self.side else cell.low)[axis] != float(self.side):
-                continue
-            root = np.zeros((width + 1, cell.root.shape[1]))
-            root[: d - 1] = cell.root[others]
-            root[-1] = cell.root[-1] + self.side * cell.root[axis]
-            low, high = np.zeros(width), np.ones(width)
-            low[: d - 1], high[: d - 1] = cell.low[others], cell.high[others]
-            cells.append(replace(cell, root=root, low=low, high=high))
-        return cells
-
-    def _embed(self, points: np.ndarray) -> np.ndarray:
-        return np.insert(points, self.axis, float(self.side), axis=-1)
-
-    def _behind(self, point: np.ndarray) -> TraversedRegion | None:
+    def behind(point: np.ndarray) -> TraversedRegion | None:
         """The region of the domain behind a point (d−1,) of this side."""
-        return self.walker.attempt(self.walker.traversal.region_beyond, self._embed(point), self.inward)
+        return walker.attempt(walker.traversal.region_beyond, embed(point), inward)
+
+    if d == 1:
+        region = behind(np.zeros(0))
+        if region is not None:
+            yield BorderStep(None, region, np.zeros((0, 1)))
+        return
+    traversal = Traversal(_cells_of_side(walker.traversal.cells, axis, side, d), d - 1)
+    first = walker.attempt(traversal.region_at, np.full(d - 1, 0.5))
+    if first is None:
+        return
+    seen, queue = {first.key: behind(first.inside)}, deque([first])
+    if (start := seen[first.key]) is not None:
+        yield BorderStep(None, start, np.zeros((0, d)))
+    while queue:
+        region = queue.popleft()
+        for facet in range(len(region.halfspaces)):
+            beyond = walker.attempt(traversal.cross, region, facet)
+            if beyond is None:
+                continue
+            if beyond.key not in seen:
+                seen[beyond.key] = behind(beyond.inside)
+                queue.append(beyond)
+            if (other := seen[beyond.key]) is not None:
+                points = np.concatenate([region.centres[[facet]], facet_corners(region, facet)])
+                yield BorderStep(seen[region.key], other, embed(points))
+
+
+def _cells_of_side(cells: Sequence[CellProgram], axis: int, side: int, d: int) -> list[CellProgram]:
+    """The network on a side, with one parameter less, for every knot cell that reaches it."""
+    others, width = [i for i in range(d) if i != axis], max(2, d - 1)
+    found = []
+    for cell in cells:
+        if (cell.high if side else cell.low)[axis] != float(side):
+            continue
+        root = np.zeros((width + 1, cell.root.shape[1]))
+        root[: d - 1] = cell.root[others]
+        root[-1] = cell.root[-1] + side * cell.root[axis]
+        low, high = np.zeros(width), np.ones(width)
+        low[: d - 1], high[: d - 1] = cell.low[others], cell.high[others]
+        found.append(replace(cell, root=root, low=low, high=high))
+    return found

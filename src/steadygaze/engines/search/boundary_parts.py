@@ -10,11 +10,13 @@ others are enclaves.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
+from scipy.cluster.hierarchy import DisjointSet
 from scipy.spatial import HalfspaceIntersection
 
+from ...properties.planes import clip
 from ...tolerances import DISTANCE, TOUCH, UNIT
 from ...verdict import Property
 from .labeller import Labeller
@@ -64,8 +66,9 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
     nowhere = Parts(visited, None, (np.zeros((0, region.dimension + 1)),))
     rows = []
     if wanted is not Property.CR:
-        if visited.attention == "IR" or (visited.attention == "undecided" and _is_lost(labeller, region)):
-            return nowhere
+        low, high = labeller.slabs(region).inner[0] if visited.attention == "undecided" else (0.0, 0.0)
+        if visited.attention == "IR" or low > high:
+            return nowhere  # ai ≤ δ is certain nowhere
         if visited.attention != "AR":
             rows += _slab_rows(labeller, region)
     if wanted is not Property.AR and visited.classification != "CR":
@@ -87,12 +90,6 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
     if cutting and not has_inside(labeller.traversal, region, kept):
         return nowhere
     return Parts(visited, kept, tuple(-row[None] for row in cutting))
-
-
-def _is_lost(labeller: Labeller, region: TraversedRegion) -> bool:
-    """Whether ai ≤ δ is certain nowhere on a region."""
-    low, high = labeller.slabs(region).inner[0]
-    return bool(low > high)
 
 
 def _slab_rows(labeller: Labeller, region: TraversedRegion) -> list[np.ndarray]:
@@ -118,13 +115,12 @@ def has_inside(traversal: Traversal, region: TraversedRegion, rows: np.ndarray) 
     if not len(rows):
         return True
     if region.dimension == 1:
-        low, high = _interval(region, rows)
-        return high - low > TOUCH
+        return float(np.diff(_interval(region, rows))[0]) > TOUCH
     if region.dimension == 2:
-        return _thickness(clip(region.vertices, rows)) > TOUCH
+        return _thickness(reduce(clip, rows, region.vertices)) > TOUCH
     if (_values(rows, np.concatenate([region.centres, region.inside[None]])) > 1e-6).all(axis=1).any():
         return True
-    return traversal.largest_ball(np.concatenate([region.halfspaces, rows])) is not None
+    return traversal.finder.centre(np.concatenate([region.halfspaces, rows])) is not None
 
 
 def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
@@ -135,10 +131,10 @@ def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
     if region.dimension == 1:
         corners = np.array(_interval(region, rows))[:, None]
     elif region.dimension == 2:
-        corners = clip(region.vertices, rows)
+        corners = reduce(clip, rows, region.vertices)
     else:
         both = np.concatenate([region.halfspaces, rows])
-        inside = traversal.largest_ball(both)
+        inside = traversal.finder.centre(both)
         if inside is None:
             raise traversal.programs.trouble("the kept part of a region is narrower than the tolerance")
         corners = HalfspaceIntersection(-both, inside).intersections
@@ -152,15 +148,31 @@ def on_facet(traversal: Traversal, region: TraversedRegion, facet: int, rows: np
     if region.dimension == 1:
         return bool((_values(rows, region.centres[facet]) >= -TOUCH).all())
     if region.dimension == 2:
-        low, high = facet_interval(region, facet, rows)
-        return high - low > TOUCH
+        return float(np.diff(_edge_part(region, facet, rows))[0]) > TOUCH
     if (_values(rows, region.centres[facet]) > 1e-6).all():
         return True
     is_outside = (_values(rows, facet_corners(region, facet)) < TOUCH).all(axis=0).any()
-    return not is_outside and traversal.facet_ball(region, facet, rows) is not None
+    return not is_outside and traversal.has_facet_left(region, facet, rows)
 
 
-def differs_on_facet(
+def differing_ends(traversal: Traversal, parts: Parts, facet: int, other: Parts) -> np.ndarray:
+    """Where the traces of two kept parts on the facet between them end, if they differ: points (S, d), or none.
+
+    These are the corners of the facet, and in two dimensions the ends of both traces.
+    """
+    region = parts.region
+    if not _differs_on_facet(traversal, region, facet, parts.kept, other.kept):
+        return np.zeros((0, region.dimension))
+    corners = facet_corners(region, facet)
+    if region.dimension != 2:
+        return corners
+    origin, along = _edge_line(region, facet)
+    ends = [_edge_part(region, facet, rows) for rows in (parts.kept, other.kept) if rows is not None and len(rows)]
+    places = np.array([place for low, high in ends if high > low for place in (low, high)])
+    return np.concatenate([corners, origin + places[:, None] * along]) if len(places) else corners
+
+
+def _differs_on_facet(
     traversal: Traversal, region: TraversedRegion, facet: int, one: np.ndarray | None, other: np.ndarray | None
 ) -> bool:
     """Whether two kept parts, on the two sides of a facet, have different traces on it."""
@@ -171,7 +183,7 @@ def differs_on_facet(
     if region.dimension == 1:
         return on_facet(traversal, region, facet, one) != on_facet(traversal, region, facet, other)
     if region.dimension == 2:
-        ends = np.array([facet_interval(region, facet, rows) for rows in (one, other)])
+        ends = np.array([_edge_part(region, facet, rows) for rows in (one, other)])
         is_there = ends[:, 1] - ends[:, 0] > TOUCH
         return bool(is_there[0] != is_there[1] or (is_there.all() and np.abs(ends[0] - ends[1]).max() > 10 * TOUCH))
     # Beyond a row of the other, moved inward by ten times the width that counts.
@@ -189,16 +201,16 @@ def facet_corners(region: TraversedRegion, facet: int) -> np.ndarray:
     return region.vertices[np.abs(region.vertices @ row[:-1] + row[-1]) <= TOUCH]
 
 
-def edge_line(region: TraversedRegion, facet: int) -> tuple[np.ndarray, np.ndarray]:
+def _edge_line(region: TraversedRegion, facet: int) -> tuple[np.ndarray, np.ndarray]:
     """The line of an edge: its point (2,) nearest to the origin of t, and its direction (2,) of length 1."""
     row = region.halfspaces[facet]
     along = np.array([-row[1], row[0]])
     return region.centres[facet] - (region.centres[facet] @ along) * along, along
 
 
-def facet_interval(region: TraversedRegion, facet: int, rows: np.ndarray) -> tuple[float, float]:
-    """The part of an edge that rows leave, as lengths along `edge_line`; high ≤ low if nothing."""
-    origin, along = edge_line(region, facet)
+def _edge_part(region: TraversedRegion, facet: int, rows: np.ndarray) -> tuple[float, float]:
+    """The part of an edge that rows leave, as lengths along `_edge_line`; high ≤ low if nothing."""
+    origin, along = _edge_line(region, facet)
     places = facet_corners(region, facet) @ along
     low, high = (float(places.min()), float(places.max())) if len(places) else (0.0, 0.0)
     for value, rise in zip(rows[:, :-1] @ origin + rows[:, -1], rows[:, :-1] @ along, strict=True):
@@ -212,28 +224,9 @@ def facet_interval(region: TraversedRegion, facet: int, rows: np.ndarray) -> tup
     return low, high
 
 
-def clip(polygon: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The part (V, 2) of a convex polygon where all rows are at least 0."""
-    for row in rows:
-        values = polygon @ row[:-1] + row[-1]
-        points = []
-        for i, value in enumerate(values):
-            j = (i + 1) % len(values)
-            if value >= 0.0:
-                points.append(polygon[i])
-            if (value > 0.0) != (values[j] > 0.0) and value != values[j]:
-                points.append(polygon[i] + value / (value - values[j]) * (polygon[j] - polygon[i]))
-        if not points:
-            return np.zeros((0, 2))
-        polygon = np.array(points)
-    return polygon
-
-
 def _thickness(polygon: np.ndarray) -> float:
     """A lower bound of the width of a convex polygon: its area divided by its diameter."""
-    if len(polygon) < 3:
-        return 0.0
-    return polygon_area(polygon) / max(float(np.ptp(polygon, axis=0).max()), 1e-300)
+    return polygon_area(polygon) / max(float(np.ptp(polygon, axis=0).max()), 1e-300) if len(polygon) > 2 else 0.0
 
 
 def _interval(region: TraversedRegion, rows: np.ndarray) -> tuple[float, float]:
@@ -254,48 +247,27 @@ def outermost_parts(
 ) -> list[BoundaryPart]:
     """The components of the outermost boundary, in the order of their keys."""
     pairs = list(_touching(traversal, parts, key_beyond))
-    kept = _Groups()
+    nodes = [(key, i) for key, own in parts.items() for i, rows in enumerate(own.rows) if rows is not None]
+    kept, rest = DisjointSet(nodes), DisjointSet(nodes)
     for one, other in pairs:
         if one[1] == 0 and other[1] == 0:
-            kept.join(one, other)
+            kept.merge(one, other)
     at_zero = (key for key, own in parts.items() if own.region.contains(zero, within=TOUCH) and own.keeps(zero))
-    start = {kept.find((key, 0)) for key in at_zero}
-    reachable = {(key, 0) for key, own in parts.items() if own.kept is not None and kept.find((key, 0)) in start}
-    rest = _Groups()
+    start = {kept[key, 0] for key in at_zero}
+    reachable = {node for node in nodes if node[1] == 0 and kept[node] in start}
     for one, other in pairs:
         if one not in reachable and other not in reachable:
-            rest.join(one, other)
-    outside = {rest.find(node) for node in _on_border(traversal, parts) if node not in reachable}
+            rest.merge(one, other)
+    outside = {rest[node] for node in _on_border(traversal, parts) if node not in reachable}
     sides: dict[Node, tuple[set[bytes], set[bytes]]] = {}
     for one, other in pairs:
         inner, outer = (one, other) if one in reachable else (other, one)
-        if inner in reachable and outer not in reachable and rest.find(outer) in outside:
-            keys = sides.setdefault(rest.find(outer), (set(), set()))
+        if inner in reachable and outer not in reachable and rest[outer] in outside:
+            keys = sides.setdefault(rest[outer], (set(), set()))
             keys[0].add(inner[0])
             keys[1].add(outer[0])
-    return [BoundaryPart(frozenset(inner), frozenset(outer)) for _, (inner, outer) in sorted(sides.items())]
-
-
-class _Groups:
-    """Disjoint sets of nodes, joined one pair after another."""
-
-    def __init__(self) -> None:
-        self.parent: dict[Node, Node] = {}
-
-    def find(self, node: Node) -> Node:
-        """The node that stands for the set of a node."""
-        root = node
-        while (above := self.parent.get(root, root)) != root:
-            root = above
-        while node != root:
-            self.parent[node], node = root, self.parent.get(node, node)
-        return root
-
-    def join(self, one: Node, other: Node) -> None:
-        """Join the sets of two nodes."""
-        a, b = self.find(one), self.find(other)
-        if a != b:
-            self.parent[max(a, b)] = min(a, b)
+    ordered = sorted(sides, key=lambda root: min(rest.subset(root)))
+    return [BoundaryPart(*map(frozenset, sides[root])) for root in ordered]
 
 
 def _touching(traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: KeyBeyond) -> Iterator[tuple[Node, Node]]:
@@ -323,7 +295,7 @@ def _on_border(traversal: Traversal, parts: Mapping[bytes, Parts]) -> Iterator[N
     """All parts that touch the border of the domain."""
     for key, own in parts.items():
         for facet in range(len(own.region.halfspaces)):
-            if traversal.is_border(own.region, facet):
+            if traversal.cell_across(own.region, facet) is None:
                 for i, rows in enumerate(own.rows):
                     if on_facet(traversal, own.region, facet, rows):
                         yield key, i

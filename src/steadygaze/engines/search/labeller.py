@@ -14,6 +14,7 @@ import numpy as np
 
 from ...accuracy import Accuracy
 from ...attention.single import SingleCurves
+from ...bounds.bounder import Hulls
 from ...compound import Compound
 from ...exact.outcome import Outcome
 from ...problem import Problem
@@ -123,13 +124,13 @@ class Labeller:
 
     def _is_mixed_inside(self, region: TraversedRegion) -> bool:
         """Whether a region is AB without its border; if not, exact arithmetic may find a narrower border."""
-        if self._slabs(region, self._inner_taus(region)).is_mixed[0]:
+        if self.slabs(region, inner=True).is_mixed[0]:
             return True
         exact = self._settle(region)
         if exact.bounds is not None or exact.border >= self._certainty(region).border:
             return False
         self._certain[region.key] = exact
-        return bool(self._slabs(region, self._inner_taus(region)).is_mixed[0])
+        return bool(self.slabs(region, inner=True).is_mixed[0])
 
     def attend_pattern(self, pattern: bytes) -> str:
         """AR, IR or undecided of a pattern of the classifier, where the expected map is kept."""
@@ -139,15 +140,33 @@ class Labeller:
             self._constant[pattern] = "undecided" if name == "AB" else name, reach
         return self._constant[pattern][0]
 
-    def slabs(self, region: TraversedRegion) -> AttentionLabels:
-        """Where on the region ai ≤ δ, in τ."""
-        return self._slabs(region, self._taus(region))
-
-    def _slabs(self, region: TraversedRegion, taus: np.ndarray) -> AttentionLabels:
+    def slabs(self, region: TraversedRegion, *, inner: bool = False) -> AttentionLabels:
+        """Where on the region ai ≤ δ, in τ; with `inner`, on the region without its border."""
+        axis, domain = self.problem.perturbed.moving_axis, self.problem.perturbed.domain
+        taus = np.zeros((1, 2))
+        if axis is not None:
+            ends = self._inner_ends(region, axis) if inner else self._outer_ends(region, axis)
+            start = self.problem.perturbed.cells[region.cell].low[axis]
+            taus = domain.low[axis] + np.array([ends]) * domain.widths[axis] - start
         curves, errors = self.curves.of(region.cell, region.pattern)
         bounds = self._certainty(region).bounds
         doubtful = None if bounds is None else Doubtful(np.zeros(1, dtype=np.int64), bounds)
         return label_attention(curves, taus, self.delta, errors, doubtful)
+
+    def _outer_ends(self, region: TraversedRegion, axis: int) -> tuple[float, float]:
+        """A range of t along an axis that encloses a region."""
+        form = np.eye(region.dimension + 1)[axis]
+        try:
+            return -self.traversal.highest(region, -form), self.traversal.highest(region, form)
+        except LinearProgramTroubleError:
+            cell = self.traversal.cells[region.cell]
+            return cell.low[axis], cell.high[axis]
+
+    def _inner_ends(self, region: TraversedRegion, axis: int) -> tuple[float, float]:
+        """The range of t along an axis of the vertices of a region, without its border."""
+        low, high = float(region.vertices[:, axis].min()), float(region.vertices[:, axis].max())
+        border = self._certainty(region).border * (high - low)
+        return low + border, max(low + border, high - border)
 
     def _certainty(self, region: TraversedRegion) -> Certainty:
         """How certain the pattern of a region is: by the errors of its forms, or else exactly."""
@@ -174,44 +193,13 @@ class Labeller:
         """The certainty of a region by exact arithmetic, or by bounds that hold whatever the pattern."""
         found = self.settler.patterns(region)
         if found is None:
-            hull = self.proof.bounder.bound_hulls(
-                region.cell, region.vertices[None], self.proof.around, asks_attention=True
-            )
-            return Certainty(hull.inconsistency, 0.0)
+            return Certainty(self._bound_hull(region, asks_attention=True).inconsistency, 0.0)
         patterns, rest = found
         if patterns == [region.pattern]:
             # A part of the region that is s times as wide, around any of its points, has s^d of its volume.
             return Certainty(None, min(1.0, 1.01 * rest ** (1.0 / region.dimension)))
         reaches = np.array([pattern_reach(self.problem.compound, self.curves, region.cell, one) for one in patterns])
         return Certainty(np.array([[reaches[:, 0].min(), reaches[:, 1].max()]]), 0.0)
-
-    def _taus(self, region: TraversedRegion) -> np.ndarray:
-        """A range of τ (1, 2) that encloses that of a region."""
-        axis = self.problem.perturbed.moving_axis
-        if axis is None:
-            return np.zeros((1, 2))
-        form = np.zeros(region.dimension + 1)
-        form[axis] = 1.0
-        try:
-            return self._to_tau(region, -self.traversal.highest(region, -form), self.traversal.highest(region, form))
-        except LinearProgramTroubleError:
-            cell = self.traversal.cells[region.cell]
-            return self._to_tau(region, cell.low[axis], cell.high[axis])
-
-    def _inner_taus(self, region: TraversedRegion) -> np.ndarray:
-        """The range of τ (1, 2) of the vertices of a region, without its border."""
-        axis = self.problem.perturbed.moving_axis
-        if axis is None:
-            return np.zeros((1, 2))
-        along = region.vertices[:, axis]
-        low, high = float(along.min()), float(along.max())
-        border = self._certainty(region).border * (high - low)
-        return self._to_tau(region, low + border, max(low + border, high - border))
-
-    def _to_tau(self, region: TraversedRegion, low: float, high: float) -> np.ndarray:
-        axis, domain = self.problem.perturbed.moving_axis, self.problem.perturbed.domain
-        start = self.problem.perturbed.cells[region.cell].low[axis]
-        return domain.low[axis] + np.array([[low, high]]) * domain.widths[axis] - start
 
     def _margin(self, region: TraversedRegion) -> tuple[float, float, float, float]:
         """A lower bound of the margin on a region, the smallest and largest seen at a point, and an upper bound.
@@ -291,15 +279,16 @@ class Labeller:
 
     def _prove(self, region: TraversedRegion) -> tuple[tuple[float, float], float]:
         """Proved bounds of the margin on a region, and of the error of the region's own forms."""
-        found = self.proof.bounder.bound_hulls(
-            region.cell, region.vertices[None], self.proof.around, asks_attention=False
-        )
-        forms = self.leads(region)
+        found, forms = self._bound_hull(region, asks_attention=False), self.leads(region)
         claimed = region.vertices @ forms[:-1] + forms[-1]
         with np.errstate(invalid="ignore"):
             off = float((np.abs(claimed - found.leads[0]).max(axis=0) + found.radius[0]).max(initial=0.0))
         low, high = found.margin[0]
         return (float(low), float(high)), np.inf if np.isnan(off) else off
+
+    def _bound_hull(self, region: TraversedRegion, *, asks_attention: bool) -> Hulls:
+        around, vertices = self.proof.around, region.vertices[None]
+        return self.proof.bounder.bound_hulls(region.cell, vertices, around, asks_attention=asks_attention)
 
 
 class Settler:

@@ -66,7 +66,10 @@ def search(
             visited, components = BoundaryFollower(walker, path).run()
         else:
             visited = BoundarySearch(walker, path, 0.0 if problem.property is Property.CR else w_delta).run()
-        face_checks, lps = walker.traversal.face_checks, walker.traversal.lps  # `_is_whole` looks across facets again
+        face_checks, lps = (
+            walker.traversal.face_checks,
+            walker.traversal.programs.solved,
+        )  # `_is_whole` looks across facets again
         is_whole = _is_whole(walker, visited)
         check_visited(problem, visited, walker.traversal.accuracy())
     return SearchResult(
@@ -202,8 +205,8 @@ class BoundarySearch:
         is_pattern_enough = walker.problem.perturbed.moving_axis is None and walker.property is Property.AR
         for facet in range(len(region.halfspaces)):
             if is_pattern_enough:
-                pattern = walker.attempt(walker.traversal.pattern_beyond, region, facet)
-                label = None if pattern is None else walker.labeller.attend_pattern(pattern)
+                key = walker.key_beyond(region, facet)
+                label = None if key is None else walker.labeller.attend_pattern(key[len(key) - len(region.pattern) :])
                 if label in ("undecided", "AR" if other is Holds.EVERYWHERE else "IR"):
                     return True
                 continue

@@ -4,7 +4,6 @@ Files are never trusted: damaged, foreign or inconsistent ones are refused. A lo
 exported, but not continued: its regions lack the neuron behind each facet, and a point inside each.
 """
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from ...errors import OptionError, StoreError
 from ...perturbation import Domain
 from ...problem import Problem
 from ...results.archive import read_arrays
+from ...results.arrays import Shapes, check_range, require, shaped
 from ...results.export import NOTE
 from ...results.rebuild import rebuild_problem, refusing_damage
 from ...results.store import MAP, PIXELS, is_search, read_checked, read_seconds
@@ -23,28 +23,28 @@ from ...verdict import Verdict
 from .search_result import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, SearchResult, Visited
 from .traversal import TraversedRegion
 
-KINDS = {"f": np.float64, "i": np.int32, "u": np.uint8}
-SHAPES = {
-    "halfspaces": ("f", "facets", "forms"),
-    "starts": ("i", "bounds"),
-    "inside": ("f", "regions", "axes"),
-    "volume": ("f", "regions"),
-    "logits": ("f", "regions", "forms", "classes"),
-    "cell": ("i", "regions"),
-    "clip": ("u", "clip"),
-    "clip_starts": ("i", "bounds"),
-    "pattern": ("u", "regions", "pattern"),
-    "classification": ("i", "regions"),
-    "attention": ("i", "regions"),
-    "margin": ("f", "regions", "ends"),
-    "inconsistency": ("f", "regions", "ends"),
-    "is_following": ("u", "regions"),
-    "is_doubtful": ("u", "regions"),
-    "component": ("i", "along"),
-    "component_region": ("i", "along"),
-    "component_is_inner": ("u", "along"),
+SHAPES: Shapes = {
+    "halfspaces": (np.float64, ("facets", "axes+1")),
+    "starts": (np.int64, ("regions+1",)),
+    "inside": (np.float64, ("regions", "axes")),
+    "volume": (np.float64, ("regions",)),
+    "logits": (np.float64, ("regions", "axes+1", "classes")),
+    "cell": (np.int64, ("regions",)),
+    "clip": (np.uint8, ("clip bytes",)),
+    "clip_starts": (np.int64, ("regions+1",)),
+    "pattern": (np.uint8, ("regions", "pattern bytes")),
+    "classification": (np.int64, ("regions",)),
+    "attention": (np.int64, ("regions",)),
+    "margin": (np.float64, ("regions", 2)),
+    "inconsistency": (np.float64, ("regions", 2)),
+    "is_following": (np.uint8, ("regions",)),
+    "is_doubtful": (np.uint8, ("regions",)),
+    "component": (np.int64, ("sides",)),
+    "component_region": (np.int64, ("sides",)),
+    "component_is_inner": (np.uint8, ("sides",)),
 }
-"""Kind and sizes of every array; sizes of the same name are equal."""
+"""Type in memory and shape of every array; a word is a size."""
+Arrays = dict[str, np.ndarray]
 
 
 def load_search(directory: str | Path, *, model: str | Path | None = None) -> SearchResult:
@@ -56,13 +56,13 @@ def load_search(directory: str | Path, *, model: str | Path | None = None) -> Se
     content = read_checked(folder)
     if not is_search(content):
         raise StoreError(f"{folder}: holds a map, not a search; read it with steadygaze.load")
-    arrays = read_arrays(folder / MAP, list(SHAPES))
-    try:
-        _check_arrays(arrays, content)
-    except StoreError as error:
-        raise StoreError(f"{folder / MAP}: {error}; the result is damaged: run the verification again") from None
     with refusing_damage(folder):
         problem = rebuild_problem(content, folder / PIXELS, model=model)
+        arrays = read_arrays(folder / MAP, list(SHAPES))
+        try:
+            arrays = _checked(arrays, content, problem)
+        except StoreError as error:
+            raise StoreError(f"{folder / MAP}: {error}") from None
         found = _rebuild(content, arrays, problem, read_seconds(folder).get("total", 0.0))
         is_same = (found.verdict.value, found.status.value) == (content["verdict"], content["status"])
     if not is_same:
@@ -70,47 +70,41 @@ def load_search(directory: str | Path, *, model: str | Path | None = None) -> Se
     return found
 
 
-def _check_arrays(arrays: dict[str, np.ndarray], content: dict[str, Any]) -> None:
-    """Raise StoreError if arrays do not fit each other or the answer beside them."""
-    try:
-        regions, axes = int(content["visited"]), len(content["domain"]["names"])
-        parts = len(content["components"] or ())
-        sets: dict[str, Any] = dict(content["sets"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"result.json beside it is not complete ({type(error).__name__})") from None
-    sizes = {"regions": regions, "axes": axes, "forms": axes + 1, "bounds": regions + 1, "ends": 2}
-    for name, (kind, *wanted) in SHAPES.items():
-        array = arrays[name]
-        expected = tuple(sizes.setdefault(size, length) for size, length in zip(wanted, array.shape, strict=False))
-        if array.dtype != KINDS[kind] or array.shape != expected or array.ndim != len(wanted):
-            raise StoreError(f"the array {name} has {array.shape} entries of {array.dtype}, which do not fit")
-    most = {"cell": np.inf, "classification": 4, "attention": 4, "is_following": 1, "is_doubtful": 1}
-    most |= {"component": parts - 1, "component_region": regions - 1, "component_is_inner": 1}
-    for name, limit in most.items():
-        if not ((arrays[name] >= 0) & (arrays[name] <= limit)).all():
-            raise StoreError(f"the array {name} has entries out of range")
+def _checked(arrays: Arrays, content: dict[str, Any], problem: Problem) -> Arrays:
+    """The arrays in their types, once they fit each other, the question and the answer; raises StoreError."""
+    count, parts = int(content["visited"]), len(content["components"] or ())
+    sizes = {"regions": count, "axes": problem.perturbed.domain.dimension, "classes": problem.model.classes}
+    bounds = ("margin", "inconsistency")
+    arrays = {
+        name: shaped(name, arrays[name], shape, sizes, may_be_infinite=name in bounds) for name, shape in SHAPES.items()
+    }
+    ends = {"cell": len(problem.perturbed.cells), "classification": 5, "attention": 5, "is_following": 2}
+    ends |= {"is_doubtful": 2, "component": parts, "component_region": count, "component_is_inner": 2}
+    for name, end in ends.items():
+        check_range(name, arrays[name], 0, end)
     for name, of in (("starts", "halfspaces"), ("clip_starts", "clip")):
-        ends = arrays[name]
-        if ends[0] != 0 or ends[-1] != len(arrays[of]) or any(b < a for a, b in pairwise(ends.tolist())):
-            raise StoreError(f"the array {name} does not divide {of}")
-    for name in ("halfspaces", "inside", "volume", "logits"):
-        if not np.isfinite(arrays[name]).all():
-            raise StoreError(f"the array {name} has entries that are not finite")
-    if any(np.isnan(arrays[name]).any() for name in ("margin", "inconsistency")):
-        raise StoreError("the array margin or inconsistency has entries that are not numbers")
+        is_ascending = (np.diff(arrays[name], prepend=0, append=len(arrays[of])) >= 0).all()
+        is_whole = arrays[name][0] == 0 and arrays[name][-1] == len(arrays[of])
+        require(is_ascending and is_whole, name, f"does not divide {of}")
     for kind, names in (("classification", CLASSIFICATIONS), ("attention", ATTENTIONS)):
-        counts = np.bincount(arrays[kind], minlength=len(names)).tolist()
-        if counts[2:] != [sets.get(name) or 0 for name in names[2:]]:
-            raise StoreError(f"the array {kind} does not hold the regions that result.json counts")
+        told = [content["sets"][name] or 0 for name in names[2:]]
+        found = np.bincount(arrays[kind], minlength=len(names)).tolist()[2:]
+        require(found == told, kind, "does not hold the regions that result.json counts")
+    return arrays
 
 
-def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray], problem: Problem, seconds: float) -> SearchResult:
+def _rebuild(content: dict[str, Any], arrays: Arrays, problem: Problem, seconds: float) -> SearchResult:
     line, told = content["line"], content.get("confirmation")
     regions = _regions(arrays, problem.perturbed.domain)
-    columns = zip(
-        regions, arrays["classification"], arrays["attention"], arrays["margin"].tolist(),
-        arrays["inconsistency"].tolist(), arrays["is_following"], arrays["is_doubtful"], strict=True,
-    )  # fmt: skip
+    names = ("margin", "inconsistency", "is_following", "is_doubtful")
+    columns = zip(*(arrays[name].tolist() for name in names), strict=True)
+    labels = zip(arrays["classification"].tolist(), arrays["attention"].tolist(), strict=True)
+    visited = [
+        Visited(
+            region, CLASSIFICATIONS[code], ATTENTIONS[other], tuple(margin), tuple(reach), bool(follows), bool(doubt)
+        )
+        for region, (code, other), (margin, reach, follows, doubt) in zip(regions, labels, columns, strict=True)
+    ]
     return SearchResult(
         problem=problem,
         method=str(content["method"]),
@@ -118,13 +112,7 @@ def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray], problem: Pr
         map_size=float(content["delta"]["map_size"]),
         w_delta=float(content["w_delta"] or 0.0),
         line=None if line is None else np.array(line, dtype=np.float64),
-        visited=[
-            Visited(
-                region, CLASSIFICATIONS[classification], ATTENTIONS[attention], (margin[0], margin[1]),
-                (reach[0], reach[1]), bool(is_following), bool(is_doubtful),
-            )
-            for region, classification, attention, margin, reach, is_following, is_doubtful in columns
-        ],
+        visited=visited,
         face_checks=int(content["face_checks"]),
         lps=int(content["lps"]),
         failures=int(content["failures"]),
@@ -136,10 +124,10 @@ def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray], problem: Pr
         components=_components(content, arrays, regions),
         confirmation=None if told is None else Verdict(told),
         stored=arrays,
-    )  # fmt: skip
+    )
 
 
-def _regions(arrays: dict[str, np.ndarray], domain: Domain) -> list[TraversedRegion]:
+def _regions(arrays: Arrays, domain: Domain) -> list[TraversedRegion]:
     """The regions in t."""
     d, low, widths = domain.dimension, domain.low, domain.widths
     logits = arrays["logits"].copy()
@@ -148,13 +136,14 @@ def _regions(arrays: dict[str, np.ndarray], domain: Domain) -> list[TraversedReg
     rows = arrays["halfspaces"]
     normals = rows[:, :-1] * widths
     rows = np.column_stack([normals, rows[:, -1] + rows[:, :-1] @ low]) / np.linalg.norm(normals, axis=1)[:, None]
+    facets, clips = np.split(rows, arrays["starts"][1:-1]), np.split(arrays["clip"], arrays["clip_starts"][1:-1])
     found = []
     for number, inside in enumerate((arrays["inside"] - low) / widths):
-        halfspaces = _of_region(arrays, rows, "starts", number)
+        halfspaces = facets[number]
         found.append(
             TraversedRegion(
                 cell=int(arrays["cell"][number]),
-                clip=_of_region(arrays, arrays["clip"], "clip_starts", number).tobytes(),
+                clip=clips[number].tobytes(),
                 pattern=arrays["pattern"][number].tobytes(),
                 halfspaces=halfspaces,
                 sources=np.zeros(0, dtype=np.int64),
@@ -168,22 +157,15 @@ def _regions(arrays: dict[str, np.ndarray], domain: Domain) -> list[TraversedReg
     return found
 
 
-def _of_region(arrays: dict[str, np.ndarray], values: np.ndarray, starts: str, region: int) -> np.ndarray:
-    return values[arrays[starts][region] : arrays[starts][region + 1]]
-
-
-def _components(
-    content: dict[str, Any], arrays: dict[str, np.ndarray], regions: list[TraversedRegion]
-) -> list[BoundaryPart] | None:
+def _components(content: dict[str, Any], arrays: Arrays, regions: list[TraversedRegion]) -> list[BoundaryPart] | None:
     if content["method"] != "boundary":
         return None
     told = content["components"]
     count = len(told) if told is not None else int(arrays["component"].max(initial=-1)) + 1
     sides: list[tuple[set[bytes], set[bytes]]] = [(set(), set()) for _ in range(count)]
-    for number, region, is_inner in zip(
-        arrays["component"], arrays["component_region"], arrays["component_is_inner"], strict=True
-    ):
-        sides[number][0 if is_inner else 1].add(regions[region].key)
+    columns = (arrays[name] for name in ("component", "component_is_inner", "component_region"))
+    for number, is_inner, region in zip(*columns, strict=True):
+        sides[number][1 - is_inner].add(regions[region].key)
     return [BoundaryPart(frozenset(inner), frozenset(outer)) for inner, outer in sides]
 
 
@@ -226,9 +208,10 @@ def search_table(result: SearchResult, what: str) -> Table:
     return Table((Part(len(result), make),), result.problem.perturbed.domain.dimension, facts)
 
 
-def _corners(arrays: dict[str, np.ndarray], region: int) -> np.ndarray:
+def _corners(arrays: Arrays, region: int) -> np.ndarray:
     """The corners (V, d) of a region in theta, from its half-spaces, none of which is redundant."""
-    halfspaces, inside = _of_region(arrays, arrays["halfspaces"], "starts", region), arrays["inside"][region]
+    first, last = arrays["starts"][region : region + 2]
+    halfspaces, inside = arrays["halfspaces"][first:last], arrays["inside"][region]
     normals, offsets = halfspaces[:, :-1], halfspaces[:, -1]
     if len(inside) == 1:
         return np.sort(-offsets / normals[:, 0])[:, None]

@@ -121,7 +121,7 @@ class Traversal:
         self.face_checks = 0
         self.fallbacks = 0
         self._looked: dict[bytes, int] = {}  # by region: one bit for each facet that was looked across
-        self._finder = FacetFinder(dimension, self.programs)
+        self.finder = FacetFinder(dimension, self.programs)
         self._standings = [kernels.Standing.start(cell.program, cell.root, dimension) for cell in self.cells]
         self._room = np.zeros((5, 64)), np.zeros((2, 64), dtype=np.int64)
 
@@ -129,11 +129,6 @@ class Traversal:
     def of(cls, compound: Compound, *, by_programs: bool = False) -> "Traversal":
         """The traversal of a compound network."""
         return cls(compound.programs, compound.domain.dimension, by_programs=by_programs)
-
-    @property
-    def lps(self) -> int:
-        """Linear programs solved so far."""
-        return self.programs.solved
 
     def region_at(self, point: np.ndarray) -> TraversedRegion:
         """A region with volume whose closure contains a point (d,) of the unit cube.
@@ -166,7 +161,7 @@ class Traversal:
         If nothing with volume lies beyond the facet's centre, it tries other points of the facet and counts a fallback:
         a sliver lies between the two regions.
         """
-        cell = self._cell_across(region, facet)
+        cell = self.cell_across(region, facet)
         if cell is None:
             return None
         self._count(region, facet)
@@ -182,24 +177,18 @@ class Traversal:
         raise LostRegionError("no region beyond a facet")
 
     def key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
-        """The key of the region beyond a facet, without its geometry; None at the border. Raises LostRegionError."""
-        bits = self._bits_beyond(region, facet)
-        return None if bits is None else make_key(*bits)
+        """The key of the region beyond a facet, without its geometry; None at the border. Raises LostRegionError.
 
-    def pattern_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
-        """The classifier's packed pattern beyond a facet; None at the border. Raises LostRegionError."""
-        bits = self._bits_beyond(region, facet)
-        return None if bits is None else bits[2]
-
-    def _bits_beyond(self, region: TraversedRegion, facet: int) -> tuple[int, bytes, bytes] | None:
-        cell = self._cell_across(region, facet)
+        It ends with the classifier's packed pattern there.
+        """
+        cell = self.cell_across(region, facet)
         if cell is None:
             return None
         self._count(region, facet)
-        clip, pattern = self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1]))
-        if (cell, clip, pattern) == (region.cell, region.clip, region.pattern):
+        key = make_key(cell, *self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1])))
+        if key == region.key:
             raise LostRegionError("beyond a facet lies the region itself")
-        return cell, clip, pattern
+        return key
 
     def _count(self, region: TraversedRegion, facet: int) -> None:
         looked = self._looked.get(region.key, 0)
@@ -208,12 +197,10 @@ class Traversal:
 
     def accuracy(self) -> Accuracy:
         """Bounds of the errors of all regions so far, without the share of kinks."""
-        seen = [
-            WalkMeasures(
-                one.peak, one.missed, np.zeros((2, len(one.peak))), one.most_drift, CLIPS, float(one.sums[0]), 0
-            )
-            for one in self._standings
-        ]
+        seen = []
+        for one in self._standings:
+            beside, slivers = np.zeros((2, len(one.peak))), float(one.sums[kernels.SLIVERS])
+            seen.append(WalkMeasures(one.peak, one.missed, beside, one.most_drift, CLIPS, slivers, 0))
         return Accuracy.of(self.cells[0].program, seen)
 
     @property
@@ -221,25 +208,18 @@ class Traversal:
         """A bound of the share of the domain that the tolerances gave to a neighbour (two dimensions)."""
         return float(sum(standing.sums[kernels.SLIVERS] for standing in self._standings))
 
-    def is_border(self, region: TraversedRegion, facet: int) -> bool:
-        """Whether a facet lies on the border of the domain."""
-        return self._cell_across(region, facet) is None
-
     def highest(self, region: TraversedRegion, form: np.ndarray) -> float:
         """An upper bound of a form (d+1,) on a region: on its vertices, from three dimensions on also by a program."""
         seen = float((region.vertices @ form[:-1] + form[-1]).max())
-        return seen if region.corners is not None else max(seen, self._finder.highest(region.halfspaces, form))
+        return seen if region.corners is not None else max(seen, self.finder.highest(region.halfspaces, form))
 
-    def largest_ball(self, rows: np.ndarray) -> np.ndarray | None:
-        """A point well inside half-spaces (M, d+1), or None if they have no common inside."""
-        return self._finder.centre(rows)
-
-    def facet_ball(self, region: TraversedRegion, facet: int, rows: np.ndarray) -> np.ndarray | None:
-        """A point well inside the part of a facet that rows (M, d+1) leave, or None if they leave nothing."""
+    def has_facet_left(self, region: TraversedRegion, facet: int, rows: np.ndarray) -> bool:
+        """Whether rows (M, d+1) leave a part of a facet that exceeds rounding, by one program."""
         every = np.concatenate([region.halfspaces, rows])
-        return self._finder.facet_centre(every, facet, np.delete(np.arange(len(every)), facet))
+        return self.finder.facet_centre(every, facet, np.delete(np.arange(len(every)), facet)) is not None
 
-    def _cell_across(self, region: TraversedRegion, facet: int) -> int | None:
+    def cell_across(self, region: TraversedRegion, facet: int) -> int | None:
+        """The knot cell beyond a facet; None on the border of the domain."""
         source = int(region.sources[facet])
         if source >= 0:
             return region.cell
@@ -277,18 +257,11 @@ class Traversal:
         else:
             shape = self._interval(cell) if self.dimension == 1 else self._polygon(cell)
         halfspaces, sources, centres, inside, corners = shape
+        logits = standing.forms[:, program.offsets[-2] :].copy()
+        box = self.cells[cell].low[: self.dimension], self.cells[cell].high[: self.dimension]
+        clearance = self._clearance(cell, inside)
         region = TraversedRegion(
-            cell=cell,
-            clip=clip,
-            pattern=pattern,
-            halfspaces=halfspaces,
-            sources=sources,
-            centres=centres,
-            inside=inside,
-            logits=standing.forms[:, program.offsets[-2] :].copy(),
-            corners=corners,
-            box=(self.cells[cell].low[: self.dimension], self.cells[cell].high[: self.dimension]),
-            clearance=self._clearance(cell, inside),
+            cell, clip, pattern, halfspaces, sources, centres, inside, logits, corners, box, clearance
         )
         try:
             points = np.ascontiguousarray(region.vertices)
@@ -349,7 +322,7 @@ class Traversal:
         with np.errstate(divide="ignore", invalid="ignore"):
             times = np.where(speed < 0.0, np.maximum(gap, 0.0) / -speed, np.inf)
         try:
-            facets = self._finder.find(rows, point + 0.5 * times.min() * direction)
+            facets = self.finder.find(rows, point + 0.5 * times.min() * direction)
         except LinearProgramTroubleError as error:
             raise LostRegionError(str(error)) from None
         if facets is None:

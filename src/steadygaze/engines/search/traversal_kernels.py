@@ -42,6 +42,16 @@ class Standing(NamedTuple):
 
 
 @compiled
+def _value(forms, k, point):
+    """The value of form k at a point (d,)."""
+    d = point.shape[0]
+    value = forms[d, k]
+    for i in range(d):
+        value += forms[i, k] * point[i]
+    return value
+
+
+@compiled
 def _output(program, standing, layer, change):
     """Write the output forms of a hidden layer; the layer that ends the clip outputs the clipped pixels."""
     forms, active, offsets = standing.forms, standing.active, program.offsets
@@ -304,14 +314,11 @@ def record_missed(program, standing, points):
 
     Clipping records this itself.
     """
-    forms, d = standing.forms, points.shape[1]
+    forms = standing.forms
     for k in range(program.offsets[program.offsets.shape[0] - 2]):
         sign = 1.0 if standing.active[k] == 1 else -1.0
         for n in range(points.shape[0]):
-            value = forms[d, k]
-            for i in range(d):
-                value += forms[i, k] * points[n, i]
-            standing.missed[k] = max(standing.missed[k], -sign * value)
+            standing.missed[k] = max(standing.missed[k], -sign * _value(forms, k, points[n]))
 
 
 @compiled
@@ -324,13 +331,12 @@ def clearances(program, standing, first, scales, point, found):
     for layer in range(first, offsets.shape[0] - 2):
         least = np.inf
         for k in range(offsets[layer], offsets[layer + 1]):
-            value, is_zero = forms[d, k], forms[d, k] == 0.0
-            for i in range(d):
-                value += forms[i, k] * point[i]
+            is_zero = True
+            for i in range(d + 1):
                 is_zero = is_zero and forms[i, k] == 0.0
             if is_zero and not _is_reached(program, standing, layer, k, point):
                 continue
-            share = abs(value) / scales[k - offsets[first]]
+            share = abs(_value(forms, k, point)) / scales[k - offsets[first]]
             # Not a number is no distance.
             least = min(least, share) if share >= 0.0 else 0.0
         found[layer - first] = least
@@ -347,8 +353,8 @@ def _is_reached(program, standing, layer, k, point):
         is_zero = True
         for r in range(standing.outputs.shape[0]):
             is_zero = is_zero and standing.outputs[r, source + i] == 0.0
-        if is_zero and not (program.clipped == 1 and layer == 2 and _is_near_clip(standing, i, point)):
-            continue
+        if is_zero and not (program.clipped == 1 and layer == 2 and not _value(standing.forms, i, point) < -CLIPPED):
+            continue  # except where rounding alone may have clipped a pixel to 0
         if start >= 0:
             if program.dense[start + i * width + k - first] != 0.0:
                 return True
@@ -358,13 +364,3 @@ def _is_reached(program, standing, layer, k, point):
                 if program.rows[entry] == k - first:
                     return True
     return False
-
-
-@compiled
-def _is_near_clip(standing, pixel, point):
-    """Whether rounding alone may have clipped a pixel to 0 at a point (d,)."""
-    d = point.shape[0]
-    value = standing.forms[d, pixel]
-    for i in range(d):
-        value += standing.forms[i, pixel] * point[i]
-    return not value < -CLIPPED

@@ -151,13 +151,12 @@ class Line:
         enter = keys[_first(-keys, entering)] if len(entering) else np.full(keys.shape[1], -np.inf)
         last = _first(keys, leaving) if len(leaving) else -1
         leave = keys[last] if last >= 0 else np.full(keys.shape[1], np.inf)
-        if leave[0] <= 0.0 and not _is_before(np.zeros(len(leave)), leave):
+        is_behind = leave[0] <= 0.0 and not _is_before(np.zeros(len(leave)), leave)
+        if is_behind or not _is_before(enter, leave) or enter[0] >= 1.0:
             return None
-        if not _is_before(enter, leave) or enter[0] >= 1.0:
-            return None
-        if leave[0] >= 1.0 - DISTANCE:
-            return max(float(enter[0]), 0.0), 1.0, -1
-        return max(float(enter[0]), 0.0), float(leave[0]), int(moving[last])
+        ends_inside = leave[0] >= 1.0 - DISTANCE
+        leaves_at, facet = (1.0, -1) if ends_inside else (float(leave[0]), int(moving[last]))
+        return max(float(enter[0]), 0.0), leaves_at, facet
 
 
 def _first(keys: np.ndarray, chosen: np.ndarray) -> int:
@@ -185,33 +184,30 @@ def check_visited(problem: Problem, visited: list[Visited], accuracy: Accuracy) 
     """
     count = len(visited)
     chosen = range(count) if count <= MOST_CHECKED else np.linspace(0, count - 1, MOST_CHECKED).astype(np.int64)
-    for start in range(0, len(chosen), BATCH):
-        _check([visited[i] for i in chosen[start : start + BATCH]], problem, accuracy)
-
-
-def _check(visited: list[Visited], problem: Problem, accuracy: Accuracy) -> None:
     compound = problem.compound
     errors = zip(forward_errors(compound, accuracy), plain_errors(compound, accuracy), strict=True)
     *layers, last = (first + second for first, second in errors)
     missed = by_layer(compound, accuracy.missed)
-    inside = np.array([one.region.inside for one in visited])
-    thetas = compound.domain.low + inside * compound.domain.widths
-    values, logits = compound.graph.trace(compound.perturbed.images(thetas))
-    packed = np.stack([np.frombuffer(one.region.pattern, dtype=np.uint8) for one in visited])
-    for layer, (value, bits) in enumerate(zip(values, unpack(packed, compound.hidden), strict=True)):
-        # NaN is no value.
-        wrong = ~(np.abs(value) <= layers[layer] + missed[layer]) & ((value > 0.0) != bits)
-        if wrong.any():
-            _fail(f"neuron {np.argmax(wrong.any(axis=0))} of ReLU layer {layer}")
-    forms = np.stack([one.region.logits for one in visited])
-    claimed = np.einsum("bi,bik->bk", np.hstack([inside, np.ones((len(inside), 1))]), forms)
-    off = np.abs(logits - claimed)
-    if not (off <= last).all():
-        _fail(f"a logit, by {off.max():.3g}")
+    for start in range(0, len(chosen), BATCH):
+        regions = [visited[i].region for i in chosen[start : start + BATCH]]
+        inside = np.array([region.inside for region in regions])
+        thetas = compound.domain.low + inside * compound.domain.widths
+        values, logits = compound.graph.trace(compound.perturbed.images(thetas))
+        packed = np.stack([np.frombuffer(region.pattern, dtype=np.uint8) for region in regions])
+        for layer, (value, bits) in enumerate(zip(values, unpack(packed, compound.hidden), strict=True)):
+            # NaN is no value.
+            wrong = ~(np.abs(value) <= layers[layer] + missed[layer]) & ((value > 0.0) != bits)
+            if wrong.any():
+                raise _failure(f"neuron {np.argmax(wrong.any(axis=0))} of ReLU layer {layer}")
+        forms = np.stack([region.logits for region in regions])
+        claimed = np.einsum("bi,bik->bk", np.hstack([inside, np.ones((len(inside), 1))]), forms)
+        off = np.abs(logits - claimed)
+        if not (off <= last).all():
+            raise _failure(f"a logit, by {off.max():.3g}")
 
 
-def _fail(what: str) -> None:
-    raise InternalError(
+def _failure(what: str) -> InternalError:
+    return InternalError(
         f"self-check failed inside a visited region: {what} differs from a plain forward pass; nothing is delivered, "
         "please report this model and image"
     )
