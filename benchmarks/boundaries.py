@@ -21,9 +21,9 @@ from dataclasses import replace
 from paper_problems import SIZES, Asked, make_problem, problems_of, restricted
 from steadygaze.api import solve
 from steadygaze.boundary import find_boundary
+from steadygaze.engines.search import SearchResult, search
+from steadygaze.engines.search.traversal import make_key
 from steadygaze.results.result import Result
-from steadygaze.search import SearchResult, search
-from steadygaze.traversal.region import make_key
 from steadygaze.verdict import Property
 from timing import RESULTS, print_table, write_json
 

@@ -29,7 +29,7 @@ FIELDS = ("visited", "visited_share", "face_checks", "lps", "failures", "status"
 
 def run_search(problem: Problem, method: str, *, timeout: float) -> Any:
     """One search of the package: gbs with the paper's w^δ, boundary without any."""
-    from steadygaze.search import search  # noqa: PLC0415 (the rest of this file works without it)
+    from steadygaze.engines.search import search  # noqa: PLC0415 (the rest of this file works without it)
 
     options = {"w_delta": W_DELTA} if method == "gbs" else {}
     return search(problem, method=method, budget=Budget(Limits(timeout_seconds=timeout)), **options)

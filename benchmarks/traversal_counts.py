@@ -19,7 +19,7 @@ import numpy as np
 from random_networks import TASKS, load_tasks
 from reference_splitter import Layers
 from steadygaze.compound import plain_program
-from steadygaze.traversal import Traversal
+from steadygaze.engines.search.traversal import Traversal
 from timing import RESULTS, clock, print_table, write_json
 
 
@@ -43,7 +43,7 @@ def run(name: str, layers: Layers, regions: int) -> dict[str, object]:
     traversal = Traversal([plain_program(layers)], layers[0][0].shape[1])
     seconds, (found, volume) = clock(lambda: visit_all(traversal))
     is_right = found == regions and abs(volume - 1.0) < 1e-9 and not traversal.fallbacks + traversal.programs.failures
-    counts = {"regions": found, "expected": regions, "volume": volume, "lps": traversal.lps}
+    counts = {"regions": found, "expected": regions, "volume": volume, "lps": traversal.programs.solved}
     return {"task": name, "seconds": seconds, "is_right": is_right} | counts
 
 

@@ -15,8 +15,8 @@ from steadygaze.cli.interrupt import ABORTED
 from steadygaze.cli.program import BAD_INPUT, BUG, app
 from steadygaze.cli.requirement import NAMES, Outcome
 from steadygaze.engines.refine.boxes import Boxes
+from steadygaze.engines.search.search_result import pack_search
 from steadygaze.perturbation import find_families
-from steadygaze.search.store import StoredSearch
 from steadygaze.verdict import Verdict
 
 TARGET = Path(__file__).with_name("cli.md")
@@ -145,7 +145,7 @@ def reference() -> str:
     lines += [
         "## What regions.npz holds after a search",
         "",
-        inspect.cleandoc(StoredSearch.__doc__ or "").partition("\n\n")[2],
+        inspect.cleandoc(pack_search.__doc__ or "").partition("\n\n")[2],
         "",
     ]
     lines += [

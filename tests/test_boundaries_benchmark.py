@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import boundaries
 from steadygaze.api import make_problem, solve
-from steadygaze.search import search
+from steadygaze.engines.search import search
 from steadygaze.verdict import Property
 
 

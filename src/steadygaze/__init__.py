@@ -6,6 +6,8 @@ from .api import compare, draw, export, load, load_stored, search, verify
 from .budget import Budget, Limits
 from .compare.outcome import Comparison
 from .engines.refine.refine_result import RefineResult
+from .engines.search import SearchResult
+from .engines.search.search_files import load_search
 from .errors import (
     ImageError,
     InternalError,
@@ -18,9 +20,6 @@ from .errors import (
 from .network.model import Model, read_model
 from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
 from .results.result import Point, Result
-from .search.outcome import SearchResult
-from .search.restore import restore_search
-from .search.store import StoredSearch, load_search
 from .verdict import Property, Status, Verdict
 
 __all__ = [
@@ -45,7 +44,6 @@ __all__ = [
     "Status",
     "SteadygazeError",
     "StoreError",
-    "StoredSearch",
     "Translate",
     "Verdict",
     "compare",
@@ -56,7 +54,6 @@ __all__ = [
     "load_stored",
     "parse_spec",
     "read_model",
-    "restore_search",
     "search",
     "verify",
 ]

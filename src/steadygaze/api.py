@@ -26,6 +26,9 @@ from .engines.refine.planning import choose_method
 from .engines.refine.refine_files import load_refine, load_to_resume, refine_table
 from .engines.refine.refine_result import Goal, RefineResult, Until
 from .engines.refine.run_refinement import RefineProgress, refine
+from .engines.search import SearchResult
+from .engines.search import search as search_problem
+from .engines.search.search_files import load_search, search_table
 from .errors import ModelError, OptionError
 from .images import fit_image, image_from_array, read_image
 from .network.model import Model, read_model
@@ -41,13 +44,9 @@ from .results.export_files import write_table
 from .results.result import Result
 from .results.store import is_refinement, is_search, read_summary
 from .results.store import load as load_map
-from .search import SearchResult
-from .search import search as search_problem
-from .search.export import search_table
-from .search.store import StoredSearch, load_search, stored_search
 from .verdict import Property
 
-Drawn = str | Path | DomainResult | StoredSearch | SearchResult
+Drawn = str | Path | DomainResult | SearchResult
 """What figures are drawn from: results, or the directories that hold them."""
 
 METHODS = ("auto", "map", "refine")
@@ -159,9 +158,10 @@ def load(directory: str | Path, *, model: str | Path | None = None) -> Result | 
     return read(directory, model=model)
 
 
-def load_stored(directory: str | Path, *, model: str | Path | None = None) -> Result | RefineResult | StoredSearch:
+def load_stored(directory: str | Path, *, model: str | Path | None = None) -> Result | RefineResult | SearchResult:
     """What a directory holds, whatever the method: as `load`, and searches as `load_search`. Raises StoreError."""
-    return load_search(directory) if is_search(read_summary(directory)) else load(directory, model=model)
+    read = load_search if is_search(read_summary(directory)) else load
+    return read(directory, model=model)
 
 
 def draw(
@@ -211,7 +211,7 @@ def compare(results: Sequence[str | Path | Result | RefineResult], *, delta: str
 
 
 def export(
-    result: str | Path | Result | RefineResult | SearchResult | StoredSearch,
+    result: str | Path | Result | RefineResult | SearchResult,
     path: str | Path,
     *,
     format: str = "csv",
@@ -229,11 +229,9 @@ def export(
     if isinstance(result, str | Path):
         result = load_stored(result)
     if isinstance(result, SearchResult):
-        result = stored_search(result)
-    if isinstance(result, StoredSearch):
         if delta is not None:
             raise OptionError(
-                f"a search ({result.summary['method']}) answers δ = {result.summary['delta']['text']} alone; leave "
+                f"a search ({result.method}) answers δ = {result.problem.delta} alone; leave "
                 "--delta out, or run verify with another --delta or with --method map"
             )
         table = search_table(result, what)

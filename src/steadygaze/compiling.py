@@ -16,7 +16,7 @@ from typing import Any
 
 from numba import njit
 
-SOURCES = ("compiling.py", "tolerances.py", "program.py", "geometry/*.py", "*/*kernels.py", "regions/*forms.py")
+SOURCES = ("compiling.py", "tolerances.py", "program.py", "geometry/*.py", "**/*kernels.py", "regions/*forms.py")
 """Files whose functions or constants are compiled into others."""
 
 

@@ -15,7 +15,6 @@ from steadygaze.report.colours import JOINT, KEPT, MIXED
 from steadygaze.report.search_panels import common_rows, make_search_views, outlined
 from steadygaze.report.search_sections import make_search_sections
 from steadygaze.report.searches import draw_search
-from steadygaze.search.store import stored_search
 
 SQUARE = ["translate:dx=2:0..0.5", "brightness:0..0.05"]
 
@@ -41,7 +40,7 @@ def test_png_and_svg_are_valid_and_the_same_every_time(gbs: SearchResult, tmp_pa
 
 
 def test_each_label_has_its_colour(gbs: SearchResult):
-    _, classification, attention, both = make_search_views(stored_search(gbs))
+    _, classification, attention, both = make_search_views(gbs)
     wanted = {"AR": KEPT, "IR": JOINT["CR&IR"], "AB": MIXED}
     for one, colour, joint in zip(gbs.visited, attention.colours, both.colours, strict=True):
         assert tuple(colour) == to_rgba(wanted[one.attention])
@@ -56,28 +55,26 @@ def test_each_label_has_its_colour(gbs: SearchResult):
 
 
 def test_tables_count_what_was_visited(gbs: SearchResult):
-    for view in make_search_views(stored_search(gbs)):
+    for view in make_search_views(gbs):
         counts = [int(row.share.partition(" ")[0].replace(",", "")) for row in view.rows]
         assert sum(counts) == len(gbs)
-    texts = [row.text for row in common_rows(stored_search(gbs))]
+    texts = [row.text for row in common_rows(gbs)]
     assert texts == ["reached by following", "search line from zero (0)", "not visited"]
 
 
 def test_polygons_are_the_regions(gbs: SearchResult):
-    (section,) = make_search_sections(stored_search(gbs))
+    (section,) = make_search_sections(gbs)
     assert np.array_equal(section.piece, np.arange(len(gbs)))
     assert np.allclose(section.polygons.volumes, [one.region.volume for one in gbs.visited])
-    assert np.array_equal(outlined(stored_search(gbs)), [one.is_following for one in gbs.visited])
+    assert np.array_equal(outlined(gbs), [one.is_following for one in gbs.visited])
 
 
 def test_a_boundary_outlines_the_regions_along_it():
     result = search("boundary", property="cr", specs=["translate:dx=2:0..1.5", "brightness:0..0.02"])
     assert result.components
     along = {key for part in result.components for key in part.inner | part.outer}
-    assert {
-        one.region.key for one, shown in zip(result.visited, outlined(stored_search(result)), strict=True) if shown
-    } == along
-    assert common_rows(stored_search(result))[0].share == "1 component"
+    assert {one.region.key for one, shown in zip(result.visited, outlined(result), strict=True) if shown} == along
+    assert common_rows(result)[0].share == "1 component"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +112,7 @@ def test_what_was_stopped_at_once_can_be_drawn(tmp_path: Path):
 def test_three_parameters_are_drawn_as_sections_through_zero(tmp_path: Path):
     specs = ["translate:dx=2:0..0.1", "brightness:0..0.01", "patch:x=10,y=10,w=2,h=2:0..0.1"]
     result = search("bfs", specs)
-    sections = make_search_sections(stored_search(result))
+    sections = make_search_sections(result)
     assert [section.held for section in sections] == [(2, 0.0), (1, 0.0), (0, 0.0)]
     for section in sections:
         assert section.polygons.volumes.sum() == pytest.approx(1.0, abs=1e-6)

@@ -19,8 +19,8 @@ from properties.tiny_models import make_answers
 from regions.reading_maps import clip_bits, pattern_bits
 from regions.tiny_compounds import on_unit_square
 from steadygaze.api import make_problem
+from steadygaze.engines.search import SearchResult, search
 from steadygaze.problem import Problem
-from steadygaze.search import SearchResult, search
 from steadygaze.tolerances import MAX_MAP_PARAMETERS
 from steadygaze.verdict import Verdict
 

@@ -20,8 +20,8 @@ from oracle.reading_regions import key_of
 from oracle.small_problems import diamond, free_pixels, random_problem, shaped_problem, together
 from regions.tiny_compounds import FloatLayer
 from steadygaze.api import make_problem
+from steadygaze.engines.search import SearchResult, search
 from steadygaze.problem import Problem
-from steadygaze.search import SearchResult, search
 
 Sides = tuple[frozenset[int], frozenset[int]]
 

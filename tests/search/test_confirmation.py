@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze import api, restore_search
+from steadygaze import api, load_search
 from steadygaze.cli.search_wording import search_verdict_text
+from steadygaze.engines.search import SearchResult
+from steadygaze.engines.search.labeller import Labeller
+from steadygaze.engines.search.traversal import Traversal
 from steadygaze.report.page.sentences import search_sentences, small_print
-from steadygaze.search import SearchResult
-from steadygaze.search.labels import Labeller
-from steadygaze.traversal import Traversal
 from steadygaze.verdict import Status, Verdict
 
 QUESTION = ("M-FNN-100", "mnist:69990", ["brightness:0..0.1"])
@@ -41,7 +41,7 @@ def test_without_a_proof_nothing_is_robust(covering: SearchResult, told: Verdict
         assert all("refinement" in text and "violation between" in text for text in texts)
     else:
         assert "Nothing is proved of the whole domain" in summary["guarantee"]
-    restored = restore_search(found.save(tmp_path / "out"))
+    restored = load_search(found.save(tmp_path / "out"))
     assert (restored.verdict, restored.confirmation, restored.status) == (found.verdict, told, found.status)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oracle.small_problems import random_problem
-from steadygaze.search import SearchResult, search
+from steadygaze.engines.search import SearchResult, search
 
 
 def inner_facets(result: SearchResult) -> int:

@@ -17,10 +17,10 @@ from oracle.exact_labels import ExactLabels
 from oracle.reading_regions import exact_of
 from oracle.small_problems import diamond, free_pixels, random_problem, shaped_problem, together
 from steadygaze.api import explore, make_problem
+from steadygaze.engines.search import SearchResult, search
 from steadygaze.errors import OptionError, SteadygazeError
 from steadygaze.problem import Problem
-from steadygaze.search import SearchResult, Status, search
-from steadygaze.verdict import Verdict
+from steadygaze.verdict import Status, Verdict
 
 CASES = [(d, seed) for d, count in ((1, 24), (2, 60), (3, 24)) for seed in range(count)]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from steadygaze.api import make_problem
+from steadygaze.engines.search import search
+from steadygaze.engines.search.traversal import Traversal
+from steadygaze.engines.search.walker import check_visited
 from steadygaze.errors import InternalError
-from steadygaze.search import search
-from steadygaze.search.check import check_visited
-from steadygaze.traversal import Traversal
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,7 @@ import pytest
 
 from results.reading_tables import rows_of
 from steadygaze import search
-from steadygaze.search.export import search_table
-from steadygaze.search.store import StoredSearch, pack_search
+from steadygaze.engines.search.search_files import search_table
 
 SQUARE = ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.2"]
 
@@ -14,7 +13,7 @@ SQUARE = ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.2"]
 @pytest.mark.parametrize("specs", [["brightness:0..0.05"], SQUARE, [*SQUARE, "translate:dx=1:0..0.02"]], ids=len)
 def test_regions_of_a_search(specs):
     found = search("M-FNN-100", "mnist:69990", specs, method="gbs", property="ar", delta=3.0)
-    rows = rows_of(search_table(StoredSearch(found.summary(), pack_search(found)), "regions"))
+    rows = rows_of(search_table(found, "regions"))
     assert len(rows) == len(found.visited)
     domain = found.problem.perturbed.domain
     for row, one in zip(rows, found.visited, strict=True):

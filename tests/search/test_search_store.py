@@ -12,8 +12,6 @@ import steadygaze
 from steadygaze import SearchResult, StoreError, load, load_search, verify
 from steadygaze.results.archive import write_arrays
 from steadygaze.results.store import _checksum, _sha256
-from steadygaze.search.store import save_search
-from steadygaze.search.summary import summarise_search
 
 SQUARE = ["translate:dx=2:0..0.2", "brightness:-0.01..0.02"]
 OPTIONS = {"delta": 3.0, "property": "ar"}
@@ -30,7 +28,7 @@ def results() -> dict[str, SearchResult]:
 @pytest.fixture(scope="module")
 def stored(results: dict[str, SearchResult], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("searches")
-    return {method: save_search(result, place / method) for method, result in results.items()}
+    return {method: result.save(place / method) for method, result in results.items()}
 
 
 @pytest.fixture
@@ -66,7 +64,7 @@ def rewrite(folder: Path, edit: Callable[[dict[str, np.ndarray]], object]) -> No
 @pytest.mark.parametrize("method", ["bfs", "gbs", "boundary"])
 def test_every_visited_region_comes_back(results, stored, method):
     result, again = results[method], load_search(stored[method])
-    assert again.summary == json.loads(json.dumps(summarise_search(result)))
+    assert json.dumps(again.summary()) == json.dumps(result.summary())
     assert len(again) == len(result) > 3
     assert again.classification == [one.classification for one in result.visited]
     assert again.attention == [one.attention for one in result.visited]
@@ -79,7 +77,8 @@ def test_half_spaces_and_logits_are_in_theta(results, stored):
     result, again = results["bfs"], load_search(stored["bfs"])
     compound, graph = result.problem.compound, result.problem.model.graph
     for place, one in enumerate(result.visited):
-        rows = again.halfspaces(place)
+        starts = again.arrays["starts"]
+        rows = again.arrays["halfspaces"][starts[place] : starts[place + 1]]
         assert np.allclose(np.linalg.norm(rows[:, :-1], axis=1), 1.0)
         thetas = compound.to_theta(one.region.vertices)
         gaps = thetas @ rows[:, :-1].T + rows[:, -1]
@@ -112,7 +111,7 @@ def test_components_name_their_regions(results, stored):
 
 def test_the_same_search_gives_the_same_bytes(stored, tmp_path):
     again = steadygaze.search("M-FNN-100", "mnist:69990", SQUARE, method="boundary", **OPTIONS)
-    save_search(again, tmp_path / "again")
+    again.save(tmp_path / "again")
     for name in ("result.json", "regions.npz", "image.npy"):
         assert (tmp_path / "again" / name).read_bytes() == (stored["boundary"] / name).read_bytes()
 
@@ -121,7 +120,7 @@ def test_an_empty_search_can_be_stored(tmp_path):
     budget = steadygaze.Budget()
     budget.cancelled.set()
     result = steadygaze.search("M-FNN-100", "mnist:69990", SQUARE, method="bfs", budget=budget, **OPTIONS)
-    assert len(result) == 0 and len(load_search(save_search(result, tmp_path / "empty"))) == 0
+    assert len(result) == 0 and len(load_search(result.save(tmp_path / "empty"))) == 0
 
 
 def test_maps_and_searches_are_told_apart(stored, tmp_path):

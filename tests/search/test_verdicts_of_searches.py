@@ -5,8 +5,8 @@ import pytest
 
 from oracle.small_problems import FloatLayer, diamond, free_pixels, make_problem
 from steadygaze.api import explore, solve
+from steadygaze.engines.search import SearchResult
 from steadygaze.problem import Problem
-from steadygaze.search import SearchResult
 from steadygaze.verdict import Status, Verdict
 
 

@@ -14,8 +14,8 @@ from oracle.networks import IMAGES, NETWORKS, Tiny, TinyImage
 from oracle.reading_regions import assert_same, assert_same_facets, bits_of, depth, exact_of
 from regions.tiny_compounds import FloatLayer, crossing_layers, dyadic_layers, make_compound, on_unit_square
 from steadygaze.compound import CellProgram, Compound, plain_program
+from steadygaze.engines.search.traversal import Traversal
 from steadygaze.perturbation import Brightness, Patch, Perturbation, parse_spec
-from steadygaze.traversal import Traversal
 
 CLOSE = 1e-9
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from .. import api, zoo
 from ..budget import Budget, Limits
+from ..engines.search import SearchResult
 from ..errors import OptionError
-from ..search import SearchResult
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..verdict import Status
 from .plan import Plan, Task

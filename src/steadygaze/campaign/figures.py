@@ -18,7 +18,6 @@ from ..report.colours import FAINT_INK
 from ..report.files import figure_files, refuse_in_the_way, write_figure
 from ..report.searches import search_figure
 from ..report.wording import counted, number
-from ..search.store import stored_search
 from . import panels as p
 from .example import choose_example, has_files, located, search_again
 from .plan import Plan
@@ -223,7 +222,7 @@ def _draw_example(plan: Plan, records: Sequence[Record]) -> Figure:
     result = search_again(plan, task)
     if result.stopped is not None:
         raise NothingToDrawError(f"searching {task.key} again was ended by its {result.stopped}")
-    return search_figure(stored_search(result))
+    return search_figure(result)
 
 
 def _sizes(series: Sequence[Series]) -> list[int]:

@@ -15,12 +15,12 @@ from ..attention.inconsistency import original_maps
 from ..budget import Budget, Limits
 from ..engines.refine.refine_result import RefineResult
 from ..engines.refine.run_refinement import refine
+from ..engines.search import SearchResult
 from ..errors import InternalError, SteadygazeError, StoreError
 from ..problem import Problem
 from ..properties.nearest import Nearest
 from ..results.answer import Answer
 from ..results.domain_result import DomainResult
-from ..search import SearchResult
 from ..tolerances import AREA
 from ..verdict import Status, Verdict
 from .origin import made_by

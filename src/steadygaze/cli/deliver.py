@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..engines.search import SearchResult
 from ..errors import StoreError
 from ..results import store
 from ..results.domain_result import DomainResult
-from ..search import SearchResult
-from ..search.store import save_search
-from ..search.summary import summarise_search
 from .describe import describe
 from .describe_search import describe_search
 from .requirement import Requirement
@@ -66,9 +64,9 @@ def save_and_draw_search(result: SearchResult, target: Target) -> Delivered:
     """Store a search and draw it beside; there are no pictures of four parameters."""
     from ..report import searches  # noqa: PLC0415 (matplotlib is slow to import)
 
-    directory = save_search(result, target.directory, force=target.force)
+    directory = result.save(target.directory, force=target.force)
     pictures = _drawn(directory, lambda: searches.draw_search(result, directory / SEARCH_PICTURES))
-    return Delivered(summarise_search(result), {"total": result.seconds}, target.directory, pictures)
+    return Delivered(result.summary(), {"total": result.seconds}, target.directory, pictures)
 
 
 def _drawn(directory: Path, draw: Callable[[], Sequence[Path]]) -> tuple[Path, ...]:

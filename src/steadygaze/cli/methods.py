@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
+from ..engines.search.paper_searches import METHODS as SEARCHES
 from ..errors import OptionError
-from ..search.run import METHODS as SEARCHES
 
 METHODS = ("auto", "map", "refine", *SEARCHES)
 UNTIL, EXACT = 0.001, "exact"

@@ -6,12 +6,12 @@ from rich.console import Console
 from rich.text import Text
 
 from .. import api
+from ..engines.search import SearchResult
+from ..engines.search.search_files import load_search
 from ..errors import OptionError
 from ..problem import Delta
 from ..results import store
 from ..results.domain_result import DomainResult
-from ..search import SearchResult
-from ..search.restore import restore_search
 from . import options as o
 from .describe import VERDICT_STYLES
 
@@ -58,4 +58,4 @@ def _load(directory: Path, delta: str | None, *, is_search: bool, method: str) -
             f"{directory}: holds a search ({method}), which answers one threshold alone; leave --delta out, or run "
             "verify with another --delta or with --method map"
         )
-    return restore_search(directory)
+    return load_search(directory)

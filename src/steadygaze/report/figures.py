@@ -11,10 +11,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from ..engines.search import SearchResult
 from ..errors import OptionError
 from ..results.domain_result import DomainResult
-from ..search import SearchResult
-from ..search.store import StoredSearch, stored_search
 from ..tolerances import MAX_MAP_PARAMETERS
 from .boundaries_figure import boundaries_figure
 from .columns_figure import columns_figure
@@ -27,7 +26,7 @@ from .thetas import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_t
 from .tiling_figure import tiling_figure
 from .tilings import BY
 
-Drawable = DomainResult | StoredSearch | SearchResult
+Drawable = DomainResult | SearchResult
 """What figures are drawn from."""
 
 PATH_STEPS, STRIP_STEPS = 8, 6
@@ -51,31 +50,31 @@ class FigureKind:
     """
 
     shows: str
-    make: Callable[[Sequence[DomainResult | StoredSearch], Wishes], Figure]
+    make: Callable[[Sequence[Drawable], Wishes], Figure]
     options: frozenset[str] = frozenset()
     takes: str = "map"
     most_parameters: int | None = MAX_MAP_PARAMETERS
     is_of_several: bool = False
 
 
-def _first(results: Sequence[DomainResult | StoredSearch]) -> DomainResult:
+def _first(results: Sequence[Drawable]) -> DomainResult:
     (result,) = results
     assert isinstance(result, DomainResult)
     return result
 
 
-def _map(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+def _map(results: Sequence[Drawable], wishes: Wishes) -> Figure:
     return map_figure(_first(results))
 
 
-def _path(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+def _path(results: Sequence[Drawable], wishes: Wishes) -> Figure:
     result = _first(results)
     domain = result.problem.perturbed.domain
     through = checked_thetas(domain, wishes.at)
     return path_figure(result, path_thetas(domain, through, wishes.steps or PATH_STEPS))
 
 
-def _strip(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+def _strip(results: Sequence[Drawable], wishes: Wishes) -> Figure:
     result = _first(results)
     domain = result.problem.perturbed.domain
     held = [*checked_thetas(domain, wishes.at), nearest_to_zero(domain)]
@@ -85,25 +84,25 @@ def _strip(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Fi
     return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.steps or STRIP_STEPS))
 
 
-def _boundary(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+def _boundary(results: Sequence[Drawable], wishes: Wishes) -> Figure:
     result = _first(results)
     return boundaries_figure(result, checked_thetas(result.problem.perturbed.domain, wishes.at))
 
 
-def _columns(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+def _columns(results: Sequence[Drawable], wishes: Wishes) -> Figure:
     domains = [result for result in results if isinstance(result, DomainResult)]
     return columns_figure(domains, wishes.at)
 
 
-def _tiling(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+def _tiling(results: Sequence[Drawable], wishes: Wishes) -> Figure:
     (result,) = results
-    asked = result.summary["property"] if isinstance(result, StoredSearch) else result.problem.property.value
+    asked = result.problem.property.value
     return tiling_figure(result, wishes.by or str(asked))
 
 
-def _visited(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
+def _visited(results: Sequence[Drawable], wishes: Wishes) -> Figure:
     (result,) = results
-    assert isinstance(result, StoredSearch)
+    assert isinstance(result, SearchResult)
     return search_figure(result)
 
 
@@ -181,8 +180,7 @@ def make_figure(
     """
     chosen, wishes = check_kind(kind), Wishes(at, along, steps, by)
     _check_wishes(kind, chosen, wishes)
-    given = [results] if isinstance(results, DomainResult | StoredSearch | SearchResult) else list(results)
-    drawn = [stored_search(result) if isinstance(result, SearchResult) else result for result in given]
+    drawn = [results] if isinstance(results, Drawable) else list(results)
     if not drawn or (len(drawn) > 1 and not chosen.is_of_several):
         raise OptionError(f"{kind} is drawn from one result, {len(drawn)} are given; columns takes several")
     for result in drawn:
@@ -223,12 +221,12 @@ def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
         raise OptionError(f"--steps is {wishes.steps}; expected a whole number from 2 to {MOST_SHOWN}")
 
 
-def _check_result(kind: str, chosen: FigureKind, result: DomainResult | StoredSearch) -> None:
-    if isinstance(result, StoredSearch):
-        names, other = result.summary["domain"]["names"], ""
+def _check_result(kind: str, chosen: FigureKind, result: Drawable) -> None:
+    if isinstance(result, SearchResult):
+        names, other = result.summary()["domain"]["names"], ""
         if chosen.takes == "map":
             raise OptionError(
-                f"{kind} needs a map or a refinement, and the result is a search ({result.summary['method']}); take "
+                f"{kind} needs a map or a refinement, and the result is a search ({result.summary()['method']}); take "
                 "visited or tiling, or run verify with --method map or refine"
             )
     else:
@@ -245,10 +243,10 @@ def _check_result(kind: str, chosen: FigureKind, result: DomainResult | StoredSe
         )
 
 
-def _with_delta(result: DomainResult | StoredSearch, delta: str | float) -> DomainResult:
-    if isinstance(result, StoredSearch):
+def _with_delta(result: Drawable, delta: str | float) -> DomainResult:
+    if isinstance(result, SearchResult):
         raise OptionError(
-            f"a search answers δ = {result.summary['delta']['text']} alone; leave --delta out, or run verify with "
+            f"a search answers δ = {result.summary()['delta']['text']} alone; leave --delta out, or run verify with "
             "--method map"
         )
     return result.with_delta(delta)

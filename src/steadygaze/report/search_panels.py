@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.image import AxesImage
 
-from ..search.store import StoredSearch
+from ..engines.search import SearchResult
 from .colours import INK, PAPER
 from .marks import mark_thetas
 from .raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
@@ -26,7 +26,7 @@ MOST_MARKED = 6
 FRAME = 1.1
 
 
-def make_search_views(found: StoredSearch) -> tuple[RegionView, ...]:
+def make_search_views(found: SearchResult) -> tuple[RegionView, ...]:
     """One view for each label that the search asked for, a joint one where it asked for both, the phase before them."""
     classification, attention, shares = found.classification, found.attention, found.arrays["volume"]
     views = []
@@ -43,14 +43,14 @@ def make_search_views(found: StoredSearch) -> tuple[RegionView, ...]:
     return tuple(views)
 
 
-def has_phases(found: StoredSearch) -> bool:
+def has_phases(found: SearchResult) -> bool:
     """Whether a search goes along a line first and then follows a boundary."""
-    return found.summary["method"] != "bfs"
+    return found.summary()["method"] != "bfs"
 
 
-def common_rows(found: StoredSearch) -> tuple[Row, ...]:
+def common_rows(found: SearchResult) -> tuple[Row, ...]:
     """What all views show beside the labels: outlines, the line, and what was not visited."""
-    rows, summary = [], found.summary
+    rows, summary = [], found.summary()
     if summary["components"] is not None:
         parts = counted(len(summary["components"]), "component")
         rows.append(Row("outermost boundary", parts, PAPER, frame=2 * FRAME))
@@ -64,9 +64,9 @@ def common_rows(found: StoredSearch) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def outlined(found: StoredSearch) -> np.ndarray:
+def outlined(found: SearchResult) -> np.ndarray:
     """Which regions (R,) are outlined: those along the outermost boundary, or those reached by following."""
-    if found.summary["components"] is None:
+    if found.summary()["components"] is None:
         return found.arrays["is_following"] == 1
     along = np.zeros(len(found), dtype=bool)
     along[found.arrays["component_region"]] = True
@@ -74,7 +74,7 @@ def outlined(found: StoredSearch) -> np.ndarray:
 
 
 def draw_search_view(
-    axes: Axes, found: StoredSearch, view: RegionView, section: Section, size: tuple[float, float]
+    axes: Axes, found: SearchResult, view: RegionView, section: Section, size: tuple[float, float]
 ) -> None:
     """Draw one view of a section on a panel of the given size in inches: regions, outlines, line, zero."""
     is_outlined = outlined(found)
@@ -83,13 +83,13 @@ def draw_search_view(
         _draw_pixels(axes, section, view, is_outlined)
     else:
         _draw_polygons(axes, section, view, is_outlined)
-    if found.summary["line"] is not None:
+    if found.summary()["line"] is not None:
         _draw_line(axes, found, section, size)
 
 
-def _draw_line(axes: Axes, found: StoredSearch, section: Section, size: tuple[float, float]) -> None:
+def _draw_line(axes: Axes, found: SearchResult, section: Section, size: tuple[float, float]) -> None:
     """The search line where the section shows it, and the thetas on it and on the boundary that have a number."""
-    end = np.array(found.summary["line"])
+    end = np.array(found.summary()["line"])
     zero = np.zeros(len(end))
     if section.domain.dimension == 1:
         start, end = np.array([0.0, 0.5]), np.append(end, 0.5)
@@ -141,10 +141,10 @@ def _draw_pixels(axes: Axes, section: Section, view: RegionView, is_outlined: np
     axes.add_artist(image)
 
 
-def _component_thetas(found: StoredSearch) -> list[np.ndarray]:
+def _component_thetas(found: SearchResult) -> list[np.ndarray]:
     """A theta on each component of the boundary, near the middle of the regions along its inner side."""
     arrays, domain = found.arrays, search_domain(found)
-    count = len(found.summary["components"] or ())
+    count = len(found.summary()["components"] or ())
     if count > MOST_MARKED:
         return []
     thetas = []

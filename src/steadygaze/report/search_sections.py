@@ -7,22 +7,22 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from ..engines.search import SearchResult
 from ..perturbation import Domain
 from ..regions.region import Polygons
-from ..search.store import StoredSearch
 from .sections import Section, held_at
 
 SMALLEST = 1e-15
 """Polygons of a smaller area, in shares of the section, are rounding."""
 
 
-def search_domain(found: StoredSearch) -> Domain:
+def search_domain(found: SearchResult) -> Domain:
     """The domain of a search."""
-    domain = found.summary["domain"]
+    domain = found.summary()["domain"]
     return Domain(tuple(domain["names"]), np.array(domain["low"]), np.array(domain["high"]))
 
 
-def make_search_sections(found: StoredSearch) -> tuple[Section, ...]:
+def make_search_sections(found: SearchResult) -> tuple[Section, ...]:
     """The visited regions of one or two parameters, or the three sections of three where one of them is zero."""
     domain = search_domain(found)
     if domain.dimension < 3:
@@ -30,7 +30,7 @@ def make_search_sections(found: StoredSearch) -> tuple[Section, ...]:
     return tuple(_section(found, domain, axes, 3 - sum(axes)) for axes in combinations(range(3), 2))
 
 
-def _section(found: StoredSearch, domain: Domain, axes: tuple[int, int], held: int | None) -> Section:
+def _section(found: SearchResult, domain: Domain, axes: tuple[int, int], held: int | None) -> Section:
     """The polygons in which regions meet a plane; `held` is the parameter that has one value on it."""
     # In t: n·(low + widths t) + c = (n widths)·t + (c + n·low).
     rows = found.arrays["halfspaces"]

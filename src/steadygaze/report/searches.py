@@ -12,8 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from ..search import SearchResult
-from ..search.store import StoredSearch, stored_search
+from ..engines.search import SearchResult
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..verdict import Property, Verdict
 from .colours import DELTA_LINE, FAINT_INK, INK
@@ -42,10 +41,10 @@ def draw_search(result: SearchResult, path: str | Path) -> list[Path]:
     """Write the figure of a search to PATH.png and PATH.svg; return both, or nothing for four parameters and more."""
     if result.problem.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return []
-    return write_figure(lambda: search_figure(stored_search(result)), path)
+    return write_figure(lambda: search_figure(result), path)
 
 
-def search_figure(found: StoredSearch) -> Figure:
+def search_figure(found: SearchResult) -> Figure:
     """The figure of a search of up to three parameters, made with the settings of `files.drawing_settings`."""
     views, sections = make_search_views(found), make_search_sections(found)
     if search_domain(found).dimension == 1:
@@ -53,7 +52,7 @@ def search_figure(found: StoredSearch) -> Figure:
     return finish(_draw_panels(found, views, sections).figure)
 
 
-def _draw_panels(found: StoredSearch, views: Sequence[RegionView], sections: Sequence[Section]) -> Sheet:
+def _draw_panels(found: SearchResult, views: Sequence[RegionView], sections: Sequence[Section]) -> Sheet:
     """The views beside each other, the sections of each below each other, its table at the end."""
     count, is_single = len(views), len(sections) == 1
     panel, rows = PANELS[count], common_rows(found)
@@ -88,7 +87,7 @@ def _draw_panels(found: StoredSearch, views: Sequence[RegionView], sections: Seq
     return sheet
 
 
-def _draw_bands(found: StoredSearch, views: Sequence[RegionView], section: Section) -> Sheet:
+def _draw_bands(found: SearchResult, views: Sequence[RegionView], section: Section) -> Sheet:
     """The figure of a single parameter: a band for each view, and below the reach of margin and inconsistency."""
     domain, rows = section.domain, common_rows(found)
     asked = [kind for kind in ("margin", "inconsistency") if np.isfinite(found.arrays[kind]).any()]
@@ -127,7 +126,7 @@ def _draw_bands(found: StoredSearch, views: Sequence[RegionView], section: Secti
     return sheet
 
 
-def _draw_reach(axes: Axes, found: StoredSearch, section: Section, kind: str, view: RegionView) -> None:
+def _draw_reach(axes: Axes, found: SearchResult, section: Section, kind: str, view: RegionView) -> None:
     """Between which values margin or inconsistency stays on every region, as a box in the colour of its label."""
     fills, boxes, colours = [], [], []
     left, right = (section.domain.low[0] + end * section.domain.widths[0] for end in section.polygons.extent(0))
@@ -141,7 +140,7 @@ def _draw_reach(axes: Axes, found: StoredSearch, section: Section, kind: str, vi
         colours.append(view.colours[region])
     axes.add_collection(PolyCollection(fills, facecolors=colours, linewidths=0), autolim=False)
     axes.add_collection(PolyCollection(boxes, facecolors=colours, edgecolors=INK, linewidths=0.9), autolim=False)
-    threshold, colour = (0.0, INK) if kind == "margin" else (float(found.summary["delta"]["value"]), DELTA_LINE)
+    threshold, colour = (0.0, INK) if kind == "margin" else (float(found.summary()["delta"]["value"]), DELTA_LINE)
     values = np.array([corner[1] for box in boxes for corner in box])
     low, high = float(np.append(values, 0.0).min()), float(np.append(values, 0.0).max())
     # A threshold far above would press everything flat: then it is only named.
@@ -165,9 +164,9 @@ def _write_table(sheet: Sheet, left: float, top: float, width: float, rows: Sequ
     sheet.table(left, top + 0.14, width, rows)
 
 
-def write_search_header(sheet: Sheet, found: StoredSearch) -> None:
+def write_search_header(sheet: Sheet, found: SearchResult) -> None:
     """Title and facts of a search."""
-    summary, attention = found.summary, found.summary["attention"]
+    summary, attention = found.summary(), found.summary()["attention"]
     subject = f"{summary['model']['name']} on {summary['image']['name']}, label {summary['label_name']}"
     verdict = verdict_text(Property(summary["property"]), Verdict(summary["verdict"]))
     ended = summary["status"] if summary["stopped"] is None else f"{summary['status']} ({summary['stopped']})"

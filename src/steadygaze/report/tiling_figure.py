@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+from ..engines.search import SearchResult
 from ..results.domain_result import DomainResult
-from ..search.store import StoredSearch
 from .colours import BOX_INK, INK, PAPER
 from .extent import extent_text
 from .files import finish
@@ -28,7 +28,7 @@ BRIGHTENED = 0.2
 """Edges that are wider than this have a bright rim."""
 
 
-def tiling_figure(result: DomainResult | StoredSearch, by: str) -> Figure:
+def tiling_figure(result: DomainResult | SearchResult, by: str) -> Figure:
     """The tiling of a map, a refinement or a search, coloured by "cr", "ar", "both" or "pattern"."""
     tiling = make_tiling(result, by)
     sections = tiling.sections
@@ -42,7 +42,7 @@ def tiling_figure(result: DomainResult | StoredSearch, by: str) -> Figure:
     table = ROW * len(tiling.rows)
     total = LEFT + panels + RIGHT + (GAP + TABLE if is_beside else 0.0)
     sheet = Sheet(total, max(below, HEADER + TITLE + table) if is_beside else below + table + 0.2)
-    if isinstance(result, StoredSearch):
+    if isinstance(result, SearchResult):
         write_search_header(sheet, result)
     else:
         facts = [extent_text(result)]

@@ -11,13 +11,13 @@ from matplotlib.colors import to_rgba
 
 from ..engines.refine.boxes import State
 from ..engines.refine.refine_result import RefineResult
+from ..engines.search import SearchResult
 from ..errors import OptionError
 from ..properties.joint import Kept
 from ..regions.region import Cut
 from ..results.answer import Answer
 from ..results.domain_result import DomainResult
 from ..results.result import Result
-from ..search.store import StoredSearch
 from .colours import BOX_INK, INK, PAPER, PATTERN_SHADES
 from .extent import share_not_reached
 from .region_labels import ATTENTION, BOTH, CLASSIFICATION, UNDECIDED, Kind, joint_label, make_region_view
@@ -64,14 +64,14 @@ class _Tiles:
     pattern: np.ndarray
 
 
-def make_tiling(result: DomainResult | StoredSearch, by: str) -> Tiling:
+def make_tiling(result: DomainResult | SearchResult, by: str) -> Tiling:
     """The tiles of up to three parameters, coloured by "cr", "ar", "both" or "pattern"."""
-    if isinstance(result, StoredSearch):
+    if isinstance(result, SearchResult):
         sections, tiles = make_search_sections(result), _tiles_of_search(result)
         nothing = np.zeros((0, 2, 2))
         box_edges, rows = tuple(nothing for _ in sections), [_region_row(len(result))]
-        if result.summary["visited_share"] < 1.0:
-            rows.append(Row("not visited", percent(1.0 - result.summary["visited_share"]), PAPER))
+        if result.summary()["visited_share"] < 1.0:
+            rows.append(Row("not visited", percent(1.0 - result.summary()["visited_share"]), PAPER))
         has_gaps = False
     else:
         sections, box_edges = _tile_sections(result)
@@ -111,7 +111,7 @@ def _by_pattern(tiles: _Tiles) -> tuple[str, np.ndarray, np.ndarray, tuple[Row, 
     return PATTERN_TITLE, colours, np.zeros(len(colours), dtype=bool), tuple(rows)
 
 
-def _tiles_of_search(found: StoredSearch) -> _Tiles:
+def _tiles_of_search(found: SearchResult) -> _Tiles:
     arrays = found.arrays
     pattern = np.unique(arrays["pattern"], axis=0, return_inverse=True)[1].reshape(-1) if len(found) else np.zeros(0)
     classification = found.classification if any(found.classification) else [""] * len(found)

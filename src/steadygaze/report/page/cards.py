@@ -10,11 +10,11 @@ import numpy as np
 
 from ...attention.inconsistency import original_maps
 from ...attention.maps import pattern_of
+from ...engines.search import SearchResult, Visited
 from ...problem import Problem
 from ...properties.nearest import Nearest
 from ...results.claim import Violation
 from ...results.domain_result import DomainResult, Point, view_point
-from ...search import SearchResult, Visited
 from ..pictures import ShownMaps
 from ..wording import comparison
 from .pictures import image_uri, map_uri

@@ -7,13 +7,12 @@ import numpy as np
 
 from ... import zoo
 from ...engines.refine.refine_result import RefineResult
+from ...engines.search import SearchResult
 from ...errors import SteadygazeError
 from ...images import read_image
 from ...problem import Problem
 from ...results.domain_result import DomainResult
 from ...results.store import describe_stored
-from ...search import SearchResult
-from ...search.summary import line_end
 
 PROGRAM = "steadygaze"
 
@@ -78,10 +77,9 @@ def _method(result: DomainResult | SearchResult) -> list[str]:
     if isinstance(result, SearchResult):
         if result.method == "gbs" and result.problem.property.value != "cr":
             words += ["--w-delta", repr(result.w_delta)]
-        end = line_end(result)
-        if end is not None:
-            # The line is kept in t; on the way back rounding may have moved its end out of the domain.
+        if result.line is not None:
+            # Rounding may have moved its end out of the domain.
             domain = result.problem.perturbed.domain
-            end = np.clip(end, domain.low, domain.high)
+            end = np.clip(result.line, domain.low, domain.high)
             words += [f"--line={','.join(repr(float(value)) for value in end)}"]
     return words

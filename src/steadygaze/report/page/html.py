@@ -10,12 +10,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from ...engines.search import SearchResult
 from ...errors import StoreError
 from ...results.directory import check_file, file_written_at_once
 from ...results.domain_result import DomainResult
 from ...results.store import read_origin
-from ...search import SearchResult
-from ...search.store import stored_search
 from ...tolerances import MAX_MAP_PARAMETERS
 from ...verdict import Property
 from ..map_figure import map_figure
@@ -161,7 +160,7 @@ def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
         "sums": [],
         "sets": facts.set_rows(summary),
         "ranges": [],
-        "picture": _picture(result, lambda: search_figure(stored_search(result))),
+        "picture": _picture(result, lambda: search_figure(result)),
         "explorer": None,
         "cards": make_search_cards(result, summary),
         "witnesses": [],

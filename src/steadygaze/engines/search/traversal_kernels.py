@@ -1,15 +1,14 @@
 """Compiled loops of the traversal: forms and pattern at a point, decided layer by layer, and 2-D regions by clipping.
 
-Shares nothing with the subdivision: one step moves the whole network to the pattern just beyond a point, by adding the
-columns of the inputs that changed.
+One step moves the whole network to the pattern just beyond a point: it adds the columns of the inputs that changed.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiling import compiled, compiled_fused
-from ..tolerances import CLIPPED, DISTANCE, MAX_ADDITIONS, MAX_SYNCS
+from ...compiling import compiled, compiled_fused
+from ...tolerances import CLIPPED, DISTANCE, MAX_ADDITIONS, MAX_SYNCS
 
 SLIVERS = 0
 
@@ -25,21 +24,41 @@ class Standing(NamedTuple):
     listed: np.ndarray  # (2, widest) scratch
     peak: np.ndarray  # (N,) largest sum of the absolute coefficients of a form so far
     missed: np.ndarray  # (N,) largest |value| on a part that the tolerance left out
-    sums: np.ndarray  # slivers
+    sums: np.ndarray  # (1,) slivers
     drift: np.ndarray  # (2, L+1) additions to the forms of a layer since they were computed from scratch, and changes
     most_drift: np.ndarray  # (2, L+1) the most of both so far
+
+    @classmethod
+    def start(cls, program, root, d):
+        """Before the first step in a knot cell whose first layer has the forms `root`, in d dimensions."""
+        neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
+        widest = int(np.diff(program.offsets).max())
+        forms, outputs = np.zeros((2, d + 1, neurons))
+        forms[:d, : root.shape[1]], forms[d, : root.shape[1]] = root[:d], root[-1]
+        active, updates = np.zeros(neurons, dtype=np.uint8), np.full(layers, -1)
+        change, listed = np.zeros((d + 1, widest)), np.zeros((2, widest), dtype=np.int64)
+        (peak, missed), (drift, most_drift) = np.zeros((2, neurons)), np.zeros((2, 2, layers))
+        return cls(forms, outputs, active, updates, change, listed, peak, missed, np.zeros(1), drift, most_drift)
+
+
+@compiled
+def _value(forms, k, point):
+    """The value of form k at a point (d,)."""
+    d = point.shape[0]
+    value = forms[d, k]
+    for i in range(d):
+        value += forms[i, k] * point[i]
+    return value
 
 
 @compiled
 def _output(program, standing, layer, change):
-    """Write the output forms of a hidden layer; the layer that ends the clip gives the clipped pixels."""
+    """Write the output forms of a hidden layer; the layer that ends the clip outputs the clipped pixels."""
     forms, active, offsets = standing.forms, standing.active, program.offsets
     first, size, last = offsets[layer], offsets[layer + 1] - offsets[layer], forms.shape[0] - 1
     ends_clip = program.clipped == 1 and layer == 1
     for k in range(size):
-        source = first + k
-        if ends_clip:
-            source = k
+        source = k if ends_clip else first + k
         is_on = active[first + k] == 1 and (not ends_clip or active[k] == 1)
         for i in range(last + 1):
             change[i, k] = forms[i, source] if is_on else 0.0
@@ -57,9 +76,8 @@ def _add_column(weights, delta, row):
 def _add(program, standing, layer, columns):
     """Add the listed columns of the matrix into a layer, times the changes of their inputs."""
     forms, change, offsets = standing.forms, standing.change, program.offsets
-    first, end = offsets[layer], offsets[layer + 1]
+    first, end, start = offsets[layer], offsets[layer + 1], program.dense_start[layer]
     width = end - first
-    start = program.dense_start[layer]
     for n in range(columns.shape[0]):
         k = columns[n]
         if start >= 0:
@@ -136,7 +154,7 @@ def _refresh(program, standing, layer):
 
 @compiled
 def _decide(form, noise, limit, value, point, directions, k):
-    """Whether a neuron is active just beyond a point, in the first of the directions that tells."""
+    """Whether a neuron is active just beyond a point, by the first direction that decides it."""
     if abs(value) > limit:
         return np.uint8(value > 0.0)
     for n in range(directions.shape[0]):
@@ -156,8 +174,7 @@ def settle(program, standing, point, directions):
     Every neuron that vanishes at the point is decided by its form there, layer by layer.
     """
     forms, offsets, noise = standing.forms, program.offsets, program.noise
-    d = point.shape[0]
-    last = offsets.shape[0] - 2
+    d, last = point.shape[0], offsets.shape[0] - 2
     for layer in range(last + 1):
         if layer > 0:
             _refresh(program, standing, layer)
@@ -223,9 +240,9 @@ def _ball(x, y, count):
 def intersect_halfplanes(program, standing, low, high, x, y, source, value):
     """The polygon where all neurons keep their activity, inside the box from low to high.
 
-    x, y and source are (2, room): the polygon is left in row 0, `source[0, i]` names the edge from vertex i on. Returns
-    the number of vertices: 0 when nothing with an inside is left, −1 when there is no room. A half-plane that reaches
-    less than its limit into the polygon is left out; what is cut off with it is added to the slivers.
+    x, y and source are (2, room): the polygon ends up in row 0, `source[0, i]` names the edge from vertex i on. Returns
+    the number of vertices: 0 if nothing with an inside remains, −1 if there is no room. It skips a half-plane that
+    reaches less than its limit into the polygon, and adds to the slivers what that half-plane would cut off.
     """
     forms, active, noise, offsets = standing.forms, standing.active, program.noise, program.offsets
     for i in range(4):
@@ -270,7 +287,7 @@ def intersect_halfplanes(program, standing, low, high, x, y, source, value):
 
 @compiled
 def outline(x, y, source, count, shortest, rows, makers, corners):
-    """Write a polygon's corners, and of every edge longer than `shortest` its half-plane and centre; return how many.
+    """Write a polygon's corners, and the half-plane and centre of every edge longer than `shortest`; return how many.
 
     rows (room, 5): inward normal, offset, centre. makers (room,): the source of each. corners (room, 2).
     """
@@ -295,35 +312,31 @@ def outline(x, y, source, count, shortest, rows, makers, corners):
 def record_missed(program, standing, points):
     """Raise `missed` to how far any neuron is on the wrong side of its activity at the vertices (V, d) of a region.
 
-    Not needed after clipping, which records what it leaves out.
+    Clipping records this itself.
     """
-    forms, d = standing.forms, points.shape[1]
+    forms = standing.forms
     for k in range(program.offsets[program.offsets.shape[0] - 2]):
         sign = 1.0 if standing.active[k] == 1 else -1.0
         for n in range(points.shape[0]):
-            value = forms[d, k]
-            for i in range(d):
-                value += forms[i, k] * points[n, i]
-            standing.missed[k] = max(standing.missed[k], -sign * value)
+            standing.missed[k] = max(standing.missed[k], -sign * _value(forms, k, points[n]))
 
 
 @compiled
 def clearances(program, standing, first, scales, point, found):
     """Write, for every hidden layer from the given one on, the smallest |value| / scale of its neurons at a point (d,).
 
-    scales are those of all neurons from that layer on. Neurons that are zero whatever the rounding are left out.
+    scales: of all neurons from that layer on. Neurons that are exactly zero, whatever the rounding, do not count.
     """
     forms, offsets, d = standing.forms, program.offsets, point.shape[0]
     for layer in range(first, offsets.shape[0] - 2):
         least = np.inf
         for k in range(offsets[layer], offsets[layer + 1]):
-            value, is_zero = forms[d, k], forms[d, k] == 0.0
-            for i in range(d):
-                value += forms[i, k] * point[i]
+            is_zero = True
+            for i in range(d + 1):
                 is_zero = is_zero and forms[i, k] == 0.0
             if is_zero and not _is_reached(program, standing, layer, k, point):
                 continue
-            share = abs(value) / scales[k - offsets[first]]
+            share = abs(_value(forms, k, point)) / scales[k - offsets[first]]
             # Not a number is no distance.
             least = min(least, share) if share >= 0.0 else 0.0
         found[layer - first] = least
@@ -331,7 +344,7 @@ def clearances(program, standing, first, scales, point, found):
 
 @compiled
 def _is_reached(program, standing, layer, k, point):
-    """Whether a neuron has an input or a bias other than zero: only then its value may be another one than zero."""
+    """Whether a neuron has a nonzero input or bias, without which its value is exactly zero."""
     if layer == 0 or program.bias[k] != 0.0 or program.is_folded[layer]:
         return True
     source, first = program.offsets[layer - 1], program.offsets[layer]
@@ -340,8 +353,8 @@ def _is_reached(program, standing, layer, k, point):
         is_zero = True
         for r in range(standing.outputs.shape[0]):
             is_zero = is_zero and standing.outputs[r, source + i] == 0.0
-        if is_zero and not (program.clipped == 1 and layer == 2 and _is_near_clip(standing, i, point)):
-            continue
+        if is_zero and not (program.clipped == 1 and layer == 2 and not _value(standing.forms, i, point) < -CLIPPED):
+            continue  # except where rounding alone may have clipped a pixel to 0
         if start >= 0:
             if program.dense[start + i * width + k - first] != 0.0:
                 return True
@@ -351,13 +364,3 @@ def _is_reached(program, standing, layer, k, point):
                 if program.rows[entry] == k - first:
                     return True
     return False
-
-
-@compiled
-def _is_near_clip(standing, pixel, point):
-    """Whether a pixel that is clipped to 0 at a point (d,) may be another one in truth."""
-    d = point.shape[0]
-    value = standing.forms[d, pixel]
-    for i in range(d):
-        value += standing.forms[i, pixel] * point[i]
-    return not value < -CLIPPED

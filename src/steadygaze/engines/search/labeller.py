@@ -1,38 +1,45 @@
 """The labels of one region: CR, MR or CB by linear programming, AR, IR or AB by one sample or convex optimisation.
 
-In one and two dimensions a form is bounded on the vertices; from three on by programs. A label needs slack: what is
-within the error of the logits is settled by exact arithmetic, or undecided. A region has the attention of its pattern
-where that is certain at its inner point, kinks along its border left out.
+In one and two dimensions the vertices bound a form; from three on linear programs do. A label needs slack: exact
+arithmetic settles a margin within the error of the logits, or it stays undecided. A region has the attention of its
+pattern if the pattern is certain at its inner point; kinks along the region's border do not count.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..accuracy import Accuracy
-from ..attention.single import SingleCurves
-from ..problem import Problem
-from ..properties.attention import AttentionLabels, Doubtful, label_attention
-from ..properties.hull_proof import HullProof
-from ..regions.forward_error import coverage, forward_errors
-from ..tolerances import FEASIBILITY, UNIT
-from ..traversal import Traversal, TraversedRegion
-from ..traversal.programs import LinearProgramTroubleError
-from ..traversal.traverse import CLIPS
-from .outcome import Visited
-from .settling import Settler
+from ...accuracy import Accuracy
+from ...attention.single import SingleCurves
+from ...bounds.bounder import Hulls
+from ...compound import Compound
+from ...exact.outcome import Outcome
+from ...problem import Problem
+from ...properties.attention import AttentionLabels, Doubtful, label_attention
+from ...properties.hull_proof import HullProof
+from ...properties.settling import LEAST_SHARE, LIMIT_SECONDS, affordable, exact_labels, pattern_reach
+from ...regions.forward_error import coverage, forward_errors
+from ...tolerances import FEASIBILITY, UNIT
+from .halfspaces import LinearProgramTroubleError
+from .search_result import Visited
+from .traversal import CLIPS, Traversal, TraversedRegion
+
+if TYPE_CHECKING:
+    from ...exact import ExactLabels
 
 UNKNOWN = (-np.inf, np.inf)
 TINY = float(np.finfo(np.float64).tiny)
+SETTLED: dict[Outcome | None, str] = {Outcome.KEPT: "CR", Outcome.LOST: "MR"}
 
 
-@dataclass(frozen=True, eq=False)
-class _Certainty:
-    """What is known of the patterns on a region.
+class Certainty(NamedTuple):
+    """How certain the pattern of a region is.
 
-    bounds (1, 2) enclose the inconsistency whatever the pattern; None where the region's own pattern is certain, but
-    for its border. The border is narrower than `border` times the region, along every axis.
+    bounds (1, 2) enclose the inconsistency whatever the pattern; None if the region's own pattern is certain except
+    along its border. The border is narrower than `border` times the region, along every axis.
     """
 
     bounds: np.ndarray | None
@@ -40,10 +47,7 @@ class _Certainty:
 
 
 class Labeller:
-    """Labels regions of one problem for one δ; what was not asked for is left blank.
-
-    `seconds_left` says how much time the search has.
-    """
+    """Labels regions of one problem for one δ, as far as asked; `seconds_left` tells how much time the search has."""
 
     def __init__(
         self,
@@ -60,12 +64,12 @@ class Labeller:
         self.curves = SingleCurves(problem.compound, problem.attention, problem.original_doubt)
         self._errors: list[np.ndarray] = []
         self._bounded: Accuracy | None = None
-        # Vertices found by programs are off by their tolerance; those of polygons by rounding.
+        # Programs find vertices within their tolerance, clipping within rounding.
         around = coverage(CLIPS) if problem.compound.domain.dimension < 3 else 10 * FEASIBILITY
         self.proof = HullProof(problem.compound, problem.label, problem.attention, around)
         self.settler = Settler(problem.compound, problem.label, around, seconds_left)
         self._constant: dict[bytes, tuple[str, tuple[float, float]]] = {}
-        self._certain: dict[bytes, _Certainty] = {}
+        self._certain: dict[bytes, Certainty] = {}
 
     def label(self, region: TraversedRegion, *, is_following: bool = False) -> Visited:
         """Label a region."""
@@ -79,7 +83,7 @@ class Labeller:
         name, (low, high) = self._classify(region)
         if name == "undecided":
             name = self.settler.classify(region)
-            # The sign is known; of the size no more than was computed.
+            # Exact arithmetic gives the sign alone; the size stays as float64 bounds it.
             low, high = max(low, TINY) if name == "CR" else low, min(high, -TINY) if name == "MR" else high
         return name, (low, high)
 
@@ -111,51 +115,65 @@ class Labeller:
         is_constant = self.problem.perturbed.moving_axis is None and self._certainty(region).bounds is None
         if is_constant and region.pattern in self._constant:
             return self._constant[region.pattern]
-        labels = self.slabs(region)
-        names = (("AR", labels.is_kept), ("IR", labels.is_lost), ("AB", labels.is_mixed))
-        name = next((name for name, holds in names if holds[0]), "undecided")
+        found = name, reach = _named(self.slabs(region))
         if name == "AB" and not self._is_mixed_inside(region):
-            name = "undecided"  # mixed on its border, or within the tolerance of the programs, alone
-        found = name, (float(labels.reach[0, 0]), float(labels.reach[0, 1]))
+            found = "undecided", reach  # mixed only on its border, or within the tolerance of the programs
         if is_constant:
             self._constant[region.pattern] = found
         return found
 
     def _is_mixed_inside(self, region: TraversedRegion) -> bool:
-        """Whether a region is AB without its border; where that is not so, exact arithmetic may tell a narrower one."""
-        if self._slabs(region, self._inner_taus(region)).is_mixed[0]:
+        """Whether a region is AB without its border; if not, exact arithmetic may find a narrower border."""
+        if self.slabs(region, inner=True).is_mixed[0]:
             return True
         exact = self._settle(region)
         if exact.bounds is not None or exact.border >= self._certainty(region).border:
             return False
         self._certain[region.key] = exact
-        return bool(self._slabs(region, self._inner_taus(region)).is_mixed[0])
+        return bool(self.slabs(region, inner=True).is_mixed[0])
 
     def attend_pattern(self, pattern: bytes) -> str:
         """AR, IR or undecided of a pattern of the classifier, where the expected map is kept."""
         if pattern not in self._constant:
             curves, errors = self.curves.of(0, pattern)
-            labels = label_attention(curves, np.zeros((1, 2)), self.delta, errors)
-            name = "AR" if labels.is_kept[0] else "IR" if labels.is_lost[0] else "undecided"
-            self._constant[pattern] = name, (float(labels.reach[0, 0]), float(labels.reach[0, 1]))
+            name, reach = _named(label_attention(curves, np.zeros((1, 2)), self.delta, errors))
+            self._constant[pattern] = "undecided" if name == "AB" else name, reach
         return self._constant[pattern][0]
 
-    def slabs(self, region: TraversedRegion) -> AttentionLabels:
-        """Where on the region ai ≤ δ, in τ."""
-        return self._slabs(region, self._taus(region))
-
-    def _slabs(self, region: TraversedRegion, taus: np.ndarray) -> AttentionLabels:
+    def slabs(self, region: TraversedRegion, *, inner: bool = False) -> AttentionLabels:
+        """Where on the region ai ≤ δ, in τ; with `inner`, on the region without its border."""
+        axis, domain = self.problem.perturbed.moving_axis, self.problem.perturbed.domain
+        taus = np.zeros((1, 2))
+        if axis is not None:
+            ends = self._inner_ends(region, axis) if inner else self._outer_ends(region, axis)
+            start = self.problem.perturbed.cells[region.cell].low[axis]
+            taus = domain.low[axis] + np.array([ends]) * domain.widths[axis] - start
         curves, errors = self.curves.of(region.cell, region.pattern)
         bounds = self._certainty(region).bounds
         doubtful = None if bounds is None else Doubtful(np.zeros(1, dtype=np.int64), bounds)
         return label_attention(curves, taus, self.delta, errors, doubtful)
 
-    def _certainty(self, region: TraversedRegion) -> _Certainty:
-        """What is known of the patterns on a region: by the errors of its forms, or else exactly."""
+    def _outer_ends(self, region: TraversedRegion, axis: int) -> tuple[float, float]:
+        """A range of t along an axis that encloses a region."""
+        form = np.eye(region.dimension + 1)[axis]
+        try:
+            return -self.traversal.highest(region, -form), self.traversal.highest(region, form)
+        except LinearProgramTroubleError:
+            cell = self.traversal.cells[region.cell]
+            return cell.low[axis], cell.high[axis]
+
+    def _inner_ends(self, region: TraversedRegion, axis: int) -> tuple[float, float]:
+        """The range of t along an axis of the vertices of a region, without its border."""
+        low, high = float(region.vertices[:, axis].min()), float(region.vertices[:, axis].max())
+        border = self._certainty(region).border * (high - low)
+        return low + border, max(low + border, high - border)
+
+    def _certainty(self, region: TraversedRegion) -> Certainty:
+        """How certain the pattern of a region is: by the errors of its forms, or else exactly."""
         if region.key not in self._certain:
             border = self._border(region)
             # NaN and infinity are no width.
-            self._certain[region.key] = _Certainty(None, border) if border < 0.5 else self._settle(region)
+            self._certain[region.key] = Certainty(None, border) if border < 0.5 else self._settle(region)
         return self._certain[region.key]
 
     def _border(self, region: TraversedRegion) -> float:
@@ -171,53 +189,22 @@ class Labeller:
             shares = np.where(region.clearance > error, (error + depth) / (region.clearance + depth), np.inf)
         return float(shares.max(initial=0.0)) * (1.0 + 1e-6) + UNIT
 
-    def _settle(self, region: TraversedRegion) -> _Certainty:
-        """What exact arithmetic, or bounds that hold whatever the pattern, tell of a region."""
+    def _settle(self, region: TraversedRegion) -> Certainty:
+        """The certainty of a region by exact arithmetic, or by bounds that hold whatever the pattern."""
         found = self.settler.patterns(region)
-        if found is not None:
-            patterns, rest = found
-            if patterns == [region.pattern]:
-                # A part of the region that is s times as wide, around any of its points, has s^d of its volume.
-                return _Certainty(None, min(1.0, 1.01 * rest ** (1.0 / region.dimension)))
-            low, high = self.settler.reach(self.curves, region.cell, patterns)
-            return _Certainty(np.array([[low, high]]), 0.0)
-        hull = self.proof.bounder.bound_hulls(
-            region.cell, region.vertices[None], self.proof.around, asks_attention=True
-        )
-        return _Certainty(hull.inconsistency, 0.0)
-
-    def _taus(self, region: TraversedRegion) -> np.ndarray:
-        """A range of τ (1, 2) that encloses that of a region."""
-        axis = self.problem.perturbed.moving_axis
-        if axis is None:
-            return np.zeros((1, 2))
-        form = np.zeros(region.dimension + 1)
-        form[axis] = 1.0
-        try:
-            ends = np.array([self.traversal.reach(region, form)])
-        except LinearProgramTroubleError:
-            cell = self.traversal.cells[region.cell]
-            ends = np.array([[cell.low[axis], cell.high[axis]]])
-        return self._to_tau(region, ends)
-
-    def _inner_taus(self, region: TraversedRegion) -> np.ndarray:
-        """The range of τ (1, 2) of the vertices of a region, without its border."""
-        axis = self.problem.perturbed.moving_axis
-        if axis is None:
-            return np.zeros((1, 2))
-        along = region.vertices[:, axis]
-        low, high = float(along.min()), float(along.max())
-        border = self._certainty(region).border * (high - low)
-        return self._to_tau(region, np.array([[low + border, max(low + border, high - border)]]))
-
-    def _to_tau(self, region: TraversedRegion, ends: np.ndarray) -> np.ndarray:
-        axis, domain = self.problem.perturbed.moving_axis, self.problem.perturbed.domain
-        return domain.low[axis] + ends * domain.widths[axis] - self.problem.perturbed.cells[region.cell].low[axis]
+        if found is None:
+            return Certainty(self._bound_hull(region, asks_attention=True).inconsistency, 0.0)
+        patterns, rest = found
+        if patterns == [region.pattern]:
+            # A part of the region that is s times as wide, around any of its points, has s^d of its volume.
+            return Certainty(None, min(1.0, 1.01 * rest ** (1.0 / region.dimension)))
+        reaches = np.array([pattern_reach(self.problem.compound, self.curves, region.cell, one) for one in patterns])
+        return Certainty(np.array([[reaches[:, 0].min(), reaches[:, 1].max()]]), 0.0)
 
     def _margin(self, region: TraversedRegion) -> tuple[float, float, float, float]:
         """A lower bound of the margin on a region, the smallest and largest seen at a point, and an upper bound.
 
-        From three dimensions on the bound that can prove a label, CR or MR, is found by programs.
+        From three dimensions on, programs find the bound that can prove a label, CR or MR.
         """
         forms = self.leads(region)
         values = region.vertices @ forms[:-1] + forms[-1]
@@ -236,9 +223,9 @@ class Labeller:
         return low, dip, seen, high
 
     def tells_kept_part(self, visited: Visited) -> bool:
-        """Whether float64 tells where the label wins on a region that it does not keep everywhere.
+        """Whether float64 tells where the label wins on a region that does not keep it everywhere.
 
-        Of one that is not decided, whether the label surely wins at the inner point.
+        If the region is undecided: whether the label surely wins at its inner point.
         """
         region, forms = visited.region, self.leads(visited.region)
         if visited.classification == "undecided":
@@ -253,16 +240,13 @@ class Labeller:
     def _highest(self, region: TraversedRegion) -> tuple[float, float]:
         """Bounds of the largest margin on a region: the highest point below all leads, by one program."""
         forms = self.leads(region)
-        scale = max(float(np.abs(forms).max()), 1e-300)
-        d = region.dimension
+        scale, d = max(float(np.abs(forms).max()), 1e-300), region.dimension
         rows = np.concatenate([region.halfspaces, forms.T / scale])
         matrix = np.column_stack([rows[:, :-1], np.zeros(len(rows))])
         matrix[len(region.halfspaces) :, d] = -1.0
         low, high = np.full(d + 1, -1.0), np.full(d + 1, 2.0)
         low[d], high[d] = -4.0 * (d + 1), 4.0 * (d + 1)
-        cost = np.zeros(d + 1)
-        cost[d] = 1.0
-        found = self.traversal.programs.maximise(cost, matrix, -rows[:, -1], low, high)
+        found = self.traversal.programs.maximise(np.eye(d + 1)[d], matrix, -rows[:, -1], low, high)
         if found is None:
             return UNKNOWN
         # Ten times the program's own tolerance, as a value of the margin.
@@ -271,8 +255,9 @@ class Labeller:
     def _bounds_of_layers(self) -> list[np.ndarray]:
         """`forward_errors` for all regions so far, with room for larger coefficients: they rarely change."""
         seen, known = self.traversal.accuracy(), self._bounded
-        if known is None or _exceeds(seen, known):
-            # Of every layer the largest, so that one more neuron with larger coefficients changes nothing.
+        names = ("peaks", "missed", "drift", "pixels_missed")
+        if known is None or any(np.any(getattr(seen, name) > getattr(known, name)) for name in names):
+            # The largest of every layer: one more neuron with larger coefficients then changes nothing.
             peaks, missed = (
                 2.0 * np.repeat(self._levels(values), self.problem.compound.hidden) * self.traversal.scales
                 for values in (seen.peaks, seen.missed)
@@ -294,23 +279,89 @@ class Labeller:
 
     def _prove(self, region: TraversedRegion) -> tuple[tuple[float, float], float]:
         """Proved bounds of the margin on a region, and of the error of the region's own forms."""
-        found = self.proof.bounder.bound_hulls(
-            region.cell, region.vertices[None], self.proof.around, asks_attention=False
-        )
-        forms = self.leads(region)
+        found, forms = self._bound_hull(region, asks_attention=False), self.leads(region)
         claimed = region.vertices @ forms[:-1] + forms[-1]
         with np.errstate(invalid="ignore"):
             off = float((np.abs(claimed - found.leads[0]).max(axis=0) + found.radius[0]).max(initial=0.0))
         low, high = found.margin[0]
         return (float(low), float(high)), np.inf if np.isnan(off) else off
 
+    def _bound_hull(self, region: TraversedRegion, *, asks_attention: bool) -> Hulls:
+        around, vertices = self.proof.around, region.vertices[None]
+        return self.proof.bounder.bound_hulls(region.cell, vertices, around, asks_attention=asks_attention)
 
-def _exceeds(seen: Accuracy, known: Accuracy) -> bool:
-    """Whether something is larger than what a bound was made for."""
-    names = ("peaks", "missed", "drift")
-    return seen.pixels_missed > known.pixels_missed or any(
-        bool((getattr(seen, name) > getattr(known, name)).any()) for name in names
-    )
+
+class Settler:
+    """Settles regions that float64 leaves undecided by exact arithmetic, one by one, as many as are affordable.
+
+    As `properties.settling` for maps. Their number is fixed beforehand: a result does not depend on the machine unless
+    a time limit ends it. around: how far the vertices may be from the region they stand for, along every axis of t.
+    """
+
+    def __init__(self, compound: Compound, label: int, around: float, seconds_left: Callable[[], float]) -> None:
+        self.compound, self.label, self.around, self._seconds_left = compound, label, around, seconds_left
+        self._left = affordable(compound)
+
+    def classify(self, region: TraversedRegion) -> str:
+        """CR, MR, CB or undecided."""
+        outcome = self._outcome(region, 0.0, self.around)
+        if outcome is Outcome.MIXED:
+            # The other label may be that of a neighbour: look again without the border.
+            shrinks = _within_rounding(region)
+            is_mixed = shrinks <= 0.5 and self._outcome(region, shrinks, 0.0) is Outcome.MIXED
+            return "CB" if is_mixed else "undecided"
+        return SETTLED.get(outcome, "undecided")
+
+    def patterns(self, region: TraversedRegion) -> tuple[list[bytes], float] | None:
+        """The classifier's patterns on a region, and a bound of the share of the region with others; None if open.
+
+        Patterns with less than LEAST_SHARE of the region belong to its border and are left out.
+        """
+        exact, seconds = self._ask()
+        found = None if exact is None else exact.patterns(self._vertices(region), limit_seconds=seconds)
+        if not found or not (volume := sum(found.values())):
+            return None
+        main = [pattern for pattern, own in found.items() if own >= LEAST_SHARE * volume]
+        rest = 1 - sum(found[pattern] for pattern in main) / volume
+        return main, float(rest) * (1.0 + 1e-9)
+
+    def _outcome(self, region: TraversedRegion, shrinks: float, around: float) -> Outcome | None:
+        exact, seconds = self._ask()
+        if exact is None:
+            return None
+        return exact.settle(self._vertices(region, shrinks), around, limit_seconds=seconds).outcome
+
+    @cached_property
+    def _exact(self) -> "ExactLabels | None":
+        return exact_labels(self.compound, self.label)
+
+    def _ask(self) -> tuple["ExactLabels | None", float]:
+        """The exact arithmetic for one more region, and its time limit; None if no more is affordable."""
+        seconds = min(LIMIT_SECONDS, self._seconds_left())
+        if self._left <= 0 or seconds <= 0.0:
+            return None, 0.0
+        self._left -= 1
+        return self._exact, seconds
+
+    def _vertices(self, region: TraversedRegion, shrinks: float = 0.0) -> np.ndarray:
+        """The vertices (V, D) in t, moved inward by a share; a single parameter has a second coordinate from 0 to 1."""
+        vertices = region.vertices + shrinks * (region.inside - region.vertices)
+        if region.dimension > 1:
+            return vertices
+        return np.concatenate([np.hstack([vertices, np.full_like(vertices, end)]) for end in (0.0, 1.0)])
+
+
+def _within_rounding(region: TraversedRegion) -> float:
+    """The share by which a region has to shrink towards its inner point to lie inside itself however it was rounded."""
+    clear = float((region.halfspaces[:, :-1] @ region.inside + region.halfspaces[:, -1]).min())
+    return min(1.0, 2.0 * region.dimension * coverage(CLIPS) / clear) if clear > 0.0 else 1.0
+
+
+def _named(labels: AttentionLabels) -> tuple[str, tuple[float, float]]:
+    """The label of a single region, and bounds of its inconsistency."""
+    names = (("AR", labels.is_kept), ("IR", labels.is_lost), ("AB", labels.is_mixed))
+    name = next((name for name, holds in names if holds[0]), "undecided")
+    return name, (float(labels.reach[0, 0]), float(labels.reach[0, 1]))
 
 
 def _decide(low: float, dip: float, seen: float, high: float, slack: float) -> str:

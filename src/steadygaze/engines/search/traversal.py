@@ -1,51 +1,128 @@
-"""The traversal: the region with volume at a theta, and the region beyond a facet.
+"""The traversal: the region with volume at a theta, and the region beyond a facet, in any dimension.
 
-Both are one operation. The pattern just beyond a point is decided layer by layer (`kernels.settle`); the region is what
-the half-spaces of all neurons under that pattern have in common: by clipping in two dimensions, by comparing in one, by
-rays and linear programs from three on. No geometry of the subdivision is used, so that each can check the other.
+Both are one operation. `traversal_kernels.settle` decides the pattern just beyond a point layer by layer; the region is
+the intersection of the half-spaces of all neurons under that pattern: by comparing in one dimension, by clipping in
+two, by rays and linear programs from three on. It shares no geometry with the subdivision: each can check the other.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.spatial import QhullError
+from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
-from ..accuracy import Accuracy, WalkMeasures
-from ..compound import CLIP_LAYERS, CellProgram, Compound
-from ..tolerances import BEYOND, DISTANCE, SHORTEST
-from . import kernels
-from .halfspaces import Simplifier
-from .kernels import Standing
-from .programs import LinearProgramTroubleError, Programs
-from .region import TraversedRegion, make_key
+from ...accuracy import Accuracy, WalkMeasures
+from ...compound import CLIP_LAYERS, CellProgram, Compound
+from ...tolerances import BEYOND, DISTANCE, SHORTEST
+from . import traversal_kernels as kernels
+from .halfspaces import FacetFinder, LinearPrograms, LinearProgramTroubleError
 
 CLIPS = 256
-"""Half-planes that may cut one polygon, as far as the rounding of its vertices goes."""
+"""The most half-planes that may cut one polygon: bounds the rounding of its vertices."""
 
 INWARD = (0.5223, 0.4639, 0.5361, 0.4857)
-"""The fixed point of the unit cube that the direction at a theta leads to; no symmetry of the domain holds it."""
+"""The fixed point of the unit cube that the direction at a theta leads to; no symmetry of the domain contains it."""
+
+Shape = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
+"""The half-spaces, sources, centres, inside and corners of a `TraversedRegion`."""
 
 
 class LostRegionError(Exception):
-    """Where a region with volume must be, none was found: it is thinner than the tolerances, or a program failed."""
+    """No region was found where one must be: it is thinner than the tolerances, or a linear program failed."""
+
+
+@dataclass(frozen=True, eq=False)
+class TraversedRegion:
+    """A region with volume, in t, of the true dimension d.
+
+    halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, without redundant ones. sources (F,): the neuron
+    (counted through all layers of the program) that made each, or −1 − (2·axis + side) for a side of the knot cell.
+    centres (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: packed bits of
+    the clip's and the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d): the vertices, if
+    the dimension gives them for free. box: the lowest and highest corner (d,) of the knot cell. clearance (L,): the
+    smallest |value| of a neuron of each classifier layer at `inside`, divided by the neuron's scale
+    (`Traversal.scales`). known_volume: the volume, if it was stored. These four are None if not known.
+    """
+
+    cell: int
+    clip: bytes
+    pattern: bytes
+    halfspaces: np.ndarray
+    sources: np.ndarray
+    centres: np.ndarray
+    inside: np.ndarray
+    logits: np.ndarray
+    corners: np.ndarray | None = None
+    box: tuple[np.ndarray, np.ndarray] | None = None
+    clearance: np.ndarray | None = None
+    known_volume: float | None = None
+
+    @cached_property
+    def key(self) -> bytes:
+        """The identity of this region: the knot cell and the pattern of all layers."""
+        return make_key(self.cell, self.clip, self.pattern)
+
+    @property
+    def dimension(self) -> int:
+        """The number of parameters d."""
+        return len(self.inside)
+
+    @cached_property
+    def vertices(self) -> np.ndarray:
+        """The vertices (V, d); counter-clockwise in two dimensions."""
+        if self.corners is not None:
+            return self.corners
+        if self.dimension == 1:
+            return np.sort(self.centres, axis=0)
+        found = HalfspaceIntersection(-self.halfspaces, self.inside).intersections
+        if self.box is not None:
+            found = np.clip(found, *self.box)  # no theta of the domain lies outside of it
+        if self.dimension > 2:
+            return found
+        return found[np.argsort(np.arctan2(*(found - self.inside).T[::-1]), kind="stable")]
+
+    @cached_property
+    def volume(self) -> float:
+        """The volume as a share of the domain: length in one dimension, area in two."""
+        if self.known_volume is not None:
+            return self.known_volume
+        points = self.vertices
+        if self.dimension == 1:
+            return float(points[1, 0] - points[0, 0])
+        return polygon_area(points) if self.dimension == 2 else float(ConvexHull(points).volume)
+
+    def contains(self, point: np.ndarray, *, within: float = 1e-9) -> bool:
+        """Tell whether a point (d,) satisfies all half-spaces, up to a distance."""
+        return bool((self.halfspaces[:, :-1] @ point + self.halfspaces[:, -1] >= -within).all())
+
+
+def make_key(cell: int, clip: bytes, pattern: bytes) -> bytes:
+    """The key of the region with these bits in a knot cell."""
+    return cell.to_bytes(4, "big") + clip + pattern
+
+
+def polygon_area(corners: np.ndarray) -> float:
+    """The area of a convex polygon (V, 2), counter-clockwise."""
+    edges = corners - corners[0]
+    return float(0.5 * (edges[:-1, 0] * edges[1:, 1] - edges[:-1, 1] * edges[1:, 0]).sum())
 
 
 class Traversal:
-    """Finds regions one by one. It counts `face_checks` (facets looked across, each once), and its linear programs.
+    """Finds regions one by one; counts its linear programs, and each facet it looked across once (`face_checks`).
 
-    `by_programs` uses rays and linear programs in two dimensions, too: the reference for the clipping.
+    With `by_programs` it uses rays and linear programs in two dimensions, too: the reference for the clipping.
     """
 
     def __init__(self, cells: Sequence[CellProgram], dimension: int, *, by_programs: bool = False) -> None:
         self.cells, self.dimension = list(cells), dimension
         self.by_programs = by_programs or dimension > 2
-        self.programs = Programs()
+        self.programs = LinearPrograms()
         self.face_checks = 0
         self.fallbacks = 0
         self._looked: dict[bytes, int] = {}  # by region: one bit for each facet that was looked across
-        self._simplifier = Simplifier(dimension, self.programs)
-        self._standings = [_start(cell, dimension) for cell in self.cells]
+        self.finder = FacetFinder(dimension, self.programs)
+        self._standings = [kernels.Standing.start(cell.program, cell.root, dimension) for cell in self.cells]
         self._room = np.zeros((5, 64)), np.zeros((2, 64), dtype=np.int64)
 
     @classmethod
@@ -53,15 +130,10 @@ class Traversal:
         """The traversal of a compound network."""
         return cls(compound.programs, compound.domain.dimension, by_programs=by_programs)
 
-    @property
-    def lps(self) -> int:
-        """Linear programs solved so far."""
-        return self.programs.solved
-
     def region_at(self, point: np.ndarray) -> TraversedRegion:
         """A region with volume whose closure contains a point (d,) of the unit cube.
 
-        Where several do, the fixed inward direction at the point decides. Raises LostRegionError.
+        If several do, the fixed inward direction at the point decides. Raises LostRegionError.
         """
         where = np.asarray(point, dtype=np.float64)
         inward = np.array(INWARD[: self.dimension]) - where
@@ -72,7 +144,7 @@ class Traversal:
     def region_beyond(self, point: np.ndarray, direction: np.ndarray) -> TraversedRegion:
         """The region that a point (d,) enters when it moves in a direction, tilted by less than any rounding.
 
-        Where that region is thinner than the tolerances, the one behind it: within 100 DISTANCE of the point.
+        If that region is thinner than the tolerances, the one behind it: within 100 DISTANCE of the point.
         """
         step = direction / max(float(np.abs(direction).max()), 1e-300)
         for moved in (0.0, 10.0, 100.0):
@@ -84,12 +156,12 @@ class Traversal:
         raise lost
 
     def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
-        """The region beyond a facet; None where it is the border of the domain. Raises LostRegionError.
+        """The region beyond a facet; None on the border of the domain. Raises LostRegionError.
 
-        Where nothing with volume lies beyond the facet's centre, other points of the facet are tried, and `fallbacks`
-        counts it: there is a sliver between the two.
+        If nothing with volume lies beyond the facet's centre, it tries other points of the facet and counts a fallback:
+        a sliver lies between the two regions.
         """
-        cell = self._cell_across(region, facet)
+        cell = self.cell_across(region, facet)
         if cell is None:
             return None
         self._count(region, facet)
@@ -105,24 +177,18 @@ class Traversal:
         raise LostRegionError("no region beyond a facet")
 
     def key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
-        """The key of the region beyond a facet, without its geometry; None at the border. Raises LostRegionError."""
-        bits = self._bits_beyond(region, facet)
-        return None if bits is None else make_key(*bits)
+        """The key of the region beyond a facet, without its geometry; None at the border. Raises LostRegionError.
 
-    def pattern_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
-        """The classifier's packed pattern beyond a facet; None at the border. Raises LostRegionError."""
-        bits = self._bits_beyond(region, facet)
-        return None if bits is None else bits[2]
-
-    def _bits_beyond(self, region: TraversedRegion, facet: int) -> tuple[int, bytes, bytes] | None:
-        cell = self._cell_across(region, facet)
+        It ends with the classifier's packed pattern there.
+        """
+        cell = self.cell_across(region, facet)
         if cell is None:
             return None
         self._count(region, facet)
-        clip, pattern = self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1]))
-        if (cell, clip, pattern) == (region.cell, region.clip, region.pattern):
+        key = make_key(cell, *self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1])))
+        if key == region.key:
             raise LostRegionError("beyond a facet lies the region itself")
-        return cell, clip, pattern
+        return key
 
     def _count(self, region: TraversedRegion, facet: int) -> None:
         looked = self._looked.get(region.key, 0)
@@ -130,13 +196,11 @@ class Traversal:
         self._looked[region.key] = looked | 1 << facet
 
     def accuracy(self) -> Accuracy:
-        """What bounds the errors of all regions so far; kinks are not added up."""
-        seen = [
-            WalkMeasures(
-                one.peak, one.missed, np.zeros((2, len(one.peak))), one.most_drift, CLIPS, float(one.sums[0]), 0
-            )
-            for one in self._standings
-        ]
+        """Bounds of the errors of all regions so far, without the share of kinks."""
+        seen = []
+        for one in self._standings:
+            beside, slivers = np.zeros((2, len(one.peak))), float(one.sums[kernels.SLIVERS])
+            seen.append(WalkMeasures(one.peak, one.missed, beside, one.most_drift, CLIPS, slivers, 0))
         return Accuracy.of(self.cells[0].program, seen)
 
     @property
@@ -144,37 +208,24 @@ class Traversal:
         """A bound of the share of the domain that the tolerances gave to a neighbour (two dimensions)."""
         return float(sum(standing.sums[kernels.SLIVERS] for standing in self._standings))
 
-    def is_border(self, region: TraversedRegion, facet: int) -> bool:
-        """Whether a facet lies on the border of the domain."""
-        return self._cell_across(region, facet) is None
-
     def highest(self, region: TraversedRegion, form: np.ndarray) -> float:
-        """An upper bound of a form (d+1,) on a region: on its vertices, and from three dimensions on by a program as
-        well, whichever is farther out."""
+        """An upper bound of a form (d+1,) on a region: on its vertices, from three dimensions on also by a program."""
         seen = float((region.vertices @ form[:-1] + form[-1]).max())
-        return seen if region.corners is not None else max(seen, self._simplifier.highest(region.halfspaces, form))
+        return seen if region.corners is not None else max(seen, self.finder.highest(region.halfspaces, form))
 
-    def reach(self, region: TraversedRegion, form: np.ndarray) -> tuple[float, float]:
-        """Bounds of the smallest and largest value of a form (d+1,) on a region, as `highest`."""
-        return -self.highest(region, -form), self.highest(region, form)
-
-    def largest_ball(self, rows: np.ndarray) -> np.ndarray | None:
-        """A point well inside of half-spaces (M, d+1), or None if they have no common inside."""
-        return self._simplifier.centre(rows)
-
-    def facet_ball(self, region: TraversedRegion, facet: int, rows: np.ndarray) -> np.ndarray | None:
-        """A point well inside the part of a facet that rows (M, d+1) leave, or None if they leave nothing."""
+    def has_facet_left(self, region: TraversedRegion, facet: int, rows: np.ndarray) -> bool:
+        """Whether rows (M, d+1) leave a part of a facet that exceeds rounding, by one program."""
         every = np.concatenate([region.halfspaces, rows])
-        return self._simplifier.facet_centre(every, facet, np.delete(np.arange(len(every)), facet))
+        return self.finder.facet_centre(every, facet, np.delete(np.arange(len(every)), facet)) is not None
 
-    def _cell_across(self, region: TraversedRegion, facet: int) -> int | None:
+    def cell_across(self, region: TraversedRegion, facet: int) -> int | None:
+        """The knot cell beyond a facet; None on the border of the domain."""
         source = int(region.sources[facet])
         if source >= 0:
             return region.cell
         axis, side = divmod(-1 - source, 2)
         cell = self.cells[region.cell]
-        at = cell.high[axis] if side else cell.low[axis]
-        if at == float(side):
+        if (cell.high if side else cell.low)[axis] == float(side):
             return None
         return self._cell_beyond(region.centres[facet], -region.halfspaces[facet, :-1])
 
@@ -182,7 +233,7 @@ class Traversal:
         if len(self.cells) == 1:
             return 0
         step = direction / max(float(np.abs(direction).max()), 1e-300)
-        # An axis that the direction does not move along is decided by the tilt (see `_directions`).
+        # Along an axis in which the direction does not move, the tilt decides (see `_directions`).
         tilt = np.where(direction < 0.0, -1e-3, 1e-3)
         moved = point + BEYOND * np.where(np.abs(step) < 1e-6, tilt, step)
         d = self.dimension
@@ -202,27 +253,20 @@ class Traversal:
         clip, pattern = self._settle(cell, point, directions)
         program, standing = self.cells[cell].program, self._standings[cell]
         if self.by_programs:
-            shape = self._by_programs(cell, point, directions[0])
+            shape = self._polytope(cell, point, directions[0])
         else:
             shape = self._interval(cell) if self.dimension == 1 else self._polygon(cell)
         halfspaces, sources, centres, inside, corners = shape
+        logits = standing.forms[:, program.offsets[-2] :].copy()
+        box = self.cells[cell].low[: self.dimension], self.cells[cell].high[: self.dimension]
+        clearance = self._clearance(cell, inside)
         region = TraversedRegion(
-            cell=cell,
-            clip=clip,
-            pattern=pattern,
-            halfspaces=halfspaces,
-            sources=sources,
-            centres=centres,
-            inside=inside,
-            logits=standing.forms[:, program.offsets[-2] :].copy(),
-            corners=corners,
-            box=(self.cells[cell].low[: self.dimension], self.cells[cell].high[: self.dimension]),
-            clearance=self._clearance(cell, inside),
+            cell, clip, pattern, halfspaces, sources, centres, inside, logits, corners, box, clearance
         )
         try:
             points = np.ascontiguousarray(region.vertices)
         except QhullError:
-            raise LostRegionError("a region whose vertices cannot be found") from None
+            raise LostRegionError("Qhull finds no vertices of a region") from None
         if self.by_programs or self.dimension == 1:
             kernels.record_missed(program, standing, points)
         return region
@@ -237,14 +281,14 @@ class Traversal:
 
     @cached_property
     def scales(self) -> np.ndarray:
-        """What errors of the classifier's neurons (n,) are in proportion to, roughly: positive numbers."""
+        """Positive numbers to which the errors of the classifier's neurons (n,) are roughly proportional."""
         program = self.cells[0].program
         size = int(program.offsets[-2] - program.offsets[CLIP_LAYERS if program.clipped else 0])
         classes = int(program.offsets[-1] - program.offsets[-2])
         noise = np.max([cell.program.noise[-size - classes : -classes] for cell in self.cells], axis=0, initial=0.0)
         return np.where((noise > 0.0) & np.isfinite(noise), noise, 1.0)
 
-    def _polygon(self, cell: int) -> tuple:
+    def _polygon(self, cell: int) -> Shape:
         numbers, sources = self._room
         program, standing = self.cells[cell].program, self._standings[cell]
         low, high = self.cells[cell].low, self.cells[cell].high
@@ -256,17 +300,15 @@ class Traversal:
             return self._polygon(cell)
         if count < 3:
             raise LostRegionError("a region without an inside")
-        rows, corners = np.empty((count, 5)), np.empty((count, 2))
-        makers = np.empty(count, dtype=np.int64)
+        rows, corners, makers = np.empty((count, 5)), np.empty((count, 2)), np.empty(count, dtype=np.int64)
         facets = kernels.outline(numbers[0], numbers[2], sources[0], count, SHORTEST, rows, makers, corners)
         if facets < 3:
             raise LostRegionError("a region smaller than the tolerances")
         return rows[:facets, :3], makers[:facets], rows[:facets, 3:], corners.sum(axis=0) / count, corners
 
-    def _interval(self, cell: int) -> tuple:
+    def _interval(self, cell: int) -> Shape:
         rows, sources = self._rows(cell)
-        ends = -rows[:, 1] / rows[:, 0]
-        is_low = rows[:, 0] > 0.0
+        ends, is_low = -rows[:, 1] / rows[:, 0], rows[:, 0] > 0.0
         low, high = int(np.argmax(np.where(is_low, ends, -np.inf))), int(np.argmin(np.where(is_low, np.inf, ends)))
         if ends[high] - ends[low] <= DISTANCE:
             raise LostRegionError("a region without an inside")
@@ -274,13 +316,13 @@ class Traversal:
         corners = ends[chosen, None]
         return rows[chosen], sources[chosen], corners, corners.mean(axis=0), corners
 
-    def _by_programs(self, cell: int, point: np.ndarray, direction: np.ndarray) -> tuple:
+    def _polytope(self, cell: int, point: np.ndarray, direction: np.ndarray) -> Shape:
         rows, sources = self._rows(cell)
         speed, gap = rows[:, :-1] @ direction, rows[:, :-1] @ point + rows[:, -1]
         with np.errstate(divide="ignore", invalid="ignore"):
             times = np.where(speed < 0.0, np.maximum(gap, 0.0) / -speed, np.inf)
         try:
-            facets = self._simplifier.find(rows, point + 0.5 * times.min() * direction)
+            facets = self.finder.find(rows, point + 0.5 * times.min() * direction)
         except LinearProgramTroubleError as error:
             raise LostRegionError(str(error)) from None
         if facets is None:
@@ -293,17 +335,15 @@ class Traversal:
         low, high = self.cells[cell].low[:d], self.cells[cell].high[:d]
         hidden = int(program.offsets[-2])
         signed = standing.forms[:, :hidden] * np.where(standing.active[:hidden] == 1, 1.0, -1.0)
-        size = np.linalg.norm(signed[:d], axis=0)
-        lowest = signed[d] + np.where(signed[:d] > 0.0, low[:, None] * signed[:d], high[:, None] * signed[:d]).sum(
-            axis=0
-        )
-        # A neuron whose sign is nothing but rounding in the whole cell bounds nothing.
+        slopes, size = signed[:d], np.linalg.norm(signed[:d], axis=0)
+        lowest = signed[d] + np.where(slopes > 0.0, low[:, None] * slopes, high[:, None] * slopes).sum(axis=0)
+        # A neuron whose sign is only rounding in the whole cell bounds nothing.
         limit = np.maximum(DISTANCE * size, program.noise[:hidden])
         chosen = np.flatnonzero((lowest < -limit) & (size > 0.0))
         rows = (signed[:, chosen] / size[chosen]).T
         sides = np.concatenate([np.column_stack([np.eye(d), -low]), np.column_stack([-np.eye(d), high])])
-        made_by = np.concatenate([[-1 - 2 * axis for axis in range(d)], [-2 - 2 * axis for axis in range(d)]])
-        return np.concatenate([sides, rows]), np.concatenate([made_by, chosen]).astype(np.int64)
+        made_by = np.concatenate([-1 - 2 * np.arange(d), -2 - 2 * np.arange(d), chosen])
+        return np.concatenate([sides, rows]), made_by.astype(np.int64)
 
     def _points_on(self, region: TraversedRegion, facet: int) -> Iterator[np.ndarray]:
         """Points inside a facet to look beyond: its centre, then halfway to its neighbours' centres."""
@@ -317,33 +357,6 @@ class Traversal:
                 yield point
 
 
-def _start(cell: CellProgram, dimension: int) -> Standing:
-    program = cell.program
-    neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
-    widest = int(np.diff(program.offsets).max())
-    forms = np.zeros((dimension + 1, neurons))
-    forms[:dimension, : cell.root.shape[1]] = cell.root[:dimension]
-    forms[dimension, : cell.root.shape[1]] = cell.root[-1]
-    return Standing(
-        forms=forms,
-        outputs=np.zeros((dimension + 1, neurons)),
-        active=np.zeros(neurons, dtype=np.uint8),
-        updates=np.full(layers, -1),
-        change=np.zeros((dimension + 1, widest)),
-        listed=np.zeros((2, widest), dtype=np.int64),
-        peak=np.zeros(neurons),
-        missed=np.zeros(neurons),
-        sums=np.zeros(1),
-        drift=np.zeros((2, layers)),
-        most_drift=np.zeros((2, layers)),
-    )
-
-
 def _directions(direction: np.ndarray) -> np.ndarray:
-    """A direction (d,) and then the axes: what decides where it does not, as if it were tilted by less and less."""
-    d = len(direction)
-    directions = np.zeros((d + 1, d))
-    directions[0] = direction
-    for axis in range(d):
-        directions[axis + 1, axis] = -1.0 if direction[axis] < 0.0 else 1.0
-    return directions
+    """A direction (d,) and then the axes, which break its ties: as if it were tilted by less and less."""
+    return np.vstack([direction, np.diag(np.where(direction < 0.0, -1.0, 1.0))])

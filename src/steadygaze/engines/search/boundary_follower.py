@@ -1,0 +1,250 @@
+"""The boundary alone: start from the line and from the border of the domain, and follow it from region to region.
+
+Where the frontier of the kept part ends at a corner, the follower looks at every region around that corner, so it finds
+the frontier again wherever it goes on: through the regions that the decision boundary crosses, along facets between an
+AR and an IR region, along the slabs where ai = δ. It needs no w^δ. On each side of the domain's box the network has one
+parameter less: the same traversal finds the regions of that smaller network, and each leads to the region behind it.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from ...compound import CellProgram
+from ...tolerances import TOUCH
+from ...verdict import Property
+from .boundary_parts import Parts, differing_ends, facet_corners, frontier_points, make_parts, outermost_parts
+from .halfspaces import LinearProgramTroubleError
+from .search_result import BoundaryPart, Visited
+from .traversal import Traversal, TraversedRegion
+from .walker import Line, Walker
+
+
+class BoundaryFollower:
+    """The state of one run: the parts of all regions seen, and the frontier points still to be looked around."""
+
+    def __init__(self, walker: Walker, line: Line) -> None:
+        self.walker, self.line = walker, line
+        self.parts: dict[bytes, Parts] = {}
+        self.beyond: dict[tuple[bytes, int], bytes | None] = {}
+        self.around: dict[bytes, np.ndarray] = {}
+        self.queue: deque[tuple[bytes, np.ndarray]] = deque()
+        self.followed: set[bytes] = set()
+        self.is_following = False
+
+    def run(self) -> tuple[list[Visited], list[BoundaryPart] | None]:
+        """The regions seen, and the components of the outermost boundary; None after a limit or a failed program."""
+        for line in (self.line, *self._other_lines()):
+            self._start_from_line(line)
+        self._look_around(self.line.start)
+        self._start_from_border()
+        self.is_following = True
+        while self.queue and self.walker.goes_on(len(self.parts)):
+            self._spread(*self.queue.popleft())
+        visited = [parts.visited for parts in self.parts.values()]
+        if self.walker.stopped is not None:
+            return visited, None
+        try:
+            return visited, outermost_parts(self.walker.traversal, self.parts, self._key_beyond, self.line.start)
+        except LinearProgramTroubleError:
+            return visited, None
+
+    def _other_lines(self) -> list[Line]:
+        """With one parameter the border is two points and finds nothing: both ways from zero are lines, too."""
+        if self.walker.traversal.dimension > 1:
+            return []
+        ends = [end - self.line.start for end in (np.zeros(1), np.ones(1))]
+        return [Line(self.line.start, step, self.line.widths) for step in ends if np.abs(step).max() > TOUCH]
+
+    def _start_from_line(self, line: Line) -> None:
+        region = self.walker.attempt(self.walker.traversal.region_beyond, line.start, line.step)
+        if region is None:
+            return
+        parts, passed = self._add(region), {region.key}
+        while parts is not None and self.walker.goes_on(len(self.parts)):
+            self._mark(parts, self._frontier(parts))
+            passage = line.passage(parts.region)
+            beyond = None if passage is None or passage[2] < 0 else self._cross(parts.region, passage[2])
+            if passage is None or beyond is None or beyond.key in passed:
+                return
+            passed.add(beyond.key)
+            other = self._add(beyond)
+            if other is not None:
+                self._compare(parts, passage[2], other)
+            parts = other
+
+    def _start_from_border(self) -> None:
+        for step in border_steps(self.walker):
+            if not self.walker.goes_on(len(self.parts)):
+                return
+            own = self._add(step.region)
+            if own is not None and own.kept is not None and len(own.kept):
+                points = self._frontier(own)
+                if ((points <= TOUCH) | (points >= 1.0 - TOUCH)).any():
+                    self._mark(own, points)
+            before = None if step.before is None else self.parts.get(step.before.key)
+            if own is None or before is None or step.before is None:
+                continue
+            is_end = any(own.keeps(point) != before.keeps(point) for point in step.between)
+            if is_end or not self._is_beside(step.before, step.region, step.between):
+                self._mark(own, step.between)
+                self._mark(before, step.between)
+        for corner in product((0.0, 1.0), repeat=self.walker.traversal.dimension):
+            self._look_around(np.array(corner))
+
+    def _is_beside(self, region: TraversedRegion, other: TraversedRegion, between: np.ndarray) -> bool:
+        """Whether two regions share a facet that holds the points between them on the border.
+
+        If not, further regions lie between the two, and touch the border in these points alone.
+        """
+        facets = np.flatnonzero((_gaps(region, between) <= TOUCH).all(axis=1))
+        return region.key == other.key or any(self._key_beyond(region, int(f)) == other.key for f in facets)
+
+    def _look_around(self, point: np.ndarray) -> None:
+        """Queue a point in all regions seen so far that contain it: the run then looks at all regions around it."""
+        for parts in list(self.parts.values()):
+            if parts.region.contains(point, within=TOUCH):
+                self._mark(parts, point[None])
+
+    def _add(self, region: TraversedRegion) -> Parts | None:
+        """The parts of a region, labelled when it is seen for the first time; None if a program failed."""
+        if region.key not in self.parts:
+            visited = self.walker.labeller.label(region, is_following=self.is_following)
+            made = self.walker.attempt(make_parts, self.walker.labeller, visited, self.walker.property)
+            if made is None:
+                return None
+            self.parts[region.key] = made
+        return self.parts[region.key]
+
+    def _frontier(self, parts: Parts) -> np.ndarray:
+        """The corners of the frontier inside a region; none (and a failure) if they cannot be found."""
+        points = self.walker.attempt(frontier_points, self.walker.traversal, parts)
+        return np.zeros((0, parts.region.dimension)) if points is None else points
+
+    def _mark(self, parts: Parts, points: np.ndarray) -> None:
+        """Queue the points (S, d) of a region, on the frontier or where it may go on, that are new there."""
+        known = self.around.get(parts.region.key, np.zeros((0, parts.region.dimension)))
+        fresh = [p for p in points if not len(known) or np.abs(known - p).max(axis=1).min() > TOUCH]
+        if fresh:
+            self.around[parts.region.key] = np.concatenate([known, fresh])
+            self.queue.append((parts.region.key, np.array(fresh)))
+
+    def _spread(self, key: bytes, points: np.ndarray) -> None:
+        """Cross every facet of a region that holds one of the points."""
+        parts = self.parts[key]
+        gaps = _gaps(parts.region, points)
+        for facet in np.flatnonzero((gaps <= TOUCH).any(axis=1)):
+            beyond = self._cross(parts.region, int(facet))
+            other = None if beyond is None else self._add(beyond)
+            if beyond is None or other is None:
+                continue
+            if beyond.key not in self.followed:
+                self.followed.add(beyond.key)
+                self._mark(other, self._frontier(other))
+            self._mark(other, points[gaps[facet] <= TOUCH])
+            self._compare(parts, int(facet), other)
+
+    def _compare(self, parts: Parts, facet: int, other: Parts) -> None:
+        """Mark the ends of the traces of two kept parts on their facet if they differ: the frontier runs along it."""
+        if self.walker.property is Property.CR and parts.kept is not None and other.kept is not None:
+            return  # the margin is continuous, so the traces are equal, except where a tie lies beside a kept part
+        ends = self.walker.attempt(differing_ends, self.walker.traversal, parts, facet, other)
+        if ends is not None:
+            self._mark(parts, ends)
+            self._mark(other, ends)
+
+    def _cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
+        key = self._key_beyond(region, facet)
+        if key is None:
+            return None
+        if key in self.parts:
+            return self.parts[key].region
+        found = self.walker.cross(region, facet)
+        if found is not None:
+            self.beyond[region.key, facet] = found.key
+        return found
+
+    def _key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
+        if (region.key, facet) not in self.beyond:
+            self.beyond[region.key, facet] = self.walker.key_beyond(region, facet)
+        return self.beyond[region.key, facet]
+
+
+def _gaps(region: TraversedRegion, points: np.ndarray) -> np.ndarray:
+    """The distances (F, S) of points (S, d) from the planes of a region's facets."""
+    return np.abs(region.halfspaces[:, :-1] @ points.T + region.halfspaces[:, [-1]])
+
+
+class BorderStep(NamedTuple):
+    """Two regions of the domain beside each other along its border, and points (S, d) between them on the border.
+
+    At the start of a side there is no region before (None).
+    """
+
+    before: TraversedRegion | None
+    region: TraversedRegion
+    between: np.ndarray
+
+
+def border_steps(walker: Walker) -> Iterator[BorderStep]:
+    """Every region that has a facet on the border, and all pairs of them that meet on a side of the box."""
+    for axis, side in product(range(walker.traversal.dimension), (0, 1)):
+        yield from _side_steps(walker, axis, side)
+
+
+def _side_steps(walker: Walker, axis: int, side: int) -> Iterator[BorderStep]:
+    """The steps along one side of the box."""
+    d = walker.traversal.dimension
+    inward = (1.0 - 2.0 * side) * np.eye(d)[axis]
+
+    def embed(points: np.ndarray) -> np.ndarray:
+        return np.insert(points, axis, float(side), axis=-1)
+
+    def behind(point: np.ndarray) -> TraversedRegion | None:
+        """The region of the domain behind a point (d−1,) of this side."""
+        return walker.attempt(walker.traversal.region_beyond, embed(point), inward)
+
+    if d == 1:
+        region = behind(np.zeros(0))
+        if region is not None:
+            yield BorderStep(None, region, np.zeros((0, 1)))
+        return
+    traversal = Traversal(_cells_of_side(walker.traversal.cells, axis, side, d), d - 1)
+    first = walker.attempt(traversal.region_at, np.full(d - 1, 0.5))
+    if first is None:
+        return
+    seen, queue = {first.key: behind(first.inside)}, deque([first])
+    if (start := seen[first.key]) is not None:
+        yield BorderStep(None, start, np.zeros((0, d)))
+    while queue:
+        region = queue.popleft()
+        for facet in range(len(region.halfspaces)):
+            beyond = walker.attempt(traversal.cross, region, facet)
+            if beyond is None:
+                continue
+            if beyond.key not in seen:
+                seen[beyond.key] = behind(beyond.inside)
+                queue.append(beyond)
+            if (other := seen[beyond.key]) is not None:
+                points = np.concatenate([region.centres[[facet]], facet_corners(region, facet)])
+                yield BorderStep(seen[region.key], other, embed(points))
+
+
+def _cells_of_side(cells: Sequence[CellProgram], axis: int, side: int, d: int) -> list[CellProgram]:
+    """The network on a side, with one parameter less, for every knot cell that reaches it."""
+    others, width = [i for i in range(d) if i != axis], max(2, d - 1)
+    found = []
+    for cell in cells:
+        if (cell.high if side else cell.low)[axis] != float(side):
+            continue
+        root = np.zeros((width + 1, cell.root.shape[1]))
+        root[: d - 1] = cell.root[others]
+        root[-1] = cell.root[-1] + side * cell.root[axis]
+        low, high = np.zeros(width), np.ones(width)
+        low[: d - 1], high[: d - 1] = cell.low[others], cell.high[others]
+        found.append(replace(cell, root=root, low=low, high=high))
+    return found

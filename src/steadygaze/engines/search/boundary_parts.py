@@ -1,0 +1,301 @@
+"""The parts of regions where a property holds or not, and the components of the outermost boundary that they make.
+
+A region has one convex part where the property holds, and convex pieces that cover the rest; a part is the region's
+half-spaces and a few rows more. Vertices decide what two parts share in one and two dimensions; quick tests and linear
+programs from three on. Parts that touch through facets are joined, the kept ones and the rest each among themselves.
+Parts joined to zero are reachable. A component of all other parts that touches the border of the domain and the
+reachable part is one of the outermost boundary (in a box the frontier between two connected sets is connected); the
+others are enclaves.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from scipy.cluster.hierarchy import DisjointSet
+from scipy.spatial import HalfspaceIntersection
+
+from ...properties.planes import clip
+from ...tolerances import DISTANCE, TOUCH, UNIT
+from ...verdict import Property
+from .labeller import Labeller
+from .search_result import BoundaryPart, Visited
+from .traversal import Traversal, TraversedRegion, polygon_area
+
+Node = tuple[bytes, int]
+"""A part: the key of its region, and its place in `Parts.rows`."""
+KeyBeyond = Callable[[TraversedRegion, int], bytes | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of one region.
+
+    kept (M, d+1): the property holds where all rows are ≥ 0 (in the whole region if there is no row), or None if it
+    holds nowhere. lost: each row (d+1,), or none at all, leaves one convex piece of the rest where it is ≥ 0.
+    """
+
+    visited: Visited
+    kept: np.ndarray | None
+    lost: tuple[np.ndarray, ...]
+
+    @property
+    def region(self) -> TraversedRegion:
+        """The region."""
+        return self.visited.region
+
+    @cached_property
+    def rows(self) -> tuple[np.ndarray | None, ...]:
+        """The rows of all parts: the kept one first (None if there is none), then the pieces of the rest."""
+        return (self.kept, *self.lost)
+
+    def keeps(self, point: np.ndarray) -> bool:
+        """Whether a point (d,) of the region belongs to the closure of its kept part."""
+        return self.kept is not None and bool((_values(self.kept, point) >= -TOUCH).all())
+
+
+def _values(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """The values of rows (M, d+1) at points (…, d): (…, M)."""
+    return points @ rows[:, :-1].T + rows[:, -1]
+
+
+def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
+    """The parts of a labelled region for a property. A region that is undecided as a whole counts as not kept."""
+    region = visited.region
+    nowhere = Parts(visited, None, (np.zeros((0, region.dimension + 1)),))
+    rows = []
+    if wanted is not Property.CR:
+        low, high = labeller.slabs(region).inner[0] if visited.attention == "undecided" else (0.0, 0.0)
+        if visited.attention == "IR" or low > high:
+            return nowhere  # ai ≤ δ is certain nowhere
+        if visited.attention != "AR":
+            rows += _slab_rows(labeller, region)
+    if wanted is not Property.AR and visited.classification != "CR":
+        if visited.classification == "MR" or not labeller.tells_kept_part(visited):
+            return nowhere  # a tie, to rounding, is not kept
+        forms = labeller.leads(region).T
+        # A lead without a slope (as far as a division can tell) stays as it is: only its sign counts.
+        sizes = np.maximum(np.linalg.norm(forms[:, :-1], axis=1), np.abs(forms[:, -1]) * UNIT)
+        rows += [form / size if size > 0.0 else form for form, size in zip(forms, sizes, strict=True)]
+    cutting = []
+    for row in rows:
+        # On the vertices: bounds of programs are rounded outward and would invent pieces.
+        values = region.vertices @ row[:-1] + row[-1]
+        if values.min() < -DISTANCE:
+            if values.max() <= DISTANCE:
+                return nowhere
+            cutting.append(row)
+    kept = np.array(cutting).reshape(-1, region.dimension + 1)
+    if cutting and not has_inside(labeller.traversal, region, kept):
+        return nowhere
+    return Parts(visited, kept, tuple(-row[None] for row in cutting))
+
+
+def _slab_rows(labeller: Labeller, region: TraversedRegion) -> list[np.ndarray]:
+    """The rows a ≤ t ≤ b of the moving axis between which ai ≤ δ, where they cut the region."""
+    axis, domain = labeller.problem.perturbed.moving_axis, labeller.problem.perturbed.domain
+    if axis is None:
+        return []
+    labels = labeller.slabs(region)
+    start = labeller.problem.perturbed.cells[region.cell].low[axis]
+    middle = 0.5 * (labels.inner[0] + labels.outer[0])
+    rows = []
+    for end, sign, limit in ((0, 1.0, labels.taus[0, 0]), (1, -1.0, labels.taus[0, 1])):
+        if sign * (middle[end] - limit) > 0.0:
+            row = np.zeros(region.dimension + 1)
+            row[axis] = sign
+            row[-1] = -sign * (start + middle[end] - domain.low[axis]) / domain.widths[axis]
+            rows.append(row)
+    return rows
+
+
+def has_inside(traversal: Traversal, region: TraversedRegion, rows: np.ndarray) -> bool:
+    """Whether the rows leave a part of the region that is wider than the tolerance."""
+    if not len(rows):
+        return True
+    if region.dimension == 1:
+        return float(np.diff(_interval(region, rows))[0]) > TOUCH
+    if region.dimension == 2:
+        return _thickness(reduce(clip, rows, region.vertices)) > TOUCH
+    if (_values(rows, np.concatenate([region.centres, region.inside[None]])) > 1e-6).all(axis=1).any():
+        return True
+    return traversal.finder.centre(np.concatenate([region.halfspaces, rows])) is not None
+
+
+def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
+    """The corners (S, d) of the kept part on its own rows: the corners of the frontier inside the region."""
+    region, rows = parts.region, parts.kept
+    if rows is None or not len(rows):
+        return np.zeros((0, region.dimension))
+    if region.dimension == 1:
+        corners = np.array(_interval(region, rows))[:, None]
+    elif region.dimension == 2:
+        corners = reduce(clip, rows, region.vertices)
+    else:
+        both = np.concatenate([region.halfspaces, rows])
+        inside = traversal.finder.centre(both)
+        if inside is None:
+            raise traversal.programs.trouble("the kept part of a region is narrower than the tolerance")
+        corners = HalfspaceIntersection(-both, inside).intersections
+    return corners[(np.abs(_values(rows, corners)) <= TOUCH).any(axis=1)]
+
+
+def on_facet(traversal: Traversal, region: TraversedRegion, facet: int, rows: np.ndarray | None) -> bool:
+    """Whether rows leave a part of a facet that is wider than the tolerance; None leaves nothing."""
+    if rows is None or not len(rows):
+        return rows is not None
+    if region.dimension == 1:
+        return bool((_values(rows, region.centres[facet]) >= -TOUCH).all())
+    if region.dimension == 2:
+        return float(np.diff(_edge_part(region, facet, rows))[0]) > TOUCH
+    if (_values(rows, region.centres[facet]) > 1e-6).all():
+        return True
+    is_outside = (_values(rows, facet_corners(region, facet)) < TOUCH).all(axis=0).any()
+    return not is_outside and traversal.has_facet_left(region, facet, rows)
+
+
+def differing_ends(traversal: Traversal, parts: Parts, facet: int, other: Parts) -> np.ndarray:
+    """Where the traces of two kept parts on the facet between them end, if they differ: points (S, d), or none.
+
+    These are the corners of the facet, and in two dimensions the ends of both traces.
+    """
+    region = parts.region
+    if not _differs_on_facet(traversal, region, facet, parts.kept, other.kept):
+        return np.zeros((0, region.dimension))
+    corners = facet_corners(region, facet)
+    if region.dimension != 2:
+        return corners
+    origin, along = _edge_line(region, facet)
+    ends = [_edge_part(region, facet, rows) for rows in (parts.kept, other.kept) if rows is not None and len(rows)]
+    places = np.array([place for low, high in ends if high > low for place in (low, high)])
+    return np.concatenate([corners, origin + places[:, None] * along]) if len(places) else corners
+
+
+def _differs_on_facet(
+    traversal: Traversal, region: TraversedRegion, facet: int, one: np.ndarray | None, other: np.ndarray | None
+) -> bool:
+    """Whether two kept parts, on the two sides of a facet, have different traces on it."""
+    if one is None or other is None:
+        return on_facet(traversal, region, facet, one) or on_facet(traversal, region, facet, other)
+    if not len(one) and not len(other):
+        return False
+    if region.dimension == 1:
+        return on_facet(traversal, region, facet, one) != on_facet(traversal, region, facet, other)
+    if region.dimension == 2:
+        ends = np.array([_edge_part(region, facet, rows) for rows in (one, other)])
+        is_there = ends[:, 1] - ends[:, 0] > TOUCH
+        return bool(is_there[0] != is_there[1] or (is_there.all() and np.abs(ends[0] - ends[1]).max() > 10 * TOUCH))
+    # Beyond a row of the other, moved inward by ten times the width that counts.
+    inward = np.append(np.zeros(region.dimension), 10 * TOUCH)
+    return any(
+        on_facet(traversal, region, facet, np.concatenate([mine, -row[None] - inward]))
+        for mine, theirs in ((one, other), (other, one))
+        for row in theirs
+    )
+
+
+def facet_corners(region: TraversedRegion, facet: int) -> np.ndarray:
+    """The vertices (S, d) of a region that lie on a facet."""
+    row = region.halfspaces[facet]
+    return region.vertices[np.abs(region.vertices @ row[:-1] + row[-1]) <= TOUCH]
+
+
+def _edge_line(region: TraversedRegion, facet: int) -> tuple[np.ndarray, np.ndarray]:
+    """The line of an edge: its point (2,) nearest to the origin of t, and its direction (2,) of length 1."""
+    row = region.halfspaces[facet]
+    along = np.array([-row[1], row[0]])
+    return region.centres[facet] - (region.centres[facet] @ along) * along, along
+
+
+def _edge_part(region: TraversedRegion, facet: int, rows: np.ndarray) -> tuple[float, float]:
+    """The part of an edge that rows leave, as lengths along `_edge_line`; high ≤ low if nothing."""
+    origin, along = _edge_line(region, facet)
+    places = facet_corners(region, facet) @ along
+    low, high = (float(places.min()), float(places.max())) if len(places) else (0.0, 0.0)
+    for value, rise in zip(rows[:, :-1] @ origin + rows[:, -1], rows[:, :-1] @ along, strict=True):
+        if abs(rise) < 1e-12:
+            if value < -DISTANCE:
+                return low, low
+        elif rise > 0.0:
+            low = max(low, -value / rise)
+        else:
+            high = min(high, -value / rise)
+    return low, high
+
+
+def _thickness(polygon: np.ndarray) -> float:
+    """A lower bound of the width of a convex polygon: its area divided by its diameter."""
+    return polygon_area(polygon) / max(float(np.ptp(polygon, axis=0).max()), 1e-300) if len(polygon) > 2 else 0.0
+
+
+def _interval(region: TraversedRegion, rows: np.ndarray) -> tuple[float, float]:
+    """The part of a region of one parameter that rows (M, 2) leave."""
+    low, high = float(region.vertices.min()), float(region.vertices.max())
+    for slope, constant in rows:
+        if slope > 0.0:
+            low = max(low, -constant / slope)
+        elif slope < 0.0:
+            high = min(high, -constant / slope)
+        elif constant < 0.0:
+            high = low
+    return low, high
+
+
+def outermost_parts(
+    traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: KeyBeyond, zero: np.ndarray
+) -> list[BoundaryPart]:
+    """The components of the outermost boundary, in the order of their keys."""
+    pairs = list(_touching(traversal, parts, key_beyond))
+    nodes = [(key, i) for key, own in parts.items() for i, rows in enumerate(own.rows) if rows is not None]
+    kept, rest = DisjointSet(nodes), DisjointSet(nodes)
+    for one, other in pairs:
+        if one[1] == 0 and other[1] == 0:
+            kept.merge(one, other)
+    at_zero = (key for key, own in parts.items() if own.region.contains(zero, within=TOUCH) and own.keeps(zero))
+    start = {kept[key, 0] for key in at_zero}
+    reachable = {node for node in nodes if node[1] == 0 and kept[node] in start}
+    for one, other in pairs:
+        if one not in reachable and other not in reachable:
+            rest.merge(one, other)
+    outside = {rest[node] for node in _on_border(traversal, parts) if node not in reachable}
+    sides: dict[Node, tuple[set[bytes], set[bytes]]] = {}
+    for one, other in pairs:
+        inner, outer = (one, other) if one in reachable else (other, one)
+        if inner in reachable and outer not in reachable and rest[outer] in outside:
+            keys = sides.setdefault(rest[outer], (set(), set()))
+            keys[0].add(inner[0])
+            keys[1].add(outer[0])
+    ordered = sorted(sides, key=lambda root: min(rest.subset(root)))
+    return [BoundaryPart(*map(frozenset, sides[root])) for root in ordered]
+
+
+def _touching(traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: KeyBeyond) -> Iterator[tuple[Node, Node]]:
+    """All pairs of parts that touch: inside one region, and across every facet between two regions."""
+    for key, own in parts.items():
+        for i, mine in enumerate(own.lost, start=1):
+            if own.kept is not None:
+                yield (key, 0), (key, i)
+            for j, theirs in enumerate(own.lost[i:], start=i + 1):
+                if has_inside(traversal, own.region, np.concatenate([mine, theirs])):
+                    yield (key, i), (key, j)
+        for facet in range(len(own.region.halfspaces)):
+            beyond = key_beyond(own.region, facet)
+            if beyond is None or beyond <= key or beyond not in parts:
+                continue
+            for i, rows in enumerate(own.rows):
+                if rows is None or not on_facet(traversal, own.region, facet, rows):
+                    continue
+                for j, others in enumerate(parts[beyond].rows):
+                    if others is not None and on_facet(traversal, own.region, facet, np.concatenate([rows, others])):
+                        yield (key, i), (beyond, j)
+
+
+def _on_border(traversal: Traversal, parts: Mapping[bytes, Parts]) -> Iterator[Node]:
+    """All parts that touch the border of the domain."""
+    for key, own in parts.items():
+        for facet in range(len(own.region.halfspaces)):
+            if traversal.cell_across(own.region, facet) is None:
+                for i, rows in enumerate(own.rows):
+                    if on_facet(traversal, own.region, facet, rows):
+                        yield key, i

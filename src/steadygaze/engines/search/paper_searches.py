@@ -1,0 +1,242 @@
+"""search(problem, method=…) -> SearchResult: BFS and GBS as in the paper, or the boundary followed alone.
+
+The comments give the lines of the paper's Algorithm 1 (1:…) and Algorithm 2 (2:…), which are GBS; Algorithm 3 is BFS.
+docs/paper.md lists the corrections: a pattern counts as observed when its region is entered; every neuron that vanishes
+on a facet is decided again beyond it; searching pushes the neighbour that the line enters; a region with a facet to a
+region of the other label is near the boundary, too; a region keeps all of its non-redundant half-spaces.
+"""
+
+import heapq
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ...attention.inconsistency import original_maps
+from ...budget import Budget
+from ...errors import OptionError
+from ...problem import Problem
+from ...tolerances import AREA
+from ...verdict import Property
+from .boundary_follower import BoundaryFollower
+from .search_result import Holds, SearchResult, Visited
+from .traversal import TraversedRegion
+from .walker import Line, Walker, check_visited
+
+METHODS = ("bfs", "gbs", "boundary")
+OTHER = {Holds.EVERYWHERE: Holds.NOWHERE, Holds.NOWHERE: Holds.EVERYWHERE}
+
+
+def search(
+    problem: Problem,
+    *,
+    method: str = "gbs",
+    w_delta: float = 0.2,
+    line: str | Sequence[float] | np.ndarray = "corner",
+    budget: Budget | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> SearchResult:
+    """Visit regions of a problem one by one: all of them (bfs), or those near the outermost boundary (gbs, boundary).
+
+    w_delta: how far from δ the inconsistency of a region near the boundary may be (gbs, for AR). line: the theta where
+    the search line from zero ends, "corner" for the farthest vertex of the domain. If the budget ends first, the result
+    holds the regions visited until then. `progress` is called now and then with their number.
+    """
+    if method not in METHODS:
+        raise OptionError(f"method {method!r} is not known; expected {', '.join(METHODS)}, or map")
+    if not 0.0 <= w_delta < float("inf"):
+        raise OptionError(f"w-delta is {w_delta}; expected a number of at least 0")
+    domain = problem.perturbed.domain
+    path = None if method == "bfs" else Line.through(domain, _parse_end(line))
+    started = time.perf_counter()
+    original = original_maps(problem.compound, problem.attention)
+    map_size = float(sum(problem.attention.distance.size(part) for part in original))
+    delta = problem.delta.value(map_size)
+    # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
+    with threadpool_limits(limits=1):
+        walker = Walker(problem, delta, budget or Budget(), asks_everything=method == "bfs", progress=progress)
+        components = None
+        if path is None:
+            visited = breadth_first(walker, np.clip(-domain.low / domain.widths, 0.0, 1.0))
+        elif method == "boundary":
+            visited, components = BoundaryFollower(walker, path).run()
+        else:
+            visited = BoundarySearch(walker, path, 0.0 if problem.property is Property.CR else w_delta).run()
+        face_checks, lps = (
+            walker.traversal.face_checks,
+            walker.traversal.programs.solved,
+        )  # `_is_whole` looks across facets again
+        is_whole = _is_whole(walker, visited)
+        check_visited(problem, visited, walker.traversal.accuracy())
+    return SearchResult(
+        problem=problem,
+        method=method,
+        delta=delta,
+        map_size=map_size,
+        w_delta=w_delta,
+        line=None if path is None else domain.low + (path.start + path.step) * domain.widths,
+        visited=visited,
+        face_checks=face_checks,
+        lps=lps,
+        failures=walker.failures,
+        # The gaps between the visited regions count, if nothing else lies beyond their facets.
+        sliver_share=walker.traversal.sliver_share + (max(0.0, 1.0 - _volume(visited)) if is_whole else 0.0),
+        stopped=walker.stopped,
+        seconds=time.perf_counter() - started,
+        is_whole=is_whole,
+        components=components,
+    )
+
+
+def _volume(visited: list[Visited]) -> float:
+    return float(sum(one.region.volume for one in visited))
+
+
+def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
+    """Whether the visited regions are all there are: beyond their facets lie only visited regions and the border.
+
+    The volumes must add up as well; they alone would miss a corner of volume AREA.
+    """
+    if walker.stopped is not None or walker.failures or not visited or abs(_volume(visited) - 1.0) > AREA:
+        return False
+    keys: set[bytes | None] = {None, *(one.region.key for one in visited)}
+    facets = ((one.region, facet) for one in visited for facet in range(len(one.region.halfspaces)))
+    return all(walker.key_beyond(region, facet) in keys for region, facet in facets) and not walker.failures
+
+
+def _parse_end(line: str | Sequence[float] | np.ndarray) -> np.ndarray | None:
+    """The theta at the end of the line, or None for the corner."""
+    if isinstance(line, str) and line == "corner":
+        return None
+    try:
+        end = np.array([float(word) for word in (line.split(",") if isinstance(line, str) else line)])
+    except ValueError:
+        end = np.array([np.nan])
+    if not np.isfinite(end).all():
+        raise OptionError(f"line {line!r} is not known; expected corner, or one number for each parameter: 0.5,1")
+    return end
+
+
+def breadth_first(walker: Walker, start: np.ndarray) -> list[Visited]:
+    """Visit all regions, nearest (in facets) to the one at `start` (d,) first; the budget may end it early."""
+    visited: list[Visited] = []
+    region = walker.attempt(walker.traversal.region_at, start)
+    if region is None:
+        return visited
+    seen, queue = {region.key}, deque([region])
+    while queue and walker.goes_on(len(visited)):
+        region = queue.popleft()
+        visited.append(walker.labeller.label(region))
+        for facet in range(len(region.halfspaces)):
+            key = walker.key_beyond(region, facet)
+            beyond = None if key is None or key in seen else walker.cross(region, facet)
+            if beyond is not None and beyond.key not in seen:
+                seen.add(beyond.key)
+                queue.append(beyond)
+    return visited
+
+
+class BoundarySearch:
+    """GBS: search along the line for the boundary, then follow it; holds the queue Q and the observed patterns OBS."""
+
+    def __init__(self, walker: Walker, line: Line, w_delta: float) -> None:
+        self.walker, self.line, self.w_delta = walker, line, w_delta
+        self.queue: list[tuple[float, int, TraversedRegion, bool]] = []
+        self.observed: set[bytes] = set()
+        self.known: dict[bytes, Visited] = {}
+        self.made: dict[bytes, TraversedRegion] = {}
+        self.order = count()
+
+    def run(self) -> list[Visited]:
+        """Visit the regions on the line and near the outermost boundary; the budget may end it early."""
+        visited: list[Visited] = []
+        first = self.walker.attempt(self.walker.traversal.region_beyond, self.line.start, self.line.step)
+        if first is None:
+            return visited
+        self._push(first, False, 0.0)  # 1:3
+        while self.queue and self.walker.goes_on(len(visited)):  # 1:5
+            distance, _, region, is_following = heapq.heappop(self.queue)  # 1:6, popMaxLineDistance
+            if region.key in self.observed:
+                continue
+            self.observed.add(region.key)
+            one = replace(self._label(region), is_following=is_following)
+            visited.append(one)
+            self._expand(one, -distance)
+        return visited
+
+    def _expand(self, one: Visited, distance: float) -> None:
+        """Push the neighbours of a region that the search goes on to."""
+        region, is_following = one.region, one.is_following
+        passage = self.line.passage(region)
+        leaves_at, facet = (0.0, -1) if passage is None else passage[1:]
+        farther = self.line.distance(leaves_at)
+        if is_following and facet >= 0 and farther > distance:
+            is_following = False  # 1:17–18, the line is found again farther out
+        holds, is_near = one.holds(self.walker.property), self._is_near(one)
+        if not is_near and (holds is Holds.NOWHERE or (holds is Holds.EVERYWHERE and is_following)):
+            return  # 2:7 and 2:10
+        if not is_following and not is_near:
+            if facet >= 0:
+                self._cross(region, facet, False, farther)  # 1:21, continue the line-search
+            return
+        for number in range(len(region.halfspaces)):  # 1:23 and 2:16, follow the boundary
+            self._cross(region, number, True, farther if number == facet else distance)
+
+    def _is_near(self, one: Visited) -> bool:
+        """2:4: on the boundary, closer to it than w^δ, or with a facet to a region of the other label."""
+        wanted, holds = self.walker.property, one.holds(self.walker.property)
+        if holds in (Holds.PARTLY, Holds.UNKNOWN):
+            return True
+        if wanted is Property.CR:
+            # The margin is continuous: beyond a region that keeps the label everywhere it is kept in part at least.
+            return False
+        delta = self.walker.labeller.delta
+        if one.classification != "MR" and any(abs(end - delta) <= self.w_delta for end in one.inconsistency):
+            return True
+        return self._touches_other(one, OTHER[holds])
+
+    def _touches_other(self, one: Visited, other: Holds) -> bool:
+        """Whether a region has a facet to one that has the other label, or may have it."""
+        region, walker = one.region, self.walker
+        is_pattern_enough = walker.problem.perturbed.moving_axis is None and walker.property is Property.AR
+        for facet in range(len(region.halfspaces)):
+            if is_pattern_enough:
+                key = walker.key_beyond(region, facet)
+                label = None if key is None else walker.labeller.attend_pattern(key[len(key) - len(region.pattern) :])
+                if label in ("undecided", "AR" if other is Holds.EVERYWHERE else "IR"):
+                    return True
+                continue
+            beyond = self._beyond(region, facet)
+            if beyond is not None and self._label(beyond).holds(walker.property) in (other, Holds.UNKNOWN):
+                return True
+        return False
+
+    def _label(self, region: TraversedRegion) -> Visited:
+        if region.key not in self.known:
+            self.known[region.key] = self.walker.labeller.label(region)
+        return self.known[region.key]
+
+    def _beyond(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
+        """The region beyond a facet, made only once."""
+        key = self.walker.key_beyond(region, facet)
+        if key is None:
+            return None
+        if key not in self.made:
+            beyond = self.walker.cross(region, facet)
+            if beyond is None or beyond.key != key:
+                return beyond
+            self.made[key] = beyond
+        return self.made[key]
+
+    def _cross(self, region: TraversedRegion, facet: int, is_following: bool, distance: float) -> None:
+        beyond = self._beyond(region, facet)
+        if beyond is not None and beyond.key not in self.observed:
+            self._push(beyond, is_following, distance)
+
+    def _push(self, region: TraversedRegion, is_following: bool, distance: float) -> None:
+        # Among equal distances the last one in comes out first: consecutive regions are then neighbours.
+        heapq.heappush(self.queue, (-distance, -next(self.order), region, is_following))

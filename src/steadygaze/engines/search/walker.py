@@ -1,0 +1,213 @@
+"""The base of all searches: a walker that finds, labels and checks regions within a budget, and the search line."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from scipy.spatial import QhullError
+
+from ...accuracy import Accuracy
+from ...budget import Budget
+from ...errors import InternalError, OptionError
+from ...perturbation import Domain
+from ...problem import Problem
+from ...regions.forward_error import by_layer, forward_errors, plain_errors
+from ...regions.pattern import unpack
+from ...tolerances import DISTANCE, SLOW
+from ...verdict import Property
+from .halfspaces import LinearProgramTroubleError
+from .labeller import Labeller
+from .search_result import Visited
+from .traversal import LostRegionError, Traversal, TraversedRegion
+
+ASK_EVERY = 16
+"""Steps between two questions to the budget: some milliseconds."""
+MOST_CHECKED, BATCH = 2_000, 512
+Found = TypeVar("Found")
+
+
+class Walker:
+    """Finds and labels the regions of one problem within a budget; counts the regions it lost."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        delta: float,
+        budget: Budget,
+        *,
+        asks_everything: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self.problem, self.budget, self.progress = problem, budget, progress
+        self.property = problem.property
+        self.traversal = Traversal.of(problem.compound)
+        self.labeller = Labeller(
+            problem,
+            self.traversal,
+            delta,
+            asks_label=asks_everything or self.property is not Property.AR,
+            asks_attention=asks_everything or self.property is not Property.CR,
+            seconds_left=self._seconds_left,
+        )
+        self.lost = 0
+        self._asked = 0
+        self.stopped: str | None = None
+
+    def goes_on(self, visited: int) -> bool:
+        """Whether the budget allows another region; if not, `stopped` says why."""
+        self.budget.regions = visited
+        self._asked += 1
+        most = self.budget.limits.max_regions
+        if self._asked % ASK_EVERY == 1 or (most is not None and visited >= most):
+            self.stopped = self.budget.exhausted()
+            if self.progress is not None:
+                self.progress(visited)
+        return self.stopped is None
+
+    def _seconds_left(self) -> float:
+        limit = self.budget.limits.timeout_seconds
+        return np.inf if limit is None else limit - self.budget.seconds()
+
+    def attempt(self, find: Callable[..., Found], *arguments: object) -> Found | None:
+        """The result of a function; None, and one more failure, if it loses a region or a program has no answer."""
+        try:
+            return find(*arguments)
+        except (LostRegionError, LinearProgramTroubleError, QhullError):
+            self.lost += 1
+            return None
+
+    def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
+        """The region beyond a facet; None at the border, and (with a failure) if no region with volume is found."""
+        return self.attempt(self.traversal.cross, region, facet)
+
+    def key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
+        """The key of the region beyond a facet; None at the border, and (with a failure) if it is not certain."""
+        return self.attempt(self.traversal.key_beyond, region, facet)
+
+    @property
+    def failures(self) -> int:
+        """Lost regions, facets with a sliver beyond, and linear programs without an answer."""
+        return self.lost + self.traversal.fallbacks + self.traversal.programs.failures
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The search line in t, from zero at `start` (d,) to start + step; `widths` (d,) scale lengths back to theta.
+
+    The plain diagonal runs through hundreds of vertices of a real map. Ties are broken as if the line were
+    zero + s (step + ε e_1 + ε² e_2 + …): it leaves every region through one facet.
+    """
+
+    start: np.ndarray
+    step: np.ndarray
+    widths: np.ndarray
+
+    @classmethod
+    def through(cls, domain: Domain, end: np.ndarray | None = None) -> "Line":
+        """The line from zero to a theta of the domain, or to the vertex of the domain that is farthest from zero."""
+        bounds = f"the domain from {domain.low.tolist()} to {domain.high.tolist()}"
+        if not domain.contains_zero:
+            raise OptionError(
+                f"{bounds} does not contain zero, the unperturbed image, where the search starts; widen the ranges, or "
+                "take --method map or bfs"
+            )
+        if end is None:
+            end = np.where(np.abs(domain.low) > np.abs(domain.high), domain.low, domain.high)
+        line = f"the line to {np.asarray(end).tolist()}"
+        if len(end) != domain.dimension:
+            raise OptionError(
+                f"{line} has {len(end)} numbers for {domain.dimension} parameters ({', '.join(domain.names)}); give "
+                "one for each"
+            )
+        if not domain.contains(end):
+            raise OptionError(f"{line} leaves {bounds}; give one number for each parameter, inside of its range")
+        if not np.any(end):
+            raise OptionError("the line ends at zero, where it starts; give another theta, or corner")
+        start = -domain.low / domain.widths
+        return cls(start, (end - domain.low) / domain.widths - start, domain.widths)
+
+    def distance(self, share: float) -> float:
+        """‖θ‖₂ at a share of the line."""
+        return float(np.linalg.norm(share * self.step * self.widths))
+
+    def passage(self, region: TraversedRegion) -> tuple[float, float, int] | None:
+        """Where the tilted line enters and leaves a region, and through which facet; None if it misses the region.
+
+        A line that ends inside has the facet −1 and leaves at 1.
+        """
+        normals = region.halfspaces[:, :-1]
+        gap, speed = normals @ self.start + region.halfspaces[:, -1], normals @ self.step
+        is_slow = np.abs(speed) <= SLOW
+        tilt = np.sign(normals)
+        first = tilt[np.arange(len(tilt)), np.argmax(tilt != 0.0, axis=1)]
+        if (is_slow & ((gap < -DISTANCE) | ((gap <= DISTANCE) & (first < 0.0)))).any():
+            return None
+        moving = np.flatnonzero(~is_slow)
+        shares = -gap[moving] / speed[moving]
+        # How each share changes with the tilt, one order after the other.
+        keys = np.column_stack([shares, -shares[:, None] * normals[moving] / speed[moving, None]])
+        entering, leaving = np.flatnonzero(speed[moving] > 0.0), np.flatnonzero(speed[moving] < 0.0)
+        enter = keys[_first(-keys, entering)] if len(entering) else np.full(keys.shape[1], -np.inf)
+        last = _first(keys, leaving) if len(leaving) else -1
+        leave = keys[last] if last >= 0 else np.full(keys.shape[1], np.inf)
+        is_behind = leave[0] <= 0.0 and not _is_before(np.zeros(len(leave)), leave)
+        if is_behind or not _is_before(enter, leave) or enter[0] >= 1.0:
+            return None
+        ends_inside = leave[0] >= 1.0 - DISTANCE
+        leaves_at, facet = (1.0, -1) if ends_inside else (float(leave[0]), int(moving[last]))
+        return max(float(enter[0]), 0.0), leaves_at, facet
+
+
+def _first(keys: np.ndarray, chosen: np.ndarray) -> int:
+    """The chosen row with the smallest keys; the next key breaks ties within the tolerance."""
+    for column in keys.T:
+        values = column[chosen]
+        chosen = chosen[values <= values.min() + DISTANCE]
+        if len(chosen) == 1:
+            break
+    return int(chosen[0])
+
+
+def _is_before(one: np.ndarray, other: np.ndarray) -> bool:
+    for a, b in zip(one, other, strict=True):
+        if abs(a - b) > DISTANCE:
+            return bool(a < b)
+    return False
+
+
+def check_visited(problem: Problem, visited: list[Visited], accuracy: Accuracy) -> None:
+    """Compare pattern and logits of visited regions with a plain forward pass at a point inside each.
+
+    The pass is the graph's own and shares only the images with the traversal, whose errors `accuracy` bounds. Of many
+    regions it takes a fixed sample. Raises InternalError if they differ beyond the errors of both.
+    """
+    count = len(visited)
+    chosen = range(count) if count <= MOST_CHECKED else np.linspace(0, count - 1, MOST_CHECKED).astype(np.int64)
+    compound = problem.compound
+    errors = zip(forward_errors(compound, accuracy), plain_errors(compound, accuracy), strict=True)
+    *layers, last = (first + second for first, second in errors)
+    missed = by_layer(compound, accuracy.missed)
+    for start in range(0, len(chosen), BATCH):
+        regions = [visited[i].region for i in chosen[start : start + BATCH]]
+        inside = np.array([region.inside for region in regions])
+        thetas = compound.domain.low + inside * compound.domain.widths
+        values, logits = compound.graph.trace(compound.perturbed.images(thetas))
+        packed = np.stack([np.frombuffer(region.pattern, dtype=np.uint8) for region in regions])
+        for layer, (value, bits) in enumerate(zip(values, unpack(packed, compound.hidden), strict=True)):
+            # NaN is no value.
+            wrong = ~(np.abs(value) <= layers[layer] + missed[layer]) & ((value > 0.0) != bits)
+            if wrong.any():
+                raise _failure(f"neuron {np.argmax(wrong.any(axis=0))} of ReLU layer {layer}")
+        forms = np.stack([region.logits for region in regions])
+        claimed = np.einsum("bi,bik->bk", np.hstack([inside, np.ones((len(inside), 1))]), forms)
+        off = np.abs(logits - claimed)
+        if not (off <= last).all():
+            raise _failure(f"a logit, by {off.max():.3g}")
+
+
+def _failure(what: str) -> InternalError:
+    return InternalError(
+        f"self-check failed inside a visited region: {what} differs from a plain forward pass; nothing is delivered, "
+        "please report this model and image"
+    )
