@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps
 
-from steadygaze.errors import ImageError
+from .errors import ImageError
 
 # Far beyond the input of any network whose map can be computed, and 400 MB as float64 RGB.
 MAX_PIXELS = 2**24

@@ -11,11 +11,10 @@ from steadygaze.api import make_problem
 from steadygaze.attention.inconsistency import original_maps
 from steadygaze.errors import InternalError, ModelError
 from steadygaze.network import lower as lowering
-from steadygaze.network.agree import check_agreement, sample_images
-from steadygaze.network.file_rounding import FLOAT32, rounding_effect
 from steadygaze.network.lower import AffineMap, Chain, check_lowered, lower
-from steadygaze.network.model import read_model
+from steadygaze.network.model import check_agreement, read_model, sample_images
 from steadygaze.network.operators import MatMul, Transpose
+from steadygaze.network.replay import FLOAT32, rounding_effect
 from steadygaze.network.steps import ScaleStep
 from steadygaze.network.windows import Conv
 

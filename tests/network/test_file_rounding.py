@@ -8,8 +8,10 @@ from onnx import TensorProto, helper
 
 from steadygaze.api import make_problem
 from steadygaze.errors import ModelError
-from steadygaze.network.agree import Agreement, check_agreement
-from steadygaze.network.file_rounding import (
+from steadygaze.network.graph import Graph, Node
+from steadygaze.network.model import Agreement, check_agreement, read_model
+from steadygaze.network.operators import MatMul, Relu
+from steadygaze.network.replay import (
     FLOAT16,
     FLOAT32,
     FLOAT64,
@@ -19,9 +21,6 @@ from steadygaze.network.file_rounding import (
     estimate_rounding,
     rounding_effect,
 )
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.model import read_model
-from steadygaze.network.operators import MatMul, Relu
 
 
 def graph_of(*layers):

@@ -5,8 +5,7 @@ import pytest
 from onnx import helper
 
 from steadygaze.errors import ModelError, OptionError
-from steadygaze.network.agree import check_agreement
-from steadygaze.network.model import read_model
+from steadygaze.network.model import check_agreement, read_model
 
 
 def linear(pixels, classes=3):

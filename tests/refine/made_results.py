@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 
 from steadygaze.api import verify
-from steadygaze.attention.error import MapErrors
 from steadygaze.attention.inconsistency import measure
+from steadygaze.attention.map_errors import MapErrors
 from steadygaze.properties.classification import classify
 from steadygaze.refine.boxes import Boxes, State, joined
 from steadygaze.refine.outcome import RefineResult

@@ -1,19 +1,93 @@
-"""Lays a classifier out by rows for the compiled attention loops, with what its steps cost.
+"""Lays a classifier out by rows for the compiled attention loops, and counts what their steps cost.
 
-Where the distance is L2, the filter is linear and the first layer is narrow, the space of all maps that can occur is
-much smaller than the image: `compress` replaces the pixels by coordinates in it, which changes no distance.
+With L2, a linear filter and a narrow first layer, the space of all possible maps is much smaller than the image:
+`compress` replaces the pixels by coordinates in it, which changes no distance.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
 from ..network.lower import AffineMap
-from .bounds import is_local
+from ..network.operators import Matrix
 from .filters import Filter
-from .gradient_kernels import Maps, Rows
-from .local_kernels import ROOM
+
+WORTH_GOING_UP = 1 << 17
+"""Multiplications on the way from a neuron of the first layer to the heads up to which flips are taken locally."""
+
+ROOM = 48
+"""Heads whose rows are kept; the one that flipped longest ago gives way."""
+
+
+class Rows(NamedTuple):
+    """The classifier's maps by rows. Layer 0 is the pixels, layers 1 … L the ReLU layers."""
+
+    offsets: np.ndarray  # (L+2,) values of layer l are offsets[l]:offsets[l+1]
+    dense_start: np.ndarray  # (L+1,) where the matrix into layer l starts in `dense`, −1 if it is sparse
+    dense: np.ndarray  # matrices (n_out, n_in), row-major
+    row_start: np.ndarray  # (L+1,) where the rows of the matrix into layer l start in `pointers`
+    pointers: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    logits: np.ndarray  # (K, n_L) gradient of the logits with respect to the last layer
+    flip_cost: np.ndarray  # (L+1,) of a flip in layer l, in multiplications
+    full_cost: float  # of computing everything from scratch
+    max_flips: int  # updates before everything is computed from scratch; 0: always
+    byte_start: np.ndarray  # (L+2,) where the packed bits of layer l ≥ 1 start
+    heads: int  # the layer on top of the sparse ones, L+1 for the logits; 0 where flips are not taken locally
+    top: np.ndarray  # the matrix into the heads, transposed, row-major (n_in, n_out)
+    up_start: np.ndarray  # (L+1,) where the columns of the matrix into layer l start in `up_pointers`
+    up_pointers: np.ndarray
+    up_rows: np.ndarray
+    up_values: np.ndarray
+
+
+class Maps(NamedTuple):
+    """Gradients under the pattern at hand."""
+
+    gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; else of the pixels alone
+    wide: np.ndarray  # (N, K) scratch: the same from scratch, where flips are local
+    active: np.ndarray  # (N,)
+    packed: np.ndarray  # the same, packed, and zeros up to a multiple of eight bytes
+    words: np.ndarray  # the same memory, eight bytes each
+    changes: np.ndarray  # scratch: bytes of the pattern that change
+    vector: np.ndarray  # (N,) scratch: gradient of one neuron
+    support: np.ndarray  # (2, widest) scratch: where it is not zero
+    mark: np.ndarray  # (N,) scratch
+    flips: np.ndarray  # (N,) how often each neuron was flipped since scratch
+    state: np.ndarray  # (4,) flips since scratch (−1: never, or one neuron too often), stamp, rows in use, uses so far
+    lit: np.ndarray  # (K, heads) gradient with respect to the heads' inputs: 0 where they are inactive
+    head_rows: np.ndarray  # (ROOM, pixels) gradient of the input of some heads
+    head_of: np.ndarray  # (ROOM,) which heads
+    last_use: np.ndarray  # (ROOM,) and when they flipped last
+    place_of: np.ndarray  # (heads,) the row of each head, −1 if it has none
+    computed: np.ndarray  # (heads,) how often a row of each head was computed since scratch
+    unit: np.ndarray  # (heads,) scratch: gradient of the heads' inputs with respect to one neuron
+    factor: np.ndarray  # (K + ROOM,) scratch
+
+
+def dense(matrix: Matrix) -> np.ndarray:
+    """A matrix as an array."""
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+
+
+def is_local(maps: tuple[AffineMap, ...]) -> bool:
+    """Whether flips are taken locally: sparse layers below at most one dense one, and not too many paths upward."""
+    sparse = [affine.matrix for affine in maps[:-1] if issparse(affine.matrix)]
+    is_sparse = [bool(issparse(affine.matrix)) for affine in maps[:-1]]
+    if not sparse or is_sparse != sorted(is_sparse, reverse=True) or len(is_sparse) > len(sparse) + 1:
+        return False
+    return most_reached(sparse) * maps[len(sparse)].matrix.shape[0] <= WORTH_GOING_UP
+
+
+def most_reached(sparse: list) -> int:
+    """At most how many neurons of the top sparse layer depend on one neuron below it."""
+    reached = 1
+    for matrix in sparse[1:]:
+        columns = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        reached = min(reached * int(columns.max(initial=0)), matrix.shape[0])
+    return max(1, reached)
 
 
 def compress(
@@ -21,10 +95,10 @@ def compress(
 ) -> tuple[AffineMap, np.ndarray, np.ndarray | None] | None:
     """The first map, the expected maps (K, pixels) and their slope in orthonormal coordinates; None if not worth it.
 
-    The coordinates span the filtered rows of the first matrix, the expected maps and their slopes, so that distances
-    between maps are the same as between the pixels, to rounding.
+    The coordinates span the filtered rows of the first matrix, the expected maps and their slopes: distances between
+    maps are those between the pixels, to rounding.
     """
-    if issparse(first.matrix) or "abs" in steps.steps:
+    if issparse(first.matrix) or not steps.is_linear:
         return None
     parts = [steps(first.matrix.reshape(-1, *shape)).reshape(len(first.matrix), -1), expected]
     parts += [] if slope is None else [slope]
@@ -42,8 +116,8 @@ def lay_out(maps: tuple[AffineMap, ...], classes: np.ndarray, max_flips: int) ->
     sizes = [maps[0].matrix.shape[1], *(len(affine.bias) for affine in hidden)]
     layers = len(sizes)
     dense_start, row_start = np.full(layers, -1), np.zeros(layers, dtype=np.int64)
-    dense, pointers, columns, values = [np.zeros(0)], [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
-    stored, entries, lines = 0, 0, 1
+    stored, pointers, columns, values = [np.zeros(0)], [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
+    size, entries, lines = 0, 0, 1
     pull = np.zeros(layers)  # cost of pulling one vector through the matrix into layer l, half of the neurons active
     for layer, affine in enumerate(hidden, start=1):
         if issparse(affine.matrix):
@@ -55,16 +129,15 @@ def lay_out(maps: tuple[AffineMap, ...], classes: np.ndarray, max_flips: int) ->
             entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
             pull[layer] = 0.5 * matrix.nnz
         else:
-            dense_start[layer] = stored
-            dense.append(affine.matrix.ravel())
-            stored += affine.matrix.size
+            dense_start[layer] = size
+            stored.append(affine.matrix.ravel())
+            size += affine.matrix.size
             pull[layer] = 0.5 * affine.matrix.size / 8
-    last = maps[-1].matrix
-    top = (last if isinstance(last, np.ndarray) else last.toarray())[classes]
+    top = dense(maps[-1].matrix)[classes]
     return Rows(
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         dense_start=dense_start.astype(np.int64),
-        dense=np.concatenate(dense),
+        dense=np.concatenate(stored),
         row_start=row_start,
         pointers=np.concatenate(pointers).astype(np.int64),
         columns=np.concatenate(columns).astype(np.int64),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..attention.filters import Intervals
 from ..attention.options import AttentionOptions
 from ..errors import ModelError
 from ..network.graph import Graph
@@ -14,8 +15,7 @@ from ..perturbation import Perturbed
 from ..rounding import LEAST, SMALLEST_WEIGHT, gamma
 from ..tolerances import UNIT
 from .forms import Forms, relax_relu, through
-from .forward import Passed, Rows, forward, pixels
-from .gradient import Intervals, filtered, gradients, inconsistencies
+from .passes import Passed, Rows, forward, gradients, inconsistencies, pixels
 
 CACHED = 1 << 20
 """Numbers that the arrays of one batch of boxes may hold: eight megabytes."""
@@ -164,11 +164,14 @@ class Bounder:
 
     def inconsistency_bounds(self, passed: Passed, cell: int, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Bounds (B, 2) of the inconsistency."""
-        found = gradients(self.segments, passed, self.logits)
-        shape = (*found.centre.shape[:2], *self.perturbed.x0.shape)
-        maps = filtered(Intervals(found.centre.reshape(shape), found.radius.reshape(shape)), self.attention.filter)
-        flat = Intervals(maps.centre.reshape(found.centre.shape), maps.radius.reshape(found.radius.shape))
+        maps = self._maps(passed)
+        flat = maps.reshape(*maps.centre.shape[:2], -1)
         return inconsistencies(flat, *self._expected(cell, low, high), self.attention.distance)
+
+    def _maps(self, passed: Passed) -> Intervals:
+        """The filtered maps (B, K', C, H, W)."""
+        maps = self.attention.method.enclose(gradients(self.segments, passed, self.logits))
+        return self.attention.filter.enclose(maps.reshape(*maps.centre.shape[:2], *self.perturbed.x0.shape))
 
     @cached_property
     def is_original_certain(self) -> bool:
@@ -186,12 +189,9 @@ class Bounder:
     @cached_property
     def original(self) -> Intervals:
         """The filtered maps (K', C, H, W) of the unperturbed image."""
-        # Where the sign of a neuron is not known at one point, its activity is open, and so is the map.
-        found = gradients(self.segments, self._at_original, self.logits)
-        shape = (-1, *self.perturbed.x0.shape)
-        return filtered(
-            Intervals(found.centre[0].reshape(shape), found.radius[0].reshape(shape)), self.attention.filter
-        )
+        # If the sign of a neuron is not known at this one point, its activity is open, and so is the map.
+        maps = self._maps(self._at_original)
+        return maps.reshape(*maps.centre.shape[1:])
 
     def _expected(self, cell: int, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the expected maps over boxes, (B or 1, K', pixels) each."""

@@ -15,7 +15,7 @@ import numpy as np
 from ..network.steps import Step
 from ..rounding import FLOOR, LEAST, gamma, up
 from ..tolerances import UNIT
-from . import kernels
+from . import box_kernels as kernels
 
 
 @dataclass(frozen=True, eq=False)

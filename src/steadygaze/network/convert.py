@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, helper
 
-from steadygaze.network.onnx_file import FLOAT_TYPES, MAX_ELEMENTS
-from steadygaze.network.operators import (
+from .onnx_file import FLOAT_TYPES, MAX_ELEMENTS
+from .operators import (
     Array,
     LeftMatMul,
     MatMul,
@@ -28,7 +28,7 @@ from steadygaze.network.operators import (
     ShapeError,
     Transpose,
 )
-from steadygaze.network.windows import AveragePool, Conv, Window
+from .windows import AveragePool, Conv, Window
 
 
 class ConversionError(ValueError):

@@ -10,8 +10,8 @@ from math import prod
 
 import numpy as np
 
-from steadygaze.network.convert import CONVERTERS, Call, ConversionError, is_exact_product
-from steadygaze.network.onnx_file import FLOAT_TYPES, INTEGER_TYPES, MAX_ELEMENTS, tensor_array
+from .convert import CONVERTERS, Call, ConversionError, is_exact_product
+from .onnx_file import FLOAT_TYPES, INTEGER_TYPES, MAX_ELEMENTS, tensor_array
 
 # Operators that mean the same for a constant as for a value that depends on the image, and only move numbers.
 MOVES = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")

@@ -12,8 +12,8 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from steadygaze.errors import ModelError, OptionError
-from steadygaze.network.onnx_file import Dimension
+from ..errors import ModelError, OptionError
+from .onnx_file import Dimension
 
 CHANNELS = (1, 3, 4)
 

@@ -1,7 +1,7 @@
 """From a graph to a chain of affine maps with a ReLU between: what the region engine runs on.
 
 All linear operators between two ReLUs become one matrix and one bias. Only graphs without branches can be lowered.
-Matrices of large networks fill the memory, so a model is read without them: `LaterChain` makes them on first use.
+Matrices of large networks fill the memory, so a model is read without them: `LazyChain` makes them on first use.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from math import prod
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from steadygaze.errors import InternalError, ModelError
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.operators import Array, Linear, Matrix, Relu, Reshape, select
-from steadygaze.network.passes import magnitude
+from ..errors import InternalError, ModelError
+from .graph import Graph, Node
+from .operators import Array, Linear, Matrix, Relu, Reshape, select
+from .steps import magnitude
 
 # From this share of nonzero entries on, a dense product is faster than a sparse one (and the memory is the same or less
 # from 2/3 on: 8 bytes against 12).
@@ -62,7 +62,7 @@ class Chain:
         return self.preactivations(pixels)[-1]
 
 
-class LaterChain(Chain):
+class LazyChain(Chain):
     """The chain of a graph, lowered and compared with the graph when its maps are first asked for; then kept."""
 
     def __init__(self, graph: Graph, name: str) -> None:

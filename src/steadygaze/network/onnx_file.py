@@ -15,7 +15,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, numpy_helper
 
-from steadygaze.errors import ModelError
+from ..errors import ModelError
 
 # A file of this size holds 2**27 float64 weights; protobuf itself ends at twice that.
 MAX_BYTES = 2**30

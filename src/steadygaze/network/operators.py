@@ -50,9 +50,9 @@ class Linear(Operator):
         """How often its constants are rounded at most; `affine` with exact ones is what is proved about."""
         return self.read_roundings
 
-    @abstractmethod
     def entries(self, shape: Shape) -> int:
-        """How many entries `affine` stores at most, known before anything is allocated."""
+        """How many entries `affine` stores at most, known before anything is allocated: one a result by default."""
+        return prod(self.output_shape(shape))
 
     @abstractmethod
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
@@ -87,10 +87,6 @@ class Reshape(Linear):
         """Return the values under the new shape."""
         return values[0].reshape(values[0].shape[0], *self.shape)
 
-    def entries(self, shape: Shape) -> int:
-        """Return one for each number."""
-        return prod(shape)
-
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
         """Return the identity."""
         return select(np.arange(prod(shape)), prod(shape)), np.zeros(prod(shape))
@@ -111,10 +107,6 @@ class Transpose(Linear):
     def apply(self, *values: Array) -> Array:
         """Return the values with permuted axes."""
         return values[0].transpose(0, *(axis + 1 for axis in self.order))
-
-    def entries(self, shape: Shape) -> int:
-        """Return one for each number."""
-        return prod(shape)
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
         """Return a permutation."""
@@ -148,10 +140,6 @@ class Pad(Linear):
         )
         widths = [(max(b, 0), max(a, 0)) for b, a in zip(self.before, self.after, strict=True)]
         return np.pad(values[0][(slice(None), *inner)], [(0, 0), *widths], constant_values=self.fill)
-
-    def entries(self, shape: Shape) -> int:
-        """Return one for each number kept."""
-        return prod(self.output_shape(shape))
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
         """Return a selection, and the constant as bias where nothing is selected."""
@@ -240,10 +228,6 @@ class Scale(Linear):
         rank = len(self.output_shape(tuple(shape)))
         aligned = values[0].reshape(batch, *(1,) * (rank - len(shape)), *shape)
         return aligned * self.factor + self.shift
-
-    def entries(self, shape: Shape) -> int:
-        """Return one for each number of the result."""
-        return prod(self.output_shape(shape))
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
         """Return a matrix with one entry in each row (diagonal unless the value itself is repeated)."""

@@ -13,7 +13,7 @@ from typing import ClassVar, NoReturn, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from steadygaze.errors import PerturbationError
+from ..errors import PerturbationError
 
 FloatArray = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steadygaze.errors import ImageError, PerturbationError
-from steadygaze.perturbation.base import FloatArray, Perturbation
+from ..errors import ImageError, PerturbationError
+from .base import FloatArray, Perturbation
 
 MOST_PARAMETERS = 4
 """Parameters at once; engines may take fewer."""

@@ -9,9 +9,9 @@ from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from typing import NoReturn
 
-from steadygaze.errors import PerturbationError
-from steadygaze.perturbation.base import Perturbation, field_kinds
-from steadygaze.perturbation.families import find_families
+from ..errors import PerturbationError
+from .base import Perturbation, field_kinds
+from .families import find_families
 
 WHOLE = re.compile(r"[+-]?\d{1,100}", re.ASCII)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)

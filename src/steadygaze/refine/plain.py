@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..attention.distances import Distance
-from ..network.passes import downwards, upwards
+from ..attention.options import Distance
+from ..network.steps import downwards, upwards
 from ..problem import Problem
 
 NUMBERS = 1 << 19

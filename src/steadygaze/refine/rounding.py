@@ -124,7 +124,7 @@ class Measuring:
     def _inconsistency_slack(self, trace: Trace, rounding: Rounding, values: np.ndarray) -> np.ndarray:
         """Bounds (B,) of the error of the inconsistencies `values` (B,).
 
-        Filters do not increase an error, moving a map does not either. The maps of the unperturbed image count as well.
+        Moving a map does not enlarge an error. The maps of the unperturbed image count as well.
         """
         plain = self.plain
         errors = _map_errors(plain, trace, self._size) + self._original_error
@@ -150,10 +150,13 @@ def is_doubtful(value: np.ndarray, error: np.ndarray) -> np.ndarray:
 
 def _map_errors(plain: Plain, trace: Trace, size: float) -> np.ndarray:
     """Bounds (B,) of what errors of the maps add to an inconsistency, for a fixed pattern."""
-    worst = plain.size(_carried_back(plain, trace, are_signed=False)).sum(axis=1)
+    options = plain.problem.attention
+    enlarged = options.filter.lipschitz(options.distance.value)
+    worst = enlarged * plain.size(_carried_back(plain, trace, are_signed=False)).sum(axis=1)
     if worst.max() <= WORTH_MORE * size:
         return worst
-    return np.minimum(worst, SPREAD * plain.size(_carried_back(plain, trace, are_signed=True)).sum(axis=1))
+    likely = enlarged * SPREAD * plain.size(_carried_back(plain, trace, are_signed=True)).sum(axis=1)
+    return np.minimum(worst, likely)
 
 
 def _carried_back(plain: Plain, trace: Trace, *, are_signed: bool) -> np.ndarray:

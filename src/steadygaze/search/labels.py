@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..accuracy import Accuracy
-from ..attention.single import SingleCurves
+from ..attention.map_errors import SingleCurves
 from ..problem import Problem
 from ..properties.attention import AttentionLabels, Doubtful, label_attention
 from ..properties.hull_proof import HullProof

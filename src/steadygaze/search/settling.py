@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..attention.single import SingleCurves
+from ..attention.map_errors import SingleCurves
 from ..compound import Compound
 from ..exact.outcome import Outcome
 from ..properties.settling import LEAST_SHARE, LIMIT_SECONDS, affordable, exact_labels, pattern_reach

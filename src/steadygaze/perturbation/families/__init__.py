@@ -6,8 +6,8 @@ Turns the folder into a table from keyword to class; registers nothing by hand a
 import pkgutil
 from importlib import import_module
 
-from steadygaze.errors import InternalError
-from steadygaze.perturbation.base import Perturbation
+from ...errors import InternalError
+from ..base import Perturbation
 
 
 def find_families() -> dict[str, type[Perturbation]]:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from steadygaze.perturbation.base import FloatArray, Perturbation
+from ..base import FloatArray, Perturbation
 
 
 @dataclass(frozen=True, kw_only=True)

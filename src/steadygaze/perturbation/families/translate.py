@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from steadygaze.errors import InternalError
-from steadygaze.perturbation.base import FloatArray, Perturbation
+from ...errors import InternalError
+from ..base import FloatArray, Perturbation
 
 # An end of a range this close to a whole pixel means that pixel: 30 * 0.1 must not leave a sliver beyond the knot at 3.
 SNAP = 1e-6

@@ -1,6 +1,6 @@
-"""From boxes of thetas to what every neuron, and every margin, can be on them: one pass through the network.
+"""From boxes of thetas to what neurons, margins and gradients can be on them: a pass forward, and one backward.
 
-Nothing is decided here, and no gradient is computed.
+Forward, values are forms. Backward, gradients are intervals, and a ReLU of unknown sign has a derivative in [0, 1].
 """
 
 from collections.abc import Sequence
@@ -9,10 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
+from ..attention.filters import Intervals
+from ..attention.options import Distance
 from ..network.steps import Step
 from ..perturbation import Perturbed
-from ..rounding import LEAST, gamma, up
+from ..rounding import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
 from ..tolerances import UNIT
+from . import box_kernels as kernels
 from .forms import Corners, Forms, relax_clip, relax_relu, through
 
 Segments = tuple[tuple[Step, ...], ...]
@@ -56,12 +59,9 @@ class Rows:
 
     def bounds(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
         """Proved bounds (B, R) of the functions for values given as forms."""
-        boxes, rows, size = forms.forms.shape
-        values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
-        magnitude = np.abs(forms.forms[:, 0]) + forms.spread
-        error = (forms.remainder + gamma(size + 2) * magnitude) @ self.absolute.T
-        error += ((magnitude + forms.remainder) * up(rows)) @ self.row_error.T
-        reach = (np.abs(values[:, 1:]).sum(axis=1) + error + self.constant_error) * up(size + rows)
+        values, error = self._applied(forms)
+        terms = up(sum(forms.forms.shape[1:]))
+        reach = (np.abs(values[:, 1:]).sum(axis=1) + error + self.constant_error) * terms
         centre = values[:, 0] + self.constant
         slack = gamma(4) * (np.abs(values[:, 0]) + np.abs(self.constant) + reach) + LEAST
         low, high = centre - reach - slack, centre + reach + slack
@@ -74,17 +74,22 @@ class Rows:
 
         And how far (B, R) the given ones can be from these anywhere on the polytope; infinite where nothing is known.
         """
+        values, error = self._applied(forms)
+        reach = np.abs(values).sum(axis=1) + np.abs(self.constant)
+        error += self.constant_error + gamma(values.shape[1] + 6) * reach + LEAST
+        error += np.einsum("bk,bkr->br", corners.blur, np.abs(values[:, 1:]))
+        at = np.einsum("bvk,bkr->bvr", corners.points, values[:, 1:]) + (values[:, :1] + self.constant)
+        is_known = np.isfinite(at).all(axis=1) & np.isfinite(error)
+        return at, np.where(is_known, error * up(sum(forms.forms.shape[1:])), np.inf)
+
+    def _applied(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
+        """Forms (B, 1 + m, R) of the functions without their constants, and a bound (B, R) of what they leave out."""
         boxes, rows, size = forms.forms.shape
         values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
         magnitude = np.abs(forms.forms[:, 0]) + forms.spread
         error = (forms.remainder + gamma(size + 2) * magnitude) @ self.absolute.T
         error += ((magnitude + forms.remainder) * up(rows)) @ self.row_error.T
-        reach = np.abs(values).sum(axis=1) + np.abs(self.constant)
-        error += self.constant_error + gamma(rows + 6) * reach + LEAST
-        error += np.einsum("bk,bkr->br", corners.blur, np.abs(values[:, 1:]))
-        at = np.einsum("bvk,bkr->bvr", corners.points, values[:, 1:]) + (values[:, :1] + self.constant)
-        is_known = np.isfinite(at).all(axis=1) & np.isfinite(error)
-        return at, np.where(is_known, error * up(size + rows), np.inf)
+        return values, error
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,3 +181,36 @@ def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0
         pull += np.einsum("bkn,bn->bk", np.abs(values.forms[:, 1 : 1 + parameters]), is_open)
         values = relax_relu(low, high).of(values, room)
     return Passed(tuple(lows), tuple(highs), values, pull)
+
+
+def gradients(segments: Segments, passed: Passed, logits: Rows) -> Intervals:
+    """Enclosures (B, R, pixels) of the gradients of the logits, given as rows over the last hidden values."""
+    boxes, count = len(passed.last.forms), len(logits.row)
+    centre, radius = (np.repeat(part[None], boxes, axis=0) for part in (logits.row, logits.row_error))
+    layers = zip(segments[:-1], passed.low, passed.high, strict=True)
+    for steps, low, high in reversed(list(layers)):
+        kernels.relu_gradients(centre, radius, low, high, up(2))
+        centre, radius = centre.reshape(boxes * count, -1), radius.reshape(boxes * count, -1)
+        for step in reversed(steps):
+            kernels.errors_above(centre, radius, gamma(step.backward_terms + 1), FLOOR)
+            radius = np.ascontiguousarray(step.backward_abs(radius))
+            kernels.lift_radii(radius, up(step.backward_terms), LEAST)
+            centre = np.ascontiguousarray(step.backward(centre))
+        centre, radius = centre.reshape(boxes, count, -1), radius.reshape(boxes, count, -1)
+    return Intervals(centre, radius)
+
+
+def inconsistencies(maps: Intervals, low: np.ndarray, high: np.ndarray, distance: Distance) -> np.ndarray:
+    """Proved bounds (B, 2) of Σ_j dist(map_j, expected_j); maps (B, K, pixels), expected between low and high."""
+    boxes, classes, size = maps.centre.shape
+    sums = np.empty((boxes, classes, 2))
+    kernels.map_distances(maps.centre, maps.radius, low, high, gamma(2), distance.value, sums)
+    if distance is Distance.L2:
+        # A sum of squares that overflows says nothing from below.
+        sums[:, :, 0] = np.where(np.isfinite(sums[:, :, 0]), sums[:, :, 0], 0.0)
+        sums = np.sqrt(sums)
+    lower, upper = sums.sum(axis=1).T
+    terms = classes + size + 8
+    least, most = np.maximum(lower * down(terms) - classes * LEAST_ROOT, 0.0), upper * up(terms) + classes * LEAST_ROOT
+    # Where a pass has overflowed, nothing is known.
+    return np.stack([np.where(np.isfinite(least), least, 0.0), np.where(np.isnan(most), np.inf, most)], axis=1)
