@@ -167,7 +167,7 @@ class _Run:
     may_compress: bool = True
 
     def compute(self, cells: np.ndarray, patterns: np.ndarray, ranges: np.ndarray, curve: np.ndarray) -> Inconsistency:
-        """The curves of patterns in cells (Q,) each, over ranges (Q, 2) of τ; curve (R,) says which one a region has."""
+        """The curves of patterns in cells (Q,), over ranges (Q, 2) of τ; curve (R,) says which one a region has."""
         tables = _Tables(len(cells), self.original)
         for number in np.unique(cells):
             places = np.flatnonzero(cells == number)

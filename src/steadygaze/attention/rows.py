@@ -112,83 +112,66 @@ def compress(
 
 def lay_out(maps: tuple[AffineMap, ...], classes: np.ndarray, max_flips: int) -> Rows:
     """Lay affine maps (the last gives the logits) out by rows, for the chosen classes."""
-    hidden = maps[:-1]
-    sizes = [maps[0].matrix.shape[1], *(len(affine.bias) for affine in hidden)]
-    layers = len(sizes)
-    dense_start, row_start = np.full(layers, -1), np.zeros(layers, dtype=np.int64)
-    stored, pointers, columns, values = [np.zeros(0)], [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
-    size, entries, lines = 0, 0, 1
-    pull = np.zeros(layers)  # cost of pulling one vector through the matrix into layer l, half of the neurons active
-    for layer, affine in enumerate(hidden, start=1):
-        if issparse(affine.matrix):
-            matrix = csr_array(affine.matrix)
-            row_start[layer] = lines
-            pointers.append(matrix.indptr + entries)
-            columns.append(matrix.indices)
-            values.append(matrix.data)
-            entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
-            pull[layer] = 0.5 * matrix.nnz
-        else:
-            dense_start[layer] = size
-            stored.append(affine.matrix.ravel())
-            size += affine.matrix.size
-            pull[layer] = 0.5 * affine.matrix.size / 8
+    matrices = [affine.matrix for affine in maps[:-1]]
+    sizes = [maps[0].matrix.shape[1], *(matrix.shape[0] for matrix in matrices)]
+    sparse = {layer: csr_array(matrix) for layer, matrix in enumerate(matrices, start=1) if issparse(matrix)}
+    blocks = [np.zeros(0), *(np.zeros(0) if issparse(matrix) else matrix.ravel() for matrix in matrices)]
+    starts = np.cumsum([0, *(len(block) for block in blocks)])[:-1]
+    row_start, pointers, columns, values = _packed(sparse, len(maps))
     top = dense(maps[-1].matrix)[classes]
+    # Cost of pulling one vector through the matrix into layer l, half of the neurons active.
+    pull = np.array([0.0, *(0.5 * matrix.size / (1 if issparse(matrix) else 8) for matrix in matrices)])
+    heads, above, upward = 0, np.zeros(0), {}
+    if max_flips and is_local(maps):
+        heads = len(sparse) + 1
+        above = np.ascontiguousarray((top if heads == len(maps) else maps[len(sparse)].matrix).T).ravel()
+        upward = {layer: csc_array(matrix) for layer, matrix in sparse.items() if layer > 1}
+    up_start, up_pointers, up_rows, up_values = _packed(upward, len(maps))
     return Rows(
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        dense_start=dense_start.astype(np.int64),
-        dense=np.concatenate(stored),
+        dense_start=np.where([layer in sparse or layer == 0 for layer in range(len(maps))], -1, starts),
+        dense=np.concatenate(blocks),
         row_start=row_start,
-        pointers=np.concatenate(pointers).astype(np.int64),
-        columns=np.concatenate(columns).astype(np.int64),
-        values=np.concatenate(values),
+        pointers=pointers,
+        columns=columns,
+        values=values,
         logits=np.ascontiguousarray(top),
-        flip_cost=_flip_costs(hidden, pull, len(classes)),
-        **_upward(maps, top, max_flips),
+        flip_cost=_flip_costs(matrices, pull, len(classes)),
+        heads=heads,
+        top=above,
+        up_start=up_start,
+        up_pointers=up_pointers,
+        up_rows=up_rows,
+        up_values=up_values,
         full_cost=float(pull.sum() * len(classes)),
         max_flips=max_flips,
         byte_start=np.concatenate([[0, 0], np.cumsum([-(-size // 8) for size in sizes[1:]])]).astype(np.int64),
     )
 
 
-def _upward(maps: tuple[AffineMap, ...], logits: np.ndarray, max_flips: int) -> dict[str, Any]:
-    """What flips need that are taken locally: the matrix into the heads, and the columns of the sparse ones below."""
-    sparse = [affine.matrix for affine in maps[:-1] if issparse(affine.matrix)]
-    up_start = np.zeros(len(maps), dtype=np.int64)
-    pointers, rows, values = [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
-    if max_flips == 0 or not is_local(maps):
-        heads, top = 0, np.zeros(0)
-    else:
-        heads = len(sparse) + 1
-        top = np.ascontiguousarray((logits if heads == len(maps) else maps[len(sparse)].matrix).T).ravel()
-        entries, lines = 0, 1
-        for layer, part in enumerate(sparse[1:], start=2):
-            matrix = csc_array(part)
-            up_start[layer] = lines
-            pointers.append(matrix.indptr + entries)
-            rows.append(matrix.indices)
-            values.append(matrix.data)
-            entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
-    return {
-        "heads": heads,
-        "top": top,
-        "up_start": up_start,
-        "up_pointers": np.concatenate(pointers).astype(np.int64),
-        "up_rows": np.concatenate(rows).astype(np.int64),
-        "up_values": np.concatenate(values),
-    }
+def _packed(matrices: dict[int, Any], layers: int) -> tuple[np.ndarray, ...]:
+    """Compressed matrices by layer, one after another: where each starts, then pointers, indices and values of all."""
+    start, pointers, indices, values = np.zeros(layers, dtype=np.int64), [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
+    entries, lines = 0, 1
+    for layer, matrix in matrices.items():
+        start[layer] = lines
+        pointers.append(matrix.indptr + entries)
+        indices.append(matrix.indices)
+        values.append(matrix.data)
+        entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
+    numbers = (np.concatenate(parts).astype(np.int64) for parts in (pointers, indices))
+    return start, *numbers, np.concatenate(values)
 
 
-def _flip_costs(hidden: tuple, pull: np.ndarray, classes: int) -> np.ndarray:
+def _flip_costs(matrices: list, pull: np.ndarray, classes: int) -> np.ndarray:
     """Multiplications for one flip in every layer, the update of the gradients below included."""
-    costs = np.zeros(len(hidden) + 1)
-    for layer in range(1, len(hidden) + 1):
+    costs = np.zeros(len(matrices) + 1)
+    for layer in range(1, len(costs)):
         reach = 1.0
         for below in range(layer, 0, -1):
-            matrix = hidden[below - 1].matrix
-            share = min(1.0, reach * 2.0 / matrix.shape[0])
-            width = matrix.shape[1]
-            reach = width if not issparse(matrix) else min(width, reach * matrix.nnz / matrix.shape[0])
+            (height, width), matrix = matrices[below - 1].shape, matrices[below - 1]
+            share = min(1.0, reach * 2.0 / height)
+            reach = width if not issparse(matrix) else min(width, reach * matrix.nnz / height)
             costs[layer] += share * pull[below] + classes * reach / (8 if reach == width else 1)
     return costs
 

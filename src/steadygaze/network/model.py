@@ -19,16 +19,15 @@ from .layout import choose_layout, make_preprocessing
 from .lower import Chain, LazyChain, check_chain
 from .onnx_file import one_line, read_onnx
 from .operators import Array
-from .replay import Replay, rounding_effect
+from .replay import Replay, estimate_rounding
 from .steps import magnitude
 
 SEED = 20240
 RANDOM_IMAGES = 16
 NOISE = 0.25  # how far the noise around the image reaches
 
-# Bounds of the tolerance, as a share of the largest logit: the first of the image's own, the second of all images'. The
-# rounding estimate is first order; it must neither refuse a model over what it leaves out, nor let a visible difference
-# pass.
+# Bounds of the tolerance, as a share of the largest logit: the first of the image's own, the second of all images'. An
+# estimate of first order must neither refuse a model for the terms it leaves out, nor let a visible difference pass.
 LEAST_SHARE = 1e-5
 MOST_SHARE = {2.0**-24: 1e-3, 2.0**-11: 5e-2, 2.0**-8: 2e-1}
 
@@ -82,34 +81,22 @@ def read_model(
 ) -> Model:
     """Read an ONNX classifier; weights are lifted to float64 exactly.
 
-    The model is taken to expect (pixel·scale − mean)/std, with one mean and std or one for each channel; that becomes
-    part of the graph, so that images always have pixels in [0,1]. `image_shape` (C, H, W) is needed for flat inputs
-    that are not a grey or RGB square, and for inputs whose size the file leaves open. Raises ModelError or OptionError.
+    The graph starts with (pixel·scale − mean)/std, one mean and std for all channels or one each, so images always have
+    pixels in [0,1]. Flat inputs other than grey or RGB squares, and inputs of open size, need `image_shape` (C, H, W).
+    Raises ModelError or OptionError.
     """
+    path = Path(path)
     try:
-        return _read(Path(path), image_shape, mean, std, scale)
+        file = read_onnx(path)
+        layout = choose_layout(input_dims(file)[1], image_shape, path.name)
+        preprocessing = make_preprocessing(mean, std, scale, layout.image_shape[0])
+        graph = build_graph(file, layout, preprocessing)
+        check_chain(graph, path.name)
+        replay = Replay(file, layout, preprocessing)
     except ModelError as error:  # names inside the file may hold anything, line breaks too
         raise ModelError(one_line(error, limit=800)) from None
     except UnicodeError:
-        raise ModelError(f"{Path(path).name}: holds names that are not text; the file is damaged") from None
-
-
-def _read(
-    path: Path,
-    image_shape: Sequence[int] | None,
-    mean: float | Sequence[float] | None,
-    std: float | Sequence[float] | None,
-    scale: float,
-) -> Model:
-    file = read_onnx(path)
-    layout = choose_layout(input_dims(file)[1], image_shape, path.name)
-    preprocessing = make_preprocessing(mean, std, scale, layout.image_shape[0])
-    graph = build_graph(file, layout, preprocessing)
-    try:
-        check_chain(graph)
-    except ModelError as error:
-        raise ModelError(f"{path.name}: {error}") from None
-    replay = Replay(file, layout, preprocessing)
+        raise ModelError(f"{path.name}: holds names that are not text; the file is damaged") from None
     return Model(graph, LazyChain(graph, path.name), path, path.stem, file.sha256, graph.notes, replay)
 
 
@@ -117,11 +104,11 @@ def _read(
 class Agreement:
     """How far graph and file are apart: the largest difference of a logit, what was allowed there, on how many images.
 
-    `scale` is the largest logit seen; `chain_difference` is the largest one between graph and linear steps, relative to
-    the magnitude of their layer. relative_difference is the largest difference as a share of the largest logit of its
-    own image, relative_rounding the share that rounding in `float_type` can account for there (None if unlimited: a
-    value leaves the range of the type). label and replayed_label: what graph and file predict for the image itself.
-    Results stored by earlier versions lack these, and have None.
+    `scale` is the largest logit; `chain_difference` is the largest difference between graph and linear steps, relative
+    to the magnitude of their layer. relative_difference is the largest share of the largest logit of its own image,
+    relative_rounding the share that rounding in `float_type` can account for there (None: a value leaves the range of
+    the type). label and replayed_label are the classes that graph and file predict for the image. Results stored by
+    earlier versions have None for the last four.
     """
 
     difference: float
@@ -156,12 +143,11 @@ class Agreement:
 def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) -> Agreement:
     """Compare the model's graph with onnxruntime and with its linear steps; `image` (C, H, W) with pixels in [0,1].
 
-    `farthest` are images at ends of the domain, compared as well. Every logit of every image must be within the
-    tolerance of that image: the effect of rounding in the file's float type (see `rounding_effect`), at least 1e-5 of
-    the image's own largest logit, and at most 1e-3 of the largest logit of all images (more for half precision). The
-    median of the differences must be within a tenth of the median tolerance. Raises ModelError when file and graph
-    disagree or a logit is not finite, InternalError when graph and steps disagree. The random images are always the
-    same.
+    `farthest` are images at ends of the domain, compared as well. Every logit must be within the tolerance of its image:
+    the effect of rounding in the file's float type, at least 1e-5 of the image's own largest logit, and at most 1e-3 of
+    the largest logit of all images (more for half precision). The median of the differences must be within a tenth of
+    the median tolerance. Raises ModelError when file and graph disagree or a logit is not finite, InternalError when
+    graph and steps disagree. The random images are always the same.
     """
     images = np.concatenate([sample_images(image), *(one[None] for one in farthest)])
     layers, ours = model.graph.trace(images)
@@ -182,7 +168,7 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
     is_close = differences <= LEAST_SHARE * scales
     needed = {worst, *np.flatnonzero(~is_close)} if (differences <= LEAST_SHARE * scale).all() else range(len(images))
     for number in needed:
-        effects[number] = rounding_effect(model.graph, images[number].ravel(), model.replay.float_type)
+        effects[number] = estimate_rounding(model.graph, images[number].ravel(), model.replay.float_type).effect
     most = MOST_SHARE[model.replay.unit_roundoff] * scale
     tolerances = np.clip(effects, LEAST_SHARE * scales, most)
     usual = max(LEAST_SHARE * scale, USUAL_SHARE * float(np.median(np.clip(effects, LEAST_SHARE * scale, most))))
@@ -211,9 +197,8 @@ def _refuse_beyond(name: str, differences: Array, tolerances: Array, scales: Arr
     worst = int(np.argmax(differences - tolerances))
     if differences[worst] <= tolerances[worst]:
         return
-    which = "the given image" if worst == 0 else f"random image {worst}"
-    if worst > RANDOM_IMAGES:
-        which = "an image at an end of the domain"
+    which = f"random image {worst}" if worst <= RANDOM_IMAGES else "an image at an end of the domain"
+    which = "the given image" if worst == 0 else which
     raise ModelError(
         f"{name}: onnxruntime and the graph read from the file disagree by {differences[worst]:.3g} on {which} "
         f"(logits up to {scales[worst]:.3g}, tolerance {tolerances[worst]:.2g}); nothing is verified. Export the model "

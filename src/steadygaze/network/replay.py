@@ -187,19 +187,15 @@ class FileRounding:
         return float(self.logits.max(initial=0.0))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRounding:
     """Estimate the errors of an image (C·H·W,) whose values are computed in a float type.
 
     A sum of n products is off by about √n·unit·Σ|products| (n·unit in the worst case); that error reaches the logits
     through the layers above, whose ReLUs are fixed by the image: |J|·error, added up over all layers. Errors with
     random signs that are carried upwards find the neurons whose sign is not certain; these hand on all of their error.
-    Pixels count as 1 in the first layer, so that what preprocessing subtracts is covered.
+    Pixels count as 1 in the first layer, which covers what preprocessing subtracts.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _estimate(graph, pixels, kind)
-
-
-def _estimate(graph: Graph, pixels: Array, kind: FloatType) -> FileRounding:
     generator = np.random.default_rng(SEED)
     sizes, values, probes = np.ones(len(pixels)), pixels[None], np.zeros((PROBES, len(pixels)))
     errors, doubts, actives, neurons = [], [], [], []
@@ -237,21 +233,21 @@ def _estimate(graph: Graph, pixels: Array, kind: FloatType) -> FileRounding:
     return FileRounding(neurons[:-1], total)
 
 
-def rounding_effect(graph: Graph, pixels: Array, kind: FloatType) -> float:
-    """How far rounding in a float type can move any logit of one image (C·H·W,): see `estimate_rounding`.
-
-    Infinite where a value leaves the range of the type.
-    """
-    return estimate_rounding(graph, pixels, kind).effect
-
-
 @dataclass(frozen=True)
 class Coarseness:
-    """One image in a float type: how far rounding can move a logit, the largest logit, and the margin of the label."""
+    """One image (C, H, W) in a float type: how far rounding can move a logit, the largest logit, the label's margin."""
 
     rounding: float
     scale: float
     margin: float
+
+    @classmethod
+    def of(cls, graph: Graph, image: Array, kind: FloatType) -> "Coarseness":
+        """Estimate it for an image."""
+        logits = graph.logits(image[None])[0]
+        margin = float(np.diff(np.sort(logits)[-2:])[0]) if len(logits) > 1 else np.inf
+        effect = estimate_rounding(graph, image.ravel(), kind).effect
+        return cls(effect, float(np.abs(logits).max(initial=0.0)), margin)
 
     @property
     def hides_label(self) -> bool:
@@ -263,20 +259,12 @@ class Coarseness:
         return not self.rounding <= share * self.scale
 
 
-def coarseness(graph: Graph, image: Array, kind: FloatType) -> Coarseness:
-    """What a float type can carry of an image (C, H, W)."""
-    logits = graph.logits(image[None])[0]
-    ordered = np.sort(logits)
-    margin = float(ordered[-1] - ordered[-2]) if len(ordered) > 1 else np.inf
-    return Coarseness(rounding_effect(graph, image.ravel(), kind), float(np.abs(logits).max(initial=0.0)), margin)
-
-
 def coarse_notes(graph: Graph, image: Array, farthest: Sequence[Array], kind: FloatType) -> list[str]:
     """Sentences for a user if the arithmetic of the model file is too coarse for the question; none if it is not.
 
     image (C, H, W) is the unperturbed one, `farthest` are those at ends of the domain.
     """
-    here = coarseness(graph, image, kind)
+    here = Coarseness.of(graph, image, kind)
     proof = "The proof is about the network in real numbers; onnxruntime may"
     moves = f"In {kind.name}, rounding alone can move the logits of this image by {_up_to(here.rounding)}"
     coarse = "the model file's own arithmetic is too coarse for this question"
@@ -284,10 +272,11 @@ def coarse_notes(graph: Graph, image: Array, farthest: Sequence[Array], kind: Fl
         return [f"{moves}, while the label wins by {here.margin:.2g}: {coarse}. {proof} predict another class."]
     if here.hides_logits(COARSE_SCALE):
         return [f"{moves}, while the largest logit is {here.scale:.2g}: {coarse}. {proof} give visibly other logits."]
-    ends = [coarseness(graph, one, kind) for one in farthest]
-    worst = max((end for end in ends if end.hides_logits(COARSE_END)), key=lambda end: end.rounding, default=None)
-    if worst is None:
+    ends = [Coarseness.of(graph, one, kind) for one in farthest]
+    coarse_ends = [end for end in ends if end.hides_logits(COARSE_END)]
+    if not coarse_ends:
         return []
+    worst = max(coarse_ends, key=lambda end: end.rounding)
     return [
         f"In {kind.name}, rounding alone can move the logits by {_up_to(worst.rounding)} at an end of the domain, "
         f"while the largest logit there is {worst.scale:.2g}: {coarse} in part of the domain. {proof} predict another "

@@ -6,12 +6,11 @@ is available from this package without a change here.
 
 from .base import Perturbation
 from .compose import Domain, KnotCell, Perturbed, compose
-from .families import find_families
+from .families import find_families, parse_spec
 from .families.brightness import Brightness
 from .families.darkness import Darkness
 from .families.patch import Patch
 from .families.translate import Translate
-from .spec import parse_spec
 
 __all__ = [
     "Brightness",
