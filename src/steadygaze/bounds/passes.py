@@ -5,7 +5,6 @@ Forward, values are forms. Backward, gradients are intervals, and a ReLU of unkn
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -52,11 +51,6 @@ class Rows:
         """Some of the functions."""
         return Rows(self.row[chosen], self.row_error[chosen], self.constant[chosen], self.constant_error[chosen])
 
-    @cached_property
-    def absolute(self) -> np.ndarray:
-        """|row| and what may be missing of it."""
-        return np.abs(self.row)
-
     def bounds(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
         """Proved bounds (B, R) of the functions for values given as forms."""
         values, error = self._applied(forms)
@@ -87,16 +81,16 @@ class Rows:
         boxes, rows, size = forms.forms.shape
         values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
         magnitude = np.abs(forms.forms[:, 0]) + forms.spread
-        error = (forms.remainder + gamma(size + 2) * magnitude) @ self.absolute.T
+        error = (forms.remainder + gamma(size + 2) * magnitude) @ np.abs(self.row).T
         error += ((magnitude + forms.remainder) * up(rows)) @ self.row_error.T
         return values, error
 
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """What one pass knows: proved bounds (B, n) of the input of every ReLU layer, and the last hidden values.
+    """One pass: proved bounds (B, n) of the input of every ReLU layer, and the last hidden values.
 
-    pull (B, d) adds up how much each parameter moves the neurons of unknown sign: a hint where to split, nothing more.
+    pull (B, d) adds up how much each parameter moves the neurons of unknown sign: only a hint where to split.
     """
 
     low: tuple[np.ndarray, ...]
@@ -148,19 +142,14 @@ def pixels(
     # A handful of roundings of numbers up to this size, those inside offset and slope of a moving image included.
     size = perturbed.magnitudes
     error = np.where(size > 0.0, gamma(16 + 4 * d) * size + LEAST, 0.0)
-    unclipped = Forms(forms, np.tile(error, (len(low), 1)), _corners(vertices, low, high, middle, half))
+    corners = None
+    if vertices is not None:
+        # In the coordinates of their boxes; they reach as far beyond as the boxes do beyond them.
+        points = (vertices - middle[:, None]) / half[:, None]
+        around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
+        corners = Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
+    unclipped = Forms(forms, np.tile(error, (len(low), 1)), corners)
     return relax_clip(*unclipped.bounds()).of(unclipped)
-
-
-def _corners(
-    vertices: np.ndarray | None, low: np.ndarray, high: np.ndarray, middle: np.ndarray, half: np.ndarray
-) -> Corners | None:
-    """Vertices (B, V, d) in the coordinates of their boxes; they reach as far beyond as the boxes do beyond them."""
-    if vertices is None:
-        return None
-    points = (vertices - middle[:, None]) / half[:, None]
-    around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
-    return Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
 
 
 def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0) -> Passed:

@@ -1,8 +1,8 @@
 """A classifier as a graph of operators: canonical pixels (C, H, W) in, logits out, in float64.
 
-The graph is directed and acyclic; a node may feed several others, an operator may take several inputs. Forward passes go
-node by node; `preactivations` and `gradients` go through the linear steps instead, for single images and for networks
-whose matrices would be too large.
+The graph is directed and acyclic; a node may feed several others, an operator may take several inputs. A forward pass
+goes node by node; `preactivations` and `gradients` go through the linear steps instead, for single images and for
+networks whose matrices would be too large.
 """
 
 from collections.abc import Iterator, Sequence

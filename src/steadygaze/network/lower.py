@@ -85,7 +85,7 @@ def check_chain(graph: Graph, name: str = "") -> None:
 
 
 def lower(graph: Graph) -> Chain:
-    """Fuse the linear operators before each ReLU, and before the logits, into one affine map, identity if there is none.
+    """Fuse the linear operators before each ReLU, and before the logits, into one affine map: the identity if none.
 
     Exact up to float64 rounding of the fused products.
     """

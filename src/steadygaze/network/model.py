@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InternalError, ModelError
 from .from_onnx import build_graph, input_dims
 from .graph import Graph, preactivations
-from .layout import choose_layout, make_preprocessing
+from .layout import PerChannel, choose_layout, make_preprocessing
 from .lower import Chain, LazyChain, check_chain
 from .onnx_file import one_line, read_onnx
 from .operators import Array
@@ -75,8 +75,8 @@ def read_model(
     path: str | Path,
     *,
     image_shape: Sequence[int] | None = None,
-    mean: float | Sequence[float] | None = None,
-    std: float | Sequence[float] | None = None,
+    mean: PerChannel = None,
+    std: PerChannel = None,
     scale: float = 1.0,
 ) -> Model:
     """Read an ONNX classifier; weights are lifted to float64 exactly.
@@ -143,8 +143,8 @@ class Agreement:
 def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) -> Agreement:
     """Compare the model's graph with onnxruntime and with its linear steps; `image` (C, H, W) with pixels in [0,1].
 
-    `farthest` are images at ends of the domain, compared as well. Every logit must be within the tolerance of its image:
-    the effect of rounding in the file's float type, at least 1e-5 of the image's own largest logit, and at most 1e-3 of
+    `farthest` are images at ends of the domain, compared too. Every logit must be within its image's tolerance: the
+    effect of rounding in the file's float type, at least 1e-5 of the image's own largest logit, and at most 1e-3 of
     the largest logit of all images (more for half precision). The median of the differences must be within a tenth of
     the median tolerance. Raises ModelError when file and graph disagree or a logit is not finite, InternalError when
     graph and steps disagree. The random images are always the same.

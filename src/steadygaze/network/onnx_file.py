@@ -1,7 +1,7 @@
 """From a path to a checked ONNX model in memory: every byte read once, hashed, and measured before it is believed.
 
-Tensors stored outside the file are read only from the model's own folder and put into the model, so that later stages
-(the graph and the replay) see the same self-contained bytes. What the operators mean is not looked at here.
+Tensors stored outside the file are read only from the model's own folder and embedded, so the graph and the replay see
+the same self-contained bytes.
 """
 
 import hashlib

@@ -93,7 +93,6 @@ class Conv(Linear):
     groups: int = 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return (N, O, *positions)."""
         shape = shapes[0]
         rank = len(self.window.kernel)
         if len(shape) != rank + 2 or shape[1] != self.weight.shape[1] * self.groups:
@@ -103,16 +102,13 @@ class Conv(Linear):
         return (shape[0], self.weight.shape[0], *self.window.positions(shape[2:]))
 
     def apply(self, *values: Array) -> Array:
-        """Return the convolution."""
         batch, n, channels, *spatial = values[0].shape
         target = self.output_shape((n, channels, *spatial))
-        outputs = self.weight.shape[0]
-        # One product for each image: all places of the window side by side.
         depth = channels // self.groups
-        weights = self.weight.reshape(self.groups, outputs // self.groups, -1)
+        weights = self.weight.reshape(self.groups, len(self.weight) // self.groups, -1)
         images = values[0].reshape(batch * n, channels, *spatial)
-        total = np.empty((batch * n, self.groups, outputs // self.groups, prod(target[2:])))
-        # Few images at a time, so that what their windows see stays in the cache.
+        total = np.empty((batch * n, *weights.shape[:2], prod(target[2:])))
+        # One product for each image, with all places of the window side by side; few images at a time fit the cache.
         step = max(1, CACHED // (channels * prod(self.window.kernel) * prod(target[2:])))
         for first in range(0, batch * n, step):
             views = self.window.views(images[first : first + step])
@@ -124,11 +120,9 @@ class Conv(Linear):
         return total.reshape(batch, *target) + self.bias.reshape(-1, *(1,) * len(spatial))
 
     def entries(self, shape: Shape) -> int:
-        """Return the places of the window at every output."""
         return prod(self.output_shape(shape)) * prod(self.weight.shape[1:])
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return a sparse matrix with the kernel's weights at the pixels that each window sees."""
         pixels = self.window.pixels(shape[2:])
         positions, places = pixels.shape
         outputs, depth = self.weight.shape[:2]
@@ -160,7 +154,6 @@ class AveragePool(Linear):
         return 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return (N, C, *positions)."""
         shape = shapes[0]
         if len(shape) != len(self.window.kernel) + 2:
             raise ShapeError(f"a window of {list(self.window.kernel)} does not fit a value of shape {list(shape)}")
@@ -183,17 +176,14 @@ class AveragePool(Linear):
         return total
 
     def apply(self, *values: Array) -> Array:
-        """Return the means."""
         spatial = values[0].shape[3:]
         divisors = self._divisors(spatial).reshape(self.window.positions(spatial))
         return sum(self.window.views(values[0]), start=np.zeros(())) / divisors
 
     def entries(self, shape: Shape) -> int:
-        """Return the places of the window at every output."""
         return prod(self.output_shape(shape)) * prod(self.window.kernel)
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return 1/count at the pixels that each window sees."""
         pixels = self.window.pixels(shape[2:])
         inside = pixels >= 0
         weights = np.broadcast_to(1.0 / self._divisors(shape[2:])[:, None], pixels.shape)

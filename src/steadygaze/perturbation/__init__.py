@@ -1,7 +1,6 @@
 """Perturbations of an image: families, their spec texts, and the piecewise affine map theta -> image they add up to.
 
-The families here by name are those that come with the project; another file in `families` is found too, and its class
-is available from this package without a change here.
+Another file in `families` is found too, and its class is available from this package without a change here.
 """
 
 from .base import Perturbation

@@ -1,7 +1,7 @@
 """Adds perturbations of one image up: clip(x0 + Σ_i change_i(theta_i), 0, 1) over the box of their ranges.
 
-Turns a list of perturbations and an image into the domain, the knot cells with the affine form of the unclipped image
-on each, and the images themselves (straight from the families' definitions). It knows no network and no region.
+Turns perturbations and an image into the domain, the knot cells with the affine form of the unclipped image on each,
+and the images themselves, straight from the families' definitions.
 """
 
 from bisect import bisect_right
@@ -44,7 +44,7 @@ class Domain:
         return self.contains(np.zeros(self.dimension))
 
     def contains(self, theta: ArrayLike) -> bool:
-        """Tell whether theta (d,) lies in the box, its border included; no tolerance, NaN lies nowhere.
+        """Tell whether theta (d,) lies in the box, its border included, without tolerance; NaN lies nowhere.
 
         >>> domain = Domain(("brightness",), np.array([0.0]), np.array([1.0]))
         >>> domain.contains([1.0]), domain.contains([1.0000001])
@@ -75,7 +75,7 @@ class Perturbed:
     """An image under all perturbations at once, as a function of theta; made by `compose`.
 
     The cells tile the domain, the first axis varying slowest; moving_axis is the parameter that moves the expected
-    attention map, or None when all of them keep it.
+    map, or None.
     """
 
     perturbations: tuple[Perturbation, ...]

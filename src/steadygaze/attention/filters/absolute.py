@@ -21,17 +21,14 @@ class Absolute(FilterStep):
     name: ClassVar[str] = "abs"
 
     def value(self, maps: np.ndarray) -> np.ndarray:
-        """See `FilterStep`."""
         return np.abs(maps)
 
     def enclose(self, maps: Intervals) -> Intervals:
-        """See `FilterStep`."""
         low, high = maps.ends
         least = np.where((low < 0.0) & (high > 0.0), 0.0, np.minimum(np.abs(low), np.abs(high)))
         return Intervals.between(least, np.maximum(np.abs(low), np.abs(high)))
 
     def fill(self, maps: np.ndarray, out: np.ndarray) -> None:
-        """See `FilterStep`."""
         _fill(maps, out)
 
     def lipschitz(self, order: int) -> float:
@@ -39,5 +36,4 @@ class Absolute(FilterStep):
         return 1.0
 
     def script(self) -> str:
-        """See `FilterStep`."""
         return "(map) => map.map(Math.abs)"

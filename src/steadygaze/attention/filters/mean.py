@@ -31,17 +31,14 @@ class Mean3x3(FilterStep):
     is_linear: ClassVar[bool] = True
 
     def value(self, maps: np.ndarray) -> np.ndarray:
-        """See `FilterStep`."""
         padded = np.pad(maps, [(0, 0)] * (maps.ndim - 2) + [(1, 1), (1, 1)])
         return sliding_window_view(padded, (3, 3), axis=(-2, -1)).sum(axis=(-2, -1)) / 9.0
 
     def enclose(self, maps: Intervals) -> Intervals:
-        """See `FilterStep`."""
         radius = self.value(maps.radius + gamma(12) * np.abs(maps.centre)) * up(12) + LEAST
         return Intervals(self.value(maps.centre), radius)
 
     def fill(self, maps: np.ndarray, out: np.ndarray) -> None:
-        """See `FilterStep`."""
         _fill(maps, out)
 
     def lipschitz(self, order: int) -> float:
@@ -49,7 +46,6 @@ class Mean3x3(FilterStep):
         return 1.0
 
     def script(self) -> str:
-        """See `FilterStep`."""
         return """(map, [channels, height, width]) => {
     const mean = new Float64Array(map.length);
     for (let c = 0; c < channels; c++) {
