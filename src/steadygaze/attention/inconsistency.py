@@ -105,10 +105,7 @@ def measure_again(
     original: np.ndarray,
     chosen: np.ndarray,
 ) -> tuple[np.ndarray, Inconsistency]:
-    """The regions (N,) that have one of the chosen curves (S,), and these curves, computed from scratch.
-
-    taus (R, 2) are the ranges of τ of all regions.
-    """
+    """The regions (N,) with one of the chosen curves (S,), and these curves from scratch; taus (R, 2): ranges of τ."""
     ranges = curve_ranges(curves.curve, taus, len(curves.curve_cell))[chosen]
     place = np.full(len(curves.curve_cell), -1)
     place[chosen] = np.arange(len(chosen))

@@ -1,6 +1,5 @@
 """Boxes of thetas → proved enclosures of the margin and of the inconsistency on each."""
 
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -74,18 +73,6 @@ class Bounder:
         self.margins = Rows.of(self.segments[-1], everything[label] - everything[rivals])
         self.logits = Rows.of(self.segments[-1], everything[attention.chosen(graph.classes)])
 
-    def with_room(self, room: int) -> "Bounder":
-        """The same with other room for generators."""
-        _ = self.original  # computed once for both
-        other = copy(self)
-        other.room = room
-        return other
-
-    @property
-    def neurons(self) -> int:
-        """The number of ReLUs of the classifier."""
-        return sum(steps[-1].sizes[1] for steps in self.segments[:-1] if steps)
-
     @property
     def batch(self) -> int:
         """How many boxes are bounded at a time."""
@@ -123,10 +110,7 @@ class Bounder:
             return Hulls(*self.margins.at_corners(passed.last, image.corners), inconsistency)
 
     def near_zero(self, cell: int, vertices: np.ndarray, together: float) -> np.ndarray:
-        """Which neurons of the classifier may be at most `together` in size at vertices (B, V, d) of one knot cell.
-
-        A boolean array (B, V, n); the vertices are those of polytopes on which most neurons keep their sign.
-        """
+        """Which neurons (B, V, n) may be at most `together` in size at vertices (B, V, d) of hulls in one knot cell."""
         around = 8.0 * UNIT
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
         found = []

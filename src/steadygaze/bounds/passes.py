@@ -22,10 +22,7 @@ Segments = tuple[tuple[Step, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Linear functions of the last hidden values: row · h + constant, each known up to the errors beside it.
-
-    row and row_error (R, n); constant and constant_error (R,).
-    """
+    """Linear functions row · h + constant of the last hidden values, (R, n) and (R,), each known up to its error."""
 
     row: np.ndarray
     row_error: np.ndarray
@@ -46,10 +43,6 @@ class Rows:
             row = step.backward(row)
             error = step.backward_abs(above) * up(step.backward_terms) + LEAST
         return cls(row, error, constant, slack * up(4) + LEAST)
-
-    def take(self, chosen: np.ndarray) -> "Rows":
-        """Some of the functions."""
-        return Rows(self.row[chosen], self.row_error[chosen], self.constant[chosen], self.constant_error[chosen])
 
     def bounds(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
         """Proved bounds (B, R) of the functions for values given as forms."""
@@ -127,7 +120,7 @@ def pixels(
 ) -> Forms:
     """The clipped pixels on boxes with corners low and high (B, d), in t, of one knot cell.
 
-    Given vertices (B, V, d) in the boxes, on the hulls of these alone, and as far around as the boxes reach.
+    With vertices (B, V, d) in the boxes: on their hulls alone, and as far around as the boxes reach.
     """
     domain, piece = perturbed.domain, perturbed.cells[cell]
     d = domain.dimension

@@ -111,10 +111,7 @@ class Graph:
 
 
 def preactivations(graph: Graph, pixels: Array) -> list[Array]:
-    """The input of every ReLU, then the logits, each (B, n), for flattened images (B, C·H·W), by linear steps.
-
-    Within rounding of the graph's own: the sums are the same, in another order.
-    """
+    """The input of every ReLU, then the logits, each (B, n), for flattened images (B, C·H·W), by linear steps."""
     values, results = pixels, []
     for segment in graph.steps:
         results.append(upwards(segment, values))

@@ -52,10 +52,6 @@ class Chain:
             values = np.maximum(results[-1], 0.0)
         return results
 
-    def logits(self, pixels: Array) -> Array:
-        """Logits (B, K) of pixels (B, C·H·W)."""
-        return self.preactivations(pixels)[-1]
-
 
 class LazyChain(Chain):
     """The chain of a graph, lowered and compared with the graph when its maps are first asked for; then kept."""
@@ -85,10 +81,7 @@ def check_chain(graph: Graph, name: str = "") -> None:
 
 
 def lower(graph: Graph) -> Chain:
-    """Fuse the linear operators before each ReLU, and before the logits, into one affine map: the identity if none.
-
-    Exact up to float64 rounding of the fused products.
-    """
+    """Fuse the linear operators before each ReLU, and before the logits, into one affine map, exact up to rounding."""
     check_chain(graph)
     maps: list[AffineMap] = []
     fused = _Fused(prod(graph.input_shape))

@@ -70,10 +70,7 @@ KINDS: dict[int, FloatType] = {
 
 
 class Replay:
-    """A single-threaded onnxruntime session that gives logits, also where the file ends in a softmax.
-
-    float_type: the coarsest float type that the file computes in.
-    """
+    """A single-threaded onnxruntime session that gives logits, also where the file ends in a softmax."""
 
     def __init__(self, file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> None:
         self._name = file.path.name
@@ -81,7 +78,7 @@ class Replay:
         self.preprocessing = preprocessing
         self._input, dims = input_dims(file)
         self._session = _session(_ending_in_logits(file.proto), self._name)
-        kinds = [KINDS[kind] for kind in float_types(file.proto)]
+        kinds = [KINDS[kind] for kind in float_types(file.proto)]  # the coarsest one counts
         self.float_type = max(kinds, key=lambda kind: kind.unit, default=FLOAT32)
         self._dtype = _numpy_type(file, self._input)
         self._takes_batches = dims[0] is None and self._is_batched()
@@ -173,10 +170,7 @@ def _numpy_type(file: OnnxFile, name: str) -> np.dtype:
 
 @dataclass(frozen=True, eq=False)
 class FileRounding:
-    """Estimated errors for one image: of the input of every ReLU, layer by layer (n,), and of the logits (K,).
-
-    Infinite where a value leaves the range of the float type.
-    """
+    """Estimated errors of the inputs of ReLUs, layer by layer (n,), and of the logits (K,); infinite out of range."""
 
     neurons: list[Array]
     logits: Array

@@ -48,14 +48,18 @@ class Window:
             counts.append(count)
         return tuple(counts)
 
+    def places(self, axis: int, count: int) -> NDArray[np.int64]:
+        """Where the places of the window lie along one axis at its first positions: (count, kernel)."""
+        start = np.arange(count) * self.strides[axis] - self.before[axis]
+        return start[:, None] + np.arange(self.kernel[axis]) * self.dilations[axis]
+
     def pixels(self, spatial: Shape) -> NDArray[np.int64]:
         """Flat index of the pixel under each place of the window at each position, -1 outside: (positions, places)."""
         index = np.zeros((1, 1), dtype=np.int64)
         inside = np.ones((1, 1), dtype=bool)
         counts = self.positions(spatial)
         for axis, size in enumerate(spatial):
-            start = np.arange(counts[axis]) * self.strides[axis] - self.before[axis]
-            place = start[:, None] + np.arange(self.kernel[axis]) * self.dilations[axis]
+            place = self.places(axis, counts[axis])
             valid = (place >= 0) & (place < size)
             shape = (index.shape[0] * place.shape[0], index.shape[1] * place.shape[1])
             index = (index[:, None, :, None] * size + place[None, :, None, :]).reshape(shape)
@@ -167,8 +171,7 @@ class AveragePool(Linear):
         window = self.window
         total = np.ones(1, dtype=np.int64)
         for axis, count in enumerate(window.positions(spatial)):
-            start = np.arange(count) * window.strides[axis] - window.before[axis]
-            place = start[:, None] + np.arange(window.kernel[axis]) * window.dilations[axis]
+            place = window.places(axis, count)
             low, high = 0, spatial[axis]
             if self.count_padding:
                 low, high = -window.before[axis], spatial[axis] + window.after[axis]

@@ -86,9 +86,9 @@ class Perturbed:
 
     @cached_property
     def magnitudes(self) -> FloatArray:
-        """The size (pixels,) of what is added up to a pixel before the clip, on any knot cell.
+        """Bounds (pixels,) of the sizes of the terms of a pixel before the clip, on any knot cell.
 
-        On any, because the corner of a box may be rounded beyond a knot, where the next cell's form holds.
+        The corner of a box may be rounded beyond a knot, where the next cell's form holds.
         """
         ends = np.maximum(np.abs(self.domain.low), np.abs(self.domain.high))
         sizes = [
@@ -111,10 +111,7 @@ class Perturbed:
         return self.images(np.asarray(theta, dtype=np.float64)[None])[0]
 
     def images(self, thetas: ArrayLike) -> FloatArray:
-        """Return the images (B, C, H, W) at thetas (B, d), clipped to [0, 1].
-
-        From the definitions of the families, not from the cells: each can be checked against the other.
-        """
+        """Return the images (B, C, H, W) at thetas (B, d), clipped to [0, 1], independent of the cells."""
         points = self._points(np.asarray(thetas, dtype=np.float64))
         images = np.tile(self.x0, (len(points), 1, 1, 1))
         for perturbation, values in zip(self.perturbations, points.T, strict=True):

@@ -20,10 +20,7 @@ Bits = list[np.ndarray]
 
 @dataclass(frozen=True)
 class Method:
-    """An attention method in all the forms in which its maps are computed, before any filter.
-
-    K' is the number of the given classes, all if there are none.
-    """
+    """An attention method in all its forms, before any filter; K' counts the given classes, all if there are none."""
 
     name: str
     """The word for it in explanations."""

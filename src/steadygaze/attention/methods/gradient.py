@@ -85,10 +85,7 @@ def maps_under(graph: Graph, bits: Bits, classes: np.ndarray | None = None) -> n
 
 
 def allowed_flips(chain: Chain, options: "AttentionOptions", original: np.ndarray) -> int:
-    """Up to how many flips maps may be updated while the error stays small; 0 for dense networks.
-
-    These are computed for many patterns at once instead.
-    """
+    """Up to how many flips maps may be updated while the error stays small; 0 for dense networks."""
     if not any(issparse(affine.matrix) for affine in chain.maps[:-1]):
         return 0
     size = sum(options.distance.size(part) for part in original)
