@@ -1,5 +1,6 @@
 """Boxes of thetas → proved enclosures of the margin and of the inconsistency on each."""
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -72,6 +73,18 @@ class Bounder:
         rivals = np.delete(np.arange(graph.classes), label)
         self.margins = Rows.of(self.segments[-1], everything[label] - everything[rivals])
         self.logits = Rows.of(self.segments[-1], everything[attention.chosen(graph.classes)])
+
+    def with_room(self, room: int) -> "Bounder":
+        """The same with other room for generators."""
+        _ = self.original  # computed once for both
+        other = copy(self)
+        other.room = room
+        return other
+
+    @property
+    def neurons(self) -> int:
+        """The number of ReLUs of the classifier."""
+        return sum(steps[-1].sizes[1] for steps in self.segments[:-1] if steps)
 
     @property
     def batch(self) -> int:
