@@ -19,7 +19,8 @@ from .errors import (
 )
 from .network.model import Model, read_model
 from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
-from .results.result import Point, Result
+from .results.domain_result import Point
+from .results.result import Result
 from .verdict import Property, Status, Verdict
 
 __all__ = [

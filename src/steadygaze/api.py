@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from . import zoo
-from .attention.distances import Distance
-from .attention.error import MapErrors
 from .attention.filters import Filter
 from .attention.inconsistency import measure, original_maps
-from .attention.options import AttentionOptions
+from .attention.map_errors import MapErrors
+from .attention.options import AttentionOptions, Distance
 from .budget import Budget
 from .compare.outcome import Comparison, compare_results
 from .engines.refine.planning import choose_method

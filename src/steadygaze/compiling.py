@@ -16,7 +16,17 @@ from typing import Any
 
 from numba import njit
 
-SOURCES = ("compiling.py", "tolerances.py", "program.py", "geometry/*.py", "**/*kernels.py", "regions/*forms.py")
+SOURCES = (
+    "compiling.py",
+    "tolerances.py",
+    "program.py",
+    "geometry/*.py",
+    "**/*kernels.py",
+    "regions/*forms.py",
+    "attention/rows.py",
+    "attention/filters/*.py",
+    "network/windows.py",
+)
 """Files whose functions or constants are compiled into others."""
 
 

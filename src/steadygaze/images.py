@@ -1,7 +1,7 @@
 """From an image file or array to canonical pixels: float64 (C, H, W) in [0,1], 8-bit values v as v/255.
 
-Reads PNG and JPEG through Pillow, and NPY arrays. It never resizes an image and never makes grey out of colour: an
-image that does not fit the model is refused with what to do.
+Reads PNG and JPEG through Pillow, and NPY arrays. Never resizes an image and never turns colour into grey: an image
+that does not fit the model is refused, with advice.
 """
 
 import warnings
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps
 
-from steadygaze.errors import ImageError
+from .errors import ImageError
 
 # Far beyond the input of any network whose map can be computed, and 400 MB as float64 RGB.
 MAX_PIXELS = 2**24
@@ -48,13 +48,15 @@ def read_image(path: str | Path) -> ImageFile:
             start = stream.read(PNG_DEPTH_OFFSET + 1)
         if not start:
             raise ImageError(f"{path.name}: is empty; save the image again")
-        if start.startswith(NPY_MAGIC):
-            return _read_npy(path)
-        return _read_picture(path, start)
+        if not start.startswith(NPY_MAGIC):
+            return _read_picture(path, start)
+        # Mapped: a header with absurd dimensions fails on the size of the file before anything is allocated.
+        return image_from_array(np.load(path, mmap_mode="r", allow_pickle=False), path.name)
     except ImageError:
         raise
     except Exception as error:  # Pillow and numpy raise many kinds for damaged files
-        raise ImageError(f"{path.name}: cannot be read ({_one_line(error)}); save it again as PNG or NPY") from None
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ImageError(f"{path.name}: cannot be read ({reason}); save it again as PNG or NPY") from None
 
 
 def image_from_array(values: NDArray, name: str = "array") -> ImageFile:
@@ -101,13 +103,12 @@ def fit_image(
     channels, height, width = input_shape
     if pixels.shape[0] != channels:
         kinds = {1: "grey", 3: "RGB"}
-        mend = {
-            1: "convert the image to grey, or use a model for colour",
-            3: "convert the image to RGB, or use a model for grey images",
-        }
         found = f"{kinds.get(pixels.shape[0], 'an image')} with {pixels.shape[0]} channel(s)"
         taken = f"{kinds.get(channels, 'images')} with {channels}"
-        advice = mend.get(channels, "give an array with as many channels")
+        advice = "give an array with as many channels"
+        if channels in kinds:
+            other = "colour" if channels == 1 else "grey images"
+            advice = f"convert the image to {kinds[channels]}, or use a model for {other}"
         raise ImageError(f"{name}: is {found}, but the model takes {taken}; {advice}")
     if pixels.shape[1:] != (height, width):
         raise ImageError(
@@ -116,11 +117,6 @@ def fit_image(
         )
     _check_range(pixels, name)
     return np.ascontiguousarray(pixels, dtype=np.float64)
-
-
-def _read_npy(path: Path) -> ImageFile:
-    # Mapped, so that a header with absurd dimensions fails on the size of the file before anything is allocated.
-    return image_from_array(np.load(path, mmap_mode="r", allow_pickle=False), path.name)
 
 
 def _read_picture(path: Path, start: bytes) -> ImageFile:
@@ -157,12 +153,8 @@ def _pixels(picture: Image.Image, name: str, notes: list[str]) -> NDArray[np.flo
     elif is_palette:
         picture = picture.convert("RGB")
     values = np.asarray(picture)
-    if picture.mode == "1":
-        return values.astype(np.float64)[None]
-    if picture.mode in SIXTEEN_BIT_MODES:
-        return values.astype(np.float64)[None] / 65535.0
-    if picture.mode == "L":
-        return values[None] / 255.0
+    if picture.mode in ("1", "L", *SIXTEEN_BIT_MODES):
+        return values.astype(np.float64)[None] / {"1": 1.0, "L": 255.0}.get(picture.mode, 65535.0)
     if picture.mode not in ("RGB", "LA", "RGBA"):
         raise ImageError(f"{name}: has the colour mode {picture.mode}; convert it to RGB or grey PNG")
     layers = np.moveaxis(values, 2, 0)
@@ -196,7 +188,3 @@ def _eight_bit(pixels: NDArray[np.float64]) -> NDArray[np.float64] | None:
     exact = np.round(pixels * 255.0) / 255.0
     is_rounded = (exact.astype(np.float32) == pixels).all() and (exact != pixels).any()
     return exact if is_rounded else None
-
-
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -13,10 +13,10 @@ from .attention.options import AttentionOptions
 from .bounds.bounder import Bounder
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
-from .network.agree import Agreement, check_agreement
-from .network.file_rounding import coarse_notes
-from .network.model import Model
-from .network.passes import magnitude, preactivations, upwards
+from .network.graph import preactivations
+from .network.model import Agreement, Model, check_agreement
+from .network.replay import coarse_notes
+from .network.steps import magnitude, upwards
 from .perturbation import Perturbed
 from .tolerances import NOISE, TIE
 from .verdict import Property

@@ -8,7 +8,7 @@ import pytest
 from attention.by_definition import chain_gradients
 from attention.torch_networks import autograd, from_chain, from_onnx, torch
 from regions.tiny_compounds import make_graph
-from steadygaze.attention.maps import gradient_maps, pattern_at, sensitivities
+from steadygaze.attention.methods.gradient import gradient_maps, pattern_at, sensitivities
 from steadygaze.images import read_image
 from steadygaze.network.lower import Chain, lower
 from steadygaze.network.model import read_model
@@ -63,7 +63,7 @@ def test_small_chains_against_finite_differences(seed: int) -> None:
     patterns = [np.vstack([layer]) for layer in pattern_at(chain, moved)]
     own = pattern_at(chain, pixels[None])
     assert all((layer == ours).all() for layer, ours in zip(patterns, own, strict=True)), "the step crosses a kink"
-    logits = chain.logits(moved)
+    logits = chain.preactivations(moved)[-1]
     slopes = (logits[: len(pixels)] - logits[len(pixels) :]).T / (2 * step)
     found = gradient_maps(chain, own)[0]
     assert np.allclose(found, slopes, rtol=0, atol=1e-8 * max(1.0, np.abs(found).max()))

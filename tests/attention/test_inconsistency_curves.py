@@ -10,9 +10,9 @@ import pytest
 from attention.by_definition import Question, chain_gradients, inconsistency, stored_inconsistency
 from regions.reading_maps import points_inside
 from regions.tiny_compounds import make_compound
-from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.inconsistency import AttentionOptions, Inconsistency, measure, original_maps
+from steadygaze.attention.inconsistency import Inconsistency, measure, original_maps
+from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.compound import Compound
 from steadygaze.images import read_image
 from steadygaze.network.model import read_model

@@ -7,12 +7,12 @@ import pytest
 from scipy.sparse import csr_array, issparse
 
 from steadygaze.api import make_problem
-from steadygaze.attention import kernels, rows
-from steadygaze.attention.bounds import coarse_error, is_local, total_size
-from steadygaze.attention.distances import Distance
-from steadygaze.attention.error import MapErrors
+from steadygaze.attention import flip_kernels, rows
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.inconsistency import AttentionOptions, measure, measure_again, original_maps
+from steadygaze.attention.inconsistency import measure, measure_again, original_maps
+from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.methods.gradient import coarse_error
+from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.network.lower import AffineMap, Chain
 from steadygaze.regions.subdivide import subdivide
 
@@ -68,12 +68,12 @@ class Walker:
             layer[self.rng.integers(len(layer))] ^= True
         packed = np.concatenate([np.packbits(layer) for layer in self.bits])
         packed = np.pad(packed, (0, len(self.maps.packed) - len(packed)))
-        kernels.move_to(self.rows, self.maps, packed, packed.view(np.uint64))
+        flip_kernels.move_to(self.rows, self.maps, packed, packed.view(np.uint64))
 
     @property
     def error(self) -> float:
         here = self.maps.gradient[:, : self.rows.offsets[1]]
-        return total_size(np.asarray(here - true_maps(self.chain, self.bits), dtype=np.float64), OPTIONS)
+        return OPTIONS.total_size(np.asarray(here - true_maps(self.chain, self.bits), dtype=np.float64))
 
 
 @pytest.mark.parametrize("room", [2, 48])
@@ -83,11 +83,11 @@ def test_maps_stay_within_their_error(layout: str, room: int, monkeypatch: pytes
     for seed in range(3):
         rng = np.random.default_rng(seed)
         chain = make_chain(*LAYOUTS[layout], rng)
-        assert is_local(chain.maps) == (layout in LOCAL)
+        assert rows.is_local(chain.maps) == (layout in LOCAL)
         walker = Walker(chain, 500, rng)
         walker.rows = walker.rows._replace(full_cost=np.inf)
         bound = coarse_error(chain, OPTIONS, 500)
-        size = total_size(np.asarray(true_maps(chain, walker.bits), dtype=np.float64), OPTIONS)
+        size = OPTIONS.total_size(np.asarray(true_maps(chain, walker.bits), dtype=np.float64))
         assert bound < 1e-6 * size
         since_scratch = []
         for _ in range(400):

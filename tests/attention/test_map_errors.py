@@ -16,10 +16,10 @@ from attention.by_definition import Question
 from attention.exact_attention import ExactAttention
 from regions.tiny_compounds import FloatLayer, make_compound
 from steadygaze.attention import curve_kernels
-from steadygaze.attention.distances import Distance
-from steadygaze.attention.error import MapErrors
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.inconsistency import AttentionOptions, Inconsistency, measure, original_maps, region_taus
+from steadygaze.attention.inconsistency import Inconsistency, measure, original_maps, region_taus
+from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.compound import Compound
 from steadygaze.perturbation import parse_spec
 from steadygaze.regions.pattern import unpack

@@ -15,9 +15,8 @@ import numpy as np
 from attention.by_definition import Question
 from bounds.exact_network import ExactNetwork
 from regions.tiny_compounds import FloatLayer, crossing_layers, dyadic_layers, make_graph
-from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.options import AttentionOptions
+from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.operators import MatMul, Mean, Operator, Relu, Reshape, Scale

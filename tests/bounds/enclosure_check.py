@@ -19,7 +19,7 @@ from attention.exact_attention import as_fractions, exact_image, to_decimal, unc
 from bounds.bound_cases import Case, corners
 from bounds.exact_network import ExactNetwork, Whole, pattern
 from steadygaze.bounds.bounder import Bounder
-from steadygaze.bounds.gradient import gradients
+from steadygaze.bounds.passes import gradients
 from steadygaze.perturbation import Perturbed
 
 Theta = tuple[Fraction, ...]

@@ -6,12 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from steadygaze.attention.distances import Distance
-from steadygaze.attention.filters import Filter
-from steadygaze.bounds import bounder, forms, forward, gradient, kernels
+from steadygaze.attention import filters
+from steadygaze.attention.filters import Intervals, absolute, mean
+from steadygaze.attention.options import Distance
+from steadygaze.bounds import bounder, forms, passes
+from steadygaze.bounds import box_kernels as kernels
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.bounds.forms import Forms, Relaxed
-from steadygaze.bounds.gradient import Intervals
 from steadygaze.network.steps import ConvStep, MatrixStep, ScaleStep
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -33,7 +34,9 @@ def no_absolute_value_of_coefficients(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_outward_rounding(patch: pytest.MonkeyPatch) -> None:
-    for module, name in product((forms, forward, gradient, bounder), ("gamma", "up", "down", "LEAST", "LEAST_ROOT")):
+    for module, name in product(
+        (forms, passes, bounder, filters, absolute, mean), ("gamma", "up", "down", "LEAST", "LEAST_ROOT")
+    ):
         if hasattr(module, name):
             exact = {"gamma": lambda terms: 0.0, "up": lambda terms: 1.0, "down": lambda terms: 1.0}
             patch.setattr(module, name, exact.get(name, 0.0))
@@ -41,19 +44,19 @@ def no_outward_rounding(patch: pytest.MonkeyPatch) -> None:
 
 def no_rounding_errors_of_products(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(forms, "gamma", lambda terms: 0.0)
-    patch.setattr(forward, "gamma", lambda terms: 0.0)
+    patch.setattr(passes, "gamma", lambda terms: 0.0)
 
 
 def no_rounding_errors_of_gradients(patch: pytest.MonkeyPatch) -> None:
-    for module in (forward, gradient):
+    for module in (passes, filters, mean):
         patch.setattr(module, "gamma", lambda terms: 0.0)
-    patch.setattr(gradient, "up", lambda terms: 1.0)
+        patch.setattr(module, "up", lambda terms: 1.0)
 
 
 def relaxed_otherwise(name: str, change: Callable[[Relaxed], Relaxed]) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
         true = getattr(forms, name)
-        patch.setattr(forward, name, lambda low, high: change(true(low, high)))
+        patch.setattr(passes, name, lambda low, high: change(true(low, high)))
 
     return plant
 
@@ -87,12 +90,12 @@ def remainder_dropped_at_a_step(patch: pytest.MonkeyPatch) -> None:
         after = true(values, step)  # type: ignore[arg-type]
         return Forms(after.forms, true(Forms(values.forms, 0.0 * values.remainder), step).remainder)  # type: ignore[arg-type]
 
-    patch.setattr(forward, "through", through)
+    patch.setattr(passes, "through", through)
 
 
 def remainder_dropped_at_the_logits(patch: pytest.MonkeyPatch) -> None:
-    true = forward.Rows.bounds
-    patch.setattr(forward.Rows, "bounds", lambda self, f: true(self, Forms(f.forms, 0.0 * f.remainder)))
+    true = passes.Rows.bounds
+    patch.setattr(passes.Rows, "bounds", lambda self, f: true(self, Forms(f.forms, 0.0 * f.remainder)))
 
 
 def generators_lost(patch: pytest.MonkeyPatch) -> None:
@@ -103,7 +106,7 @@ def generators_lost(patch: pytest.MonkeyPatch) -> None:
 def bias_left_out(patch: pytest.MonkeyPatch) -> None:
     true = forms.through
     patch.setattr(
-        forward,
+        passes,
         "through",
         lambda values, step: Forms(
             np.concatenate([true(values, step).forms[:, :1] - step.bias, true(values, step).forms[:, 1:]], axis=1),
@@ -113,7 +116,7 @@ def bias_left_out(patch: pytest.MonkeyPatch) -> None:
 
 
 def box_too_small(patch: pytest.MonkeyPatch) -> None:
-    true = forward.pixels
+    true = passes.pixels
     shrink = 0.01
     patch.setattr(
         bounder,
@@ -125,32 +128,25 @@ def box_too_small(patch: pytest.MonkeyPatch) -> None:
 
 
 def absolute_values_of_ends(patch: pytest.MonkeyPatch) -> None:
-    true = gradient.filtered
+    def enclose(self: absolute.Absolute, maps: Intervals) -> Intervals:
+        low, high = map(np.abs, maps.ends)
+        return Intervals.between(np.minimum(low, high), np.maximum(low, high))
 
-    def filtered(maps: Intervals, steps: Filter) -> Intervals:
-        for step in steps.steps:
-            if step == "abs":
-                low, high = map(np.abs, maps.ends)
-                maps = Intervals.between(np.minimum(low, high), np.maximum(low, high))
-            else:
-                maps = true(maps, Filter((step,)))
-        return maps
-
-    patch.setattr(bounder, "filtered", filtered)
+    patch.setattr(absolute.Absolute, "enclose", enclose)
 
 
 def mean_of_the_radius_left_out(patch: pytest.MonkeyPatch) -> None:
-    true = gradient.filtered
+    true = mean.Mean3x3.enclose
 
-    def filtered(maps: Intervals, steps: Filter) -> Intervals:
-        after = true(maps, steps)
-        return Intervals(after.centre, 0.5 * after.radius) if "mean" in steps.steps else after
+    def enclose(self: mean.Mean3x3, maps: Intervals) -> Intervals:
+        after = true(self, maps)
+        return Intervals(after.centre, 0.5 * after.radius)
 
-    patch.setattr(bounder, "filtered", filtered)
+    patch.setattr(mean.Mean3x3, "enclose", enclose)
 
 
 def distance_of_the_middles(patch: pytest.MonkeyPatch) -> None:
-    true = gradient.inconsistencies
+    true = passes.inconsistencies
 
     def inconsistencies(maps: Intervals, low: np.ndarray, high: np.ndarray, distance: Distance) -> np.ndarray:
         exact = Intervals(maps.centre, 0.0 * maps.radius)
@@ -164,7 +160,7 @@ def one_rival_alone(patch: pytest.MonkeyPatch) -> None:
 
     def made(self: Bounder, *arguments: object, **options: object) -> None:
         true(self, *arguments, **options)  # type: ignore[arg-type]
-        self.margins = self.margins.take(np.arange(1))
+        self.margins = passes.Rows(*(part[:1] for part in vars(self.margins).values()))
 
     patch.setattr(Bounder, "__init__", made)
 

@@ -11,7 +11,7 @@ import pytest
 
 from attention.by_definition import Question, transported
 from steadygaze.api import make_problem
-from steadygaze.attention.maps import gradient_maps, pattern_at
+from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
 from steadygaze.bounds.bounder import Bounder, Enclosures
 from steadygaze.problem import Problem
 

@@ -10,7 +10,7 @@ from attention.exact_attention import exact_image
 from bounds.bound_cases import Case, random_case
 from bounds.enclosure_check import violations
 from regions.tiny_compounds import make_graph
-from steadygaze.bounds.forward import pixels
+from steadygaze.bounds.passes import pixels
 from steadygaze.errors import ModelError
 from steadygaze.perturbation import compose, parse_spec
 

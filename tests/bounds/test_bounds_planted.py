@@ -7,7 +7,7 @@ from bounds.bound_cases import KINDS, Case, random_case
 from bounds.enclosure_check import violations
 from bounds.planted_bounds import PLANTED
 from steadygaze.bounds.bounder import Bounder
-from steadygaze.bounds.forward import Passed
+from steadygaze.bounds.passes import Passed
 
 MOST_TRIALS = 80
 

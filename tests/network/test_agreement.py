@@ -11,11 +11,10 @@ from steadygaze.api import make_problem
 from steadygaze.attention.inconsistency import original_maps
 from steadygaze.errors import InternalError, ModelError
 from steadygaze.network import lower as lowering
-from steadygaze.network.agree import check_agreement, sample_images
-from steadygaze.network.file_rounding import FLOAT32, rounding_effect
 from steadygaze.network.lower import AffineMap, Chain, check_lowered, lower
-from steadygaze.network.model import read_model
+from steadygaze.network.model import check_agreement, read_model, sample_images
 from steadygaze.network.operators import MatMul, Transpose
+from steadygaze.network.replay import FLOAT32, estimate_rounding
 from steadygaze.network.steps import ScaleStep
 from steadygaze.network.windows import Conv
 
@@ -100,7 +99,7 @@ def cancelling(save):
 def test_the_tolerance_is_never_so_wide_that_a_misread_bias_fits(cancelling, offset):
     """Rounding may explain 0.1 to first order; 5e-4 lies within the tolerance, but on every image."""
     image = np.full((1, 6, 6), 0.5)
-    assert rounding_effect(cancelling.graph, image.ravel(), FLOAT32) > 0.2
+    assert estimate_rounding(cancelling.graph, image.ravel(), FLOAT32).effect > 0.2
     assert check_agreement(cancelling, image).tolerance == pytest.approx(2e-3, rel=1e-6)
 
     def change(operator):

@@ -8,8 +8,10 @@ from onnx import TensorProto, helper
 
 from steadygaze.api import make_problem
 from steadygaze.errors import ModelError
-from steadygaze.network.agree import Agreement, check_agreement
-from steadygaze.network.file_rounding import (
+from steadygaze.network.graph import Graph, Node
+from steadygaze.network.model import Agreement, check_agreement, read_model
+from steadygaze.network.operators import MatMul, Relu
+from steadygaze.network.replay import (
     FLOAT16,
     FLOAT32,
     FLOAT64,
@@ -17,11 +19,7 @@ from steadygaze.network.file_rounding import (
     FloatType,
     coarse_notes,
     estimate_rounding,
-    rounding_effect,
 )
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.model import read_model
-from steadygaze.network.operators import MatMul, Relu
 
 
 def graph_of(*layers):
@@ -44,33 +42,33 @@ def test_effect_by_hand():
     active, dead, unit = np.array([1.0, 0.5]), np.array([0.0, 1.0]), 1e-3
     # First layer, two products and a bias: (√3 + 1)·(3 + 4 + 1), doubled by the second; there (√2 + 1)·|2·a|, a = 2.
     expected = 2 * (np.sqrt(3) + 1) * 8 + (np.sqrt(2) + 1) * 4
-    assert rounding_effect(graph, active, kind(unit)) == pytest.approx(unit * expected)
-    assert rounding_effect(graph, dead, kind(unit)) == 0.0
+    assert estimate_rounding(graph, active, kind(unit)).effect == pytest.approx(unit * expected)
+    assert estimate_rounding(graph, dead, kind(unit)).effect == 0.0
 
 
 def test_a_neuron_that_rounding_may_switch_on_counts():
     """x0 − 0.5 is −1e-9 at the image: far from the kink in float64, at it in float32; then a weight of 1e6."""
     graph = graph_of(([[1.0], [0.0]], [-0.5]), ([[1e6, 0.0]], [0.0, 1.0]))
     image = np.array([0.5 - 1e-9, 0.0])
-    assert rounding_effect(graph, image, FLOAT64) < 1e-9
-    assert 0.1 < rounding_effect(graph, image, FLOAT32) < 10.0
+    assert estimate_rounding(graph, image, FLOAT64).effect < 1e-9
+    assert 0.1 < estimate_rounding(graph, image, FLOAT32).effect < 10.0
     assert estimate_rounding(graph, image, FLOAT32).neurons[0][0] > 1e-8
 
 
 def test_two_doubtful_neurons_do_not_cancel():
     """relu(x0 − 0.5) + relu(0.5 − x0), times 1e6: the slopes at the kink are 1 and −1, the sum bends."""
     graph = graph_of(([[1.0, -1.0], [0.0, 0.0]], [-0.5, 0.5]), ([[1e6, 0.0], [1e6, 0.0]], [0.0, 1.0]))
-    assert rounding_effect(graph, np.array([0.5 + 1e-9, 0.0]), FLOAT32) > 0.1
+    assert estimate_rounding(graph, np.array([0.5 + 1e-9, 0.0]), FLOAT32).effect > 0.1
 
 
 def test_products_that_vanish_and_values_out_of_range():
     graph = graph_of(([[1.0], [0.0]], [0.0]), ([[1.0, 0.0]], [0.0, 1.0]))
     image = np.array([0.5, 0.0])
-    assert rounding_effect(graph, image, kind(0.0, least=1e-3)) >= 1e-3
-    assert rounding_effect(graph, image, kind(0.0, largest=0.9)) == np.inf
+    assert estimate_rounding(graph, image, kind(0.0, least=1e-3)).effect >= 1e-3
+    assert estimate_rounding(graph, image, kind(0.0, largest=0.9)).effect == np.inf
     # An overflow behind a weight of 0 must not become NaN.
     large = graph_of(([[1e300], [0.0]], [0.0]), ([[1e300]], [0.0]), ([[0.0, 0.0]], [0.0, 1.0]))
-    assert rounding_effect(large, image, FLOAT32) == np.inf
+    assert estimate_rounding(large, image, FLOAT32).effect == np.inf
 
 
 def test_too_coarse_for_the_label_for_the_logits_and_at_an_end():

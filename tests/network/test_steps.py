@@ -26,7 +26,7 @@ from steadygaze.network.operators import (
     Scale,
     Transpose,
 )
-from steadygaze.network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step, steps_of
+from steadygaze.network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
 from steadygaze.network.windows import AveragePool, Conv, Window
 
 
@@ -96,7 +96,7 @@ def all_operators() -> list[tuple[Linear, tuple[int, ...]]]:
 def step_of(operator: Operator, shape: tuple[int, ...]) -> Step:
     """The single step of a graph that puts its image into a shape and applies one operator."""
     image = (1, 1, prod(shape))
-    ((step,),) = steps_of(graph_of([Reshape(shape), operator], image))
+    ((step,),) = graph_of([Reshape(shape), operator], image).steps
     return step
 
 
@@ -191,7 +191,7 @@ def test_segments_of_a_graph_lead_from_relu_to_relu(seed: int) -> None:
     rng = np.random.default_rng(seed)
     operators = odd_network(rng)
     graph = graph_of(operators, (2, 5, 6))
-    segments = steps_of(graph)
+    segments = graph.steps
     assert len(segments) == 1 + sum(isinstance(operator, Relu) for operator in operators)
     images = rng.integers(0, 5, size=(4, 2, 5, 6)) / 4
     expected, logits = graph.trace(images)
@@ -232,13 +232,13 @@ def odd_network(rng: np.random.Generator) -> Sequence[Operator]:
 def test_a_graph_that_ends_or_begins_with_a_relu_or_has_two_in_a_row() -> None:
     last = MatMul(np.array([[1.0, -1.0]]), np.zeros(2))
     graph = graph_of([Relu(), Reshape((1, 1)), last, Relu(), Relu()], (1, 1, 1))
-    assert [len(segment) for segment in steps_of(graph)] == [0, 1, 0, 0]
+    assert [len(segment) for segment in graph.steps] == [0, 1, 0, 0]
 
 
 def test_a_graph_with_a_branch_is_refused() -> None:
     nodes = (Node(Relu(), (0,), (1, 1, 2), "first"), Node(Relu(), (0,), (1, 1, 2), "second"))
     with pytest.raises(ModelError, match="second"):
-        steps_of(Graph((1, 1, 2), nodes))
+        _ = Graph((1, 1, 2), nodes).steps
 
 
 @pytest.mark.parametrize("name", ["M-FNN-100", "M-CNN-S"])
@@ -248,9 +248,7 @@ def test_bundled_networks(name: str) -> None:
     images = rng.random((3, *model.input_shape))
     values = images.reshape(3, -1)
     expected, logits = model.graph.trace(images)
-    for segment, affine, preactivations in zip(
-        steps_of(model.graph), model.chain.maps, [*expected, logits], strict=True
-    ):
+    for segment, affine, preactivations in zip(model.graph.steps, model.chain.maps, [*expected, logits], strict=True):
         rows = rng.normal(size=(2, len(affine.bias)))
         back = rows
         for step in reversed(segment):

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from steadygaze.attention.error import Settled
 from steadygaze.attention.inconsistency import Inconsistency
+from steadygaze.attention.map_errors import Settled
 
 Vector = tuple[Fraction, ...]
 

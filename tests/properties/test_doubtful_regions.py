@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from regions.tiny_compounds import make_compound
-from steadygaze.attention.error import MapErrors
 from steadygaze.attention.inconsistency import measure, original_maps
+from steadygaze.attention.map_errors import MapErrors
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.perturbation import Brightness
 from steadygaze.properties import settling

@@ -11,16 +11,16 @@ import numpy as np
 from attention.by_definition import Question
 from regions.tiny_compounds import FloatLayer, make_graph
 from steadygaze.api import verify
-from steadygaze.attention.distances import Distance
-from steadygaze.attention.error import MapErrors
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.inconsistency import AttentionOptions, measure, original_maps
+from steadygaze.attention.inconsistency import measure, original_maps
+from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.budget import Budget
 from steadygaze.compound import Compound
-from steadygaze.network.file_rounding import FLOAT32
 from steadygaze.network.graph import Graph
 from steadygaze.network.lower import lower
 from steadygaze.network.model import Model
+from steadygaze.network.replay import FLOAT32
 from steadygaze.perturbation import Perturbation
 from steadygaze.properties.classification import classify
 from steadygaze.regions.subdivide import subdivide

@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 
 from steadygaze.api import verify
-from steadygaze.attention.error import MapErrors
 from steadygaze.attention.inconsistency import measure
+from steadygaze.attention.map_errors import MapErrors
 from steadygaze.engines.refine.boxes import Boxes, State
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.properties.classification import classify

@@ -8,7 +8,7 @@ import pytest
 from properties.tiny_models import make_model
 from steadygaze.api import make_problem, solve
 from steadygaze.attention.inconsistency import expected_maps, original_maps
-from steadygaze.attention.maps import gradient_maps, pattern_at
+from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
 from steadygaze.budget import Budget
 from steadygaze.engines.refine.falsify import FEWEST, MOST_POINTS, Violations, falsify
 from steadygaze.engines.refine.pointwise import PointPasses

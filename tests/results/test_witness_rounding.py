@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from steadygaze.api import verify
 from steadygaze.errors import InternalError
-from steadygaze.network.file_rounding import FLOAT32
+from steadygaze.network.replay import FLOAT32
 from steadygaze.report.page.facts import witness_rows
 from steadygaze.results import map_check
 from steadygaze.results.claim import Claim, Violation

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steadygaze.attention.maps import maps_under, pattern_at
+from steadygaze.attention.methods.gradient import maps_under, pattern_at
 from steadygaze.errors import InternalError
-from steadygaze.network.file_rounding import FLOAT32
+from steadygaze.network.replay import FLOAT32
 from steadygaze.properties.joint import Kept
 from steadygaze.results import map_check, witness
+from steadygaze.results.claim import Violation
 from steadygaze.results.map_check import check_maps, longest_steps
-from steadygaze.results.witness import Violation, find_witnesses
+from steadygaze.results.witness import find_witnesses
 
 
 def with_joint(result, **changes):

@@ -1,9 +1,105 @@
-"""Compiled loops over the curves ai(τ): values, lowest points, and where they cross a level, with error bounds."""
+"""Compiled loops over the curves ai(τ): the sums that make them, values, lowest points, and crossings of a level.
+
+Maps come from `flip_kernels`; values of curves carry bounds of their rounding errors.
+"""
 
 import numpy as np
 
-from ..compiling import compiled
+from ..compiling import compiled, compiled_reordered
 from ..tolerances import UNIT
+from .flip_kernels import move_to
+
+
+@compiled_reordered
+def _absolute_sum(here, expected):
+    total = 0.0
+    for i in range(here.shape[0]):
+        total += abs(here[i] - expected[i])
+    return total
+
+
+@compiled_reordered
+def _square_sum(here, expected):
+    total = 0.0
+    for i in range(here.shape[0]):
+        total += (here[i] - expected[i]) * (here[i] - expected[i])
+    return total
+
+
+@compiled_reordered
+def _mixed_sum(here, expected, slope):
+    total = 0.0
+    for i in range(slope.shape[0]):
+        total += (here[i] - expected[i]) * slope[i]
+    return total
+
+
+@compiled
+def _sum_map(here, expected, slope, norm, out):
+    """Write Σ|u| or Σu², and Σ u·slope, of u = map − expected into out (2,); slope is empty where nothing moves."""
+    out[0] = _absolute_sum(here, expected) if norm == 1 else _square_sum(here, expected)
+    out[1] = _mixed_sum(here, expected, slope)
+
+
+@compiled
+def distances(rows, maps, packed, words, norm, expected, slope, out):
+    """Sums (P, K, 2) of unfiltered maps for packed patterns (P, bytes), given in words as well; see `_sum_map`.
+
+    expected, slope: (K, pixels); slope is (K, 0) where the expected map does not move.
+    """
+    pixels = rows.offsets[1]
+    for p in range(packed.shape[0]):
+        move_to(rows, maps, packed[p], words[p])
+        for n in range(expected.shape[0]):
+            _sum_map(maps.gradient[n, :pixels], expected[n], slope[n], norm, out[p, n])
+
+
+@compiled
+def collect_maps(rows, maps, packed, words, out):
+    """Write the unfiltered maps (P, K, pixels) for packed patterns (P, bytes)."""
+    for p in range(packed.shape[0]):
+        move_to(rows, maps, packed[p], words[p])
+        for n in range(out.shape[1]):
+            here, target = maps.gradient[n], out[p, n]
+            for i in range(target.shape[0]):
+                target[i] = here[i]
+
+
+@compiled
+def map_distances(maps, norm, expected, slope, out):
+    """Sums (P, K, 2) of given maps (P, K, pixels); see `_sum_map`."""
+    for p in range(maps.shape[0]):
+        for n in range(maps.shape[1]):
+            _sum_map(maps[p, n], expected[n], slope[n], norm, out[p, n])
+
+
+@compiled
+def breakpoints(maps, ranges, expected, slope, start, places, jumps, counts):
+    """For L1 and moving maps (P, K, pixels): ai(τ) = Σ|u − τ·slope| on ranges[p] = [τ_low, τ_high], u = map − expected.
+
+    start (P, 2) gets value and right slope at τ_low; places and jumps the breakpoints inside and by how much the
+    slope grows there, pattern after pattern, counts (P,) how many.
+    """
+    used = 0
+    for p in range(maps.shape[0]):
+        low, high = ranges[p, 0], ranges[p, 1]
+        value, rise, found = 0.0, 0.0, 0
+        for n in range(maps.shape[1]):
+            for i in range(maps.shape[2]):
+                u, v = maps[p, n, i] - expected[n, i], slope[n, i]
+                at_low = u - low * v
+                value += abs(at_low)
+                if at_low == 0.0:
+                    rise += abs(v)
+                else:
+                    rise += -v if at_low > 0.0 else v
+                    # The sign says that the break is ahead; the quotient may round to the start itself.
+                    place = max(low, u / v) if at_low * v > 0.0 else high
+                    if place < high:
+                        places[used + found], jumps[used + found] = place, 2.0 * abs(v)
+                        found += 1
+        start[p, 0], start[p, 1], counts[p] = value, rise, found
+        used += found
 
 
 @compiled

@@ -1,10 +1,11 @@
-"""From regions to the attention inconsistency on each: what is stored answers any threshold later.
+"""From regions to the attention inconsistency on each, stored so that any threshold can be answered later.
 
-ai depends on the classifier's pattern and the knot cell alone. Where the expected map is kept it is one number; where
-it moves it is a convex function of τ = θ_T − (low end of the cell): Σ_j √(α_j − 2 β_j τ + γ_j τ²) for L2, a broken line
+ai depends on the classifier's pattern and the knot cell alone. If the expected map is kept, ai is one number. If it
+moves, ai is a convex function of τ = θ_T − (low end of the cell): Σ_j √(α_j − 2 β_j τ + γ_j τ²) for L2, a broken line
 for L1.
 """
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -12,20 +13,18 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..compound import Compound
+from ..errors import OptionError
 from ..network.lower import Chain
 from ..perturbation import KnotCell
 from ..regions.pattern import distinct_rows, unpack
 from ..regions.pattern_table import PatternTable
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
-from . import kernels
-from .bounds import allowed_flips
-from .distances import Distance
+from . import curve_kernels as kernels
 from .filters import IDENTITY
-from .gradient_kernels import Maps
-from .maps import gradient_maps, maps_at
-from .options import AttentionOptions
-from .rows import blank_maps, compress, lay_out
+from .methods.gradient import pattern_of
+from .options import AttentionOptions, Distance
+from .rows import Maps, blank_maps, compress
 
 BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 256, 2048
 """Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch."""
@@ -36,7 +35,8 @@ BATCH = 32
 WORTH_COMPRESSING = 128
 """Patterns from which on finding coordinates (one QR decomposition, milliseconds) pays."""
 
-BREAKPOINT_ROOM = 1 << 20
+CACHED = 1 << 15
+"""Numbers that the maps of some patterns may hold while they are filtered: a quarter of a megabyte."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +61,15 @@ class Inconsistency:
     jumps: np.ndarray
     terms: int = 1
 
+    @classmethod
+    def empty(
+        cls, curve: np.ndarray, cells: np.ndarray, patterns: np.ndarray, classes: int, terms: int = 1
+    ) -> "Inconsistency":
+        """Curves of which nothing is known but whose they are."""
+        none, breaks = np.zeros(0), np.zeros(1, dtype=np.int64)
+        quadratic, start = np.zeros((0, classes, 3)), np.zeros((0, 3))
+        return cls(curve, cells, patterns, none, quadratic, start, breaks, none, none, terms)
+
     @property
     def rounding(self) -> float:
         """Relative error of a sum over all pixels, added in at least four strands."""
@@ -73,12 +82,7 @@ class Inconsistency:
 
 
 def measure(
-    compound: Compound,
-    regions: RegionSet,
-    options: AttentionOptions,
-    original: np.ndarray,
-    *,
-    threads: int = 1,
+    compound: Compound, regions: RegionSet, options: AttentionOptions, original: np.ndarray, *, threads: int = 1
 ) -> Inconsistency:
     """Compute the curves of all regions; `original` (K', C, H, W) are the filtered maps of the unperturbed image."""
     keys = np.stack([regions.cell, regions.pattern], axis=1).astype(np.int64)
@@ -87,12 +91,9 @@ def measure(
     curve, first = distinct_rows(np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), 16))
     cells, patterns = keys[first, 0], keys[first, 1]
     ranges = curve_ranges(curve, region_taus(compound, regions), len(cells))
-    flips = allowed_flips(compound.chain, options, original)
+    flips = options.method.allowed_flips(compound.chain, options, original)
     run = _Run(compound, regions.patterns, options, original, flips, threads)
-    tables = run.compute(cells, patterns, ranges)
-    moves = compound.perturbed.moving_axis is not None
-    curves = tables.finish(curve, cells, patterns, moves, options.distance)
-    return replace(curves, terms=compound.perturbed.x0.size)
+    return run.compute(cells, patterns, ranges, curve)
 
 
 def measure_again(
@@ -104,24 +105,22 @@ def measure_again(
     original: np.ndarray,
     chosen: np.ndarray,
 ) -> tuple[np.ndarray, Inconsistency]:
-    """The regions (N,) that have one of the chosen curves (S,), and these curves, computed from scratch.
-
-    taus (R, 2) are the ranges of τ of all regions.
-    """
-    cells, numbers = curves.curve_cell[chosen], curves.curve_pattern[chosen]
+    """The regions (N,) with one of the chosen curves (S,), and these curves from scratch; taus (R, 2): ranges of τ."""
     ranges = curve_ranges(curves.curve, taus, len(curves.curve_cell))[chosen]
     place = np.full(len(curves.curve_cell), -1)
     place[chosen] = np.arange(len(chosen))
     regions = np.flatnonzero(place[curves.curve] >= 0)
-    tables = _Run(compound, patterns, options, original, 0, 1, may_compress=False).compute(cells, numbers, ranges)
-    fresh = tables.finish(place[curves.curve[regions]], cells, numbers, curves.moves, options.distance)
-    return regions, replace(fresh, terms=curves.terms)
+    run = _Run(compound, patterns, options, original, may_compress=False)
+    numbers = place[curves.curve[regions]]
+    return regions, run.compute(curves.curve_cell[chosen], curves.curve_pattern[chosen], ranges, numbers)
 
 
 def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
     """The filtered maps (K', C, H, W) of the unperturbed image, under the classifier's pattern there."""
-    classes = options.chosen(compound.graph.classes)
-    return options.filter(maps_at(compound.graph, compound.perturbed.x0, classes))
+    graph, image = compound.graph, compound.perturbed.x0
+    classes = options.chosen(graph.classes)
+    maps = options.method.maps_under(graph, pattern_of(graph, image.reshape(1, -1)), classes)
+    return options.filter(maps.reshape(-1, *image.shape))
 
 
 def expected_maps(compound: Compound, cell: KnotCell, original: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -152,26 +151,21 @@ def region_taus(compound: Compound, regions: RegionSet) -> np.ndarray:
     return domain.low[axis] + ends * domain.widths[axis] - lows[:, None]
 
 
+@dataclass(frozen=True, eq=False)
 class _Run:
     """Computes curves, cell by cell, in blocks that threads can share."""
 
-    def __init__(
-        self,
-        compound: Compound,
-        patterns: PatternTable,
-        options: AttentionOptions,
-        original: np.ndarray,
-        max_flips: int,
-        threads: int,
-        *,
-        may_compress: bool = True,
-    ) -> None:
-        self.may_compress = may_compress
-        self.compound, self.patterns, self.options, self.original = compound, patterns, options, original
-        self.max_flips, self.threads = max_flips, threads
+    compound: Compound
+    patterns: PatternTable
+    options: AttentionOptions
+    original: np.ndarray
+    max_flips: int = 0
+    threads: int = 1
+    may_compress: bool = True
 
-    def compute(self, cells: np.ndarray, patterns: np.ndarray, ranges: np.ndarray) -> "_Tables":
-        result = _Tables(len(cells), len(self.original))
+    def compute(self, cells: np.ndarray, patterns: np.ndarray, ranges: np.ndarray, curve: np.ndarray) -> Inconsistency:
+        """The curves of patterns in cells (Q,), over ranges (Q, 2) of τ; curve (R,) says which one a region has."""
+        tables = _Tables(len(cells), self.original)
         for number in np.unique(cells):
             places = np.flatnonzero(cells == number)
             is_worth = self.may_compress and len(places) >= WORTH_COMPRESSING
@@ -188,17 +182,9 @@ class _Run:
                 with ThreadPoolExecutor(self.threads) as pool:
                     done = list(pool.map(compute, blocks))
             for block, outcome in zip(blocks, done, strict=True):
-                result.put(block, outcome)
-        return result
-
-
-def collect_curves(
-    outcome: tuple, curve: np.ndarray, cells: np.ndarray, classes: int, moves: bool, distance: Distance
-) -> Inconsistency:
-    """The curves that `CellCurves.compute` gave for as many patterns as there are cells (Q,), one region each."""
-    tables = _Tables(len(cells), classes)
-    tables.put(np.arange(len(cells)), outcome)
-    return tables.finish(curve, cells, np.arange(len(cells)), moves, distance)
+                tables.put(block, outcome)
+        moves = self.compound.perturbed.moving_axis is not None
+        return tables.finish(curve, cells, patterns, moves, self.options.distance)
 
 
 class CellCurves:
@@ -213,7 +199,9 @@ class CellCurves:
         max_flips: int,
         may_compress: bool,
     ) -> None:
-        maps, steps = compound.chain.maps, options.filter
+        maps, steps, method = compound.chain.maps, options.filter, options.method
+        if not method.is_constant:
+            raise OptionError(f"maps by {method.name} vary within a region; exact maps need a method that is constant")
         expected, slope = expected_maps(compound, compound.cells[number], original)
         self.norm, self.shape = options.distance, original.shape[1:]
         flat = expected.reshape(len(original), -1)
@@ -227,34 +215,32 @@ class CellCurves:
             maps, steps = (first, *maps[1:]), IDENTITY
         # Dense layers: a matrix product for many patterns at once is faster than one pattern after another.
         self.is_dense = not self.is_broken and not any(issparse(affine.matrix) for affine in maps[:-1])
-        self.chain, self.filter, self.hidden = Chain(maps), steps, compound.hidden
+        self.chain, self.filter, self.hidden, self.method = Chain(maps), steps, compound.hidden, method
         self.classes = options.chosen(compound.graph.classes)
-        self.steps = steps.codes
-        self.rows = lay_out(maps, self.classes, max_flips)
+        self.rows = method.lay_out(maps, self.classes, max_flips)
         self.expected = np.ascontiguousarray(flat)
         self.slope = np.zeros((len(flat), 0)) if moved is None else np.ascontiguousarray(moved)
 
     def compute(self, packed: np.ndarray, ranges: np.ndarray) -> tuple:
-        """Sums or breakpoints for packed patterns (B, bytes), over ranges (B, 2) of τ; see `collect_curves`."""
-        if self.is_dense:
-            return self._by_products(packed)
-        maps = blank_maps(self.rows)
-        packed = np.pad(packed, ((0, 0), (0, len(maps.packed) - packed.shape[1])))
-        scratch = np.zeros((2, self.expected.shape[1]))
+        """Sums or breakpoints for packed patterns (B, bytes), over ranges (B, 2) of τ, as `_Tables.put` takes them."""
         if self.is_broken:
-            return self._breakpoints(packed, ranges, maps, scratch)
+            return self._breakpoints(packed, ranges)
         sums = np.zeros((len(packed), len(self.expected), 2))
-        kernels.distances(
-            self.rows, maps, packed, packed.view(np.uint64), 0, len(packed), self.steps, self.shape, self.norm.value,
-            self.expected, self.slope, scratch, sums,
-        )  # fmt: skip
+        if self.is_dense:
+            self._sum_products(packed, sums)
+        elif self.filter.steps:
+            for part, maps in self._filtered(packed):
+                kernels.map_distances(maps, self.norm.value, self.expected, self.slope, sums[part])
+        else:
+            room, packed = self._start(packed)
+            words = packed.view(np.uint64)
+            kernels.distances(self.rows, room, packed, words, self.norm.value, self.expected, self.slope, sums)
         return sums, (self.slope**2).sum(axis=1)
 
-    def _by_products(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums = np.zeros((len(packed), len(self.expected), 2))
+    def _sum_products(self, packed: np.ndarray, sums: np.ndarray) -> None:
         for start in range(0, len(packed), BATCH):
             part = slice(start, start + BATCH)
-            maps = gradient_maps(self.chain, unpack(packed[part], self.hidden), self.classes)
+            maps = self.method.maps(self.chain, unpack(packed[part], self.hidden), self.classes)
             if self.filter.steps:
                 maps = self.filter(maps.reshape(*maps.shape[:2], *self.shape)).reshape(maps.shape)
             maps -= self.expected
@@ -262,65 +248,76 @@ class CellCurves:
             sums[part, :, 0] = powers.sum(axis=2)
             if self.slope.shape[1]:
                 sums[part, :, 1] = np.einsum("pki,ki->pk", maps, self.slope)
-        return sums, (self.slope**2).sum(axis=1)
+
+    def _start(self, packed: np.ndarray) -> tuple[Maps, np.ndarray]:
+        """Room for the maps of one pattern after another, and the patterns filled up to whole words."""
+        maps = blank_maps(self.rows)
+        return maps, np.pad(packed, ((0, 0), (0, len(maps.packed) - packed.shape[1])))
+
+    def _filtered(self, packed: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Filtered maps (P, K, pixels) of a few patterns at a time; the next ones overwrite them."""
+        maps, packed = self._start(packed)
+        step = max(1, CACHED // self.expected.size)
+        buffers = np.empty((2, step, *self.expected.shape))
+        for first in range(0, len(packed), step):
+            here = packed[first : first + step]
+            found, other = buffers[:, : len(here)]
+            kernels.collect_maps(self.rows, maps, here, here.view(np.uint64), found)
+            shape = (-1, *self.shape)
+            filtered = self.filter.fill(found.reshape(shape), other.reshape(shape))
+            yield slice(first, first + step), filtered.reshape(found.shape)
 
     def _breakpoints(
-        self, packed: np.ndarray, ranges: np.ndarray, maps: Maps, scratch: np.ndarray
+        self, packed: np.ndarray, ranges: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        count = len(packed)
-        start, counts = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
-        room = max(BREAKPOINT_ROOM, self.expected.size)
+        start, counts = np.zeros((len(packed), 2)), np.zeros(len(packed), dtype=np.int64)
+        room = max(CACHED, self.expected.size)
         places, jumps = np.zeros(room), np.zeros(room)
         found_places, found_jumps = [], []
-        done = 0
-        while done < count:
-            end = kernels.breakpoints(
-                self.rows, maps, packed, packed.view(np.uint64), done, count, ranges, self.steps, self.shape,
-                self.expected, self.slope, scratch, start, places, jumps, counts,
-            )  # fmt: skip
-            used = 0
-            for q in range(done, end):
-                order = np.argsort(places[used : used + counts[q]], kind="stable") + used
+        for part, maps in self._filtered(packed):
+            kernels.breakpoints(maps, ranges[part], self.expected, self.slope, start[part], places, jumps, counts[part])
+            ends = np.cumsum(counts[part])
+            for first, end in zip(ends - counts[part], ends, strict=True):
+                order = np.argsort(places[first:end], kind="stable") + first
                 found_places.append(places[order])
                 found_jumps.append(jumps[order])
-                used += counts[q]
-            done = end
         return np.hstack([start, ranges[:, :1]]), found_places, found_jumps
+
+
+def collect_curves(outcome: tuple, cell: int, original: np.ndarray, moves: bool, distance: Distance) -> Inconsistency:
+    """The curve that `CellCurves.compute` gave for one pattern in a cell, as that of one region."""
+    tables, first = _Tables(1, original), np.zeros(1, dtype=np.int64)
+    tables.put(first, outcome)
+    return tables.finish(first, np.array([cell]), first, moves, distance)
 
 
 class _Tables:
     """Collects the curves of all cells in the order of the curves."""
 
-    def __init__(self, count: int, classes: int) -> None:
-        self.sums = np.zeros((count, classes, 3))
+    def __init__(self, count: int, original: np.ndarray) -> None:
+        self.sums = np.zeros((count, len(original), 3))
         self.start = np.zeros((count, 3))
         self.places: list[np.ndarray] = [np.zeros(0)] * count
         self.jumps: list[np.ndarray] = [np.zeros(0)] * count
+        self.terms = original[0].size
 
     def put(self, places: np.ndarray, outcome: tuple) -> None:
         if len(outcome) == 2:
-            sums, squares = outcome
-            self.sums[places, :, :2] = sums
-            self.sums[places, :, 2] = squares
+            self.sums[places, :, :2], self.sums[places, :, 2] = outcome
             return
-        start, found_places, found_jumps = outcome
-        self.start[places] = start
-        for place, positions, jumps in zip(places, found_places, found_jumps, strict=True):
+        self.start[places] = outcome[0]
+        for place, positions, jumps in zip(places, *outcome[1:], strict=True):
             self.places[place], self.jumps[place] = positions, jumps
 
     def finish(
         self, curve: np.ndarray, cells: np.ndarray, patterns: np.ndarray, moves: bool, distance: Distance
     ) -> Inconsistency:
-        none = np.zeros(0)
-        constant, quadratic, start = none, np.zeros((0, self.sums.shape[1], 3)), np.zeros((0, 3))
-        breaks, places, jumps = np.zeros(1, dtype=np.int64), none, none
+        found = Inconsistency.empty(curve, cells, patterns, self.sums.shape[1], self.terms)
         if not moves:
             sums = self.sums[:, :, 0]
-            constant = (np.sqrt(sums) if distance is Distance.L2 else sums).sum(axis=1)
-        elif distance is Distance.L2:
-            quadratic = self.sums
-        else:
-            start = self.start
-            breaks = np.concatenate([[0], np.cumsum([len(part) for part in self.places])])
-            places, jumps = np.concatenate([none, *self.places]), np.concatenate([none, *self.jumps])
-        return Inconsistency(curve, cells, patterns, constant, quadratic, start, breaks, places, jumps)
+            return replace(found, constant=(np.sqrt(sums) if distance is Distance.L2 else sums).sum(axis=1))
+        if distance is Distance.L2:
+            return replace(found, quadratic=self.sums)
+        breaks = np.concatenate([[0], np.cumsum([len(part) for part in self.places])])
+        places, jumps = (np.concatenate([np.zeros(0), *parts]) for parts in (self.places, self.jumps))
+        return replace(found, start=self.start, breaks=breaks, places=places, jumps=jumps)

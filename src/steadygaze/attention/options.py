@@ -1,21 +1,54 @@
-"""What is compared: which filter, which distance, which classes."""
+"""How attention is compared: method, filter, distance, classes."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
-from .distances import Distance
+from ..errors import OptionError
 from .filters import IDENTITY, Filter
+from .methods import Method
+from .methods.gradient import GRADIENT
+
+
+class Distance(Enum):
+    """A norm of the difference of two maps, over all pixels and channels.
+
+    >>> Distance.parse("l2").size(np.array([[[3.0, 4.0]]]))
+    5.0
+    """
+
+    L1 = 1
+    L2 = 2
+
+    @classmethod
+    def parse(cls, text: str) -> "Distance":
+        """Read `l1` or `l2`."""
+        try:
+            return cls[text.upper()]
+        except KeyError:
+            raise OptionError(f"distance {text!r} is not known; expected l1 or l2") from None
+
+    def size(self, difference: np.ndarray) -> float:
+        """The norm of one difference (C, H, W)."""
+        return float(np.linalg.norm(difference.ravel(), ord=self.value))
 
 
 @dataclass(frozen=True)
 class AttentionOptions:
-    """Which maps are compared and how: filter, distance, and the classes summed over (None: all)."""
+    """Which maps are compared and how: filter, distance, the classes summed over (None: all), and the method."""
 
     filter: Filter = IDENTITY
     distance: Distance = Distance.L2
     classes: tuple[int, ...] | None = None
+    method: Method = GRADIENT
 
     def chosen(self, count: int) -> np.ndarray:
         """The classes as an index array, for a network with `count` logits."""
         return np.arange(count) if self.classes is None else np.array(self.classes)
+
+    def total_size(self, error: np.ndarray) -> float:
+        """The sum over the classes of what an error of maps (K', pixels) becomes after the filter, rounded up."""
+        order = self.distance.value
+        sizes = np.linalg.norm(error, ord=order, axis=1).sum() * (1.0 + 1e-9)
+        return float(sizes) * self.filter.lipschitz(order)

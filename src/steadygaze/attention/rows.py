@@ -1,19 +1,93 @@
-"""Lays a classifier out by rows for the compiled attention loops, with what its steps cost.
+"""Lays a classifier out by rows for the compiled attention loops, and counts what their steps cost.
 
-Where the distance is L2, the filter is linear and the first layer is narrow, the space of all maps that can occur is
-much smaller than the image: `compress` replaces the pixels by coordinates in it, which changes no distance.
+With L2, a linear filter and a narrow first layer, the space of all possible maps is much smaller than the image:
+`compress` replaces the pixels by coordinates in it, which changes no distance.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
 from ..network.lower import AffineMap
-from .bounds import is_local
+from ..network.operators import Matrix
 from .filters import Filter
-from .gradient_kernels import Maps, Rows
-from .local_kernels import ROOM
+
+WORTH_GOING_UP = 1 << 17
+"""Multiplications on the way from a neuron of the first layer to the heads up to which flips are taken locally."""
+
+ROOM = 48
+"""Heads whose rows are kept; the one that flipped longest ago gives way."""
+
+
+class Rows(NamedTuple):
+    """The classifier's maps by rows. Layer 0 is the pixels, layers 1 … L the ReLU layers."""
+
+    offsets: np.ndarray  # (L+2,) values of layer l are offsets[l]:offsets[l+1]
+    dense_start: np.ndarray  # (L+1,) where the matrix into layer l starts in `dense`, −1 if it is sparse
+    dense: np.ndarray  # matrices (n_out, n_in), row-major
+    row_start: np.ndarray  # (L+1,) where the rows of the matrix into layer l start in `pointers`
+    pointers: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    logits: np.ndarray  # (K, n_L) gradient of the logits with respect to the last layer
+    flip_cost: np.ndarray  # (L+1,) of a flip in layer l, in multiplications
+    full_cost: float  # of computing everything from scratch
+    max_flips: int  # updates before everything is computed from scratch; 0: always
+    byte_start: np.ndarray  # (L+2,) where the packed bits of layer l ≥ 1 start
+    heads: int  # the layer on top of the sparse ones, L+1 for the logits; 0 where flips are not taken locally
+    top: np.ndarray  # the matrix into the heads, transposed, row-major (n_in, n_out)
+    up_start: np.ndarray  # (L+1,) where the columns of the matrix into layer l start in `up_pointers`
+    up_pointers: np.ndarray
+    up_rows: np.ndarray
+    up_values: np.ndarray
+
+
+class Maps(NamedTuple):
+    """Gradients under the pattern at hand."""
+
+    gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; else of the pixels alone
+    wide: np.ndarray  # (N, K) scratch: the same from scratch, where flips are local
+    active: np.ndarray  # (N,)
+    packed: np.ndarray  # the same, packed, and zeros up to a multiple of eight bytes
+    words: np.ndarray  # the same memory, eight bytes each
+    changes: np.ndarray  # scratch: bytes of the pattern that change
+    vector: np.ndarray  # (N,) scratch: gradient of one neuron
+    support: np.ndarray  # (2, widest) scratch: where it is not zero
+    mark: np.ndarray  # (N,) scratch
+    flips: np.ndarray  # (N,) how often each neuron was flipped since scratch
+    state: np.ndarray  # (4,) flips since scratch (−1: never, or one neuron too often), stamp, rows in use, uses so far
+    lit: np.ndarray  # (K, heads) gradient with respect to the heads' inputs: 0 where they are inactive
+    head_rows: np.ndarray  # (ROOM, pixels) gradient of the input of some heads
+    head_of: np.ndarray  # (ROOM,) which heads
+    last_use: np.ndarray  # (ROOM,) and when they flipped last
+    place_of: np.ndarray  # (heads,) the row of each head, −1 if it has none
+    computed: np.ndarray  # (heads,) how often a row of each head was computed since scratch
+    unit: np.ndarray  # (heads,) scratch: gradient of the heads' inputs with respect to one neuron
+    factor: np.ndarray  # (K + ROOM,) scratch
+
+
+def dense(matrix: Matrix) -> np.ndarray:
+    """A matrix as an array."""
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+
+
+def is_local(maps: tuple[AffineMap, ...]) -> bool:
+    """Whether flips are taken locally: sparse layers below at most one dense one, and not too many paths upward."""
+    sparse = [affine.matrix for affine in maps[:-1] if issparse(affine.matrix)]
+    is_sparse = [bool(issparse(affine.matrix)) for affine in maps[:-1]]
+    if not sparse or is_sparse != sorted(is_sparse, reverse=True) or len(is_sparse) > len(sparse) + 1:
+        return False
+    return most_reached(sparse) * maps[len(sparse)].matrix.shape[0] <= WORTH_GOING_UP
+
+
+def most_reached(sparse: list) -> int:
+    """At most how many neurons of the top sparse layer depend on one neuron below it."""
+    reached = 1
+    for matrix in sparse[1:]:
+        columns = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        reached = min(reached * int(columns.max(initial=0)), matrix.shape[0])
+    return max(1, reached)
 
 
 def compress(
@@ -21,10 +95,10 @@ def compress(
 ) -> tuple[AffineMap, np.ndarray, np.ndarray | None] | None:
     """The first map, the expected maps (K, pixels) and their slope in orthonormal coordinates; None if not worth it.
 
-    The coordinates span the filtered rows of the first matrix, the expected maps and their slopes, so that distances
-    between maps are the same as between the pixels, to rounding.
+    The coordinates span the filtered rows of the first matrix, the expected maps and their slopes: distances between
+    maps are those between the pixels, to rounding.
     """
-    if issparse(first.matrix) or "abs" in steps.steps:
+    if issparse(first.matrix) or not steps.is_linear:
         return None
     parts = [steps(first.matrix.reshape(-1, *shape)).reshape(len(first.matrix), -1), expected]
     parts += [] if slope is None else [slope]
@@ -38,84 +112,66 @@ def compress(
 
 def lay_out(maps: tuple[AffineMap, ...], classes: np.ndarray, max_flips: int) -> Rows:
     """Lay affine maps (the last gives the logits) out by rows, for the chosen classes."""
-    hidden = maps[:-1]
-    sizes = [maps[0].matrix.shape[1], *(len(affine.bias) for affine in hidden)]
-    layers = len(sizes)
-    dense_start, row_start = np.full(layers, -1), np.zeros(layers, dtype=np.int64)
-    dense, pointers, columns, values = [np.zeros(0)], [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
-    stored, entries, lines = 0, 0, 1
-    pull = np.zeros(layers)  # cost of pulling one vector through the matrix into layer l, half of the neurons active
-    for layer, affine in enumerate(hidden, start=1):
-        if issparse(affine.matrix):
-            matrix = csr_array(affine.matrix)
-            row_start[layer] = lines
-            pointers.append(matrix.indptr + entries)
-            columns.append(matrix.indices)
-            values.append(matrix.data)
-            entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
-            pull[layer] = 0.5 * matrix.nnz
-        else:
-            dense_start[layer] = stored
-            dense.append(affine.matrix.ravel())
-            stored += affine.matrix.size
-            pull[layer] = 0.5 * affine.matrix.size / 8
-    last = maps[-1].matrix
-    top = (last if isinstance(last, np.ndarray) else last.toarray())[classes]
+    matrices = [affine.matrix for affine in maps[:-1]]
+    sizes = [maps[0].matrix.shape[1], *(matrix.shape[0] for matrix in matrices)]
+    sparse = {layer: csr_array(matrix) for layer, matrix in enumerate(matrices, start=1) if issparse(matrix)}
+    blocks = [np.zeros(0), *(np.zeros(0) if issparse(matrix) else matrix.ravel() for matrix in matrices)]
+    starts = np.cumsum([0, *(len(block) for block in blocks)])[:-1]
+    row_start, pointers, columns, values = _packed(sparse, len(maps))
+    top = dense(maps[-1].matrix)[classes]
+    # Cost of pulling one vector through the matrix into layer l, half of the neurons active.
+    pull = np.array([0.0, *(0.5 * matrix.size / (1 if issparse(matrix) else 8) for matrix in matrices)])
+    heads, above, upward = 0, np.zeros(0), {}
+    if max_flips and is_local(maps):
+        heads = len(sparse) + 1
+        above = np.ascontiguousarray((top if heads == len(maps) else maps[len(sparse)].matrix).T).ravel()
+        upward = {layer: csc_array(matrix) for layer, matrix in sparse.items() if layer > 1}
+    up_start, up_pointers, up_rows, up_values = _packed(upward, len(maps))
     return Rows(
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        dense_start=dense_start.astype(np.int64),
-        dense=np.concatenate(dense),
+        dense_start=np.where([layer in sparse or layer == 0 for layer in range(len(maps))], -1, starts),
+        dense=np.concatenate(blocks),
         row_start=row_start,
-        pointers=np.concatenate(pointers).astype(np.int64),
-        columns=np.concatenate(columns).astype(np.int64),
-        values=np.concatenate(values),
+        pointers=pointers,
+        columns=columns,
+        values=values,
         logits=np.ascontiguousarray(top),
-        flip_cost=_flip_costs(hidden, pull, len(classes)),
-        **_upward(maps, top, max_flips),
+        flip_cost=_flip_costs(matrices, pull, len(classes)),
+        heads=heads,
+        top=above,
+        up_start=up_start,
+        up_pointers=up_pointers,
+        up_rows=up_rows,
+        up_values=up_values,
         full_cost=float(pull.sum() * len(classes)),
         max_flips=max_flips,
         byte_start=np.concatenate([[0, 0], np.cumsum([-(-size // 8) for size in sizes[1:]])]).astype(np.int64),
     )
 
 
-def _upward(maps: tuple[AffineMap, ...], logits: np.ndarray, max_flips: int) -> dict[str, Any]:
-    """What flips need that are taken locally: the matrix into the heads, and the columns of the sparse ones below."""
-    sparse = [affine.matrix for affine in maps[:-1] if issparse(affine.matrix)]
-    up_start = np.zeros(len(maps), dtype=np.int64)
-    pointers, rows, values = [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
-    if max_flips == 0 or not is_local(maps):
-        heads, top = 0, np.zeros(0)
-    else:
-        heads = len(sparse) + 1
-        top = np.ascontiguousarray((logits if heads == len(maps) else maps[len(sparse)].matrix).T).ravel()
-        entries, lines = 0, 1
-        for layer, part in enumerate(sparse[1:], start=2):
-            matrix = csc_array(part)
-            up_start[layer] = lines
-            pointers.append(matrix.indptr + entries)
-            rows.append(matrix.indices)
-            values.append(matrix.data)
-            entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
-    return {
-        "heads": heads,
-        "top": top,
-        "up_start": up_start,
-        "up_pointers": np.concatenate(pointers).astype(np.int64),
-        "up_rows": np.concatenate(rows).astype(np.int64),
-        "up_values": np.concatenate(values),
-    }
+def _packed(matrices: dict[int, Any], layers: int) -> tuple[np.ndarray, ...]:
+    """Compressed matrices by layer, one after another: where each starts, then pointers, indices and values of all."""
+    start, pointers, indices, values = np.zeros(layers, dtype=np.int64), [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
+    entries, lines = 0, 1
+    for layer, matrix in matrices.items():
+        start[layer] = lines
+        pointers.append(matrix.indptr + entries)
+        indices.append(matrix.indices)
+        values.append(matrix.data)
+        entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
+    numbers = (np.concatenate(parts).astype(np.int64) for parts in (pointers, indices))
+    return start, *numbers, np.concatenate(values)
 
 
-def _flip_costs(hidden: tuple, pull: np.ndarray, classes: int) -> np.ndarray:
+def _flip_costs(matrices: list, pull: np.ndarray, classes: int) -> np.ndarray:
     """Multiplications for one flip in every layer, the update of the gradients below included."""
-    costs = np.zeros(len(hidden) + 1)
-    for layer in range(1, len(hidden) + 1):
+    costs = np.zeros(len(matrices) + 1)
+    for layer in range(1, len(costs)):
         reach = 1.0
         for below in range(layer, 0, -1):
-            matrix = hidden[below - 1].matrix
-            share = min(1.0, reach * 2.0 / matrix.shape[0])
-            width = matrix.shape[1]
-            reach = width if not issparse(matrix) else min(width, reach * matrix.nnz / matrix.shape[0])
+            (height, width), matrix = matrices[below - 1].shape, matrices[below - 1]
+            share = min(1.0, reach * 2.0 / height)
+            reach = width if not issparse(matrix) else min(width, reach * matrix.nnz / height)
             costs[layer] += share * pull[below] + classes * reach / (8 if reach == width else 1)
     return costs
 

@@ -1,4 +1,4 @@
-"""Boxes of thetas → proved enclosures of the margin and of the inconsistency on each. The entry to this part."""
+"""Boxes of thetas → proved enclosures of the margin and of the inconsistency on each."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..attention.filters import Intervals
 from ..attention.options import AttentionOptions
 from ..errors import ModelError
 from ..network.graph import Graph
@@ -14,8 +15,7 @@ from ..perturbation import Perturbed
 from ..rounding import LEAST, SMALLEST_WEIGHT, gamma
 from ..tolerances import UNIT
 from .forms import Forms, relax_relu, through
-from .forward import Passed, Rows, forward, pixels
-from .gradient import Intervals, filtered, gradients, inconsistencies
+from .passes import Passed, Rows, forward, gradients, inconsistencies, pixels
 
 CACHED = 1 << 20
 """Numbers that the arrays of one batch of boxes may hold: eight megabytes."""
@@ -23,9 +23,9 @@ CACHED = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Enclosures:
-    """What is proved of B boxes: margin and inconsistency (B, 2); unstable (B,) counts neurons of unknown sign.
+    """Proved bounds on B boxes: margin and inconsistency (B, 2); unstable (B,) counts neurons of unknown sign.
 
-    pull (B, d) is a hint which parameter to split (see `forward.Passed`).
+    pull (B, d) is a hint which parameter to split (see `passes.Passed`).
     """
 
     margin: np.ndarray
@@ -35,10 +35,9 @@ class Enclosures:
 
 
 class Hulls(NamedTuple):
-    """What is proved of B polytopes with V corners each: f_label minus each of the R other logits, and inconsistency.
+    """Proved bounds on B polytopes with V corners each: inconsistency (B, 2), and f_label minus each of R other logits.
 
     Each difference is within radius (B, R) of an affine function with the values leads (B, V, R) at the corners.
-    inconsistency (B, 2) encloses the inconsistency.
     """
 
     leads: np.ndarray
@@ -55,10 +54,9 @@ class Hulls(NamedTuple):
 
 
 class Bounder:
-    """Bounds over boxes of the domain, for one image, one label and one way to compare maps.
+    """Bounds over boxes of the domain, for one image, label and way to compare maps; they hold over the real numbers.
 
-    `room` is how many generators every layer may add (see `forms`): 0 for the affine form with a remainder alone. What
-    is proved is true of the graph over the real numbers, whatever the rounding of float64.
+    `room` is how many generators every layer may add (see `forms`): 0 for the affine form with a remainder alone.
     """
 
     def __init__(
@@ -99,25 +97,20 @@ class Bounder:
 
         The inconsistency is bounded where `attention` (B,) says so (everywhere by default), and is unknown elsewhere.
         """
-        if not len(low):
-            nothing = np.zeros((0, 2))
-            return Enclosures(nothing, nothing, np.zeros(0, dtype=np.int64), np.zeros((0, low.shape[1])))
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._bound(cell, low, high, attention)
-
-    def _bound(self, cell: int, low: np.ndarray, high: np.ndarray, attention: np.ndarray | None) -> Enclosures:
-        passed = self.pass_forward(cell, low, high)
         inconsistency = np.tile([0.0, np.inf], (len(low), 1))
-        chosen = np.arange(len(low)) if attention is None else np.flatnonzero(attention)
-        if len(chosen):
-            inconsistency[chosen] = self.inconsistency_bounds(passed.take(chosen), cell, low[chosen], high[chosen])
-        return Enclosures(self.margin_bounds(passed), inconsistency, passed.unstable, passed.pull)
+        if not len(low):
+            return Enclosures(inconsistency, inconsistency, np.zeros(0, dtype=np.int64), np.zeros((0, low.shape[1])))
+        with np.errstate(over="ignore", invalid="ignore"):
+            passed = self.pass_forward(cell, low, high)
+            chosen = np.arange(len(low)) if attention is None else np.flatnonzero(attention)
+            if len(chosen):
+                inconsistency[chosen] = self.inconsistency_bounds(passed.take(chosen), cell, low[chosen], high[chosen])
+            return Enclosures(self.margin_bounds(passed), inconsistency, passed.unstable, passed.pull)
 
-    def bound_hulls(self, cell: int, vertices: np.ndarray, around: float, *, asks_attention: bool) -> "Hulls":
-        """What is proved on the hulls of vertices (B, V, d) in t, of one knot cell, and around them.
+    def bound_hulls(self, cell: int, vertices: np.ndarray, around: float, *, asks_attention: bool) -> Hulls:
+        """Bound the hulls of vertices (B, V, d) in t, of one knot cell; shorter lists of vertices repeat one.
 
-        Shorter lists of vertices are filled up by repeating one. What lies within `around` of a hull along every axis
-        belongs to it, as far as it is in the knot cell.
+        Points of the knot cell within `around` of a hull along every axis belong to it.
         """
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
         with np.errstate(over="ignore", invalid="ignore"):
@@ -130,10 +123,7 @@ class Bounder:
             return Hulls(*self.margins.at_corners(passed.last, image.corners), inconsistency)
 
     def near_zero(self, cell: int, vertices: np.ndarray, together: float) -> np.ndarray:
-        """Which neurons of the classifier may be at most `together` in size at vertices (B, V, d) of one knot cell.
-
-        A boolean array (B, V, n); the vertices are those of polytopes on which most neurons keep their sign.
-        """
+        """Which neurons (B, V, n) may be at most `together` in size at vertices (B, V, d) of hulls in one knot cell."""
         around = 8.0 * UNIT
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
         found = []
@@ -164,11 +154,14 @@ class Bounder:
 
     def inconsistency_bounds(self, passed: Passed, cell: int, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Bounds (B, 2) of the inconsistency."""
-        found = gradients(self.segments, passed, self.logits)
-        shape = (*found.centre.shape[:2], *self.perturbed.x0.shape)
-        maps = filtered(Intervals(found.centre.reshape(shape), found.radius.reshape(shape)), self.attention.filter)
-        flat = Intervals(maps.centre.reshape(found.centre.shape), maps.radius.reshape(found.radius.shape))
+        maps = self._maps(passed)
+        flat = maps.reshape(*maps.centre.shape[:2], -1)
         return inconsistencies(flat, *self._expected(cell, low, high), self.attention.distance)
+
+    def _maps(self, passed: Passed) -> Intervals:
+        """The filtered maps (B, K', C, H, W)."""
+        maps = self.attention.method.enclose(gradients(self.segments, passed, self.logits))
+        return self.attention.filter.enclose(maps.reshape(*maps.centre.shape[:2], *self.perturbed.x0.shape))
 
     @cached_property
     def is_original_certain(self) -> bool:
@@ -186,12 +179,9 @@ class Bounder:
     @cached_property
     def original(self) -> Intervals:
         """The filtered maps (K', C, H, W) of the unperturbed image."""
-        # Where the sign of a neuron is not known at one point, its activity is open, and so is the map.
-        found = gradients(self.segments, self._at_original, self.logits)
-        shape = (-1, *self.perturbed.x0.shape)
-        return filtered(
-            Intervals(found.centre[0].reshape(shape), found.radius[0].reshape(shape)), self.attention.filter
-        )
+        # If the sign of a neuron is not known at this one point, its activity is open, and so is the map.
+        maps = self._maps(self._at_original)
+        return maps.reshape(*maps.centre.shape[1:])
 
     def _expected(self, cell: int, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the expected maps over boxes, (B or 1, K', pixels) each."""
@@ -203,21 +193,17 @@ class Bounder:
         ends = []
         for corner in (low, high):
             theta = (domain.low[axis] + corner[:, axis] * domain.widths[axis])[:, None, None]
-            centre, error = self._moved(cell, theta)
+            base, offset, slope, error = self._transports[cell]
+            centre = base + offset + theta * slope
             ends.append((centre - error, centre + error))
         return np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
 
-    def _moved(self, cell: int, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The expected maps at thetas (B, 1, 1) of the moving axis, and the bound of their error."""
-        moved = self._transports[cell]
-        return moved.base + moved.offset + theta * moved.slope, moved.error
-
     @cached_property
-    def _transports(self) -> list["_Transport"]:
-        """What moves the expected maps on every knot cell.
+    def _transports(self) -> list[tuple[np.ndarray, ...]]:
+        """On every knot cell, the expected maps as base + offset + θ_T · slope, and a bound of their error.
 
-        Errors are those of the largest terms on any cell: the corner of a box may be rounded beyond a knot, where the
-        next cell's maps hold.
+        Each is (K', pixels). Errors are those of the largest terms on any cell: the corner of a box may be rounded
+        beyond a knot, where the next cell's maps hold.
         """
         maps, radius, axis = self.original.centre, self.original.radius, self.perturbed.moving_axis
         domain, cells = self.perturbed.domain, self.perturbed.cells
@@ -231,20 +217,6 @@ class Bounder:
             for end in (cell.low, cell.high)
         ]
         sizes = [np.abs(offset) + farthest * np.abs(slope) for offset, slope in (*moved, *spread)]
-        error = (
-            np.max(ends, axis=0) * (1.0 + 1e-9) + gamma(32) * (np.abs(maps) + radius + np.max(sizes, axis=0)) + LEAST
-        )
-        flat = [part.reshape(len(maps), -1) for part in (maps, error)]
-        return [
-            _Transport(flat[0], offset.reshape(len(maps), -1), slope.reshape(len(maps), -1), flat[1])
-            for offset, slope in moved
-        ]
-
-
-class _Transport(NamedTuple):
-    """The expected maps base + offset + θ_T · slope on one knot cell, and a bound of their error; (K', pixels) each."""
-
-    base: np.ndarray
-    offset: np.ndarray
-    slope: np.ndarray
-    error: np.ndarray
+        error = np.max(ends, axis=0) * (1.0 + 1e-9)
+        error = error + gamma(32) * (np.abs(maps) + radius + np.max(sizes, axis=0)) + LEAST
+        return [tuple(part.reshape(len(maps), -1) for part in (maps, offset, slope, error)) for offset, slope in moved]

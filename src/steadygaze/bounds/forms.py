@@ -1,10 +1,9 @@
-"""Sets of values over a box: affine forms with a remainder, and what linear steps, the clip and the ReLU make of them.
+"""Sets of values over a box: affine forms with a remainder, and how linear steps, the clip and the ReLU map them.
 
 The box is e ∈ [−1, 1]^m. A value is centre + Σ_k coefficient_k · e_k + r with |r| ≤ remainder. The first coordinates
-of e are those of theta; more of them (generators) may stand for the relaxation errors of single neurons, which keeps
-what they do to several values at once. All bounds hold for real numbers: rounding goes into the remainder.
-
-Where a polytope inside the box is all that matters, its corners stand beside the forms, and values are bounded there.
+of e are those of theta; the others, generators, stand for the relaxation errors of single neurons and keep what these
+do to several values at once. All bounds hold for real numbers: rounding goes into the remainder. If only a polytope
+inside the box matters, its corners stand beside the forms, and values are bounded there.
 """
 
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import numpy as np
 from ..network.steps import Step
 from ..rounding import FLOOR, LEAST, gamma, up
 from ..tolerances import UNIT
-from . import kernels
+from . import box_kernels as kernels
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +33,8 @@ class Corners:
 class Forms:
     """The values of n neurons on each of B boxes: forms (B, 1 + m, n), the centre first; remainder (B, n).
 
-    A value whose form and remainder are zero is exactly zero. With corners everything is claimed of the polytopes
-    alone; then there are no generators.
+    A value with zero form and remainder is exactly zero. With corners, all claims are about the polytopes alone, and
+    there are no generators.
     """
 
     forms: np.ndarray
@@ -63,7 +62,7 @@ class Forms:
 
 
 def through(forms: Forms, step: Step) -> Forms:
-    """What a linear step makes of values."""
+    """The values after a linear step."""
     boxes, rows, size = forms.forms.shape
     before = np.empty((boxes, size))
     kernels.errors_before(forms.forms, forms.spread, forms.remainder, gamma(step.terms + 2), FLOOR, before)

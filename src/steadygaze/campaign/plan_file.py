@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import zoo
-from ..attention.distances import Distance
 from ..attention.filters import Filter
+from ..attention.options import Distance
 from ..errors import OptionError, SteadygazeError
 from ..images import read_image
 from ..network.model import read_model

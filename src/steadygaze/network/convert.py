@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, helper
 
-from steadygaze.network.onnx_file import FLOAT_TYPES, MAX_ELEMENTS
-from steadygaze.network.operators import (
+from .onnx_file import FLOAT_TYPES, MAX_ELEMENTS
+from .operators import (
     Array,
     LeftMatMul,
     MatMul,
@@ -28,7 +28,7 @@ from steadygaze.network.operators import (
     ShapeError,
     Transpose,
 )
-from steadygaze.network.windows import AveragePool, Conv, Window
+from .windows import AveragePool, Conv, Window
 
 
 class ConversionError(ValueError):
@@ -74,6 +74,10 @@ class Call:
         """Constant input that must be there, as floats."""
         return np.asarray(self.needed(position, what), dtype=np.float64)
 
+    def other(self, what: str) -> Array:
+        """The constant among the two inputs, as floats."""
+        return self.floats(1 - (self.position or 0), what)
+
     def integers(self, name: str, position: int) -> list[int] | None:
         """Integers from an attribute or, in later opsets, from a constant input; None when left out."""
         listed = self.attribute(name, None)
@@ -97,14 +101,6 @@ def _axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     if len(set(normal)) != len(normal):
         raise ShapeError(f"axes {list(axes)} name one axis twice")
     return normal
-
-
-def _relu(call: Call) -> list[Operator]:
-    return [Relu()]
-
-
-def _nothing(call: Call) -> list[Operator]:
-    return []
 
 
 def _cast(call: Call) -> list[Operator]:
@@ -134,19 +130,13 @@ def _flatten(call: Call) -> list[Operator]:
 def _reshape(call: Call) -> list[Operator]:
     call.on_image()
     wanted = [int(size) for size in np.ravel(call.needed(1, "shape"))]
-    copies = not call.attribute("allowzero", 0)
-    sizes = []
-    for axis, size in enumerate(wanted):
-        if size == 0 and copies:
-            if axis >= len(call.shape):
-                raise ShapeError(f"cannot reshape {list(call.shape)} to {wanted}")
-            sizes.append(call.shape[axis])
-        else:
-            sizes.append(size)
+    old = call.shape
+    zeros = [axis for axis, size in enumerate(wanted) if size == 0 and not call.attribute("allowzero", 0)]
+    sizes = [old[axis] if axis in zeros and axis < len(old) else size for axis, size in enumerate(wanted)]
     known = prod(size for size in sizes if size != -1)
-    if sizes.count(-1) > 1 or min(sizes, default=1) < -1 or known < 1 or prod(call.shape) % known:
-        raise ShapeError(f"cannot reshape {list(call.shape)} to {wanted}")
-    return [Reshape(tuple(prod(call.shape) // known if size == -1 else size for size in sizes))]
+    if sizes.count(-1) > 1 or min(sizes, default=1) < -1 or known < 1 or prod(old) % known:
+        raise ShapeError(f"cannot reshape {list(old)} to {wanted}")
+    return [Reshape(tuple(prod(old) // known if size == -1 else size for size in sizes))]
 
 
 def _squeeze(call: Call) -> list[Operator]:
@@ -168,11 +158,6 @@ def _unsqueeze(call: Call) -> list[Operator]:
     return [Reshape(tuple(1 if axis in axes else next(sizes) for axis in range(rank)))]
 
 
-def _transpose(call: Call) -> list[Operator]:
-    default = list(range(len(call.shape)))[::-1]
-    return [Transpose(tuple(call.attribute("perm", default)))]
-
-
 def _pad(call: Call) -> list[Operator]:
     call.on_image()
     mode = call.attribute("mode", "constant")
@@ -182,37 +167,21 @@ def _pad(call: Call) -> list[Operator]:
     fill = call.constant(2)
     value = float(np.ravel(fill)[0]) if fill is not None and fill.size else float(call.attribute("value", 0.0))
     rank = len(call.shape)
-    axes = _axes_of_pads(call, rank)
+    listed = call.constant(3)
+    axes = list(range(rank)) if listed is None else [int(axis) for axis in np.ravel(listed)]
+    _axes(axes, rank)
     if len(pads) != 2 * len(axes):
         raise ShapeError(f"{len(pads)} pads do not fit a value of shape {list(call.shape)}")
     before, after = [0] * rank, [0] * rank
     for place, axis in enumerate(axes):
-        before[axis], after[axis] = pads[place], pads[place + len(axes)]
+        before[axis % rank], after[axis % rank] = pads[place], pads[place + len(axes)]
     return [Pad(tuple(before), tuple(after), value)]
-
-
-def _axes_of_pads(call: Call, rank: int) -> list[int]:
-    """Axes that the pads belong to, in the order in which the pads are listed."""
-    listed = call.constant(3)
-    if listed is None:
-        return list(range(rank))
-    axes = [int(axis) for axis in np.ravel(listed)]
-    _axes(axes, rank)
-    return [axis % rank for axis in axes]
-
-
-def _add(call: Call) -> list[Operator]:
-    return [Scale.of(ScaleSource(offset=call.floats(1 - (call.position or 0), "other summand")))]
 
 
 def _sub(call: Call) -> list[Operator]:
     if call.position == 0:
         return [Scale.of(ScaleSource(offset=-call.floats(1, "subtrahend")))]
     return [Scale.of(ScaleSource(gain=-1.0, offset=call.floats(0, "minuend")))]
-
-
-def _mul(call: Call) -> list[Operator]:
-    return [Scale.of(ScaleSource(gain=call.floats(1 - (call.position or 0), "other factor")))]
 
 
 def _div(call: Call) -> list[Operator]:
@@ -234,10 +203,8 @@ def _matrix(values: Array, rank: int) -> Array:
 
 
 def _matmul(call: Call) -> list[Operator]:
-    weight = _matrix(call.floats(1 - (call.position or 0), "other factor"), len(call.shape))
-    if call.position == 0:
-        return [MatMul(weight, np.zeros(weight.shape[1]))]
-    return [LeftMatMul(weight)]
+    weight = _matrix(call.other("other factor"), len(call.shape))
+    return [MatMul(weight, np.zeros(weight.shape[1])) if call.position == 0 else LeftMatMul(weight)]
 
 
 def _gemm(call: Call) -> list[Operator]:
@@ -304,10 +271,6 @@ def _reduce_mean(call: Call) -> list[Operator]:
     return steps
 
 
-def _global_average_pool(call: Call) -> list[Operator]:
-    return [Mean(tuple(range(2, len(call.shape))))]
-
-
 def _window(call: Call, kernel: Sequence[int], *, is_pool: bool) -> Window:
     """Geometry from the attributes that Conv and AveragePool share."""
     rank = len(kernel)
@@ -363,7 +326,7 @@ def _average_pool(call: Call) -> list[Operator]:
 
 
 CONVERTERS: dict[str, Callable[[Call], list[Operator]]] = {
-    "Add": _add,
+    "Add": lambda call: [Scale.of(ScaleSource(offset=call.other("other summand")))],
     "AveragePool": _average_pool,
     "BatchNormalization": _batch_normalization,
     "Cast": _cast,
@@ -372,16 +335,16 @@ CONVERTERS: dict[str, Callable[[Call], list[Operator]]] = {
     "Dropout": _dropout,
     "Flatten": _flatten,
     "Gemm": _gemm,
-    "GlobalAveragePool": _global_average_pool,
-    "Identity": _nothing,
+    "GlobalAveragePool": lambda call: [Mean(tuple(range(2, len(call.shape))))],
+    "Identity": lambda call: [],
     "MatMul": _matmul,
-    "Mul": _mul,
+    "Mul": lambda call: [Scale.of(ScaleSource(gain=call.other("other factor")))],
     "Pad": _pad,
     "ReduceMean": _reduce_mean,
-    "Relu": _relu,
+    "Relu": lambda call: [Relu()],
     "Reshape": _reshape,
     "Squeeze": _squeeze,
     "Sub": _sub,
-    "Transpose": _transpose,
+    "Transpose": lambda call: [Transpose(tuple(call.attribute("perm", range(len(call.shape))[::-1])))],
     "Unsqueeze": _unsqueeze,
 }

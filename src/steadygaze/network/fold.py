@@ -10,8 +10,9 @@ from math import prod
 
 import numpy as np
 
-from steadygaze.network.convert import CONVERTERS, Call, ConversionError, is_exact_product
-from steadygaze.network.onnx_file import FLOAT_TYPES, INTEGER_TYPES, MAX_ELEMENTS, tensor_array
+from .convert import CONVERTERS, Call, ConversionError, is_exact_product
+from .onnx_file import FLOAT_TYPES, INTEGER_TYPES, MAX_ELEMENTS, tensor_array
+from .operators import ShapeError
 
 # Operators that mean the same for a constant as for a value that depends on the image, and only move numbers.
 MOVES = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
@@ -26,7 +27,9 @@ def fold(call: Call) -> np.ndarray:
         )
     try:
         return _move(call) if kind in MOVES else np.asarray(FOLDS[kind](call))
-    except (IndexError, TypeError, OverflowError) as error:
+    except (ConversionError, ShapeError):
+        raise
+    except (IndexError, TypeError, OverflowError, ValueError) as error:
         raise ConversionError(f"its constants do not fit together: {error}") from None
 
 
@@ -100,7 +103,7 @@ def _gather(call: Call) -> np.ndarray:
 def _concat(call: Call) -> np.ndarray:
     parts = [call.needed(i, "parts") for i in range(len(call.constants))]
     _check_size(sum(part.size for part in parts))
-    return _checked(lambda: np.concatenate(parts, axis=call.attribute("axis", 0)))
+    return np.concatenate(parts, axis=call.attribute("axis", 0))
 
 
 def _slice(call: Call) -> np.ndarray:
@@ -140,7 +143,7 @@ def _constant_of_shape(call: Call) -> np.ndarray:
 def _arithmetic(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[[Call], np.ndarray]:
     def compute(call: Call) -> np.ndarray:
         left, right = call.needed(0, "input"), call.needed(1, "input")
-        _check_size(prod(_checked(lambda: np.asarray(np.broadcast_shapes(left.shape, right.shape))).tolist()))
+        _check_size(prod(np.broadcast_shapes(left.shape, right.shape)))
         return function(left, right)
 
     return compute
@@ -152,13 +155,6 @@ def _divide(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     if left.dtype == np.int64 and right.dtype == np.int64:
         return (np.sign(left) * np.sign(right)) * (np.abs(left) // np.abs(right))  # ONNX rounds towards zero
     return left / right
-
-
-def _checked(compute: Callable[[], np.ndarray]) -> np.ndarray:
-    try:
-        return compute()
-    except ValueError as error:
-        raise ConversionError(f"its constants do not fit together: {error}") from None
 
 
 def _check_size(count: int) -> None:

@@ -1,7 +1,7 @@
 """From a checked ONNX model to a graph: walks the nodes that the output needs, folds constants, refuses the rest.
 
-What one ONNX operator becomes is in `convert`; this module knows which values are constants, which depend on the image,
-and how to say where something went wrong.
+`convert` says what one ONNX operator becomes; this module knows which values are constants, which depend on the image,
+where something went wrong, and which operators are supported.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,12 +11,12 @@ import numpy as np
 import onnx
 from onnx import NodeProto
 
-from steadygaze.errors import ModelError, OptionError
-from steadygaze.network.convert import CONVERTERS, Call, ConversionError
-from steadygaze.network.fold import count_roundings, fold
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.layout import Layout, Order, Preprocessing
-from steadygaze.network.onnx_file import (
+from ..errors import ModelError, OptionError
+from .convert import CONVERTERS, Call, ConversionError
+from .fold import count_roundings, fold
+from .graph import Graph, Node
+from .layout import Layout, Order, Preprocessing
+from .onnx_file import (
     MAX_ELEMENTS,
     OnnxFile,
     final_softmax,
@@ -25,8 +25,43 @@ from steadygaze.network.onnx_file import (
     one_line,
     tensor_array,
 )
-from steadygaze.network.operators import Linear, Operator, Reshape, Scale, ScaleSource, Shape, ShapeError, Transpose
-from steadygaze.network.supported import SUPPORTED, why_refused
+from .operators import Linear, Operator, Reshape, Scale, ScaleSource, Shape, ShapeError, Transpose
+
+SUPPORTED = (
+    "Gemm, MatMul, Add, Sub, Mul, Div (with constants), Conv, BatchNormalization, AveragePool, GlobalAveragePool, "
+    "ReduceMean, Relu, Flatten, Reshape, Squeeze, Unsqueeze, Transpose, Pad, Constant, Identity, Cast, Dropout, "
+    "a final Softmax or LogSoftmax"
+)
+
+# fmt: off
+NOT_PIECEWISE_LINEAR = frozenset({
+    "Sigmoid", "Tanh", "Elu", "Selu", "Celu", "Gelu", "Softplus", "Softsign", "Swish", "HardSwish", "Mish", "Exp",
+    "Log", "Erf", "Sqrt", "Pow", "Reciprocal", "Sin", "Cos", "Softmax", "LogSoftmax", "LayerNormalization", "LRN",
+    "InstanceNormalization", "GroupNormalization", "LpNormalization", "RMSNormalization", "Attention",
+    "LSTM", "GRU", "RNN",
+})
+
+# Piecewise linear, and so possible in principle.
+LATER = frozenset({
+    "MaxPool", "GlobalMaxPool", "LeakyRelu", "PRelu", "Clip", "HardSigmoid", "Abs", "Max", "Min", "Sum", "Neg",
+    "ReduceSum", "ReduceMax", "ConvTranspose", "Concat", "Slice", "Split", "Gather", "Resize", "Expand", "Tile",
+})
+# fmt: on
+
+
+def why_refused(kind: str) -> str:
+    """Rest of the sentence "node 'x' is <kind>, ...": the reason, what is supported, and what to do.
+
+    >>> why_refused("Tanh").split(".")[0]
+    'which is not piecewise linear'
+    """
+    if kind in NOT_PIECEWISE_LINEAR:
+        reason = "which is not piecewise linear"
+    elif kind in LATER:
+        reason = "which is not supported yet"
+    else:
+        reason = "which is not supported"
+    return f"{reason}. Supported: {SUPPORTED}. Replace it, or verify the part before it."
 
 
 def build_graph(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> Graph:
@@ -50,13 +85,6 @@ def _needed(proto: onnx.ModelProto) -> list[NodeProto]:
             wanted.update(name for name in node.input if name)
             kept.append(node)
     return kept[::-1]
-
-
-def _preprocessing(source: ScaleSource) -> Scale:
-    try:
-        return Scale.of(source)
-    except FloatingPointError as error:
-        raise OptionError(f"mean, std and scale together leave the range of float64 ({error})") from None
 
 
 @dataclass
@@ -88,8 +116,11 @@ class _Builder:
         steps: list[tuple[str, Operator]] = []
         if not self.preprocessing.is_identity:
             mean, std = (v[:, None, None] for v in (self.preprocessing.mean, self.preprocessing.std))
-            source = ScaleSource(multiplier=self.preprocessing.scale, mean=mean, divisor=std)
-            steps.append(("preprocessing", _preprocessing(source)))
+            try:
+                scale = Scale.of(ScaleSource(multiplier=self.preprocessing.scale, mean=mean, divisor=std))
+            except FloatingPointError as error:
+                raise OptionError(f"mean, std and scale together leave the range of float64 ({error})") from None
+            steps.append(("preprocessing", scale))
         if self.layout.order is Order.CHANNELS_LAST:
             steps.append(("layout", Transpose((1, 2, 0))))
         steps.append(("layout", Reshape(self.layout.model_shape)))

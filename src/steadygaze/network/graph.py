@@ -1,21 +1,20 @@
 """A classifier as a graph of operators: canonical pixels (C, H, W) in, logits out, in float64.
 
-The graph is directed and acyclic; a node may feed several others and an operator may take several inputs. It computes
-forward passes; it does not fuse anything (see `lower`) and knows nothing about files (see `from_onnx`).
+The graph is directed and acyclic; a node may feed several others, an operator may take several inputs. A forward pass
+goes node by node; `preactivations` and `gradients` go through the linear steps instead, for single images and for
+networks whose matrices would be too large.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steadygaze.network.operators import Array, Operator, Relu, Shape
-
-if TYPE_CHECKING:
-    from steadygaze.network.steps import Step
+from ..errors import ModelError
+from .operators import Array, Linear, Operator, Relu, Reshape, Shape
+from .steps import Step, downwards, step_of, upwards
 
 # Images that pass through the graph at once, and most numbers of all their values: keeps the memory of a forward pass
 # independent of the batch, and below a GiB where a convolution copies its input for every place of its window.
@@ -55,11 +54,17 @@ class Graph:
         return tuple(prod(node.shape) for node in self.nodes if isinstance(node.operator, Relu))
 
     @cached_property
-    def steps(self) -> tuple[tuple["Step", ...], ...]:
-        """For every ReLU, and for the logits, the linear steps that lead to it (see `steps`); made once."""
-        from steadygaze.network.steps import steps_of  # noqa: PLC0415 (steps are made from graphs)
-
-        return steps_of(self)
+    def steps(self) -> tuple[tuple[Step, ...], ...]:
+        """For every ReLU, and for the logits, the linear steps that lead to it; only without branches."""
+        segments: list[list[Step]] = [[]]
+        for number, node in enumerate(self.nodes):
+            if node.inputs != (number,):
+                raise ModelError(f"node '{node.name}' joins or leaves a branch; networks with branches come later")
+            if isinstance(node.operator, Relu):
+                segments.append([])
+            elif isinstance(node.operator, Linear) and not isinstance(node.operator, Reshape):
+                segments[-1].append(step_of(node.operator, self.shape_of(number)))
+        return tuple(tuple(segment) for segment in segments)
 
     def shape_of(self, value: int) -> Shape:
         """Shape of value number `value` for one image."""
@@ -103,3 +108,26 @@ class Graph:
         for node in self.nodes:
             values.append(node.operator.apply(*(values[i] for i in node.inputs)))
         return values
+
+
+def preactivations(graph: Graph, pixels: Array) -> list[Array]:
+    """The input of every ReLU, then the logits, each (B, n), for flattened images (B, C·H·W), by linear steps."""
+    values, results = pixels, []
+    for segment in graph.steps:
+        results.append(upwards(segment, values))
+        values = np.maximum(results[-1], 0.0)
+    return results
+
+
+def gradients(graph: Graph, bits: Sequence[Array], classes: Array | None = None) -> Iterator[Array]:
+    """Gradients (K, n) of the logits (of all or the given classes) under one pattern, the last layer first.
+
+    bits: one boolean array (n,) per ReLU layer. First with respect to the output of the last ReLU layer, …, then to
+    that of the first one, at last to the pixels.
+    """
+    rows = np.eye(graph.classes)
+    rows = downwards(graph.steps[-1], rows if classes is None else rows[classes])
+    yield rows
+    for segment, layer in zip(reversed(graph.steps[:-1]), reversed(bits), strict=True):
+        rows = downwards(segment, rows * layer)
+        yield rows

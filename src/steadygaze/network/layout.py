@@ -1,21 +1,26 @@
 """How a model wants its image: from the shape of the model's input to the canonical (C, H, W) and the way back.
 
-Decides between NCHW, NHWC, rows of pixels without channels, and flat. What the decision means for an array is written
-down twice, in `from_onnx` and in `replay`, so that the agreement check compares the two.
+Decides between NCHW, NHWC, rows of pixels without channels, and flat. `from_onnx` and `replay` apply the decision to
+arrays independently, so the agreement check compares the two.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from math import isqrt
+from math import isqrt, prod
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steadygaze.errors import ModelError, OptionError
-from steadygaze.network.onnx_file import Dimension
+from ..errors import ModelError, OptionError
+from .onnx_file import Dimension
 
 CHANNELS = (1, 3, 4)
+
+ImageShape: TypeAlias = tuple[int, int, int]
+PerChannel: TypeAlias = float | Sequence[float] | None
+"""One number for all channels, one for each, or none."""
 
 
 class Order(Enum):
@@ -29,7 +34,7 @@ class Order(Enum):
 class Layout:
     """The canonical shape, the model's own shape with a batch of 1, the order of the numbers, and what to tell."""
 
-    image_shape: tuple[int, int, int]
+    image_shape: ImageShape
     model_shape: tuple[int, ...]
     order: Order
     notes: tuple[str, ...] = ()
@@ -75,12 +80,7 @@ def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, 
     raise ModelError(f"{name}: {_received(dims)}; expected [1, C, H, W], [1, H, W, C] or [1, n]")
 
 
-def make_preprocessing(
-    mean: float | Sequence[float] | None,
-    std: float | Sequence[float] | None,
-    scale: float,
-    channels: int,
-) -> Preprocessing:
+def make_preprocessing(mean: PerChannel, std: PerChannel, scale: float, channels: int) -> Preprocessing:
     """Checked numbers of `(pixel·scale − mean)/std`, one mean and std for each channel; raises OptionError."""
     means = _per_channel(mean, 0.0, channels, "mean")
     stds = _per_channel(std, 1.0, channels, "std")
@@ -92,37 +92,33 @@ def make_preprocessing(
     return Preprocessing(means, stds, factor)
 
 
-def _three(inner: list[Dimension], wanted: tuple[int, int, int] | None, name: str) -> Layout:
-    first, last = inner, [inner[2], inner[0], inner[1]]
+def _three(inner: list[Dimension], wanted: ImageShape | None, name: str) -> Layout:
+    last = [inner[2], *inner[:2]]
+    is_last = inner[2] in CHANNELS and inner[0] not in CHANNELS
     if wanted is not None:
-        is_last = not _fits(first, wanted) and _fits(last, wanted)
-    else:
-        is_last = inner[2] in CHANNELS and inner[0] not in CHANNELS
-    shape = _unify(last if is_last else first, wanted, [None, *inner], name)
+        is_last = not _fits(inner, wanted) and _fits(last, wanted)
+    shape = _unify(last if is_last else inner, wanted, [None, *inner], name)
     if is_last:
-        return Layout(shape, (1, shape[1], shape[2], shape[0]), Order.CHANNELS_LAST)
+        return Layout(shape, (1, *shape[1:], shape[0]), Order.CHANNELS_LAST)
     return Layout(shape, (1, *shape), Order.CHANNELS_FIRST)
 
 
-def _flat(dims: Sequence[Dimension], wanted: tuple[int, int, int] | None, name: str) -> Layout:
+def _flat(dims: Sequence[Dimension], wanted: ImageShape | None, name: str) -> Layout:
     sizes = [size for size in dims[1:] if size != 1] or [1]
     count = sizes[0]
     if wanted is None:
         wanted = _square(count, dims, name)
-    channels, height, width = wanted
-    if count is not None and channels * height * width != count:
+    if count is not None and prod(wanted) != count:
         raise ModelError(
             f"{name}: {_received(dims)}, which is not an image of shape {_shown(wanted)}; "
             f"give the image_shape (channels, height, width) of {count} pixels"
         )
-    model_shape = (1, *(channels * height * width if size is None or size != 1 else 1 for size in dims[1:]))
-    notes: tuple[str, ...] = ()
-    if channels > 1:
-        notes = (f"the model's input {_shown(dims)} is flat: its colours are read in the order channel, row, column",)
-    return Layout(wanted, model_shape, Order.CHANNELS_FIRST, notes)
+    model_shape = (1, *(prod(wanted) if size != 1 else 1 for size in dims[1:]))
+    note = f"the model's input {_shown(dims)} is flat: its colours are read in the order channel, row, column"
+    return Layout(wanted, model_shape, Order.CHANNELS_FIRST, (note,) if wanted[0] > 1 else ())
 
 
-def _square(count: Dimension, dims: Sequence[Dimension], name: str) -> tuple[int, int, int]:
+def _square(count: Dimension, dims: Sequence[Dimension], name: str) -> ImageShape:
     """Grey or RGB square with `count` numbers; a number cannot be a square and three times one at once."""
     for channels in (1, 3):
         if count is not None and count > 0 and count % channels == 0:
@@ -135,8 +131,8 @@ def _square(count: Dimension, dims: Sequence[Dimension], name: str) -> tuple[int
 
 
 def _unify(
-    dims: Sequence[Dimension], wanted: tuple[int, int, int] | None, received: Sequence[Dimension], name: str
-) -> tuple[int, int, int]:
+    dims: Sequence[Dimension], wanted: ImageShape | None, received: Sequence[Dimension], name: str
+) -> ImageShape:
     """Dimensions of the file, the open ones taken from the wanted shape."""
     if wanted is not None and not _fits(dims, wanted):
         raise ModelError(f"{name}: {_received(received)}, which does not fit image_shape {_shown(wanted)}")
@@ -152,11 +148,11 @@ def _unify(
     return channels, height, width
 
 
-def _fits(dims: Sequence[Dimension], shape: tuple[int, int, int]) -> bool:
+def _fits(dims: Sequence[Dimension], shape: ImageShape) -> bool:
     return all(size is None or size == want for size, want in zip(dims, shape, strict=True))
 
 
-def _image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
+def _image_shape(shape: Sequence[int]) -> ImageShape:
     sizes = [int(size) for size in shape]
     if len(sizes) == 2:
         sizes = [1, *sizes]
@@ -165,9 +161,7 @@ def _image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     return sizes[0], sizes[1], sizes[2]
 
 
-def _per_channel(
-    value: float | Sequence[float] | None, default: float, channels: int, name: str
-) -> NDArray[np.float64]:
+def _per_channel(value: PerChannel, default: float, channels: int, name: str) -> NDArray[np.float64]:
     try:
         numbers = np.atleast_1d(np.asarray(default if value is None else value, dtype=np.float64))
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
 """From a graph to a chain of affine maps with a ReLU between: what the region engine runs on.
 
-All linear operators between two ReLUs become one matrix and one bias. Only graphs without branches can be lowered.
-Matrices of large networks fill the memory, so a model is read without them: `LaterChain` makes them on first use.
+All linear operators between two ReLUs become one matrix and one bias, if the graph has no branches. Matrices of large
+networks fill the memory, so `LazyChain` makes them on first use.
 """
 
 from dataclasses import dataclass
@@ -11,24 +11,19 @@ from math import prod
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from steadygaze.errors import InternalError, ModelError
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.operators import Array, Linear, Matrix, Relu, Reshape, select
-from steadygaze.network.passes import magnitude
+from ..errors import InternalError, ModelError
+from .graph import Graph, Node
+from .operators import Array, Linear, Matrix, Relu, Reshape, select
+from .steps import magnitude
 
-# From this share of nonzero entries on, a dense product is faster than a sparse one (and the memory is the same or less
-# from 2/3 on: 8 bytes against 12).
 DENSE_SHARE = 0.25
+"""Share of nonzero entries from which on a dense product is faster than a sparse one."""
 
-# Most entries that one matrix may store: 1.6 GB as CSR. Beyond it neither memory nor time would suffice for a map.
 MAX_ENTRIES = 2**27
+"""Most entries that one matrix may store, 1.6 GB as CSR: more would need too much memory and time for a map."""
 
-# Graph and chain are compared on these random images, always the same.
-SEED = 20240
-IMAGES = 8
-
-# The chain repeats the graph's sums in float64 in another order: n·2⁻⁵³ for n ≤ 10⁵ terms is 1e-11.
-SHARE = 1e-9
+SEED, IMAGES = 20240, 8  # graph and chain are compared on these random images, always the same
+SHARE = 1e-9  # the chain repeats the graph's sums in another order: n·2⁻⁵³ for n ≤ 10⁵ terms is 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +52,8 @@ class Chain:
             values = np.maximum(results[-1], 0.0)
         return results
 
-    def logits(self, pixels: Array) -> Array:
-        """Logits (B, K) of pixels (B, C·H·W)."""
-        return self.preactivations(pixels)[-1]
 
-
-class LaterChain(Chain):
+class LazyChain(Chain):
     """The chain of a graph, lowered and compared with the graph when its maps are first asked for; then kept."""
 
     def __init__(self, graph: Graph, name: str) -> None:
@@ -79,21 +70,18 @@ class LaterChain(Chain):
         return chain.maps
 
 
-def check_chain(graph: Graph) -> None:
-    """Raise ModelError for a graph that is no chain of linear operators and ReLUs; makes no matrix."""
+def check_chain(graph: Graph, name: str = "") -> None:
+    """Raise ModelError, with the name of the model file, for a graph that is no chain of linear operators and ReLUs."""
+    start = f"{name}: " if name else ""
     for number, node in enumerate(graph.nodes):
         if node.inputs != (number,):
-            raise ModelError(f"node '{node.name}' joins or leaves a branch; networks with branches come later")
+            raise ModelError(f"{start}node '{node.name}' joins or leaves a branch; networks with branches come later")
         if not isinstance(node.operator, Relu | Linear):
-            raise InternalError(f"node '{node.name}': {type(node.operator).__name__} cannot be lowered")
+            raise InternalError(f"{start}node '{node.name}': {type(node.operator).__name__} cannot be lowered")
 
 
 def lower(graph: Graph) -> Chain:
-    """Fuse the linear operators of a graph without branches into one affine map for each ReLU, and one for the logits.
-
-    Exact up to float64 rounding of the fused products. A ReLU that follows another, or stands first or last, gets the
-    identity as its map.
-    """
+    """Fuse the linear operators before each ReLU, and before the logits, into one affine map, exact up to rounding."""
     check_chain(graph)
     maps: list[AffineMap] = []
     fused = _Fused(prod(graph.input_shape))

@@ -1,16 +1,47 @@
-"""From a model file to a `Model`: the graph, its affine maps, its replay, and what names and identifies it."""
+"""From a model file to a `Model`, and the self-check that its graph, its linear steps and the file itself agree.
 
+The check compares the graph with onnxruntime on the image, on noise around it and on plain noise, and with its own
+linear steps in float64. A model that fails is refused. The check samples: it finds a misread operator, but not a bug
+that needs a special image. Affine maps are compared with the graph when they are made (`lower`).
+"""
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steadygaze.errors import ModelError
-from steadygaze.network.from_onnx import build_graph, input_dims
-from steadygaze.network.graph import Graph
-from steadygaze.network.layout import choose_layout, make_preprocessing
-from steadygaze.network.lower import Chain, LaterChain, check_chain
-from steadygaze.network.onnx_file import one_line, read_onnx
-from steadygaze.network.replay import Replay
+import numpy as np
+
+from ..errors import InternalError, ModelError
+from .from_onnx import build_graph
+from .graph import Graph, preactivations
+from .layout import PerChannel, choose_layout, make_preprocessing
+from .lower import Chain, LazyChain, check_chain
+from .onnx_file import input_dims, one_line, read_onnx
+from .operators import Array
+from .replay import Replay, estimate_rounding
+from .steps import magnitude
+
+SEED = 20240
+RANDOM_IMAGES = 16
+NOISE = 0.25  # how far the noise around the image reaches
+
+# Bounds of the tolerance, as a share of the largest logit: the first of the image's own, the second of all images'. An
+# estimate of first order must neither refuse a model for the terms it leaves out, nor let a visible difference pass.
+LEAST_SHARE = 1e-5
+MOST_SHARE = {2.0**-24: 1e-3, 2.0**-11: 5e-2, 2.0**-8: 2e-1}
+
+# On the bundled networks and two that others made, the largest rounding error of an image is at most 1/20 of the
+# estimate, and the median over images at most 1/32 of the median estimate. So the median of the differences must stay
+# below a tenth of the median tolerance (or below LEAST_SHARE).
+USUAL_SHARE = 0.1
+
+# The steps repeat the graph's sums in float64 in another order: n·2⁻⁵³ for n ≤ 10⁵ terms is 1e-11.
+STEP_SHARE = 1e-9
+STEP_ROUNDING = 1e-11
+
+# Logits that differ by more than this share of the largest one are not called the same, even if rounding explains it.
+SAME_SHARE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,38 +75,178 @@ def read_model(
     path: str | Path,
     *,
     image_shape: Sequence[int] | None = None,
-    mean: float | Sequence[float] | None = None,
-    std: float | Sequence[float] | None = None,
+    mean: PerChannel = None,
+    std: PerChannel = None,
     scale: float = 1.0,
 ) -> Model:
     """Read an ONNX classifier; weights are lifted to float64 exactly.
 
-    The model is taken to expect (pixel·scale − mean)/std, with one mean and std or one for each channel; that becomes
-    part of the graph, so that images always have pixels in [0,1]. `image_shape` (C, H, W) is needed for flat inputs
-    that are not a grey or RGB square, and for inputs whose size the file leaves open. Raises ModelError or OptionError.
+    The graph starts with (pixel·scale − mean)/std, one mean and std for all channels or one each, so images always have
+    pixels in [0,1]. Flat inputs other than grey or RGB squares, and inputs of open size, need `image_shape` (C, H, W).
+    Raises ModelError or OptionError.
     """
+    path = Path(path)
     try:
-        return _read(Path(path), image_shape, mean, std, scale)
+        file = read_onnx(path)
+        layout = choose_layout(input_dims(file)[1], image_shape, path.name)
+        preprocessing = make_preprocessing(mean, std, scale, layout.image_shape[0])
+        graph = build_graph(file, layout, preprocessing)
+        check_chain(graph, path.name)
+        replay = Replay(file, layout, preprocessing)
     except ModelError as error:  # names inside the file may hold anything, line breaks too
         raise ModelError(one_line(error, limit=800)) from None
     except UnicodeError:
-        raise ModelError(f"{Path(path).name}: holds names that are not text; the file is damaged") from None
+        raise ModelError(f"{path.name}: holds names that are not text; the file is damaged") from None
+    return Model(graph, LazyChain(graph, path.name), path, path.stem, file.sha256, graph.notes, replay)
 
 
-def _read(
-    path: Path,
-    image_shape: Sequence[int] | None,
-    mean: float | Sequence[float] | None,
-    std: float | Sequence[float] | None,
-    scale: float,
-) -> Model:
-    file = read_onnx(path)
-    layout = choose_layout(input_dims(file)[1], image_shape, path.name)
-    preprocessing = make_preprocessing(mean, std, scale, layout.image_shape[0])
-    graph = build_graph(file, layout, preprocessing)
-    try:
-        check_chain(graph)
-    except ModelError as error:
-        raise ModelError(f"{path.name}: {error}") from None
-    replay = Replay(file, layout, preprocessing)
-    return Model(graph, LaterChain(graph, path.name), path, path.stem, file.sha256, graph.notes, replay)
+@dataclass(frozen=True)
+class Agreement:
+    """How far graph and file are apart: the largest difference of a logit, what was allowed there, on how many images.
+
+    `scale` is the largest logit; `chain_difference` is the largest difference between graph and linear steps, relative
+    to the magnitude of their layer. relative_difference is the largest share of the largest logit of its own image,
+    relative_rounding the share that rounding in `float_type` can account for there (None: a value leaves the range of
+    the type). label and replayed_label are the classes that graph and file predict for the image. Results stored by
+    earlier versions have None for the last four.
+    """
+
+    difference: float
+    tolerance: float
+    scale: float
+    chain_difference: float
+    images: int
+    float_type: str = "float32"
+    relative_difference: float | None = None
+    relative_rounding: float | None = None
+    label: int | None = None
+    replayed_label: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """How well the model file agrees with what was read from it, in one or two sentences for people."""
+        run = f"The model file, run by onnxruntime in {self.float_type}, gave"
+        if self.relative_difference is None:
+            return f"{run} the same logits within {_two_digits_up(self.difference)} on {self.images} images."
+        share = f"{_two_digits_up(self.relative_difference)} of an image's largest logit"
+        rounding = f"rounding in {self.float_type} can account for"
+        if self.relative_difference <= SAME_SHARE:
+            allowed = "more" if self.relative_rounding is None else f"up to {self.relative_rounding:.2g}"
+            text = f"{run} the same logits on {self.images} images, within {share} ({rounding} {allowed})."
+        else:
+            text = f"{run} other logits on {self.images} images: they differ by up to {share}; {rounding} that."
+        if self.label != self.replayed_label:
+            text += f" For the image itself it predicts class {self.replayed_label}, not {self.label}."
+        return text
+
+
+def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) -> Agreement:
+    """Compare the model's graph with onnxruntime and with its linear steps; `image` (C, H, W) with pixels in [0,1].
+
+    `farthest` are images at ends of the domain, compared too. Every logit must be within its image's tolerance: the
+    effect of rounding in the file's float type, at least 1e-5 of the image's own largest logit, and at most 1e-3 of
+    the largest logit of all images (more for half precision). The median of the differences must be within a tenth of
+    the median tolerance. Raises ModelError when file and graph disagree or a logit is not finite, InternalError when
+    graph and steps disagree. The random images are always the same.
+    """
+    images = np.concatenate([sample_images(image), *(one[None] for one in farthest)])
+    layers, ours = model.graph.trace(images)
+    theirs = model.replay.logits(images)
+    name = model.path.name
+    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+        raise ModelError(f"{name}: gives NaN or infinite logits; check its weights, and mean, std and scale")
+    if ours.shape != theirs.shape:
+        raise ModelError(f"{name}: gives {theirs.shape[1]} logits in onnxruntime, but {ours.shape[1]} here")
+    chain_difference = _check_steps(model, images, [*layers, ours])
+    differences = np.abs(ours - theirs).max(axis=1)
+    scales = np.maximum(np.abs(ours), np.abs(theirs)).max(axis=1)
+    scale = float(np.abs(ours).max())
+    shares = np.divide(differences, scales, out=np.zeros(len(images)), where=scales > 0.0)
+    worst = int(np.argmax(shares))
+    effects = np.zeros(len(images))
+    # Where no image needs more than the least tolerance, only the one that is reported is estimated.
+    is_close = differences <= LEAST_SHARE * scales
+    needed = {worst, *np.flatnonzero(~is_close)} if (differences <= LEAST_SHARE * scale).all() else range(len(images))
+    for number in needed:
+        effects[number] = estimate_rounding(model.graph, images[number].ravel(), model.replay.float_type).effect
+    most = MOST_SHARE[model.replay.unit_roundoff] * scale
+    tolerances = np.clip(effects, LEAST_SHARE * scales, most)
+    usual = max(LEAST_SHARE * scale, USUAL_SHARE * float(np.median(np.clip(effects, LEAST_SHARE * scale, most))))
+    if not np.median(differences) <= usual:
+        # Rounding varies from image to image; the same small difference on most of them is a misread number.
+        tolerances = np.minimum(tolerances, usual)
+    _refuse_beyond(name, differences, tolerances, scales)
+    allowed = max(effects[worst] / scales[worst], LEAST_SHARE) if scales[worst] > 0.0 else 0.0
+    largest = int(np.argmax(differences))
+    return Agreement(
+        difference=float(differences[largest]),
+        tolerance=float(tolerances[largest]),
+        scale=scale,
+        chain_difference=chain_difference,
+        images=len(images),
+        float_type=model.replay.float_type.name,
+        relative_difference=float(shares[worst]),
+        relative_rounding=float(allowed) if np.isfinite(allowed) else None,
+        label=int(np.argmax(ours[0])),
+        replayed_label=int(np.argmax(theirs[0])),
+    )
+
+
+def _refuse_beyond(name: str, differences: Array, tolerances: Array, scales: Array) -> None:
+    """Raise ModelError if a difference (B,) exceeds its tolerance, or is not comparable."""
+    worst = int(np.argmax(differences - tolerances))
+    if differences[worst] <= tolerances[worst]:
+        return
+    which = f"random image {worst}" if worst <= RANDOM_IMAGES else "an image at an end of the domain"
+    which = "the given image" if worst == 0 else which
+    raise ModelError(
+        f"{name}: onnxruntime and the graph read from the file disagree by {differences[worst]:.3g} on {which} "
+        f"(logits up to {scales[worst]:.3g}, tolerance {tolerances[worst]:.2g}); nothing is verified. Export the model "
+        "again with plainer operators, and report the file"
+    )
+
+
+def sample_images(image: Array) -> Array:
+    """Image itself, then fixed noise around it and plain noise: (1 + RANDOM_IMAGES, C, H, W), pixels in [0,1]."""
+    generator = np.random.default_rng(SEED)
+    noise = generator.random((RANDOM_IMAGES, *image.shape))
+    near = np.clip(image + NOISE * (2 * noise[::2] - 1), 0.0, 1.0)
+    return np.concatenate([image[None], near, noise[1::2]])
+
+
+def _check_steps(model: Model, images: Array, ours: list[Array]) -> float:
+    """Largest difference between the layers of the graph and of its steps, relative to the magnitude of each."""
+    pixels = images.reshape(len(images), -1)
+    theirs = preactivations(model.graph, pixels)
+    if [layer.shape for layer in ours] != [layer.shape for layer in theirs]:
+        raise InternalError(f"{model.path.name}: graph and linear steps differ in their layers; report this file")
+    largest = 0.0
+    values, carried = pixels, np.zeros_like(pixels)
+    for segment, left, right in zip(model.graph.steps, ours, theirs, strict=True):
+        scale = float(magnitude(segment, values).max(initial=0.0))
+        difference = float(np.abs(left - right).max(initial=0.0))
+        # What rounding made of the layers below is handed on by absolute weights.
+        for step in segment:
+            carried = step.forward_abs(carried)
+        carried = carried + STEP_ROUNDING * magnitude(segment, values)
+        if not scale < math.inf or not difference <= max(STEP_SHARE * scale, float(carried.max(initial=0.0))):
+            raise InternalError(
+                f"{model.path.name}: graph and linear steps differ by {difference:.3g} in a layer of size "
+                f"{scale:.3g}; report this file"
+            )
+        largest = max(largest, difference / scale if scale else 0.0)
+        values = np.maximum(right, 0.0)
+    return largest
+
+
+def _two_digits_up(number: float) -> str:
+    """A number with two digits, rounded up.
+
+    >>> _two_digits_up(1.01e-7), _two_digits_up(0.5), _two_digits_up(0.0)
+    ('1.1e-07', '0.5', '0')
+    """
+    if number <= 0.0 or not math.isfinite(number):
+        return f"{number:g}"
+    nearest = float(f"{number:.1e}")
+    step = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return f"{nearest if nearest >= number else nearest + step:.2g}"

@@ -1,7 +1,7 @@
 """From a path to a checked ONNX model in memory: every byte read once, hashed, and measured before it is believed.
 
-Tensors stored outside the file are read only from the model's own folder and put into the model, so that later stages
-(the graph and the replay) see the same self-contained bytes. What the operators mean is not looked at here.
+Tensors stored outside the file are read only from the model's own folder and embedded, so the graph and the replay see
+the same self-contained bytes.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, numpy_helper
 
-from steadygaze.errors import ModelError
+from ..errors import ModelError
 
 # A file of this size holds 2**27 float64 weights; protobuf itself ends at twice that.
 MAX_BYTES = 2**30
@@ -46,10 +46,7 @@ class OnnxFile:
 
 
 def read_onnx(path: str | Path) -> OnnxFile:
-    """Read and check an ONNX file and its external data; raises ModelError with one line.
-
-    The hash is that of the file; external data files follow in the order of their names.
-    """
+    """Read, check and hash an ONNX file, then its external data by their names; raises ModelError with one line."""
     path = Path(path)
     content = _read_file(path, path.name)
     digest = hashlib.sha256(content)
@@ -116,10 +113,7 @@ def final_softmax(proto: onnx.ModelProto) -> NodeProto | None:
 
 
 def tensor_array(tensor: TensorProto, name: str) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Numbers of a checked tensor, floats lifted to float64 and integers to int64 without any rounding.
-
-    Raises ModelError when a float is NaN or infinite; `name` is the file's.
-    """
+    """Numbers of a checked tensor as exact float64 or int64; raises ModelError, with the file's name, if not finite."""
     check_tensor(tensor, name)
     try:
         values = numpy_helper.to_array(tensor)
@@ -156,11 +150,10 @@ def check_tensor(tensor: TensorProto, name: str) -> None:
         raise ModelError(f"{where} claims {count:.3g} elements, at most {MAX_ELEMENTS:.3g} are supported")
     if tensor.HasField("raw_data"):
         item = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
-        found, expected = len(tensor.raw_data), count * item
-        unit = "bytes"
+        found, expected, unit = len(tensor.raw_data), count * item, "bytes"
     else:
-        found = sum(len(getattr(tensor, field)) for field in ("float_data", "double_data", "int32_data", "int64_data"))
-        found, expected, unit = found + len(tensor.uint64_data), count, "numbers"
+        lists = (getattr(tensor, f"{kind}_data") for kind in ("float", "double", "int32", "int64", "uint64"))
+        found, expected, unit = sum(len(numbers) for numbers in lists), count, "numbers"
     if found != expected:
         raise ModelError(f"{where} of shape {dims} needs {expected} {unit}, but holds {found}; the file is damaged")
 

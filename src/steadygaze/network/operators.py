@@ -1,9 +1,8 @@
 """Operators of a graph: what each does to a batch of values, to a shape, and as an affine map of flattened values.
 
 A value of shape S is carried as an array (B, *S): B images side by side, S the shape that the model file gives one
-image, its own batch axis of length 1 included. `apply` computes on such arrays; `affine` gives matrix and bias of
-the same operator on flattened values, written separately so that one checks the other. Convolution and pooling are in
-`windows`. Nothing here knows ONNX.
+image, its own batch axis of length 1 included. `apply` computes on such arrays; `affine` is written separately, so that
+one checks the other. Convolution and pooling are in `windows`. Nothing here knows ONNX.
 """
 
 from abc import ABC, abstractmethod
@@ -50,9 +49,9 @@ class Linear(Operator):
         """How often its constants are rounded at most; `affine` with exact ones is what is proved about."""
         return self.read_roundings
 
-    @abstractmethod
     def entries(self, shape: Shape) -> int:
-        """How many entries `affine` stores at most, known before anything is allocated."""
+        """How many entries `affine` stores at most, known before anything is allocated: one a result by default."""
+        return prod(self.output_shape(shape))
 
     @abstractmethod
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
@@ -63,11 +62,9 @@ class Relu(Operator):
     """max(x, 0) elementwise; the only operator that is not linear."""
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return the shape of the input."""
         return shapes[0]
 
     def apply(self, *values: Array) -> Array:
-        """Return max(x, 0)."""
         return np.maximum(values[0], 0.0)
 
 
@@ -78,21 +75,14 @@ class Reshape(Linear):
     shape: Shape
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return the new shape; it must hold as many numbers as the old one."""
         if prod(shapes[0]) != prod(self.shape):
             raise ShapeError(f"cannot reshape {list(shapes[0])} to {list(self.shape)}")
         return self.shape
 
     def apply(self, *values: Array) -> Array:
-        """Return the values under the new shape."""
         return values[0].reshape(values[0].shape[0], *self.shape)
 
-    def entries(self, shape: Shape) -> int:
-        """Return one for each number."""
-        return prod(shape)
-
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return the identity."""
         return select(np.arange(prod(shape)), prod(shape)), np.zeros(prod(shape))
 
 
@@ -103,21 +93,14 @@ class Transpose(Linear):
     order: tuple[int, ...]
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return the permuted shape."""
         if sorted(self.order) != list(range(len(shapes[0]))):
             raise ShapeError(f"perm {list(self.order)} does not fit a value of shape {list(shapes[0])}")
         return tuple(shapes[0][axis] for axis in self.order)
 
     def apply(self, *values: Array) -> Array:
-        """Return the values with permuted axes."""
         return values[0].transpose(0, *(axis + 1 for axis in self.order))
 
-    def entries(self, shape: Shape) -> int:
-        """Return one for each number."""
-        return prod(shape)
-
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return a permutation."""
         index = np.arange(prod(shape)).reshape(shape).transpose(self.order).ravel()
         return select(index, prod(shape)), np.zeros(prod(shape))
 
@@ -131,17 +114,16 @@ class Pad(Linear):
     fill: float = 0.0
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return the padded shape."""
         if not len(self.before) == len(self.after) == len(shapes[0]):
             raise ShapeError(f"{2 * len(self.before)} pads do not fit a value of shape {list(shapes[0])}")
-        padded = tuple(size + b + a for size, b, a in zip(shapes[0], self.before, self.after, strict=True))
-        cut = tuple(size + min(b, 0) + min(a, 0) for size, b, a in zip(shapes[0], self.before, self.after, strict=True))
+        sides = list(zip(shapes[0], self.before, self.after, strict=True))
+        padded = tuple(size + b + a for size, b, a in sides)
+        cut = tuple(size + min(b, 0) + min(a, 0) for size, b, a in sides)
         if min(padded + cut, default=1) < 1:
             raise ShapeError(f"pads {list(self.before + self.after)} leave nothing of shape {list(shapes[0])}")
         return padded
 
     def apply(self, *values: Array) -> Array:
-        """Return the padded values."""
         inner = tuple(
             slice(max(-b, 0), size - max(-a, 0))
             for size, b, a in zip(values[0].shape[1:], self.before, self.after, strict=True)
@@ -149,18 +131,11 @@ class Pad(Linear):
         widths = [(max(b, 0), max(a, 0)) for b, a in zip(self.before, self.after, strict=True)]
         return np.pad(values[0][(slice(None), *inner)], [(0, 0), *widths], constant_values=self.fill)
 
-    def entries(self, shape: Shape) -> int:
-        """Return one for each number kept."""
-        return prod(self.output_shape(shape))
-
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return a selection, and the constant as bias where nothing is selected."""
         source = np.full(self.output_shape(shape), -1)
-        ranges = []
-        for size, before, after in zip(shape, self.before, self.after, strict=True):
-            ranges.append(np.arange(max(0, -before), min(size, size + after)))
-        target = np.ix_(*(r + before for r, before in zip(ranges, self.before, strict=True)))
-        source[target] = np.arange(prod(shape)).reshape(shape)[np.ix_(*ranges)]
+        ends = [(max(0, -b), min(size, size + a)) for size, b, a in zip(shape, self.before, self.after, strict=True)]
+        kept = np.arange(prod(shape)).reshape(shape)[tuple(slice(*end) for end in ends)]
+        source[tuple(slice(low + b, high + b) for (low, high), b in zip(ends, self.before, strict=True))] = kept
         index = source.ravel()
         return select(index, prod(shape)), np.where(index < 0, self.fill, 0.0)
 
@@ -227,7 +202,6 @@ class Scale(Linear):
         return np.abs(self.shift) + 2.0 * np.abs(offset)
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return the broadcast shape."""
         try:
             return np.broadcast_shapes(shapes[0], self.factor.shape, self.shift.shape)
         except ValueError:
@@ -235,18 +209,13 @@ class Scale(Linear):
             raise ShapeError(f"a constant of shape {list(constant)} does not fit {list(shapes[0])}") from None
 
     def apply(self, *values: Array) -> Array:
-        """Return x·factor + shift."""
         batch, *shape = values[0].shape
         rank = len(self.output_shape(tuple(shape)))
         aligned = values[0].reshape(batch, *(1,) * (rank - len(shape)), *shape)
         return aligned * self.factor + self.shift
 
-    def entries(self, shape: Shape) -> int:
-        """Return one for each number of the result."""
-        return prod(self.output_shape(shape))
-
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return a matrix with one entry in each row (diagonal unless the value itself is repeated)."""
+        # One entry in each row: diagonal unless the value itself is repeated.
         target = self.output_shape(shape)
         index = np.broadcast_to(np.arange(prod(shape)).reshape(shape), target).ravel()
         factor = np.broadcast_to(self.factor, target).ravel()
@@ -261,21 +230,17 @@ class MatMul(Linear):
     bias: Array
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return the shape with the last axis replaced."""
         if not shapes[0] or shapes[0][-1] != self.weight.shape[0]:
             raise ShapeError(f"a weight of shape {list(self.weight.shape)} does not fit {list(shapes[0])}")
         return (*shapes[0][:-1], self.weight.shape[1])
 
     def apply(self, *values: Array) -> Array:
-        """Return x @ weight + bias."""
         return values[0] @ self.weight + self.bias
 
     def entries(self, shape: Shape) -> int:
-        """Return one copy of the weight for each row of the value."""
         return prod(shape[:-1]) * self.weight.size
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return the transposed weight, repeated along the diagonal for each row of the value."""
         rows = prod(shape[:-1])
         return repeat(np.ascontiguousarray(self.weight.T), rows), np.tile(self.bias, rows)
 
@@ -287,24 +252,18 @@ class LeftMatMul(Linear):
     weight: Array
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return the shape with that axis replaced."""
         axis = max(len(shapes[0]) - 2, 0)
         if not shapes[0] or shapes[0][axis] != self.weight.shape[1]:
             raise ShapeError(f"a weight of shape {list(self.weight.shape)} does not fit {list(shapes[0])}")
         return (*shapes[0][:axis], self.weight.shape[0], *shapes[0][axis + 1 :])
 
     def apply(self, *values: Array) -> Array:
-        """Return weight @ x."""
-        if values[0].ndim == 2:
-            return values[0] @ self.weight.T
-        return self.weight @ values[0]
+        return values[0] @ self.weight.T if values[0].ndim == 2 else self.weight @ values[0]
 
     def entries(self, shape: Shape) -> int:
-        """Return one copy of the weight for each column of the value."""
         return prod(shape) // self.weight.shape[1] * self.weight.size
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return the weight, repeated for each column and each leading index of the value."""
         columns = shape[-1] if len(shape) > 1 else 1
         block = self.weight if columns == 1 else kron(self.weight, eye_array(columns), format="csr")
         return repeat(block, prod(shape[:-2])), np.zeros(prod(self.output_shape(shape)))
@@ -322,25 +281,20 @@ class Mean(Linear):
         return 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return the shape with these axes of length 1."""
         if any(not 0 <= axis < len(shapes[0]) for axis in self.axes):
             raise ShapeError(f"axes {list(self.axes)} do not exist in shape {list(shapes[0])}")
         return tuple(1 if axis in self.axes else size for axis, size in enumerate(shapes[0]))
 
     def apply(self, *values: Array) -> Array:
-        """Return the means."""
         return values[0].mean(axis=tuple(axis + 1 for axis in self.axes), keepdims=True)
 
     def entries(self, shape: Shape) -> int:
-        """Return one for each number of the input."""
         return prod(shape)
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return 1/count at every number that enters a mean."""
         target = self.output_shape(shape)
         row = np.broadcast_to(np.arange(prod(target)).reshape(target), shape).ravel()
-        count = prod(shape) // prod(target)
-        data = np.full(row.size, 1.0 / count)
+        data = np.full(row.size, 1.0 / (prod(shape) // prod(target)))
         matrix = csr_array((data, (row, np.arange(row.size))), shape=(prod(target), row.size))
         return matrix, np.zeros(prod(target))
 

@@ -1,8 +1,14 @@
-"""Runs the model file itself: canonical pixels in, onnxruntime's logits out, in the file's own float type.
+"""Runs the model file itself in its own float type, and estimates how far rounding in that type can move its values.
 
-The second opinion on everything that the graph says: it shares the bytes of the file with it, and the decision which
-layout the input has, but no arithmetic. Preprocessing and layout are therefore written again here.
+`Replay` is the second opinion on everything that the graph says: it shares the bytes of the file and the choice of the
+input's layout with it, but no arithmetic. Preprocessing and layout are therefore written again here.
+
+`estimate_rounding` gives an estimate, not a bound: first order, in the usual random model of rounding errors. If
+rounding can change the sign of a neuron, all of its error counts: nothing that could switch it on is lost.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -10,13 +16,50 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from steadygaze.errors import ModelError
-from steadygaze.network.file_rounding import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FloatType
-from steadygaze.network.layout import Layout, Order, Preprocessing
-from steadygaze.network.onnx_file import OnnxFile, final_softmax, float_types, input_dims, one_line
+from ..errors import ModelError
+from .graph import Graph
+from .layout import Layout, Order, Preprocessing
+from .onnx_file import OnnxFile, final_softmax, float_types, input_dims, one_line
+from .operators import Array
+from .steps import downwards, upwards
 
 # Images that go through a session at once.
 CHUNK = 128
+SILENT = 4  # onnxruntime's log level for fatal errors only; what goes wrong is raised as well
+
+PROBES = 8
+"""Error vectors with random signs that are carried through the network to find neurons without a certain sign."""
+
+SPREAD = 4.0
+"""Largest error of a neuron in units of the root mean square over the probes."""
+
+SEED = 20243
+
+COARSE_MARGIN = 0.1
+"""Rounding is too coarse for a question if it can move a logit by more than this share of the label's margin, …"""
+
+COARSE_SCALE = 1e-3
+"""… or by more than this share of the largest logit."""
+
+COARSE_END = 0.1
+"""The same at an end of the domain, where no margin is known to matter. Estimates there reach 1e-3 on ordinary networks
+of sixteen layers."""
+
+
+@dataclass(frozen=True)
+class FloatType:
+    """A float type: its name, the largest relative error of one rounding, its smallest and its largest number."""
+
+    name: str
+    unit: float
+    least: float
+    largest: float
+
+
+BFLOAT16 = FloatType("bfloat16", 2.0**-8, 2.0**-133, 3.4e38)
+FLOAT16 = FloatType("float16", 2.0**-11, 2.0**-24, 65504.0)
+FLOAT32 = FloatType("float32", 2.0**-24, 2.0**-149, 3.4e38)
+FLOAT64 = FloatType("float64", 2.0**-53, 2.0**-1074, 1.7e308)
 
 KINDS: dict[int, FloatType] = {
     TensorProto.BFLOAT16: BFLOAT16,
@@ -25,14 +68,9 @@ KINDS: dict[int, FloatType] = {
     TensorProto.DOUBLE: FLOAT64,
 }
 
-SILENT = 4  # onnxruntime's log level for fatal errors only; what goes wrong is raised as well
-
 
 class Replay:
-    """A single-threaded onnxruntime session that gives logits, also where the file ends in a softmax.
-
-    float_type: the coarsest float type that the file computes in.
-    """
+    """A single-threaded onnxruntime session that gives logits, also where the file ends in a softmax."""
 
     def __init__(self, file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> None:
         self._name = file.path.name
@@ -40,7 +78,7 @@ class Replay:
         self.preprocessing = preprocessing
         self._input, dims = input_dims(file)
         self._session = _session(_ending_in_logits(file.proto), self._name)
-        kinds = [KINDS[kind] for kind in float_types(file.proto)]
+        kinds = [KINDS[kind] for kind in float_types(file.proto)]  # the coarsest one counts
         self.float_type = max(kinds, key=lambda kind: kind.unit, default=FLOAT32)
         self._dtype = _numpy_type(file, self._input)
         self._takes_batches = dims[0] is None and self._is_batched()
@@ -128,3 +166,117 @@ def _numpy_type(file: OnnxFile, name: str) -> np.dtype:
     if kind == TensorProto.BFLOAT16:
         raise ModelError(f"{file.path.name}: onnxruntime cannot feed a bfloat16 input; export the model in float32")
     return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind))
+
+
+@dataclass(frozen=True, eq=False)
+class FileRounding:
+    """Estimated errors of the inputs of ReLUs, layer by layer (n,), and of the logits (K,); infinite out of range."""
+
+    neurons: list[Array]
+    logits: Array
+
+    @property
+    def effect(self) -> float:
+        """How far any logit can move."""
+        return float(self.logits.max(initial=0.0))
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRounding:
+    """Estimate the errors of an image (C·H·W,) whose values are computed in a float type.
+
+    A sum of n products is off by about √n·unit·Σ|products| (n·unit in the worst case); that error reaches the logits
+    through the layers above, whose ReLUs are fixed by the image: |J|·error, added up over all layers. Errors with
+    random signs that are carried upwards find the neurons whose sign is not certain; these hand on all of their error.
+    Pixels count as 1 in the first layer, which covers what preprocessing subtracts.
+    """
+    generator = np.random.default_rng(SEED)
+    sizes, values, probes = np.ones(len(pixels)), pixels[None], np.zeros((PROBES, len(pixels)))
+    errors, doubts, actives, neurons = [], [], [], []
+    for segment in graph.steps:
+        share, lost = kind.unit * sum(np.sqrt(step.terms) + 1.0 for step in segment), np.zeros_like(sizes)
+        for step in segment:
+            sizes, lost = step.forward_abs(np.stack([sizes, lost]))
+            sizes = sizes + step.bias_size
+            # A product below the smallest number is lost.
+            lost += np.where(sizes > 0.0, step.terms * kind.least, 0.0)
+            probes = step.forward(probes)
+        error = np.where(sizes <= kind.largest, share * sizes + lost, np.inf)
+        values = upwards(segment, values)
+        probes = probes + error * (2.0 * generator.integers(0, 2, size=probes.shape) - 1.0)
+        spread = error + SPREAD * np.sqrt((probes * probes).mean(axis=0))
+        spread[~np.isfinite(spread)] = np.inf
+        active = values[0] > 0.0
+        # A value without any error is certain, 0 too.
+        is_doubtful = (np.abs(values[0]) <= spread) & (spread > 0.0)
+        errors.append(error)
+        doubts.append(np.where(is_doubtful, spread, np.where(active, error, 0.0)))
+        actives.append(active)
+        neurons.append(spread)
+        # The derivative of a neuron without a certain sign is 0 or 1, by chance: two of them must not cancel.
+        slopes = np.where(is_doubtful, generator.integers(0, 2, size=probes.shape), active)
+        values, probes = np.maximum(values, 0.0), np.where(slopes > 0, probes, 0.0)
+        sizes = values[0]
+    total = errors[-1].copy()
+    jacobian = np.eye(len(total))
+    for segment, active, doubt in zip(graph.steps[:0:-1], actives[-2::-1], doubts[-2::-1], strict=True):
+        jacobian = downwards(segment, jacobian)
+        total += np.abs(jacobian) @ doubt
+        jacobian = jacobian * active
+    total[~np.isfinite(total)] = np.inf
+    return FileRounding(neurons[:-1], total)
+
+
+@dataclass(frozen=True)
+class Coarseness:
+    """One image (C, H, W) in a float type: how far rounding can move a logit, the largest logit, the label's margin."""
+
+    rounding: float
+    scale: float
+    margin: float
+
+    @classmethod
+    def of(cls, graph: Graph, image: Array, kind: FloatType) -> "Coarseness":
+        """Estimate it for an image."""
+        logits = graph.logits(image[None])[0]
+        margin = float(np.diff(np.sort(logits)[-2:])[0]) if len(logits) > 1 else np.inf
+        effect = estimate_rounding(graph, image.ravel(), kind).effect
+        return cls(effect, float(np.abs(logits).max(initial=0.0)), margin)
+
+    @property
+    def hides_label(self) -> bool:
+        """Whether rounding is not small against the margin; also where either is not a number."""
+        return not self.rounding <= COARSE_MARGIN * self.margin
+
+    def hides_logits(self, share: float) -> bool:
+        """Whether rounding can move a logit by more than a share of the largest one."""
+        return not self.rounding <= share * self.scale
+
+
+def coarse_notes(graph: Graph, image: Array, farthest: Sequence[Array], kind: FloatType) -> list[str]:
+    """Sentences for a user if the arithmetic of the model file is too coarse for the question; none if it is not.
+
+    image (C, H, W) is the unperturbed one, `farthest` are those at ends of the domain.
+    """
+    here = Coarseness.of(graph, image, kind)
+    proof = "The proof is about the network in real numbers; onnxruntime may"
+    moves = f"In {kind.name}, rounding alone can move the logits of this image by {_up_to(here.rounding)}"
+    coarse = "the model file's own arithmetic is too coarse for this question"
+    if here.hides_label:
+        return [f"{moves}, while the label wins by {here.margin:.2g}: {coarse}. {proof} predict another class."]
+    if here.hides_logits(COARSE_SCALE):
+        return [f"{moves}, while the largest logit is {here.scale:.2g}: {coarse}. {proof} give visibly other logits."]
+    ends = [Coarseness.of(graph, one, kind) for one in farthest]
+    coarse_ends = [end for end in ends if end.hides_logits(COARSE_END)]
+    if not coarse_ends:
+        return []
+    worst = max(coarse_ends, key=lambda end: end.rounding)
+    return [
+        f"In {kind.name}, rounding alone can move the logits by {_up_to(worst.rounding)} at an end of the domain, "
+        f"while the largest logit there is {worst.scale:.2g}: {coarse} in part of the domain. {proof} predict another "
+        "class there."
+    ]
+
+
+def _up_to(rounding: float) -> str:
+    return f"up to {rounding:.2g}" if np.isfinite(rounding) else "any amount, because values leave its range"

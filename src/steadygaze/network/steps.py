@@ -1,22 +1,19 @@
-"""A graph as linear steps between ReLUs, each with its products forward and backward, plain and by absolute weights.
+"""Linear steps between the ReLUs of a graph, with products forward and backward, plain and by absolute weights.
 
-Convolutions stay convolutions: nothing is lowered to a matrix that need not be. Steps are not fused, so that every
-weight is one of the graph's own constants. Only graphs without branches have steps.
+Convolutions stay convolutions, and steps are not fused: every weight is one of the graph's own constants.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..errors import ModelError
-from . import window_kernels
-from .graph import Graph
-from .operators import Array, Linear, Matrix, Relu, Reshape, Scale, Shape, Transpose
-from .windows import CACHED, Conv
+from .operators import Array, Linear, Matrix, Scale, Shape, Transpose
+from .windows import CACHED, Conv, gather, scatter
 
 
 class Step(ABC):
@@ -24,18 +21,21 @@ class Step(ABC):
 
     `terms` and `backward_terms` bound how many numbers one entry of a product with W, and with its transpose, sums up,
     plus how often an entry of W is itself rounded: `roundings` times, relative to its size. The bias is rounded as
-    often, relative to `bias_size` (n_out,), which is at least |bias|.
+    often, relative to `bias_size` (n_out,), which is at least |bias|. `weights` holds all stored entries of W, in no
+    order, and `work` counts the multiplications of one product with one vector.
     """
 
     sizes: tuple[int, int]
     bias: Array
     terms: int
     backward_terms: int
+    weights: Array
+    work: int
     roundings: int = 0
 
     @cached_property
     def bias_size(self) -> Array:
-        """What rounding errors of the bias are relative to: |bias|, unless it is a difference of rounded numbers."""
+        """The reference size for rounding errors of the bias: |bias|, unless it is a difference of rounded numbers."""
         return np.abs(self.bias)
 
     def count_roundings(self, operator: Linear, shape: Shape) -> "Step":
@@ -47,31 +47,27 @@ class Step(ABC):
             self.bias_size = np.broadcast_to(operator.shift_size, operator.output_shape(shape)).ravel()
         return self
 
-    @abstractmethod
     def forward(self, values: Array) -> Array:
         """W x for rows x: (N, n_in) → (N, n_out), without the bias."""
+        return self._forward(values, is_absolute=False)
 
-    @abstractmethod
     def forward_abs(self, values: Array) -> Array:
         """|W| x for rows x."""
+        return self._forward(values, is_absolute=True)
 
-    @abstractmethod
     def backward(self, rows: Array) -> Array:
         """r W for rows r: (N, n_out) → (N, n_in)."""
+        return self._backward(rows, is_absolute=False)
 
-    @abstractmethod
     def backward_abs(self, rows: Array) -> Array:
         """r |W| for rows r."""
+        return self._backward(rows, is_absolute=True)
 
-    @property
     @abstractmethod
-    def work(self) -> int:
-        """Multiplications of one product with one vector."""
+    def _forward(self, values: Array, *, is_absolute: bool) -> Array: ...
 
-    @property
     @abstractmethod
-    def weights(self) -> Array:
-        """All entries of W that are stored, in no order."""
+    def _backward(self, rows: Array, *, is_absolute: bool) -> Array: ...
 
     @property
     def smallest(self) -> float:
@@ -85,43 +81,25 @@ class MatrixStep(Step):
 
     def __init__(self, matrix: Matrix, bias: Array) -> None:
         self.matrix, self.bias = matrix, bias
-        self.sizes = (matrix.shape[1], matrix.shape[0])
-        self.absolute = abs(matrix)
+        self.sizes, self.work = (matrix.shape[1], matrix.shape[0]), int(matrix.size)
+        absolute = abs(matrix)
         if isinstance(matrix, np.ndarray):
-            self.transposed, self.absolute_transposed = matrix.T, self.absolute.T
+            self.weights = matrix
+            transposed, absolute_transposed = matrix.T, absolute.T
             self.terms, self.backward_terms = matrix.shape[1] + 1, matrix.shape[0] + 1
         else:
-            transposed = csr_array(matrix.T)
-            self.transposed, self.absolute_transposed = transposed, csr_array(self.absolute.T)
+            self.weights = matrix.data
+            transposed, absolute_transposed = csr_array(matrix.T), csr_array(absolute.T)
             self.terms, self.backward_terms = (
                 int(np.diff(rows.indptr).max(initial=0)) + 1 for rows in (matrix, transposed)
             )
+        self._pairs = ((matrix, transposed), (absolute, absolute_transposed))
 
-    def forward(self, values: Array) -> Array:
-        """See `Step`."""
-        return _product(values, self.matrix, self.transposed)
+    def _forward(self, values: Array, *, is_absolute: bool) -> Array:
+        return _product(values, *self._pairs[is_absolute])
 
-    def forward_abs(self, values: Array) -> Array:
-        """See `Step`."""
-        return _product(values, self.absolute, self.absolute_transposed)
-
-    def backward(self, rows: Array) -> Array:
-        """See `Step`."""
-        return _product(rows, self.transposed, self.matrix)
-
-    def backward_abs(self, rows: Array) -> Array:
-        """See `Step`."""
-        return _product(rows, self.absolute_transposed, self.absolute)
-
-    @property
-    def work(self) -> int:
-        """See `Step`."""
-        return int(self.matrix.size)
-
-    @property
-    def weights(self) -> Array:
-        """See `Step`."""
-        return self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.data
+    def _backward(self, rows: Array, *, is_absolute: bool) -> Array:
+        return _product(rows, *self._pairs[is_absolute][::-1])
 
 
 def _product(values: Array, matrix: Matrix, transposed: Matrix) -> Array:
@@ -135,35 +113,15 @@ class ScaleStep(Step):
     """Every number times its own factor."""
 
     def __init__(self, factor: Array, bias: Array) -> None:
-        self.factor, self.bias = factor, bias
-        self.sizes = (len(factor), len(factor))
+        self.factor = self.weights = factor
+        self.bias, self.sizes, self.work = bias, (len(factor), len(factor)), len(factor)
         self.terms = self.backward_terms = 1
 
-    def forward(self, values: Array) -> Array:
-        """See `Step`."""
-        return values * self.factor
+    def _forward(self, values: Array, *, is_absolute: bool) -> Array:
+        return values * (np.abs(self.factor) if is_absolute else self.factor)
 
-    def forward_abs(self, values: Array) -> Array:
-        """See `Step`."""
-        return values * np.abs(self.factor)
-
-    def backward(self, rows: Array) -> Array:
-        """See `Step`."""
-        return rows * self.factor
-
-    def backward_abs(self, rows: Array) -> Array:
-        """See `Step`."""
-        return rows * np.abs(self.factor)
-
-    @property
-    def work(self) -> int:
-        """See `Step`."""
-        return len(self.factor)
-
-    @property
-    def weights(self) -> Array:
-        """See `Step`."""
-        return self.factor
+    def _backward(self, rows: Array, *, is_absolute: bool) -> Array:
+        return self._forward(rows, is_absolute=is_absolute)
 
 
 class OrderStep(Step):
@@ -171,29 +129,15 @@ class OrderStep(Step):
 
     def __init__(self, order: np.ndarray) -> None:
         self.order, self.inverse = order, np.argsort(order)
-        self.bias = np.zeros(len(order))
-        self.sizes = (len(order), len(order))
+        self.bias, self.weights = np.zeros(len(order)), np.ones(1)
+        self.sizes, self.work = (len(order), len(order)), len(order)
         self.terms = self.backward_terms = 0
 
-    def forward(self, values: Array) -> Array:
-        """See `Step`."""
+    def _forward(self, values: Array, *, is_absolute: bool) -> Array:
         return values[:, self.order]
 
-    def backward(self, rows: Array) -> Array:
-        """See `Step`."""
+    def _backward(self, rows: Array, *, is_absolute: bool) -> Array:
         return rows[:, self.inverse]
-
-    forward_abs, backward_abs = forward, backward
-
-    @property
-    def work(self) -> int:
-        """See `Step`."""
-        return len(self.order)
-
-    @property
-    def weights(self) -> Array:
-        """See `Step`."""
-        return np.ones(1)
 
 
 class ConvStep(Step):
@@ -204,55 +148,31 @@ class ConvStep(Step):
         target = conv.output_shape(shape)
         self.target = target[1:]
         self.sizes = (prod(shape), prod(target))
-        self.weight = conv.weight.reshape(len(conv.weight), -1)
-        self.absolute = np.abs(self.weight)
+        self.weight = self.weights = conv.weight.reshape(len(conv.weight), -1)
+        self._kernels = (self.weight, np.abs(self.weight))
+        self.work = self.weight.size * prod(self.target[1:])
         self.bias = np.repeat(conv.bias, prod(self.target[1:]))
         window, places = conv.window, prod(conv.window.kernel)
         self.window = np.array([*window.strides, *window.dilations, *window.before])
         self.terms, self.backward_terms = self.weight.shape[1] + 1, len(self.weight) * places + 1
 
-    def forward(self, values: Array) -> Array:
-        """See `Step`."""
-        return self._forward(values, self.weight)
-
-    def forward_abs(self, values: Array) -> Array:
-        """See `Step`."""
-        return self._forward(values, self.absolute)
-
-    def backward(self, rows: Array) -> Array:
-        """See `Step`."""
-        return self._backward(rows, self.weight)
-
-    def backward_abs(self, rows: Array) -> Array:
-        """See `Step`."""
-        return self._backward(rows, self.absolute)
-
-    @property
-    def work(self) -> int:
-        """See `Step`."""
-        return self.weight.size * prod(self.target[1:])
-
-    @property
-    def weights(self) -> Array:
-        """See `Step`."""
-        return self.weight
-
-    def _forward(self, values: Array, weight: Array) -> Array:
-        images = np.ascontiguousarray(values).reshape(-1, *self.shape)
+    def _forward(self, values: Array, *, is_absolute: bool) -> Array:
+        weight, images = self._kernels[is_absolute], np.ascontiguousarray(values).reshape(-1, *self.shape)
         result = np.empty((len(images), len(weight), prod(self.target[1:])))
         for part in self._parts(len(images)):
             columns = self._columns(len(images[part]))
-            window_kernels.gather(images[part], self.window, columns)
+            gather(images[part], self.window, columns)
             np.matmul(weight, columns.reshape(len(columns), weight.shape[1], -1), out=result[part])
         return result.reshape(len(images), self.sizes[1])
 
-    def _backward(self, rows: Array, weight: Array) -> Array:
+    def _backward(self, rows: Array, *, is_absolute: bool) -> Array:
+        weight = self._kernels[is_absolute]
         above = np.ascontiguousarray(rows).reshape(-1, len(weight), prod(self.target[1:]))
         images = np.empty((len(rows), *self.shape))
         for part in self._parts(len(rows)):
             columns = self._columns(len(images[part]))
             np.matmul(weight.T, above[part], out=columns.reshape(len(columns), weight.shape[1], -1))
-            window_kernels.scatter(columns, self.window, images[part])
+            scatter(columns, self.window, images[part])
         return images.reshape(len(rows), self.sizes[0])
 
     def _columns(self, count: int) -> Array:
@@ -264,25 +184,9 @@ class ConvStep(Step):
         return [slice(first, first + step) for first in range(0, count, step)]
 
 
-def steps_of(graph: Graph) -> tuple[tuple[Step, ...], ...]:
-    """For every ReLU of a graph without branches, and for the logits: the linear steps that lead to it."""
-    segments: list[list[Step]] = [[]]
-    previous = 0
-    for number, node in enumerate(graph.nodes, start=1):
-        if node.inputs != (previous,):
-            raise ModelError(f"node '{node.name}' joins or leaves a branch; networks with branches come later")
-        if isinstance(node.operator, Relu):
-            segments.append([])
-        elif isinstance(node.operator, Linear) and not isinstance(node.operator, Reshape):
-            shape = graph.shape_of(previous)
-            segments[-1].append(_step(node.operator, shape).count_roundings(node.operator, shape))
-        previous = number
-    return tuple(tuple(segment) for segment in segments)
-
-
-def is_folded(segment: Sequence[Step]) -> bool:
-    """Whether the steps before one ReLU, joined into one matrix, have rounded constants: a zero may not be one."""
-    return len(segment) > 1 or any(step.roundings for step in segment)
+def step_of(operator: Linear, shape: Shape) -> Step:
+    """The step of an operator on a value of this shape."""
+    return _step(operator, shape).count_roundings(operator, shape)
 
 
 def _step(operator: Linear, shape: Shape) -> Step:
@@ -293,5 +197,37 @@ def _step(operator: Linear, shape: Shape) -> Step:
         return ScaleStep(factor, np.broadcast_to(operator.shift, operator.output_shape(shape)).ravel())
     if isinstance(operator, Transpose):
         return OrderStep(np.arange(prod(shape)).reshape(shape).transpose(operator.order).ravel())
-    matrix, bias = operator.affine(shape)
-    return MatrixStep(matrix, bias)
+    return MatrixStep(*operator.affine(shape))
+
+
+Segment: TypeAlias = Sequence[Step]
+"""The steps before one ReLU, or before the logits."""
+
+
+def is_folded(segment: Segment) -> bool:
+    """Whether the steps, joined into one matrix, have rounded constants: then a zero of the matrix may not be one."""
+    return len(segment) > 1 or any(step.roundings for step in segment)
+
+
+def upwards(segment: Segment, values: Array) -> Array:
+    """Carry values (B, n_in) through the steps: (B, n_out)."""
+    for step in segment:
+        values = step.forward(values) + step.bias
+    return values
+
+
+def magnitude(segment: Segment, sizes: Array) -> Array:
+    """The largest sums Σ|weight · value| + |bias| (B, n_out) for values up to `sizes` (B, n_in), all signs aside.
+
+    A bias that is itself a sum counts by its terms: rounding errors are relative to these.
+    """
+    for step in segment:
+        sizes = step.forward_abs(sizes) + step.bias_size
+    return sizes
+
+
+def downwards(segment: Segment, rows: Array) -> Array:
+    """Gradients (B, n_in) with respect to the input of the steps, given those with respect to their result."""
+    for step in reversed(segment):
+        rows = step.backward(rows)
+    return rows

@@ -1,7 +1,8 @@
 """Operators that look through sliding windows: convolution and average pooling, in any number of spatial dimensions.
 
 `apply` walks over the positions inside the window; `affine` builds the sparse matrix directly from the indices of the
-pixels that each window sees, in time and memory proportional to its entries.
+pixels that each window sees, in time and memory proportional to its entries. The compiled `gather` and `scatter` turn a
+convolution into a matrix product for `steps`.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from steadygaze.network.operators import Array, Linear, Matrix, Shape, ShapeError, repeat
+from ..compiling import compiled
+from .operators import Array, Linear, Matrix, Shape, ShapeError, repeat
 
 CACHED = 1 << 17
 """Numbers that the windows of some images may hold at a time: one megabyte."""
@@ -46,14 +48,18 @@ class Window:
             counts.append(count)
         return tuple(counts)
 
+    def places(self, axis: int, count: int) -> NDArray[np.int64]:
+        """Where the places of the window lie along one axis at its first positions: (count, kernel)."""
+        start = np.arange(count) * self.strides[axis] - self.before[axis]
+        return start[:, None] + np.arange(self.kernel[axis]) * self.dilations[axis]
+
     def pixels(self, spatial: Shape) -> NDArray[np.int64]:
         """Flat index of the pixel under each place of the window at each position, -1 outside: (positions, places)."""
         index = np.zeros((1, 1), dtype=np.int64)
         inside = np.ones((1, 1), dtype=bool)
         counts = self.positions(spatial)
         for axis, size in enumerate(spatial):
-            start = np.arange(counts[axis]) * self.strides[axis] - self.before[axis]
-            place = start[:, None] + np.arange(self.kernel[axis]) * self.dilations[axis]
+            place = self.places(axis, counts[axis])
             valid = (place >= 0) & (place < size)
             shape = (index.shape[0] * place.shape[0], index.shape[1] * place.shape[1])
             index = (index[:, None, :, None] * size + place[None, :, None, :]).reshape(shape)
@@ -91,7 +97,6 @@ class Conv(Linear):
     groups: int = 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return (N, O, *positions)."""
         shape = shapes[0]
         rank = len(self.window.kernel)
         if len(shape) != rank + 2 or shape[1] != self.weight.shape[1] * self.groups:
@@ -101,16 +106,13 @@ class Conv(Linear):
         return (shape[0], self.weight.shape[0], *self.window.positions(shape[2:]))
 
     def apply(self, *values: Array) -> Array:
-        """Return the convolution."""
         batch, n, channels, *spatial = values[0].shape
         target = self.output_shape((n, channels, *spatial))
-        outputs = self.weight.shape[0]
-        # One product for each image: all places of the window side by side.
         depth = channels // self.groups
-        weights = self.weight.reshape(self.groups, outputs // self.groups, -1)
+        weights = self.weight.reshape(self.groups, len(self.weight) // self.groups, -1)
         images = values[0].reshape(batch * n, channels, *spatial)
-        total = np.empty((batch * n, self.groups, outputs // self.groups, prod(target[2:])))
-        # Few images at a time, so that what their windows see stays in the cache.
+        total = np.empty((batch * n, *weights.shape[:2], prod(target[2:])))
+        # One product for each image, with all places of the window side by side; few images at a time fit the cache.
         step = max(1, CACHED // (channels * prod(self.window.kernel) * prod(target[2:])))
         for first in range(0, batch * n, step):
             views = self.window.views(images[first : first + step])
@@ -122,11 +124,9 @@ class Conv(Linear):
         return total.reshape(batch, *target) + self.bias.reshape(-1, *(1,) * len(spatial))
 
     def entries(self, shape: Shape) -> int:
-        """Return the places of the window at every output."""
         return prod(self.output_shape(shape)) * prod(self.weight.shape[1:])
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return a sparse matrix with the kernel's weights at the pixels that each window sees."""
         pixels = self.window.pixels(shape[2:])
         positions, places = pixels.shape
         outputs, depth = self.weight.shape[:2]
@@ -158,7 +158,6 @@ class AveragePool(Linear):
         return 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        """Return (N, C, *positions)."""
         shape = shapes[0]
         if len(shape) != len(self.window.kernel) + 2:
             raise ShapeError(f"a window of {list(self.window.kernel)} does not fit a value of shape {list(shape)}")
@@ -172,8 +171,7 @@ class AveragePool(Linear):
         window = self.window
         total = np.ones(1, dtype=np.int64)
         for axis, count in enumerate(window.positions(spatial)):
-            start = np.arange(count) * window.strides[axis] - window.before[axis]
-            place = start[:, None] + np.arange(window.kernel[axis]) * window.dilations[axis]
+            place = window.places(axis, count)
             low, high = 0, spatial[axis]
             if self.count_padding:
                 low, high = -window.before[axis], spatial[axis] + window.after[axis]
@@ -181,20 +179,80 @@ class AveragePool(Linear):
         return total
 
     def apply(self, *values: Array) -> Array:
-        """Return the means."""
         spatial = values[0].shape[3:]
         divisors = self._divisors(spatial).reshape(self.window.positions(spatial))
         return sum(self.window.views(values[0]), start=np.zeros(())) / divisors
 
     def entries(self, shape: Shape) -> int:
-        """Return the places of the window at every output."""
         return prod(self.output_shape(shape)) * prod(self.window.kernel)
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        """Return 1/count at the pixels that each window sees."""
         pixels = self.window.pixels(shape[2:])
         inside = pixels >= 0
         weights = np.broadcast_to(1.0 / self._divisors(shape[2:])[:, None], pixels.shape)
         pointers = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
         block = csr_array((weights[inside], pixels[inside], pointers), shape=(len(pixels), prod(shape[2:])))
         return repeat(block, prod(shape[:2])), np.zeros(prod(self.output_shape(shape)))
+
+
+@compiled
+def gather(images: np.ndarray, window: np.ndarray, columns: np.ndarray) -> None:
+    """Write what every place of the window sees: images (N, C, H, W) → columns (N, C, kh, kw, ph, pw), 0 outside.
+
+    window: strides, dilations and paddings before, two numbers each.
+    """
+    count, depth, height, width = images.shape
+    kernel_height, kernel_width, rows, across = columns.shape[2:]
+    for n in range(count):
+        for c in range(depth):
+            for i in range(kernel_height):
+                for j in range(kernel_width):
+                    left = j * window[3] - window[5]
+                    for y in range(rows):
+                        source = y * window[0] + i * window[2] - window[4]
+                        if source < 0 or source >= height:
+                            for x in range(across):
+                                columns[n, c, i, j, y, x] = 0.0
+                        elif window[1] == 1 and left >= 0 and left + across <= width:
+                            seen = columns[n, c, i, j, y]
+                            row = images[n, c, source, left : left + across]
+                            for x in range(across):
+                                seen[x] = row[x]
+                        else:
+                            for x in range(across):
+                                place = left + x * window[1]
+                                inside = 0 <= place < width
+                                columns[n, c, i, j, y, x] = images[n, c, source, place] if inside else 0.0
+
+
+@compiled
+def scatter(columns: np.ndarray, window: np.ndarray, images: np.ndarray) -> None:  # noqa: PLR0912 (one loop)
+    """Add up what every place of the window saw: the transpose of `gather`; images are overwritten."""
+    count, depth, height, width = images.shape
+    kernel_height, kernel_width, rows, across = columns.shape[2:]
+    for n in range(count):
+        for c in range(depth):
+            for y in range(height):
+                for x in range(width):
+                    images[n, c, y, x] = 0.0
+            for i in range(kernel_height):
+                for j in range(kernel_width):
+                    left = j * window[3] - window[5]
+                    first, last = 0, across
+                    while first < last and left + first * window[1] < 0:
+                        first += 1
+                    while last > first and left + (last - 1) * window[1] >= width:
+                        last -= 1
+                    for y in range(rows):
+                        target = y * window[0] + i * window[2] - window[4]
+                        if target < 0 or target >= height:
+                            continue
+                        if window[1] == 1:
+                            # Slices from zero on: only then are several numbers added at once.
+                            into = images[n, c, target, left + first : left + last]
+                            seen = columns[n, c, i, j, y, first:last]
+                            for x in range(last - first):
+                                into[x] += seen[x]
+                        else:
+                            for x in range(first, last):
+                                images[n, c, target, left + x * window[1]] += columns[n, c, i, j, y, x]

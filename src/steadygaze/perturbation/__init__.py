@@ -1,17 +1,15 @@
 """Perturbations of an image: families, their spec texts, and the piecewise affine map theta -> image they add up to.
 
-The families here by name are those that come with the project; another file in `families` is found too, and its class
-is available from this package without a change here.
+Another file in `families` is found too, and its class is available from this package without a change here.
 """
 
-from steadygaze.perturbation.base import Perturbation
-from steadygaze.perturbation.compose import Domain, KnotCell, Perturbed, compose
-from steadygaze.perturbation.families import find_families
-from steadygaze.perturbation.families.brightness import Brightness
-from steadygaze.perturbation.families.darkness import Darkness
-from steadygaze.perturbation.families.patch import Patch
-from steadygaze.perturbation.families.translate import Translate
-from steadygaze.perturbation.spec import parse_spec
+from .base import Perturbation
+from .compose import Domain, KnotCell, Perturbed, compose
+from .families import find_families, parse_spec
+from .families.brightness import Brightness
+from .families.darkness import Darkness
+from .families.patch import Patch
+from .families.translate import Translate
 
 __all__ = [
     "Brightness",

@@ -1,8 +1,8 @@
 """What every family of perturbations promises: from an image to affine pieces in one parameter theta.
 
 A perturbation adds to the original image a change that is affine in its theta between neighbouring knots. This module
-holds the promise, the checks of ranges and fields that all families share, and the canonical spec text. It combines
-nothing (see `compose`), reads no text (see `spec`) and does not clip: the clip to [0, 1] comes after the sum.
+holds the promise, the checks of ranges and fields that all families share, and the canonical spec text. `compose` adds
+perturbations up, and clips the sum to [0, 1].
 """
 
 from abc import ABC, abstractmethod
@@ -13,14 +13,12 @@ from typing import ClassVar, NoReturn, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from steadygaze.errors import PerturbationError
+from ..errors import PerturbationError
 
 FloatArray = NDArray[np.float64]
 
-# No image side comes near this; it keeps whole numbers exact as floats.
-LARGEST_WHOLE_NUMBER = 10**6
-# An 8-bit grey level is 4e-3 wide; far below that, rounding errors and not the network would decide the answer.
-SMALLEST_WIDTH = 1e-6
+LARGEST_WHOLE_NUMBER = 10**6  # no image side comes near this; it keeps whole numbers exact as floats
+SMALLEST_WIDTH = 1e-6  # an 8-bit grey level is 4e-3 wide; far below that, rounding errors would decide the answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +46,6 @@ class Perturbation(ABC):
             given = self._checked_range(self.range)
             object.__setattr__(self, "range", None if given == self.default_range else given)
 
-    # What a family defines.
-
     @property
     @abstractmethod
     def name(self) -> str:
@@ -73,8 +69,6 @@ class Perturbation(ABC):
     def knots(self) -> tuple[float, ...]:
         """Return the thetas strictly inside (low, high), ascending, between which `change` is affine."""
         return ()
-
-    # Most families have nothing to refuse, so these two are empty rather than abstract.
 
     def check_fields(self) -> None:  # noqa: B027
         """Raise PerturbationError if the fields make no sense for any image."""
@@ -100,8 +94,6 @@ class Perturbation(ABC):
     def settle(self, end: float) -> float:
         """Return the end of a range as it is meant, for a family that rounds it."""
         return end
-
-    # What follows from that for every family.
 
     @property
     def low(self) -> float:

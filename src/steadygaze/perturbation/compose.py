@@ -1,7 +1,7 @@
 """Adds perturbations of one image up: clip(x0 + Σ_i change_i(theta_i), 0, 1) over the box of their ranges.
 
-Turns a list of perturbations and an image into the domain, the knot cells with the affine form of the unclipped image
-on each, and the images themselves (straight from the families' definitions). It knows no network and no region.
+Turns perturbations and an image into the domain, the knot cells with the affine form of the unclipped image on each,
+and the images themselves, straight from the families' definitions.
 """
 
 from bisect import bisect_right
@@ -13,8 +13,8 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steadygaze.errors import ImageError, PerturbationError
-from steadygaze.perturbation.base import FloatArray, Perturbation
+from ..errors import ImageError, PerturbationError
+from .base import FloatArray, Perturbation
 
 MOST_PARAMETERS = 4
 """Parameters at once; engines may take fewer."""
@@ -44,7 +44,7 @@ class Domain:
         return self.contains(np.zeros(self.dimension))
 
     def contains(self, theta: ArrayLike) -> bool:
-        """Tell whether theta (d,) lies in the box, its border included; no tolerance, NaN lies nowhere.
+        """Tell whether theta (d,) lies in the box, its border included, without tolerance; NaN lies nowhere.
 
         >>> domain = Domain(("brightness",), np.array([0.0]), np.array([1.0]))
         >>> domain.contains([1.0]), domain.contains([1.0000001])
@@ -75,7 +75,7 @@ class Perturbed:
     """An image under all perturbations at once, as a function of theta; made by `compose`.
 
     The cells tile the domain, the first axis varying slowest; moving_axis is the parameter that moves the expected
-    attention map, or None when all of them keep it.
+    map, or None.
     """
 
     perturbations: tuple[Perturbation, ...]
@@ -86,9 +86,9 @@ class Perturbed:
 
     @cached_property
     def magnitudes(self) -> FloatArray:
-        """The size (pixels,) of what is added up to a pixel before the clip, on any knot cell.
+        """Bounds (pixels,) of the sizes of the terms of a pixel before the clip, on any knot cell.
 
-        On any, because the corner of a box may be rounded beyond a knot, where the next cell's form holds.
+        The corner of a box may be rounded beyond a knot, where the next cell's form holds.
         """
         ends = np.maximum(np.abs(self.domain.low), np.abs(self.domain.high))
         sizes = [
@@ -111,10 +111,7 @@ class Perturbed:
         return self.images(np.asarray(theta, dtype=np.float64)[None])[0]
 
     def images(self, thetas: ArrayLike) -> FloatArray:
-        """Return the images (B, C, H, W) at thetas (B, d), clipped to [0, 1].
-
-        From the definitions of the families, not from the cells: each can be checked against the other.
-        """
+        """Return the images (B, C, H, W) at thetas (B, d), clipped to [0, 1], independent of the cells."""
         points = self._points(np.asarray(thetas, dtype=np.float64))
         images = np.tile(self.x0, (len(points), 1, 1, 1))
         for perturbation, values in zip(self.perturbations, points.T, strict=True):

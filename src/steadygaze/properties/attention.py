@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..attention import curve_kernels
-from ..attention.error import MapErrors
 from ..attention.inconsistency import Inconsistency
+from ..attention.map_errors import MapErrors
 
 
 @dataclass(frozen=True, eq=False)

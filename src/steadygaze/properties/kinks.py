@@ -2,7 +2,7 @@
 
 With derivatives d_k in [0, 1] for the uncertain neurons, the gradient is affine in each d_k, so it is a mean of the
 gradients at the corners d_k ∈ {0, 1}. Distances are convex, hence ai is at most its largest value at a corner: a
-pattern. (The absolute value of a map is not affine; with that filter nothing is said here.)
+pattern. (The absolute value of a map is not affine; with filters that are not linear nothing is said here.)
 
 Which neurons are uncertain together: on a region every neuron k has one sign, so its |form| is an affine function
 F_k ≥ 0, up to what was missed. Where all neurons of a set K are uncertain, Σ F_k ≤ Σ e_k; an affine function takes its
@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from ..attention.single import SingleCurves
+from ..attention.map_errors import SingleCurves
 from ..bounds.bounder import Bounder
 from ..compound import Compound
 from ..regions.pattern import unpack
@@ -36,7 +36,7 @@ def kink_inconsistency(
 
     `errors` are those of every neuron's form. Where only patterns of regions meet, 0: nothing there exceeds them.
     """
-    if "abs" in curves.options.filter.steps:
+    if not curves.options.filter.is_linear:
         return np.inf
     together = sum(float(layer.sum()) for layer in errors[:-1]) + 2.0 * float(regions.accuracy.missed.sum())
     known = set(zip(*_patterns_of(regions, compound), strict=True))

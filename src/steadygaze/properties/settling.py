@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..attention.single import SingleCurves
+from ..attention.map_errors import SingleCurves
 from ..compound import Compound
 from ..errors import ModelError
 from ..exact.outcome import Outcome

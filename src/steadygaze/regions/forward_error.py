@@ -22,8 +22,7 @@ import numpy as np
 from ..accuracy import ADDITIONS, CHANGES, Accuracy
 from ..compound import Compound, row_terms
 from ..network.lower import AffineMap
-from ..network.passes import magnitude
-from ..network.steps import Step, is_folded
+from ..network.steps import Step, is_folded, magnitude
 from ..rounding import LEAST, gamma
 from ..tolerances import NEAR, UNIT
 

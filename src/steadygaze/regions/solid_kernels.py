@@ -12,9 +12,9 @@ from ..compiling import compiled, compiled_fused, compiled_inline
 from ..geometry.polyhedron import NEED_WORDS as TOO_FEW_WORDS
 from ..geometry.polyhedron import SPLIT, UNCUT, bounding_box, gap, reach, split_polyhedron, volume
 from ..tolerances import DISTANCE, DOUBT, UNIT
-from .forms import count_reached
+from .forms import ENTERED, count_reached
 from .kernels import CORNER, DONE, EDGE, NEED_OUTPUT, NEED_STACK, PAUSED, flip
-from .solid_forms import ENTERED, ROWS, sync
+from .solid_forms import ROWS, sync
 
 NEED_WORDS, BROKEN = 4, 5
 HEIGHT, CUTS, REGIONS, VERTICES, FACETS, BASE, DEPTH = 0, 1, 2, 3, 4, 5, 6

@@ -7,9 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..attention.error import MapErrors
 from ..attention.inconsistency import Inconsistency, region_taus
-from ..attention.single import SingleCurves
+from ..attention.map_errors import MapErrors, SingleCurves
 from ..compound import Compound
 from ..properties.attention import AttentionLabels, Doubtful, label_attention, reaches, unknown_attention
 from ..properties.classification import MOST_WORK, Pieces, hull_work

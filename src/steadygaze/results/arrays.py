@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..accuracy import Accuracy
-from ..attention.distances import Distance
 from ..attention.inconsistency import Inconsistency
+from ..attention.options import Distance
 from ..errors import StoreError
 from ..problem import Problem
 from ..properties.classification import Pieces

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..attention.inconsistency import expected_maps
-from ..attention.maps import maps_under
 from ..boundary import Boundary, find_boundary
 from ..errors import PerturbationError
-from ..network.agree import Agreement
-from ..network.passes import preactivations
+from ..network.graph import preactivations
+from ..network.model import Agreement
 from ..problem import Delta, Problem
 from ..properties.nearest import Nearest
 from ..regions.check import CheckedMap
@@ -61,7 +60,7 @@ def view_point(
     """
     image = problem.perturbed.image(theta)
     logits = problem.model.graph.logits(image[None])[0]
-    maps = maps_under(problem.model.graph, bits, problem.attention.chosen(len(logits)))
+    maps = problem.attention.method.maps_under(problem.model.graph, bits, problem.attention.chosen(len(logits)))
     actual = problem.attention.filter(maps.reshape(-1, *image.shape))
     cell = problem.perturbed.cell_of(theta)
     expected, slope = expected_maps(problem.compound, cell, original)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..attention.maps import maps_under
+from ..attention.methods.gradient import maps_under
 from ..bounds.forms import Forms
-from ..bounds.forward import Rows, forward
-from ..bounds.gradient import gradients as enclose_gradients
+from ..bounds.passes import Rows, forward
+from ..bounds.passes import gradients as enclose_gradients
 from ..network.graph import Graph
 from ..network.model import Model
-from ..network.passes import upwards
+from ..network.steps import upwards
 from ..tolerances import UNIT
 
 LARGEST = 12

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..network.agree import LEAST_SHARE
+from ..network.model import LEAST_SHARE
 from ..properties.joint import Kept
 from ..properties.nearest import nearest_points
 from ..regions.pattern import unpack

@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 
 from .. import zoo
-from ..attention.distances import Distance
-from ..attention.error import MapErrors
 from ..attention.filters import Filter
 from ..attention.inconsistency import original_maps
-from ..attention.options import AttentionOptions
+from ..attention.map_errors import MapErrors
+from ..attention.options import AttentionOptions, Distance
 from ..errors import SteadygazeError, StoreError
 from ..images import MAX_PIXELS, fit_image
-from ..network.agree import Agreement
-from ..network.model import Model, read_model
+from ..network.model import Agreement, Model, read_model
 from ..perturbation import compose, parse_spec
 from ..problem import Delta, Problem
 from ..regions.check import CheckedMap

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..network.agree import Agreement
+from ..network.model import Agreement
 from ..problem import Delta, Problem
 from ..properties.nearest import Nearest
 from ..regions.check import CheckedMap

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..attention.options import AttentionOptions
-from ..network.agree import Agreement
+from ..network.model import Agreement
 from ..perturbation import Perturbed
 from ..problem import Problem
 from ..properties.nearest import Nearest

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..attention.maps import pattern_of
+from ..attention.methods.gradient import pattern_of
 from ..errors import InternalError
-from ..network.agree import LEAST_SHARE
-from ..network.file_rounding import FileRounding, estimate_rounding
+from ..network.model import LEAST_SHARE
+from ..network.replay import FileRounding, estimate_rounding
 from ..tolerances import UNIT
 from ..verdict import Property, Verdict
 from .claim import Claim, Violation
@@ -35,7 +35,7 @@ _NAMES = {
 class LogitReplay:
     """What onnxruntime gives for the witness's image: logits (K,), and their largest difference to the graph's.
 
-    The tolerance is the estimated effect of rounding in the file's float type (see `network.file_rounding`). Either is
+    The tolerance is the estimated effect of rounding in the file's float type (see `network.replay`). Either is
     None where it is not finite. shows_label: whether the replay keeps or loses the label as the witness does, where the
     label is part of the claim.
     """

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...attention.error import MapErrors
 from ...attention.inconsistency import Inconsistency, measure
+from ...attention.map_errors import MapErrors
 from ...budget import Budget, give_back_memory
 from ...errors import ModelError
 from ...problem import Problem

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...network.passes import downwards, preactivations
+from ...network.graph import preactivations
+from ...network.steps import downwards
 from ...problem import Problem
 from ...tolerances import UNIT
 
@@ -132,7 +133,7 @@ class PointPasses:
 
     def _inconsistency_slack(self, trace: Trace, rounding: "Rounding", values: np.ndarray) -> np.ndarray:
         """Bounds (B,) of the error of the inconsistencies `values` (B,)."""
-        # Neither filters nor moving a map increase an error. The maps of the unperturbed image count as well.
+        # Moving a map does not enlarge an error. The maps of the unperturbed image count as well.
         errors = _map_errors(self, trace) + self._original_error
         # Rounding of the differences and of the sums in the norms.
         errors += 4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self.map_size)
@@ -266,10 +267,13 @@ def is_doubtful(value: np.ndarray, error: np.ndarray) -> np.ndarray:
 
 def _map_errors(passes: PointPasses, trace: Trace) -> np.ndarray:
     """Bounds (B,) of how much errors of the maps add to an inconsistency, for a fixed pattern."""
-    worst = passes.size(_carried_back(passes, trace, are_signed=False)).sum(axis=1)
+    options = passes.problem.attention
+    enlarged = options.filter.lipschitz(options.distance.value)
+    worst = enlarged * passes.size(_carried_back(passes, trace, are_signed=False)).sum(axis=1)
     if worst.max() <= MOST_MAP_ERROR * passes.map_size:
         return worst
-    return np.minimum(worst, SPREAD * passes.size(_carried_back(passes, trace, are_signed=True)).sum(axis=1))
+    likely = enlarged * SPREAD * passes.size(_carried_back(passes, trace, are_signed=True)).sum(axis=1)
+    return np.minimum(worst, likely)
 
 
 def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...attention.inconsistency import original_maps
 from ...errors import OptionError, StoreError
-from ...network.agree import Agreement
+from ...network.model import Agreement
 from ...problem import Problem
 from ...properties.joint import Kept
 from ...regions.check import CheckedMap

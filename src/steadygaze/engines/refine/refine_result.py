@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary
 from ...errors import InternalError, OptionError
-from ...network.agree import Agreement
+from ...network.model import Agreement
 from ...problem import Delta, Problem
 from ...properties.joint import Kept
 from ...properties.nearest import Nearest

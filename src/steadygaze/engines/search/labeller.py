@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...accuracy import Accuracy
-from ...attention.single import SingleCurves
+from ...attention.map_errors import SingleCurves
 from ...bounds.bounder import Hulls
 from ...compound import Compound
 from ...exact.outcome import Outcome

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from steadygaze.perturbation.base import FloatArray, Perturbation
+from ..base import FloatArray, Perturbation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,13 +21,10 @@ class Darkness(Perturbation):
 
     @property
     def name(self) -> str:
-        """The readable name of the axis of theta."""
         return "darkness"
 
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
-        """Return the images (B, C, H, W) for thetas (B,) before the clip."""
         return image - thetas[:, None, None, None]
 
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-        """Return offset 0 and slope -1."""
         return np.zeros(image.shape), -np.ones(image.shape)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from steadygaze.perturbation.base import FloatArray, Perturbation
+from ..base import FloatArray, Perturbation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +29,9 @@ class Patch(Perturbation):
 
     @property
     def name(self) -> str:
-        """The readable name of the axis of theta."""
         return f"{'' if self.tone > 0 else 'dark '}patch {self.w}×{self.h} at ({self.x}, {self.y})"
 
     def check_fields(self) -> None:
-        """Refuse a patch without pixels, one that starts outside every image, and a tone other than 1 and -1."""
         if self.w < 1 or self.h < 1:
             self.refuse(f"w={self.w}, h={self.h} holds no pixel; both must be at least 1")
         if self.x < 0 or self.y < 0:
@@ -42,7 +40,6 @@ class Patch(Perturbation):
             self.refuse(f"tone={self.tone} is neither 1 (adds the density) nor -1 (subtracts it)")
 
     def check(self, shape: tuple[int, int, int]) -> None:
-        """Refuse a patch that leaves the image."""
         _, height, width = shape
         if self.x + self.w > width or self.y + self.h > height:
             self.refuse(
@@ -51,13 +48,11 @@ class Patch(Perturbation):
             )
 
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
-        """Return the images (B, C, H, W) for thetas (B,) before the clip."""
         images = np.tile(image, (len(thetas), 1, 1, 1))
         images[:, :, self.y : self.y + self.h, self.x : self.x + self.w] += self.tone * thetas[:, None, None, None]
         return images
 
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-        """Return offset 0 and slope tone on the rectangle."""
         rows, columns = np.arange(image.shape[-2]), np.arange(image.shape[-1])
         is_inside = ((rows >= self.y) & (rows < self.y + self.h))[:, None] & (
             (columns >= self.x) & (columns < self.x + self.w)

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from steadygaze.errors import InternalError
-from steadygaze.perturbation.base import FloatArray, Perturbation
+from ...errors import InternalError
+from ..base import FloatArray, Perturbation
 
 # An end of a range this close to a whole pixel means that pixel: 30 * 0.1 must not leave a sliver beyond the knot at 3.
 SNAP = 1e-6
@@ -42,38 +42,31 @@ class Translate(Perturbation):
 
     @property
     def name(self) -> str:
-        """The readable name of the axis of theta, its unit in brackets."""
         words = ("right", "left") if self.dx else ("down", "up")
         return f"translation {words[(self.dx or self.dy) < 0]} [px]"
 
     @property
     def default_range(self) -> tuple[float, float]:
-        """From the original place to the whole length."""
         return 0.0, float(self.length)
 
     @property
     def widest_range(self) -> tuple[float, float]:
-        """The whole length in both directions."""
         return -float(self.length), float(self.length)
 
     @property
     def why_no_wider(self) -> str:
-        """The reason for `widest_range`."""
         return f"theta counts pixels and {'dx' if self.dx else 'dy'}={self.dx or self.dy} bounds them"
 
     def settle(self, end: float) -> float:
-        """Return the whole pixel that an end of the range is meant to be, or the end itself."""
         return float(round(end)) if abs(end - round(end)) <= SNAP else end
 
     def check_fields(self) -> None:
-        """Refuse none and both of dx and dy."""
         if not self.dx and not self.dy:
             self.refuse("moves nowhere; give dx or dy, whole pixels other than 0, for example translate:dx=3")
         if self.dx and self.dy:
             self.refuse(f"dx={self.dx} and dy={self.dy} at once; a translation runs along one axis: give one of them")
 
     def check(self, shape: tuple[int, int, int]) -> None:
-        """Refuse a translation that is longer than the side of the image along which it runs."""
         side = shape[2] if self.dx else shape[1]
         if self.length > side:
             key, word = ("dx", "wide") if self.dx else ("dy", "high")
@@ -83,7 +76,6 @@ class Translate(Perturbation):
             )
 
     def knots(self) -> tuple[float, ...]:
-        """Return the whole pixels strictly inside the range."""
         return tuple(float(whole) for whole in range(floor(self.low) + 1, ceil(self.high)))
 
     def shift(self, pixels: FloatArray, steps: int) -> FloatArray:
@@ -98,7 +90,6 @@ class Translate(Perturbation):
         return moved
 
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
-        """Return the images (B, C, H, W) for thetas (B,): interpolated between the two nearest whole shifts."""
         images = np.empty((len(thetas), *image.shape))
         steps = np.floor(thetas)
         for step in np.unique(steps):
@@ -107,19 +98,15 @@ class Translate(Perturbation):
             images[chosen] = (1 - share) * self.shift(image, int(step)) + share * self.shift(image, int(step) + 1)
         return images
 
-    def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-        """Return offset and slope, each (C, H, W), of the change on [low, high] inside one whole pixel."""
-        return self._pieces(image, low, high)
-
     def transport(self, maps: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
         """Return offset and slope of the expected maps (..., C, H, W): they move exactly as the image does."""
-        return self._pieces(maps, low, high)
+        return self.change(maps, low, high)
 
-    def _pieces(self, pixels: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+    def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
         step = floor(low)
         if not low < high <= step + 1:
             raise InternalError(f"{self.spec}: [{low}, {high}] is not inside one whole pixel")
-        slope = self.shift(pixels, step + 1) - self.shift(pixels, step)
+        slope = self.shift(image, step + 1) - self.shift(image, step)
         # Anchored at the end nearer to 0, so that the offset beside 0 is exactly zero on both sides.
         anchor = step if step >= 0 else step + 1
-        return self.shift(pixels, anchor) - anchor * slope - pixels, slope
+        return self.shift(image, anchor) - anchor * slope - image, slope

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...attention.inconsistency import original_maps
-from ...attention.maps import pattern_of
+from ...attention.methods.gradient import pattern_of
 from ...engines.search import SearchResult, Visited
 from ...problem import Problem
 from ...properties.nearest import Nearest

@@ -14,6 +14,7 @@ import numpy as np
 from bokeh.embed import json_item
 from bokeh.resources import Resources
 
+from ...attention.filters import Filter
 from ...results.domain_result import DomainResult
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..extent import share_not_reached
@@ -76,7 +77,7 @@ def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
         facts["stored"] = stored.facts
     arrays |= tables()
     facts["note"] = _note(result, facts, network, stored)
-    return Explorer(_html(result, arrays, facts), _head())
+    return Explorer(_html(result, arrays, facts), _head(result.problem.attention.filter))
 
 
 def _describe_map(result: DomainResult, tiles: Tiles, steps: Thresholds) -> tuple[Arrays, dict[str, Any]]:
@@ -219,10 +220,10 @@ def _held_axes(facts: dict[str, Any]) -> list[tuple[int, str]]:
     return [(axis, facts["domain"]["names"][axis]) for axis in axes]
 
 
-def _head() -> str:
+def _head(steps: Filter) -> str:
     # The first is the library; the second would only write its log level to the console.
     library = Resources(mode="inline", components=["bokeh"]).js_raw[0]
-    scripts = [library, *(read_asset(name) for name in SCRIPTS)]
+    scripts = [library, steps.script, *(read_asset(name) for name in SCRIPTS)]
     styles = f"<style>\n{read_asset('explorer.css')}</style>"
     return "\n".join([styles, *(f"<script>\n{script}\n</script>" for script in scripts)])
 

@@ -82,30 +82,9 @@ class SgNetwork {
     return { bits, onKink, doubtful: inside ? doubtful : onKink };
   }
 
+  // SgFilters holds the script of every step of the filter; see attention/filters.
   filtered(map) {
-    const [channels, height, width] = this.facts.shape;
-    for (const step of this.facts.filter) {
-      if (step === "abs") {
-        map = map.map(Math.abs);
-        continue;
-      }
-      const mean = new Float64Array(map.length);
-      for (let c = 0; c < channels; c++) {
-        for (let y = 0; y < height; y++) {
-          for (let x = 0; x < width; x++) {
-            let sum = 0;
-            for (let v = Math.max(0, y - 1); v <= Math.min(height - 1, y + 1); v++) {
-              for (let u = Math.max(0, x - 1); u <= Math.min(width - 1, x + 1); u++) {
-                sum += map[(c * height + v) * width + u];
-              }
-            }
-            mean[(c * height + y) * width + x] = sum / 9;
-          }
-        }
-      }
-      map = mean;
-    }
-    return map;
+    return this.facts.filter.reduce((filtered, step) => SgFilters[step](filtered, this.facts.shape), map);
   }
 
   expectedAt(theta) {

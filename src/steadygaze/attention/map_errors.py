@@ -1,22 +1,21 @@
 """How far computed attention maps, and the inconsistency, can be from those of the real-valued network.
 
-The bound for all patterns (`bounds.coarse_error`) is good for shallow networks. For one pattern, computed from scratch,
-its own signed gradients give a bound that is smaller by orders of magnitude on deep ones.
+The method's bound for all patterns is good for shallow networks. Its bound for one pattern, computed from scratch, is
+smaller by orders of magnitude on deep ones. `SingleCurves` measures one pattern after another, as a search meets them.
 """
 
+from collections import Counter
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ..compound import Compound
-from ..network.lower import Chain
 from ..regions.pattern import unpack
 from ..regions.pattern_table import PatternTable
 from ..tolerances import UNIT
-from .bounds import allowed_flips, coarse_error, relative_error, total_size
-from .inconsistency import Inconsistency, measure_again, original_maps
-from .maps import pattern_of, sensitivities
+from .inconsistency import WORTH_COMPRESSING, CellCurves, Inconsistency, collect_curves, measure_again, original_maps
+from .methods.gradient import pattern_of
 from .options import AttentionOptions
 
 LARGEST = 1 << 22
@@ -34,9 +33,9 @@ class Settled(NamedTuple):
 class MapErrors:
     """Bounds of the error of ai: one for all curves (`coarse`), and one for each curve computed from scratch.
 
-    Filters do not increase them: the absolute value changes no difference for the worse, and the rows and columns of
-    the 3×3 mean sum to at most 1. Moving a map does not either. The map of the unperturbed image counts as well;
-    original_doubt is how far it may be off because signs of neurons are not certain there (`Problem.original_doubt`).
+    Filters enlarge errors by at most their Lipschitz bound; moving a map does not enlarge them. The map of the
+    unperturbed image counts as well; original_doubt is how far it may be off because signs of neurons are not certain
+    there (`Problem.original_doubt`).
     """
 
     def __init__(
@@ -49,10 +48,9 @@ class MapErrors:
     ) -> None:
         self.compound, self.patterns, self.curves, self.options = compound, patterns, curves, options
         self.original_doubt = original_doubt
-        self.classes = options.chosen(compound.graph.classes)
 
     def for_curves(self, patterns: PatternTable, curves: Inconsistency) -> "MapErrors":
-        """The bounds for other curves of the same compound network; what depends on neither is not computed again."""
+        """The bounds for other curves of the same compound network; they share what depends on neither."""
         other = MapErrors(self.compound, patterns, curves, self.options, self.original_doubt)
         names = ("original", "chain_error", "known", "scratch_error" if self.is_large else "original_error")
         other.__dict__ |= {name: getattr(self, name) for name in names}
@@ -66,8 +64,8 @@ class MapErrors:
     @cached_property
     def chain_error(self) -> float:
         """A bound for every map, without the sums of its distance from the expected one."""
-        flips = allowed_flips(self.compound.chain, self.options, self.original)
-        return coarse_error(self.compound.chain, self.options, flips)
+        method, chain = self.options.method, self.compound.chain
+        return method.coarse_error(chain, self.options, method.allowed_flips(chain, self.options, self.original))
 
     @cached_property
     def coarse(self) -> float:
@@ -88,7 +86,7 @@ class MapErrors:
     @cached_property
     def scratch_error(self) -> float:
         """A bound for every map that is computed from scratch."""
-        return coarse_error(self.compound.chain, self.options, 0)
+        return self.options.method.coarse_error(self.compound.chain, self.options, 0)
 
     def settle(self, chosen: np.ndarray, taus: np.ndarray) -> Settled:
         """The chosen curves (S,), computed from scratch; taus (R, 2) are the ranges of τ of all regions."""
@@ -130,27 +128,42 @@ class MapErrors:
         if len(curves.start):
             largest = float((curves.start[:, 0] + np.abs(curves.start[:, 1])).max()) + float(curves.jumps.sum())
         size = sum(self.options.distance.size(part) for part in self.original)
-        return 4.0 * (self.compound.perturbed.x0.size + len(self.classes) + 8) * UNIT * (largest + size)
+        return 4.0 * (self.compound.perturbed.x0.size + len(self.original) + 8) * UNIT * (largest + size)
 
     def _own(self, bits: list[np.ndarray]) -> float:
-        """The bound for one pattern: errors of each product, carried on by the signed gradients below it."""
-        chain = self.compound.chain
-        if not bits:
-            return 0.0
-        gradients = [part[0][self.classes] for part in sensitivities(chain, bits)]
-        errors = [
-            relative_error(affine.matrix, 0) * (abs(affine.matrix).T @ np.abs(gradient).T).T
-            for affine, gradient in zip(chain.maps, gradients[1:], strict=False)
-        ]
-        if len(errors) == 1:
-            return total_size(errors[0], self.options)
-        carried = sum(error @ np.abs(prefix) for error, prefix in zip(errors[1:], _prefixes(chain, bits), strict=True))
-        return total_size(errors[0] + (abs(chain.maps[0].matrix).T @ carried.T).T, self.options)
+        """The bound for one pattern."""
+        return self.options.method.pattern_error(self.compound.chain, self.options, bits)
 
 
-def _prefixes(chain: Chain, bits: list[np.ndarray]) -> list[np.ndarray]:
-    """Gradients of the outputs of all ReLU layers but the last with respect to the first one's input, (n_l, n_1)."""
-    prefixes = [np.diag(bits[0][0].astype(np.float64))]
-    for affine, layer in zip(chain.maps[1:-2], bits[1:], strict=False):
-        prefixes.append(np.asarray(affine.matrix @ prefixes[-1]) * layer[0][:, None])
-    return prefixes
+class SingleCurves:
+    """Curves of single patterns with the bounds of their errors; computed from scratch once, and kept."""
+
+    def __init__(self, compound: Compound, options: AttentionOptions, original_doubt: float = 0.0) -> None:
+        self.compound, self.options = compound, options
+        nothing = np.zeros(0, dtype=np.int64)
+        nobody = PatternTable.of(np.zeros((0, 0), dtype=np.uint8))
+        empty = Inconsistency.empty(nothing, nothing, nothing, 0)
+        self.errors = MapErrors(compound, nobody, empty, options, original_doubt)
+        self._cells: dict[int, CellCurves] = {}
+        self._patterns: Counter[int] = Counter()
+        self._kept: dict[tuple[int, bytes], tuple[Inconsistency, MapErrors]] = {}
+
+    def of(self, cell: int, pattern: bytes) -> tuple[Inconsistency, MapErrors]:
+        """The curve of a pattern (packed bits of the classifier) in a knot cell, and the bounds of its error."""
+        number = 0 if self.compound.perturbed.moving_axis is None else cell
+        if (number, pattern) not in self._kept:
+            self._kept[number, pattern] = self._measure(number, pattern)
+        return self._kept[number, pattern]
+
+    def _measure(self, cell: int, pattern: bytes) -> tuple[Inconsistency, MapErrors]:
+        axis, original = self.compound.perturbed.moving_axis, self.errors.original
+        self._patterns[cell] += 1
+        if self._patterns[cell] in (1, WORTH_COMPRESSING):
+            is_worth = self._patterns[cell] == WORTH_COMPRESSING
+            self._cells[cell] = CellCurves(self.compound, cell, self.options, original, 0, is_worth)
+        knots = self.compound.cells[cell]
+        width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
+        packed = np.frombuffer(pattern, dtype=np.uint8)[None]
+        outcome = self._cells[cell].compute(packed, np.array([[0.0, width]]))
+        curves = collect_curves(outcome, cell, original, axis is not None, self.options.distance)
+        return curves, self.errors.for_curves(PatternTable.of(packed), curves)

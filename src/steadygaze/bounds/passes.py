@@ -1,18 +1,20 @@
-"""From boxes of thetas to what every neuron, and every margin, can be on them: one pass through the network.
+"""From boxes of thetas to what neurons, margins and gradients can be on them: a pass forward, and one backward.
 
-Nothing is decided here, and no gradient is computed.
+Forward, values are forms. Backward, gradients are intervals, and a ReLU of unknown sign has a derivative in [0, 1].
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from ..attention.filters import Intervals
+from ..attention.options import Distance
 from ..network.steps import Step
 from ..perturbation import Perturbed
-from ..rounding import LEAST, gamma, up
+from ..rounding import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
 from ..tolerances import UNIT
+from . import box_kernels as kernels
 from .forms import Corners, Forms, relax_clip, relax_relu, through
 
 Segments = tuple[tuple[Step, ...], ...]
@@ -20,10 +22,7 @@ Segments = tuple[tuple[Step, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Linear functions of the last hidden values: row · h + constant, each known up to the errors beside it.
-
-    row and row_error (R, n); constant and constant_error (R,).
-    """
+    """Linear functions row · h + constant of the last hidden values, (R, n) and (R,), each known up to its error."""
 
     row: np.ndarray
     row_error: np.ndarray
@@ -45,23 +44,11 @@ class Rows:
             error = step.backward_abs(above) * up(step.backward_terms) + LEAST
         return cls(row, error, constant, slack * up(4) + LEAST)
 
-    def take(self, chosen: np.ndarray) -> "Rows":
-        """Some of the functions."""
-        return Rows(self.row[chosen], self.row_error[chosen], self.constant[chosen], self.constant_error[chosen])
-
-    @cached_property
-    def absolute(self) -> np.ndarray:
-        """|row| and what may be missing of it."""
-        return np.abs(self.row)
-
     def bounds(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
         """Proved bounds (B, R) of the functions for values given as forms."""
-        boxes, rows, size = forms.forms.shape
-        values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
-        magnitude = np.abs(forms.forms[:, 0]) + forms.spread
-        error = (forms.remainder + gamma(size + 2) * magnitude) @ self.absolute.T
-        error += ((magnitude + forms.remainder) * up(rows)) @ self.row_error.T
-        reach = (np.abs(values[:, 1:]).sum(axis=1) + error + self.constant_error) * up(size + rows)
+        values, error = self._applied(forms)
+        terms = up(sum(forms.forms.shape[1:]))
+        reach = (np.abs(values[:, 1:]).sum(axis=1) + error + self.constant_error) * terms
         centre = values[:, 0] + self.constant
         slack = gamma(4) * (np.abs(values[:, 0]) + np.abs(self.constant) + reach) + LEAST
         low, high = centre - reach - slack, centre + reach + slack
@@ -74,24 +61,29 @@ class Rows:
 
         And how far (B, R) the given ones can be from these anywhere on the polytope; infinite where nothing is known.
         """
-        boxes, rows, size = forms.forms.shape
-        values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
-        magnitude = np.abs(forms.forms[:, 0]) + forms.spread
-        error = (forms.remainder + gamma(size + 2) * magnitude) @ self.absolute.T
-        error += ((magnitude + forms.remainder) * up(rows)) @ self.row_error.T
+        values, error = self._applied(forms)
         reach = np.abs(values).sum(axis=1) + np.abs(self.constant)
-        error += self.constant_error + gamma(rows + 6) * reach + LEAST
+        error += self.constant_error + gamma(values.shape[1] + 6) * reach + LEAST
         error += np.einsum("bk,bkr->br", corners.blur, np.abs(values[:, 1:]))
         at = np.einsum("bvk,bkr->bvr", corners.points, values[:, 1:]) + (values[:, :1] + self.constant)
         is_known = np.isfinite(at).all(axis=1) & np.isfinite(error)
-        return at, np.where(is_known, error * up(size + rows), np.inf)
+        return at, np.where(is_known, error * up(sum(forms.forms.shape[1:])), np.inf)
+
+    def _applied(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
+        """Forms (B, 1 + m, R) of the functions without their constants, and a bound (B, R) of what they leave out."""
+        boxes, rows, size = forms.forms.shape
+        values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
+        magnitude = np.abs(forms.forms[:, 0]) + forms.spread
+        error = (forms.remainder + gamma(size + 2) * magnitude) @ np.abs(self.row).T
+        error += ((magnitude + forms.remainder) * up(rows)) @ self.row_error.T
+        return values, error
 
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """What one pass knows: proved bounds (B, n) of the input of every ReLU layer, and the last hidden values.
+    """One pass: proved bounds (B, n) of the input of every ReLU layer, and the last hidden values.
 
-    pull (B, d) adds up how much each parameter moves the neurons of unknown sign: a hint where to split, nothing more.
+    pull (B, d) adds up how much each parameter moves the neurons of unknown sign: only a hint where to split.
     """
 
     low: tuple[np.ndarray, ...]
@@ -128,7 +120,7 @@ def pixels(
 ) -> Forms:
     """The clipped pixels on boxes with corners low and high (B, d), in t, of one knot cell.
 
-    Given vertices (B, V, d) in the boxes, on the hulls of these alone, and as far around as the boxes reach.
+    With vertices (B, V, d) in the boxes: on their hulls alone, and as far around as the boxes reach.
     """
     domain, piece = perturbed.domain, perturbed.cells[cell]
     d = domain.dimension
@@ -143,19 +135,14 @@ def pixels(
     # A handful of roundings of numbers up to this size, those inside offset and slope of a moving image included.
     size = perturbed.magnitudes
     error = np.where(size > 0.0, gamma(16 + 4 * d) * size + LEAST, 0.0)
-    unclipped = Forms(forms, np.tile(error, (len(low), 1)), _corners(vertices, low, high, middle, half))
+    corners = None
+    if vertices is not None:
+        # In the coordinates of their boxes; they reach as far beyond as the boxes do beyond them.
+        points = (vertices - middle[:, None]) / half[:, None]
+        around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
+        corners = Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
+    unclipped = Forms(forms, np.tile(error, (len(low), 1)), corners)
     return relax_clip(*unclipped.bounds()).of(unclipped)
-
-
-def _corners(
-    vertices: np.ndarray | None, low: np.ndarray, high: np.ndarray, middle: np.ndarray, half: np.ndarray
-) -> Corners | None:
-    """Vertices (B, V, d) in the coordinates of their boxes; they reach as far beyond as the boxes do beyond them."""
-    if vertices is None:
-        return None
-    points = (vertices - middle[:, None]) / half[:, None]
-    around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
-    return Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
 
 
 def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0) -> Passed:
@@ -176,3 +163,36 @@ def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0
         pull += np.einsum("bkn,bn->bk", np.abs(values.forms[:, 1 : 1 + parameters]), is_open)
         values = relax_relu(low, high).of(values, room)
     return Passed(tuple(lows), tuple(highs), values, pull)
+
+
+def gradients(segments: Segments, passed: Passed, logits: Rows) -> Intervals:
+    """Enclosures (B, R, pixels) of the gradients of the logits, given as rows over the last hidden values."""
+    boxes, count = len(passed.last.forms), len(logits.row)
+    centre, radius = (np.repeat(part[None], boxes, axis=0) for part in (logits.row, logits.row_error))
+    layers = zip(segments[:-1], passed.low, passed.high, strict=True)
+    for steps, low, high in reversed(list(layers)):
+        kernels.relu_gradients(centre, radius, low, high, up(2))
+        centre, radius = centre.reshape(boxes * count, -1), radius.reshape(boxes * count, -1)
+        for step in reversed(steps):
+            kernels.errors_above(centre, radius, gamma(step.backward_terms + 1), FLOOR)
+            radius = np.ascontiguousarray(step.backward_abs(radius))
+            kernels.lift_radii(radius, up(step.backward_terms), LEAST)
+            centre = np.ascontiguousarray(step.backward(centre))
+        centre, radius = centre.reshape(boxes, count, -1), radius.reshape(boxes, count, -1)
+    return Intervals(centre, radius)
+
+
+def inconsistencies(maps: Intervals, low: np.ndarray, high: np.ndarray, distance: Distance) -> np.ndarray:
+    """Proved bounds (B, 2) of Σ_j dist(map_j, expected_j); maps (B, K, pixels), expected between low and high."""
+    boxes, classes, size = maps.centre.shape
+    sums = np.empty((boxes, classes, 2))
+    kernels.map_distances(maps.centre, maps.radius, low, high, gamma(2), distance.value, sums)
+    if distance is Distance.L2:
+        # A sum of squares that overflows says nothing from below.
+        sums[:, :, 0] = np.where(np.isfinite(sums[:, :, 0]), sums[:, :, 0], 0.0)
+        sums = np.sqrt(sums)
+    lower, upper = sums.sum(axis=1).T
+    terms = classes + size + 8
+    least, most = np.maximum(lower * down(terms) - classes * LEAST_ROOT, 0.0), upper * up(terms) + classes * LEAST_ROOT
+    # Where a pass has overflowed, nothing is known.
+    return np.stack([np.where(np.isfinite(least), least, 0.0), np.where(np.isnan(most), np.inf, most)], axis=1)

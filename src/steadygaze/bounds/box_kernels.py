@@ -6,7 +6,7 @@ from ..compiling import compiled
 
 
 @compiled
-def spreads(forms: np.ndarray, spread: np.ndarray) -> None:
+def spreads(forms, spread):
     """Write Σ_k |coefficient_k| of forms (B, 1 + m, n) into spread (B, n)."""
     boxes, rows, size = forms.shape
     for b in range(boxes):
@@ -18,9 +18,7 @@ def spreads(forms: np.ndarray, spread: np.ndarray) -> None:
 
 
 @compiled
-def errors_before(
-    forms: np.ndarray, spread: np.ndarray, remainder: np.ndarray, factor: float, floor: float, before: np.ndarray
-) -> None:
+def errors_before(forms, spread, remainder, factor, floor, before):
     """Write remainder + factor · (|centre| + spread), at least `floor` unless the value is exactly zero, (B, n)."""
     boxes, size = remainder.shape
     for b in range(boxes):
@@ -32,15 +30,7 @@ def errors_before(
 
 
 @compiled
-def finish_step(
-    forms: np.ndarray,
-    remainder: np.ndarray,
-    bias: np.ndarray,
-    bias_size: np.ndarray,
-    unit: float,
-    lift: float,
-    least: float,
-) -> None:
+def finish_step(forms, remainder, bias, bias_size, unit, lift, least):
     """Add the bias to the centres and its errors, unit · bias_size, to the remainders; lift these; exact zeros stay."""
     boxes, size = remainder.shape
     for b in range(boxes):
@@ -51,15 +41,7 @@ def finish_step(
 
 
 @compiled
-def ends(
-    forms: np.ndarray,
-    spread: np.ndarray,
-    remainder: np.ndarray,
-    factor: float,
-    least: float,
-    low: np.ndarray,
-    high: np.ndarray,
-) -> None:
+def ends(forms, spread, remainder, factor, least, low, high):
     """Write proved bounds (B, n) of the values; a value that is exactly zero has the bounds 0 and 0."""
     boxes, size = remainder.shape
     for b in range(boxes):
@@ -74,17 +56,7 @@ def ends(
 
 
 @compiled
-def corner_ends(
-    forms: np.ndarray,
-    points: np.ndarray,
-    blur: np.ndarray,
-    spread: np.ndarray,
-    remainder: np.ndarray,
-    factor: float,
-    least: float,
-    low: np.ndarray,
-    high: np.ndarray,
-) -> None:
+def corner_ends(forms, points, blur, spread, remainder, factor, least, low, high):
     """As `ends`, on the hulls of points (B, V, m), enlarged by blur (B, m) along every axis."""
     boxes, size = remainder.shape
     for b in range(boxes):
@@ -106,13 +78,7 @@ def corner_ends(
 
 
 @compiled
-def relax(
-    forms: np.ndarray,
-    remainder: np.ndarray,
-    slope: np.ndarray,
-    shift: np.ndarray,
-    factor: float,
-) -> None:
+def relax(forms, remainder, slope, shift, factor):
     """Replace forms and remainders by slope · value + shift, the rounding included; exact zeros become zeros."""
     boxes, rows, size = forms.shape
     for b in range(boxes):
@@ -130,7 +96,7 @@ def relax(
 
 
 @compiled
-def relu_gradients(centre: np.ndarray, radius: np.ndarray, low: np.ndarray, high: np.ndarray, lift: float) -> None:
+def relu_gradients(centre, radius, low, high, lift):
     """Multiply gradients (B, R, n) by the derivatives of ReLUs with inputs between low and high (B, n), in place.
 
     1 where low > 0, 0 where high ≤ 0, otherwise (also where a bound is no number) anything in [0, 1].
@@ -149,7 +115,7 @@ def relu_gradients(centre: np.ndarray, radius: np.ndarray, low: np.ndarray, high
 
 
 @compiled
-def errors_above(centre: np.ndarray, radius: np.ndarray, factor: float, floor: float) -> None:
+def errors_above(centre, radius, factor, floor):
     """Add factor · |centre| to every radius (N, n), at least `floor` unless both are exactly zero, in place."""
     count, size = centre.shape
     for k in range(count):
@@ -159,7 +125,7 @@ def errors_above(centre: np.ndarray, radius: np.ndarray, factor: float, floor: f
 
 
 @compiled
-def lift_radii(radius: np.ndarray, lift: float, least: float) -> None:
+def lift_radii(radius, lift, least):
     """Multiply every radius (N, n) by a factor and add a little, unless it is exactly zero, in place."""
     count, size = radius.shape
     for k in range(count):
@@ -168,9 +134,7 @@ def lift_radii(radius: np.ndarray, lift: float, least: float) -> None:
 
 
 @compiled
-def map_distances(
-    centre: np.ndarray, radius: np.ndarray, low: np.ndarray, high: np.ndarray, slack: float, order: int, out: np.ndarray
-) -> None:
+def map_distances(centre, radius, low, high, slack, order, out):
     """Add up how near and how far maps centre ± radius (B, K, P) are from expected ones between low and high.
 
     low and high (B or 1, K, P). out (B, K, 2): sums of the differences, or of their squares (order 2).

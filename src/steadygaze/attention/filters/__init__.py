@@ -1,0 +1,167 @@
+"""Filters on attention maps, one file for each step: every file of this folder that defines a `FilterStep` is found.
+
+A step brings all its forms: values, enclosures, compiled code, the bound by which it enlarges errors, and the script
+that the page of a report runs. A step without a form raises OptionError when that form is asked for.
+"""
+
+import pkgutil
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from math import prod
+from typing import ClassVar, NoReturn
+
+import numpy as np
+
+from ...errors import InternalError, OptionError
+from ...rounding import gamma, up
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Numbers known up to a radius; both (..., n)."""
+
+    centre: np.ndarray
+    radius: np.ndarray
+
+    @property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Proved lower and upper ends."""
+        slack = gamma(2) * (np.abs(self.centre) + self.radius)
+        return self.centre - self.radius - slack, self.centre + self.radius + slack
+
+    @classmethod
+    def between(cls, low: np.ndarray, high: np.ndarray) -> "Intervals":
+        """The smallest intervals that hold low and high."""
+        centre = 0.5 * (low + high)
+        return cls(centre, np.maximum(high - centre, centre - low) * up(1))
+
+    def reshape(self, *shape: int) -> "Intervals":
+        """The same intervals in another shape."""
+        return Intervals(self.centre.reshape(shape), self.radius.reshape(shape))
+
+
+class FilterStep(ABC):
+    """One step of a filter. Only `value` is required; a missing form fails when it is asked for."""
+
+    name: ClassVar[str]
+    """The word for it in `--filter`."""
+    is_linear: ClassVar[bool] = False
+    """Whether the filter of a sum is the sum of the filtered maps."""
+
+    @abstractmethod
+    def value(self, maps: np.ndarray) -> np.ndarray:
+        """Filter maps (…, C, H, W): the definition that every other form is compared with."""
+
+    def enclose(self, maps: Intervals) -> Intervals:
+        """Enclose the filtered maps (…, C, H, W) of all maps within the intervals, rounding included."""
+        self.lack("enclosure, which refinements and proofs on hulls need")
+
+    def fill(self, maps: np.ndarray, out: np.ndarray) -> None:
+        """Write the filtered maps (N, C, H, W) into `out`, by compiled code; networks with convolutions need it."""
+        self.lack("compiled code, which maps of networks with convolutions need")
+
+    def lipschitz(self, order: int) -> float:
+        """The largest ‖filtered a − filtered b‖ / ‖a − b‖ in the norm of an order (1 or 2).
+
+        Values may be rounded up to 16 times, relative to the sums of their absolute terms.
+        """
+        self.lack("Lipschitz bound, without which rounding errors of its maps are unknown")
+
+    def script(self) -> str:
+        """A JavaScript function expression (map, [channels, height, width]) → filtered map, both Float64Array."""
+        self.lack("script, without which a report cannot compute its maps")
+
+    def lack(self, form: str) -> NoReturn:
+        """Raise OptionError: this step has no such form."""
+        raise OptionError(f"filter {self.name} has no {form}; choose another filter, or add that form to its file")
+
+
+@cache
+def find_steps() -> dict[str, FilterStep]:
+    """Every step of this folder by its name, in alphabetical order.
+
+    >>> list(find_steps())
+    ['abs', 'mean']
+    """
+    found: dict[str, FilterStep] = {}
+    for info in pkgutil.iter_modules(__path__):
+        module = import_module(f"{__name__}.{info.name}")
+        for kind in vars(module).values():
+            if not (isinstance(kind, type) and issubclass(kind, FilterStep)) or kind.__module__ != module.__name__:
+                continue
+            if kind.name in found:
+                raise InternalError(f"{module.__name__}: another file already defines the filter '{kind.name}'")
+            found[kind.name] = kind()
+    return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A composition of steps, applied from left to right: `abs+mean` takes absolute values, then means.
+
+    >>> Filter.parse("abs+mean").steps
+    ('abs', 'mean')
+    >>> Filter.parse("identity")(np.array([[[-1.0]]]))
+    array([[[-1.]]])
+    """
+
+    steps: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Filter":
+        """Read `identity`, the name of a step, or steps joined by `+`."""
+        known = find_steps()
+        steps = () if text == "identity" else tuple(text.split("+"))
+        if not all(step in known for step in steps):
+            names = ", ".join(["identity", *known])
+            raise OptionError(f"filter {text!r} is not known; expected {names} or a sum such as abs+mean")
+        return cls(steps)
+
+    @property
+    def name(self) -> str:
+        """The text that `parse` reads."""
+        return "+".join(self.steps) or "identity"
+
+    @property
+    def parts(self) -> list[FilterStep]:
+        """The steps themselves, in order."""
+        return [find_steps()[step] for step in self.steps]
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the filter of a sum is the sum of the filtered maps."""
+        return all(step.is_linear for step in self.parts)
+
+    def __call__(self, maps: np.ndarray) -> np.ndarray:
+        """Filter maps (…, C, H, W)."""
+        for step in self.parts:
+            maps = step.value(maps)
+        return maps
+
+    def enclose(self, maps: Intervals) -> Intervals:
+        """Enclose filtered maps (…, C, H, W)."""
+        for step in self.parts:
+            maps = step.enclose(maps)
+        return maps
+
+    def fill(self, maps: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Filter maps (N, C, H, W) by compiled code; returns one of the two arrays, and overwrites both."""
+        for step in self.parts:
+            step.fill(maps, other)
+            maps, other = other, maps
+        return maps
+
+    def lipschitz(self, order: int) -> float:
+        """By how much the filter enlarges a difference of two maps at most, in the norm of an order (1 or 2)."""
+        return prod((step.lipschitz(order) for step in self.parts), start=1.0)
+
+    @property
+    def script(self) -> str:
+        """A script that defines `SgFilters`: the function of every step, by its name."""
+        entries = ",\n".join(f'  "{step.name}": {step.script()}' for step in dict.fromkeys(self.parts))
+        return f"const SgFilters = {{\n{entries}\n}};"
+
+
+IDENTITY = Filter(())
