@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 from .api import compare, draw, export, load, load_stored, search, verify
 from .budget import Budget, Limits
-from .compare.outcome import Comparison
+from .compare.comparison import Comparison
 from .errors import (
     ImageError,
     InternalError,

@@ -21,7 +21,7 @@ from .attention.filters import Filter
 from .attention.inconsistency import measure, original_maps
 from .attention.options import AttentionOptions
 from .budget import Budget
-from .compare.outcome import Comparison, compare_results
+from .compare.comparison import Comparison, compare_results
 from .errors import ModelError, OptionError
 from .images import fit_image, image_from_array, read_image
 from .network.model import Model, read_model

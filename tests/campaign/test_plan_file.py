@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from steadygaze import zoo
-from steadygaze.campaign.plan import LONGEST_KEY, Plan, make_key
 from steadygaze.campaign.plan_file import read_plan
+from steadygaze.campaign.stored_campaign import LONGEST_KEY, Plan, make_key
 from steadygaze.errors import SteadygazeError
 
 GOOD = """
@@ -130,8 +130,8 @@ BAD = [
     ('delta = [3.0, "25%"]', 'classes = "3,3"', "different numbers such as 3,8"),
     ("[campaign]", "[campaigns]", "has a key 'campaigns', which is not known. Did you mean campaign?"),
     ("seconds = 60", "second = 60", "[limits] has a key 'second', which is not known. Did you mean seconds?"),
-    ("seconds = 60", "seconds = 0", "runs 1.seconds is 0; expected a number above 0"),
-    ("seconds = 60", 'seconds = "60"', "runs 1.seconds is '60'; expected a number"),
+    ("seconds = 60", "seconds = 0", "limits.seconds is 0; expected a number above 0"),
+    ("seconds = 60", 'seconds = "60"', "limits.seconds is '60'; expected a number"),
     ("seconds = 60", "", "runs 1 has no limit: expected seconds"),
     ('"M-FNN-100"', '"M-FNN-10"', "models 1.use: no bundled network 'M-FNN-10'. Did you mean M-FNN-100?"),
     ("nets/own.onnx", "nets/other.onnx", "no such file"),
@@ -155,7 +155,7 @@ BAD = [
     ("delta = [3.0", "delta = [-1", "delta '-1' is not a threshold"),
     ('["identity", "abs"]', '["none"]', "filter 'none' is not known"),
     ('["cr", "ar"]', '["car"]', "property 'car' is not known"),
-    ('[[images]]', '[[images]]\ngroup = "other"', "models 1 is in group '', in which there are no images"),
+    ('[[images]]', '[[images]]\ngroup = "other"', "models 1 is in group '', which has no images"),
     ('delta = [3.0, "25%"]', "delta = [3.0, 3.0]", "is asked for twice; leave one of the two runs out"),
     ("[[runs]]", "[[runs", "cannot be read as TOML"),
 ]  # fmt: skip
