@@ -184,7 +184,7 @@ QUESTION = (
       lambda plan, task: None if task.until is None else str(task.until)),
     C("w_delta", "number", "of `gbs`: how far from δ a region still counts as near the boundary"),
     C("limit_seconds", "number", "the time limit", lambda plan, task: task.seconds),
-    C("limit_gib", "number", "the memory limit in GiB", lambda plan, task: task.memory_gib),
+    C("limit_gib", "number", "the memory limit in GiB", lambda plan, task: task.memory_gib)
 )  # fmt: skip
 ANSWER = (
     C("status", "text",
@@ -222,7 +222,7 @@ ANSWER = (
     C("sliver_share", "number",
       "bound of the share of the domain on kinks, where the attention is undecided; of a search, of what was cut off",
       domain=lambda result: result.sliver_share,
-      search=lambda result: result.sliver_share if result.problem.perturbed.domain.dimension == 2 else None),
+      search=lambda result: result.sliver_share if result.problem.perturbed.domain.dimension == 2 else None)
 )  # fmt: skip
 MEASURED = (
     C("seconds", "number", "time for the problem: reading, solving, self-checks"),

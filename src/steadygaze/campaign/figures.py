@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -30,33 +29,24 @@ from ..verdict import Status
 from . import panels as p
 from .columns import make_problem
 from .stored_campaign import Plan, Store, Task
-from .tables import STATUSES, Record, make_records, settings_of
+from .tables import STATUSES, Record, group_tasks, make_records, settings_of
 
 NAMES = {
-    "A": "status-attention",
-    "B": "status-label",
-    "C": "seconds-by-neurons",
-    "D": "regions-by-combination",
-    "E": "seconds-by-regions",
-    "F": "seconds-by-face-checks",
-    "G": "visited-regions",
-}
+    "A": "status-attention", "B": "status-label", "C": "seconds-by-neurons", "D": "regions-by-combination",
+    "E": "seconds-by-regions", "F": "seconds-by-face-checks", "G": "visited-regions",
+}  # fmt: skip
 """Names of the figures: `figure-A-status-attention.png` and so on."""
 COLOURS = {"Robust": "#4f86c0", "NotRobust": "#b8503a", "Timeout": "#9c9c9c", "Failed": "#1f2328", p.OPEN: "#ffffff"}
 SETTING_TEXTS = {
     "delta": "δ = {}", "filter": "{}", "dist": "{}", "classes": "classes {}", "until": "until {}",
-    "w_delta": "w^δ = {}",
+    "w_delta": "w^δ = {}"
 }  # fmt: skip
-ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value)
-"""Statuses of problems that came to an answer."""
-TIMED = (*ENDED, Status.TIMEOUT.value)
-"""Statuses of problems whose time says something; failed ones ended early."""
-SMALLEST_SECONDS = 1e-3
-"""Drawn in place of a time that was rounded to 0."""
+ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value)  # statuses of problems that came to an answer
+TIMED = (*ENDED, Status.TIMEOUT.value)  # statuses of problems whose time says something; failed ones ended early
+SMALLEST_SECONDS = 1e-3  # drawn in place of a time that was rounded to 0
 LIKED_REGIONS, LIKED_SHARE = 300, 0.3
 """The example of (G) has enough regions to be seen, few enough to be told apart, and this share of the domain."""
-MOST_WORK = 3_000_000
-"""Regions times neurons that take seconds, not minutes."""
+MOST_WORK = 3_000_000  # regions times neurons that take seconds, not minutes
 MOST_PARAMETERS = 3
 LIMIT_SECONDS = 120.0
 DISLIKED = {"ar": 0.0, "both": 0.5, "cr": 1.5}
@@ -87,21 +77,13 @@ class Series:
     planned: dict[int, int]
     records: tuple[Record, ...] = field(repr=False)
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The numbers of neurons, from the smallest."""
-        return tuple(sorted(self.planned))
-
 
 def make_series(plan: Plan, records: Sequence[Record]) -> tuple[Series, ...]:
     """The series of a campaign in the order of the plan."""
     extra = settings_of(plan)
     by_key = {record["key"]: record for record in records}
-    groups: dict[tuple[Any, ...], list[Task]] = {}
-    for task in plan.tasks:
-        groups.setdefault((task.algorithm, *(getattr(task, name) for name in extra)), []).append(task)
     series = []
-    for (algorithm, *values), tasks in groups.items():
+    for (algorithm, *values), tasks in group_tasks(plan, lambda task: (task.algorithm,)).items():
         told = [SETTING_TEXTS[name].format(one) for name, one in zip(extra, values, strict=True) if one is not None]
         neurons = [plan.models[task.model].neurons for task in tasks]
         planned = {size: neurons.count(size) for size in sorted(set(neurons))}
@@ -233,12 +215,7 @@ def _draw_regions(plan: Plan, series: Sequence[Series], fills: dict[int, str]) -
 
 
 def _draw_against(
-    title: str,
-    name: str,
-    plan: Plan,
-    series: Sequence[Series],
-    fills: dict[int, str],
-    measure: Callable[[Record], int],
+    title: str, name: str, plan: Plan, series: Sequence[Series], fills: dict[int, str], measure: Callable[[Record], int]
 ) -> Figure:
     found = {
         one.name: [record for record in one.records if _is_timed(record, ENDED) and measure(record)] for one in series
@@ -327,7 +304,7 @@ def search_again(plan: Plan, task: Task) -> SearchResult:
 
 
 def _sizes(series: Sequence[Series]) -> list[int]:
-    return sorted({size for one in series for size in one.sizes})
+    return sorted({size for one in series for size in one.planned})
 
 
 def _scale(values: Sequence[float], name: str) -> p.LogScale:

@@ -22,16 +22,12 @@ from ..report.titles import HEADER, write_header
 from ..report.wording import font_families, printable
 
 PANEL = (3.7, 2.5)
-SINGLE = 6.8
-"""Width of a panel, in inches, that has no others beside it."""
-CHARACTER = 0.085
-"""Width of a character below an axis, in inches."""
+SINGLE = 6.8  # width of a panel, in inches, that has no others beside it
+CHARACTER = 0.085  # width of a character below an axis, in inches
 LEFT, RIGHT, GAP, AXIS, TITLE, LEGEND = 0.85, 0.3, 0.3, 0.62, 0.3, 0.25
 MOST_COLUMNS = 3
-SMALLEST_WRITTEN = 0.09
-"""Parts of a bar that are smaller have no room for a number."""
-OPEN = "open"
-"""The kind that is drawn hatched."""
+SMALLEST_WRITTEN = 0.09  # parts of a bar that are smaller have no room for a number
+OPEN = "open"  # the kind that is drawn hatched
 
 
 @dataclass(frozen=True)
@@ -197,7 +193,7 @@ def draw_boxes(
             [own], positions=[place], widths=width, whis=(0, 100), patch_artist=True, manage_ticks=False,
             boxprops={"facecolor": fill, "edgecolor": INK, "linewidth": 0.6},
             medianprops={"color": INK, "linewidth": 2.0, "solid_capstyle": "butt"},
-            whiskerprops={"color": INK, "linewidth": 0.6}, capprops={"color": INK, "linewidth": 0.6},
+            whiskerprops={"color": INK, "linewidth": 0.6}, capprops={"color": INK, "linewidth": 0.6}
         )  # fmt: skip
         spread = (np.arange(len(own)) * 0.618) % 1.0 - 0.5  # the same every time, and scattered
         axes.plot(place + 0.5 * width * spread, own, ".", color=INK, markersize=1.8, alpha=0.5, zorder=3)

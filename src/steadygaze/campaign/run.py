@@ -25,12 +25,9 @@ from .stored_campaign import Plan, Store, Task, held, made_by
 from .worker_pool import GO_ON, LOOK_SECONDS, Asked, Duty, End, Pool, ProcessLimits, ProcessOutcome, WorkerProcess
 
 CONNECT_SECONDS = 15
-FETCH_SECONDS = 3
-"""For an answer that a Dask worker has; one that died with its worker takes longer."""
-RETRIES = 2
-"""How often a problem is given out again when a Dask worker could not even begin with it."""
-COUNT_SECONDS = 2.0
-"""Time between two counts of the workers of the cluster."""
+FETCH_SECONDS = 3  # for an answer that a Dask worker has; one that died with its worker takes longer
+RETRIES = 2  # how often a problem is given out again when a Dask worker could not even begin with it
+COUNT_SECONDS = 2.0  # time between two counts of the workers of the cluster
 
 _idle: list[tuple[Duty, WorkerProcess]] = []
 _idle_lock = threading.Lock()

@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.metadata import version
@@ -32,8 +33,7 @@ except ImportError:  # this system has no such locks: two runs at once go unnoti
 Method = Literal["map", "refine", "bfs", "gbs", "boundary"]
 METHODS: tuple[str, ...] = get_args(Method)
 LETTERS = {"cr": "CR", "ar": "AR", "both": "CRAR"}
-LONGEST_KEY = 150
-"""Names of files may have 255 bytes; the rest is for endings and temporary names."""
+LONGEST_KEY = 150  # names of files may have 255 bytes; the rest is for endings and temporary names
 SCHEMA_VERSION = 1
 HEAD, ROWS, TEMPORARY = "campaign.json", "rows", ".steadygaze-"
 LOCK_TRIES = 5
@@ -167,11 +167,13 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     plan: dict[str, Any]
 
 
+@dataclass(frozen=True)
 class Store:
     """The directory of a campaign."""
 
-    def __init__(self, directory: Path, plan: Plan, head: Head) -> None:
-        self.directory, self.plan, self.head = directory, plan, head
+    directory: Path
+    plan: Plan
+    head: Head
 
     @classmethod
     def open(cls, directory: str | Path) -> "Store":
@@ -225,7 +227,7 @@ class Store:
             head = Head(SCHEMA_VERSION, commit(), made_by(), plan.as_data())
             write_whole(place / HEAD, _head_text(head))
         except OSError as error:
-            raise StoreError(f"{place}: cannot be written ({error.strerror}); choose another --out") from None
+            raise _not_writable(place, error) from None
         return cls(place, plan, head)
 
     def is_held(self) -> bool:
@@ -271,7 +273,7 @@ def held(directory: str | Path) -> Iterator[None]:
         place.mkdir(parents=True, exist_ok=True)
         handle = os.open(place, os.O_RDONLY)
     except OSError as error:
-        raise StoreError(f"{place}: cannot be written ({error.strerror}); choose another --out") from None
+        raise _not_writable(place, error) from None
     try:
         if not _is_locked(handle):
             raise StoreError(f"{place}: another run is going on there; wait for it or end it")
@@ -292,6 +294,10 @@ def _is_locked(handle: int) -> bool:
         except OSError:
             return True  # not every file system has locks
     return False
+
+
+def _not_writable(place: Path, error: OSError) -> StoreError:
+    return StoreError(f"{place}: cannot be written ({error.strerror}); choose another --out")
 
 
 def _tidy(place: Path) -> None:

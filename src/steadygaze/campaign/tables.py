@@ -20,9 +20,9 @@ from .columns import COLUMNS, MEASURED, PERCENTS, CampaignColumn, make_record, p
 from .stored_campaign import Plan, Store, Task
 
 STATUSES = tuple(status.value for status in Status)
-SETTINGS = ("delta", "filter", "dist", "classes", "until", "w_delta")
-"""Settings that tell two problems of one algorithm apart besides model, image and perturbations."""
 INSIGHT_SETTINGS = ("delta", "filter", "dist", "classes")
+SETTINGS = (*INSIGHT_SETTINGS, "until", "w_delta")
+"""Settings that tell two problems of one algorithm apart besides model, image and perturbations."""
 ALL = "all"
 Record = dict[str, Any]
 
@@ -33,14 +33,14 @@ def make_records(store: Store) -> list[Record]:
     return [make_record(store.plan, task, rows[task.key]) for task in store.plan.tasks if task.key in rows]
 
 
-def columns(*, is_measured: bool = True) -> tuple[CampaignColumn, ...]:
-    """The columns of a table; without measured ones, the same campaign gives the same bytes every time."""
+def _columns(*, is_measured: bool) -> tuple[CampaignColumn, ...]:
+    # Without measured columns, the same campaign gives the same bytes every time.
     return COLUMNS if is_measured else COLUMNS[: -len(MEASURED)]
 
 
 def to_csv(records: Sequence[Mapping[str, Any]], *, is_measured: bool = True) -> str:
     """Records as CSV (RFC 4180, with \\n at the end of lines); unknown values are empty, numbers have all digits."""
-    return _csv([column.name for column in columns(is_measured=is_measured)], records)
+    return _csv([column.name for column in _columns(is_measured=is_measured)], records)
 
 
 def to_parquet(records: Sequence[Record], *, is_measured: bool = True) -> bytes:
@@ -53,7 +53,7 @@ def to_parquet(records: Sequence[Record], *, is_measured: bool = True) -> bytes:
             "Parquet needs another package; install it: pip install 'steadygaze[export]', or take --format csv"
         ) from None
     kinds = {"text": pyarrow.string(), "whole": pyarrow.int64(), "number": pyarrow.float64()}
-    schema = pyarrow.schema([(column.name, kinds[column.kind]) for column in columns(is_measured=is_measured)])
+    schema = pyarrow.schema([(column.name, kinds[column.kind]) for column in _columns(is_measured=is_measured)])
     stream = io.BytesIO()
     parquet.write_table(pyarrow.Table.from_pylist(list(records), schema=schema), stream)
     return stream.getvalue()
@@ -64,23 +64,28 @@ def settings_of(plan: Plan) -> list[str]:
     return [name for name in SETTINGS if len({getattr(task, name) for task in plan.tasks} - {None}) > 1]
 
 
+def group_tasks(plan: Plan, kind: Callable[[Task], tuple[Any, ...]]) -> dict[tuple[Any, ...], list[Task]]:
+    """Problems by kind and by the settings that have several values in the plan."""
+    extra = settings_of(plan)
+    groups: dict[tuple[Any, ...], list[Task]] = {}
+    for task in plan.tasks:
+        groups.setdefault((*kind(task), *(getattr(task, name) for name in extra)), []).append(task)
+    return groups
+
+
 def count_statuses(plan: Plan, records: Sequence[Record], *, is_measured: bool = True) -> list[Record]:
     """The table of the paper's appendix: how many problems ended how, for every algorithm and number of neurons.
 
-    `SETTINGS` with several values in the plan are columns. `open` counts problems that have not ended. Seconds (where a
-    Timeout counts with its limit, and a Failed problem not at all) and memory are left out unless `is_measured`.
+    `open` counts problems that have not ended. Seconds (where a Timeout counts with its limit, and a Failed problem not
+    at all) and memory are left out unless `is_measured`.
     """
-    extra = settings_of(plan)
     by_key = {record["key"]: record for record in records}
-    groups: dict[tuple[Any, ...], list[Task]] = {}
-    for task in plan.tasks:
-        kind = (task.algorithm, plan.models[task.model].neurons, *(getattr(task, name) for name in extra))
-        groups.setdefault(kind, []).append(task)
+    groups = group_tasks(plan, lambda task: (task.algorithm, plan.models[task.model].neurons))
     algorithms = list(dict.fromkeys(task.algorithm for task in plan.tasks))
     lines = []
     for kind in sorted(groups, key=lambda kind: (algorithms.index(kind[0]), kind[1])):
         own = [by_key[task.key] for task in groups[kind] if task.key in by_key]
-        line: Record = dict(zip(("algorithm", "neurons", *extra), kind, strict=True))
+        line: Record = dict(zip(("algorithm", "neurons", *settings_of(plan)), kind, strict=True))
         line |= {status: sum(record["status"] == status for record in own) for status in STATUSES}
         line |= {"open": len(groups[kind]) - len(own)}
         lines.append(line | (_efforts(own) if is_measured else {}))
@@ -232,8 +237,7 @@ def make_insights(records: Sequence[Record]) -> tuple[Insight, ...]:
     return tuple(make(found) for make in TABLES.values())
 
 
-def show_collapse(records: Sequence[Record]) -> Insight:
-    """Which perturbation takes most attention away, for every network."""
+def _show_collapse(records: Sequence[Record]) -> Insight:
     lines = []
     for settings, model, of_model in _by_model(records):
         compared = _balanced(of_model, "combination", ("image",))
@@ -251,8 +255,7 @@ def show_collapse(records: Sequence[Record]) -> Insight:
     return Insight("collapse", "which perturbation takes most attention away, for every network", note, tuple(lines))
 
 
-def show_silent(records: Sequence[Record]) -> Insight:
-    """How often the label is kept and the attention is not."""
+def _show_silent(records: Sequence[Record]) -> Insight:
     lines = []
     for settings, model, of_model in _by_model(records):
         parts = [(name, each) for (name,), each in _by(of_model, "combination")]
@@ -273,8 +276,7 @@ def show_silent(records: Sequence[Record]) -> Insight:
     return Insight("silent", "how often the label is kept, but the attention is not", note, tuple(lines))
 
 
-def show_delta(records: Sequence[Record]) -> Insight:
-    """How the share of AR moves with δ."""
+def _show_delta(records: Sequence[Record]) -> Insight:
     deltas = list(dict.fromkeys(one["delta"] for one in records))
     lines = []
     for settings, own in _by_settings(records, without=("delta",)):
@@ -291,8 +293,7 @@ def show_delta(records: Sequence[Record]) -> Insight:
     return Insight("delta", "how the share of AR moves with δ", note, tuple(lines))
 
 
-def show_filter(records: Sequence[Record]) -> Insight:
-    """How the share of AR moves with the filter and the distance."""
+def _show_filter(records: Sequence[Record]) -> Insight:
     lines = []
     for settings, own in _by_settings(records, without=("delta", "filter", "dist")):
         # The shares of this table do not depend on the δ that was asked for: one answer for each problem.
@@ -311,8 +312,7 @@ def show_filter(records: Sequence[Record]) -> Insight:
     return Insight("filter", "how the share of AR moves with filter and distance", note, tuple(lines))
 
 
-def show_ranking(records: Sequence[Record]) -> Insight:
-    """How label and attention rank networks differently."""
+def _show_ranking(records: Sequence[Record]) -> Insight:
     lines = []
     for settings, of_setting in _by_settings(records):
         for (group,), own in _by(of_setting, "group"):
@@ -329,19 +329,17 @@ def show_ranking(records: Sequence[Record]) -> Insight:
                     line |= {title: shares[kind][number], f"rank {title}": _ranks(rankings[kind], number)}
                 overtaken = [names[before] for before, after in turned if after == number]
                 lines.append(line | {"passes by AR": ", ".join(overtaken)})
-    note = (
-        "mean shares on the problems that all networks of a group have, by CR; the last column: networks that are "
-        "proved to come before by CR, and behind by AR"
-    )
+    note = "mean shares on the problems that all networks of a group have, by CR; the last column: networks that are "
+    note += "proved to come before by CR, and behind by AR"
     return Insight("ranking", "how label and attention rank networks", note, tuple(lines))
 
 
 TABLES: Mapping[str, Callable[[Sequence[Record]], Insight]] = {
-    "collapse": show_collapse,
-    "silent": show_silent,
-    "delta": show_delta,
-    "filter": show_filter,
-    "ranking": show_ranking,
+    "collapse": _show_collapse,
+    "silent": _show_silent,
+    "delta": _show_delta,
+    "filter": _show_filter,
+    "ranking": _show_ranking,
 }
 
 
@@ -389,11 +387,10 @@ def _mean(records: Sequence[Record], start: str) -> Share:
 
 def _most_often(compared: Mapping[str, Sequence[Record]], name: str) -> int:
     """For how many images a combination is proved to take more attention away than every other."""
-    others = [one for other, each in compared.items() if other != name for one in each]
-    return sum(
-        all(one["ir_low"] > other["ir_high"] for other in others if other["image"] == one["image"])
-        for one in compared[name]
-    )
+    most: dict[str, float] = {}
+    for one in (one for other, each in compared.items() if other != name for one in each):
+        most[one["image"]] = max(one["ir_high"], most.get(one["image"], -1.0))
+    return sum(one["ir_low"] > most.get(one["image"], -1.0) for one in compared[name])
 
 
 def _ranks(ranking: Ranking, number: int) -> Ranks:

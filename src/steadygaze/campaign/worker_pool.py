@@ -25,18 +25,14 @@ from typing import Any, Self
 from ..errors import StoreError
 
 SCRIPT = Path(__file__).with_name("worker_script.py")
-PREPARE_SECONDS = 1800.0
-"""Preparing compiles everything once, on a busy machine in minutes."""
+PREPARE_SECONDS = 1800.0  # preparing compiles everything once, on a busy machine in minutes
 TAKE_SECONDS = 10.0
 """A waiting process takes a question in less than a millisecond; one that takes none for so long is lost."""
 SETTLE_SECONDS = 0.3
 """Whoever kills all processes of a campaign one by one may reach this one last: until then no death is believed."""
-LOOK_SECONDS = 0.05
-"""Time between two checks of the limits; an answer is noticed at once."""
-STARTS = 3
-"""Processes in a row that may die before they are ready."""
-RETRY_SECONDS = 1.0
-"""Pause after the system could start no process."""
+LOOK_SECONDS = 0.05  # time between two checks of the limits; an answer is noticed at once
+STARTS = 3  # processes in a row that may die before they are ready
+RETRY_SECONDS = 1.0  # pause after the system could start no process
 GO_ON = "mend that, and run again to go on"
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -123,12 +119,8 @@ class WorkerProcess:
                 start_new_session=True,  # Ctrl-C in a terminal is for the parent alone
             )
             os.close(lifeline)
+        self.pid = self._process.pid
         _send(self.connection, {"solve": duty.solve, "prepare": duty.prepare, "needs": duty.needs})
-
-    @property
-    def pid(self) -> int:
-        """The number of the process."""
-        return self._process.pid
 
     @property
     def is_alive(self) -> bool:
@@ -226,7 +218,7 @@ class Pool:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for process in self._processes():
+        for process in (*self._idle, *self._starting, *self._busy):
             process.kill()
         self._idle, self._starting, self._busy = [], [], {}
 
@@ -270,7 +262,8 @@ class Pool:
     def _start(self, waiting: int) -> None:
         """Start processes for the questions that wait; until one was ready, a single one."""
         size = self.size if self._was_ready else 1
-        missing = min(size - len(self._processes()), waiting - len(self._idle) - len(self._starting))
+        free = len(self._idle) + len(self._starting)
+        missing = min(size - len(self._busy), waiting) - free
         for _ in range(missing):
             try:
                 self._starting.append(WorkerProcess(self.duty))
@@ -297,9 +290,6 @@ class Pool:
         self._failed_starts += 1
         if self._failed_starts >= STARTS:
             raise error
-
-    def _processes(self) -> list[WorkerProcess]:
-        return [*self._idle, *self._starting, *self._busy]
 
 
 def resident_mib(pid: int) -> float:

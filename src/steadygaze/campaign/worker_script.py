@@ -19,8 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-PARENT_GONE = 1
-"""Exit code that nobody reads."""
+PARENT_GONE = 1  # exit code that nobody reads
 _SET_PARENT_DEATH_SIGNAL = 1
 
 

@@ -18,12 +18,9 @@ from ..verdict import Property
 from .overlay import Bounds, combine, lay_over
 from .ranking import Ranking, find_contrary, is_distance, make_rankings
 
-SCHEMA_VERSION = 1
-"""Grows whenever a reader of the older form would misread the newer one."""
-KINDS = ("network", "image", "perturbation", "attention", "delta")
-"""What can differ between two results."""
-MOST_LAID_OVER = 2
-"""Parameters up to which the pieces of two results are laid over each other."""
+SCHEMA_VERSION = 1  # grows whenever a reader of the older form would misread the newer one
+KINDS = ("network", "image", "perturbation", "attention", "delta")  # what can differ between two results
+MOST_LAID_OVER = 2  # parameters up to which the pieces of two results are laid over each other
 
 
 @dataclass(frozen=True)

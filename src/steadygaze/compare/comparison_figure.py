@@ -35,8 +35,7 @@ from .ranking import Rank, is_distance
 
 NAME, NUMBERS = "comparison", "json"
 ENDINGS = (NUMBERS, *FORMATS)
-FILES = tuple(f"{NAME}.{ending}" for ending in ENDINGS)
-"""What a directory of a comparison holds."""
+FILES = tuple(f"{NAME}.{ending}" for ending in ENDINGS)  # what a directory of a comparison holds
 
 WIDTH, LEFT, RIGHT, MARGIN = 13.0, 0.85, 0.4, 0.4
 TEXT_WIDTH = WIDTH - 2 * MARGIN
@@ -45,21 +44,15 @@ PANEL_TITLE, SECTION_TITLE, AXIS = 0.28, 0.2, 0.6
 LOW_PANEL, BAND = 2.9, 0.6
 PAIR_TITLE, NOTE = 0.42, 0.22
 PIXELS = 900
-MOST_PAIRS = 4
-"""Difference maps in one figure; the summary has them all."""
+MOST_PAIRS = 4  # difference maps in one figure; the summary has them all
 BAR_TITLES, BAR, BAR_PITCH, WIDEST_NAME = 0.42, 0.3, 0.44, 3.1
 RANK_WIDTH, MOST_RANKINGS = 0.95, 5
-SMALLEST_WRITTEN = 0.07
-"""Parts of a bar that are smaller have no room for a number."""
+SMALLEST_WRITTEN = 0.07  # parts of a bar that are smaller have no room for a number
 DOTS, HATCH = "....", "/////"
 """Dots mark the label alone, which must not look like label and attention together; the hatch marks undecided parts."""
 
 COLOURS = {"both": KEPT, "first": JOINT["CR&IR"], "second": MIXED, "neither": JOINT["MR&IR"], "undecided": UNKNOWN}
-TITLES = {
-    Property.CR: "Label kept by",
-    Property.AR: "Attention kept by",
-    Property.BOTH: "Label and attention kept by",
-}
+TITLES = {Property.CR: "Label kept by", Property.AR: "Attention kept by", Property.BOTH: "Label and attention kept by"}
 NAMES = ("both", "undecided", "first", "undecided", "undecided", "undecided", "second", "undecided", "neither")
 """Who keeps a property, by the `Kept` codes of both results; the code of the first counts three times."""
 PARTS = {

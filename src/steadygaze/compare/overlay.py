@@ -26,8 +26,7 @@ COMBINATIONS = {
 }
 """Who keeps a property, and the codes of the two results there."""
 
-LARGEST_SIDE = 1024
-"""Side of the grid that finds pieces that may meet: a million squares."""
+LARGEST_SIDE = 1024  # side of the grid that finds pieces that may meet: a million squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +163,7 @@ def _square(at: float, side: int) -> int:
 @compiled
 def _fill_grid(
     low_x: np.ndarray, high_x: np.ndarray, low_y: np.ndarray, high_y: np.ndarray, side: int, starts: np.ndarray,
-    members: np.ndarray, is_counting: bool,
+    members: np.ndarray, is_counting: bool
 ) -> None:  # fmt: skip
     """Enter every polygon into all squares of a side × side grid that its bounding box meets.
 
@@ -185,7 +184,7 @@ def _fill_grid(
 @compiled
 def _add_shared_areas(
     first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...], side: int, starts: np.ndarray, members: np.ndarray,
-    cells: np.ndarray, doubt: np.ndarray,
+    cells: np.ndarray, doubt: np.ndarray
 ) -> None:  # fmt: skip
     """Add the common areas of all pairs to cells (3, 3) by their codes, and the parts in doubt to doubt (2, 3, 3).
 
@@ -209,7 +208,7 @@ def _add_shared_areas(
                         continue
                     area = shared_area(
                         x, y, ends[p], ends[p + 1] - ends[p],
-                        u, v, other_ends[q], other_ends[q + 1] - other_ends[q], min(low_y[p], low_v[q]),
+                        u, v, other_ends[q], other_ends[q + 1] - other_ends[q], min(low_y[p], low_v[q])
                     )  # fmt: skip
                     area = max(area, 0.0)
                     cells[code[p], other_code[q]] += area
