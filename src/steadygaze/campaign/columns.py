@@ -8,7 +8,6 @@ same answer; time and memory are measured outside.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +23,7 @@ from ..results.domain_result import DomainResult
 from ..search import SearchResult
 from ..tolerances import AREA
 from ..verdict import Status, Verdict
-from .stored_campaign import METHODS, Plan, Task, made_by
+from .stored_campaign import METHODS, Plan, Task, digest_of, image_file, made_by
 
 Kind = Literal["text", "whole", "number"]
 Bounds = tuple[float, float]
@@ -135,14 +134,16 @@ def _size_of_maps(result: SearchResult) -> float:
 
 def _share_columns(share: str) -> list[CampaignColumn]:
     meaning = f"share of the domain that is {share.replace('&', ' and ')}"
-    visited = lambda result: _visited_bounds(result, share)  # noqa: E731
-    return _bounds(share_column(share), meaning, lambda result: result.areas[share], visited)
+    return _bounds(
+        share_column(share), meaning, lambda result: result.areas[share], lambda result: _visited_bounds(result, share)
+    )
 
 
 def _percent_columns(percent: str) -> list[CampaignColumn]:
     meaning = f"share that is AR at δ = {percent} of `map_size`"
-    kept = lambda result: result.kept_shares[percent] if result.is_measured else None  # noqa: E731
-    return _bounds(percent_column(percent), meaning, kept)
+    return _bounds(
+        percent_column(percent), meaning, lambda result: result.kept_shares[percent] if result.is_measured else None
+    )
 
 
 def _count_column(name: str) -> CampaignColumn:
@@ -279,7 +280,7 @@ def make_problem(question: Mapping[str, Any]) -> Problem:
     bundled = {each.name: each.path for each in zoo.models()}
     place = image["location"]
     _check_unchanged(model, bundled.get(model["location"], Path(model["location"])))
-    _check_unchanged(image, zoo.image_path(place) if zoo.is_reference(place) else Path(place))
+    _check_unchanged(image, image_file(place))
     mean, std = (each[0] if each and len(each) == 1 else each and list(each) for each in (model["mean"], model["std"]))
     options = {key: task[key] for key in ("property", "delta", "filter", "dist", "classes")}
     return api.make_problem(
@@ -327,8 +328,8 @@ def _domain_status(result: DomainResult, until: float | str | None) -> tuple[Sta
 def _check_unchanged(entry: Mapping[str, Any], path: Path) -> None:
     """Refuse a file other than the one that the campaign was planned with."""
     try:
-        digest = sha256(path.read_bytes()).hexdigest()
+        is_same = digest_of(path) == entry["sha256"]
     except OSError as error:
         raise StoreError(f"{entry['name']}: cannot be read ({error.strerror})") from None
-    if digest != entry["sha256"]:
+    if not is_same:
         raise StoreError(f"{entry['name']}: is not the file that the campaign was planned with")

@@ -67,8 +67,9 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Series:
-    """The problems of one algorithm (with the settings that the plan has several of): planned ones by number of
-    neurons, and the records of those that ended. `asked` is the property: cr, ar or both.
+    """The problems of one algorithm and setting: planned ones by number of neurons, and the records of ended ones.
+
+    `asked` is the property: cr, ar or both.
     """
 
     name: str

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, get_type_hints
@@ -28,7 +27,7 @@ from ..network.model import read_model
 from ..perturbation import compose, parse_spec
 from ..problem import Delta
 from ..verdict import Property
-from .stored_campaign import METHODS, Method, Plan, PlannedImage, PlannedModel, Task, make_key
+from .stored_campaign import METHODS, Method, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
 
 BUNDLED = ("paper", "smoke", "filters", "perturbations")
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".npy")
@@ -194,8 +193,7 @@ class _Reader:
         for number, table in enumerate(self.file.images, 1):
             for text in _listed(table.use):
                 for name, location in self._image_files(f"images {number}.use", text):
-                    file = zoo.image_path(location) if zoo.is_reference(location) else Path(location)
-                    yield f"images {number}", PlannedImage(name, table.group, _digest(file), location)
+                    yield f"images {number}", PlannedImage(name, table.group, digest_of(image_file(location)), location)
 
     def _image_files(self, place: str, text: str) -> Iterator[tuple[str, str]]:
         """Name and location of each image that a text stands for: a bundled slice, a file, a folder."""
@@ -230,7 +228,7 @@ class _Reader:
             for text in _listed(table.use):
                 path = self.folder / text
                 if text in bundled:
-                    location, neurons, digest = text, bundled[text].neurons, _digest(bundled[text].path)
+                    location, neurons, digest = text, bundled[text].neurons, digest_of(bundled[text].path)
                 else:
                     if not path.exists() and not text.endswith(".onnx"):
                         self._checked(f"{place}.use", zoo.model_path, text)
@@ -345,12 +343,8 @@ def _task(model: str, image: str, combination: str, options: Mapping[str, Any]) 
 
 @lru_cache(maxsize=1)
 def _pixels(image: PlannedImage) -> np.ndarray:
-    return read_image(zoo.image_path(image.location) if zoo.is_reference(image.location) else image.location).pixels
+    return read_image(image_file(image.location)).pixels
 
 
 def _matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) or fnmatchcase(Path(name).stem, pattern)
-
-
-def _digest(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()

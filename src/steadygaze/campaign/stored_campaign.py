@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
+from .. import zoo
 from ..errors import StoreError
 from ..results.directory import file_written_at_once
 
@@ -42,6 +43,16 @@ PACKAGES = ("steadygaze", "numpy", "scipy", "numba", "onnxruntime", "highspy")
 SILENT = ("cli", "report", "compare", "campaign/figures.py", "campaign/panels.py", "campaign/plan_file.py",
           "campaign/tables.py")  # fmt: skip
 """Parts of the source that only show answers; the plan that a file gives is compared with the stored one."""
+
+
+def image_file(location: str) -> Path:
+    """The file of an image: a bundled one by its reference, or any other."""
+    return zoo.image_path(location) if zoo.is_reference(location) else Path(location)
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    return sha256(path.read_bytes()).hexdigest()
 
 
 class PlannedImage(Struct, frozen=True, forbid_unknown_fields=True):
