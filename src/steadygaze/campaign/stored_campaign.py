@@ -318,7 +318,8 @@ def _tidy(place: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file atomically: a crash leaves the old content or the new."""
+    """Write a file into an existing folder atomically: a crash leaves the old content or the new."""
+    path.parent.stat()  # an OSError where there is no such folder
     with file_written_at_once(path) as new:
         new.write_bytes(content.encode() if isinstance(content, str) else content)
 
