@@ -13,16 +13,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from steadygaze.campaign import worker
-from steadygaze.campaign.plan import Plan
+from msgspec.structs import replace
+
+from steadygaze.campaign import columns
 from steadygaze.campaign.plan_file import read_plan
-from steadygaze.campaign.pool import Asked, Pool
-from steadygaze.campaign.process import Duty, End, Limits
-from steadygaze.campaign.run import Advance, run_campaign
-from steadygaze.campaign.store import Store
+from steadygaze.campaign.run import CampaignProgress, run_campaign
+from steadygaze.campaign.stored_campaign import Plan, Store
+from steadygaze.campaign.worker_pool import Asked, Duty, End, Pool, ProcessLimits
 from timing import RESULTS, Spread, clock, print_table, write_json
 
 TARGETS = {"overhead ms": 50.0, "two workers against one": 1.8}
@@ -69,7 +68,7 @@ def overhead_ms(plan: Plan) -> float:
     """Milliseconds that a campaign with one worker takes for a problem besides solving it."""
     moments: list[float] = []
 
-    def note(advance: Advance) -> None:
+    def note(advance: CampaignProgress) -> None:
         if advance.done > len(moments):
             moments.append(time.perf_counter())
 
@@ -84,8 +83,10 @@ def overhead_ms(plan: Plan) -> float:
 
 def throughput_ratios(plan: Plan, repetitions: int) -> list[float]:
     """How many times as fast two workers are as one, pair by pair."""
-    questions = [Asked(task.key, plan.question(task), Limits(task.seconds, task.memory_gib)) for task in plan.tasks]
-    duty = Duty.of(worker.solve, worker.prepare, worker.needs(plan))
+    questions = [
+        Asked(task.key, plan.question(task), ProcessLimits(task.seconds, task.memory_gib)) for task in plan.tasks
+    ]
+    duty = Duty.of(columns.solve, columns.prepare, columns.needs(plan))
     with Pool(duty, workers=1) as one, Pool(duty, workers=2) as two:
         for pool in (one, two):
             warm_up(pool, questions[0])

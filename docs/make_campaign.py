@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from steadygaze.campaign.schema import ANSWER, MEASURED, QUESTION
+from steadygaze.campaign.columns import ANSWER, MEASURED, QUESTION
 
 TARGET = Path(__file__).with_name("campaign.md")
 BEGIN, END = "<!-- columns: written by docs/make_campaign.py -->\n", "<!-- end of columns -->\n"

@@ -22,9 +22,16 @@ from PIL import Image
 
 from steadygaze.campaign import Plan, Store, make_records
 from steadygaze.campaign.figures import NAMES, draw_figures
-from steadygaze.campaign.insight import Insight, Ranks, Share
-from steadygaze.campaign.insights import make_insights
-from steadygaze.campaign.table import SETTINGS, STATUSES, count_statuses, to_parquet
+from steadygaze.campaign.tables import (
+    SETTINGS,
+    STATUSES,
+    Insight,
+    Ranks,
+    Share,
+    count_statuses,
+    make_insights,
+    to_parquet,
+)
 from steadygaze.errors import SteadygazeError
 
 FOLDER = Path(__file__).resolve().parent
@@ -61,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
         }
         text = make_page(store, others=others, machine=given.machine)
         for one in (store, *others.values()):
-            if str(one.head["commit"]).endswith("+changes"):
+            if str(one.head.commit).endswith("+changes"):
                 raise ValueError(f"{one.directory}: was run with changes that are in no commit; run it from a commit")
         pictures = make_pictures(store, target.parent / "images" / "evaluation")
     except (SteadygazeError, ValueError) as error:
@@ -105,7 +112,7 @@ def make_page(store: Store, *, others: Mapping[str, Store] | None = None, machin
 
 
 def _opening(store: Store, machine: str | None) -> list[str]:
-    plan, made = store.plan, store.head["made_by"]
+    plan, made = store.plan, store.head.made_by
     versions = ", ".join(f"{name} {version}" for name, version in made.items() if name != "source")
     limits = sorted({(task.seconds, task.memory_gib) for task in plan.tasks})
     words = " or ".join(f"{seconds:g} s and {memory:g} GiB" for seconds, memory in limits)
@@ -123,7 +130,7 @@ def _opening(store: Store, machine: str | None) -> list[str]:
 
 
 def _commit(store: Store) -> str:
-    commit = store.head["commit"]
+    commit = store.head.commit
     return "(not known)" if commit is None else f"`{commit}`"
 
 

@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 from .api import compare, draw, export, load, load_stored, search, verify
 from .budget import Budget, Limits
-from .compare.outcome import Comparison
+from .compare.comparison import Comparison
 from .engines.refine.refine_result import RefineResult
 from .engines.search import SearchResult
 from .engines.search.search_files import load_search

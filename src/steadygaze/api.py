@@ -20,7 +20,7 @@ from .attention.inconsistency import measure, original_maps
 from .attention.map_errors import MapErrors
 from .attention.options import AttentionOptions, Distance
 from .budget import Budget
-from .compare.outcome import Comparison, compare_results
+from .compare.comparison import Comparison, compare_results
 from .engines.refine.planning import choose_method
 from .engines.refine.refine_files import load_refine, load_to_resume, refine_table
 from .engines.refine.refine_result import Goal, RefineResult, Until

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from steadygaze.campaign.plan import Plan, Task
+from steadygaze.campaign.columns import EMPTY_ANSWER, PERCENTS, SHARES, percent_column, share_column
 from steadygaze.campaign.plan_file import read_plan
-from steadygaze.campaign.schema import EMPTY_ANSWER, PERCENTS, SHARES, percent_column, share_column
-from steadygaze.campaign.store import Store
+from steadygaze.campaign.stored_campaign import Plan, Store, Task
 
 HEAD = """
 [campaign]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from campaign import faults
-from steadygaze.campaign.plan import Plan, PlannedImage, PlannedModel, Task, make_key
-from steadygaze.campaign.process import Duty
+from steadygaze.campaign.stored_campaign import Plan, PlannedImage, PlannedModel, Task, make_key
+from steadygaze.campaign.worker_pool import Duty
 
 DUTY = Duty.of(faults.solve_task)
 

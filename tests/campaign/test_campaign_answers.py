@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from steadygaze.campaign import worker
-from steadygaze.campaign.plan import Plan
+from steadygaze.campaign import columns as worker
+from steadygaze.campaign.columns import ANSWER
 from steadygaze.campaign.plan_file import read_plan
-from steadygaze.campaign.schema import ANSWER
+from steadygaze.campaign.stored_campaign import Plan
 from steadygaze.errors import StoreError
 
 TEXT = """

@@ -1,6 +1,5 @@
 """Figures of a campaign: what they are made from, which files there are, and what is refused."""
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,16 +7,23 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from msgspec.structs import replace
 
 from campaign.made_up import MAPS, SEARCHES, made_up, made_up_plan, shares, visited
 from steadygaze.campaign import figures
-from steadygaze.campaign.example import choose_example, has_files, located
-from steadygaze.campaign.figures import NAMES, NothingToDrawError, draw_figures, figure_makers
-from steadygaze.campaign.panels import Panel, Scale, draw_panels, name_places
-from steadygaze.campaign.plan import Task
-from steadygaze.campaign.series import make_series
-from steadygaze.campaign.store import Store
-from steadygaze.campaign.table import make_records
+from steadygaze.campaign.figures import (
+    NAMES,
+    NothingToDrawError,
+    choose_example,
+    draw_figures,
+    figure_makers,
+    has_files,
+    located,
+    make_series,
+)
+from steadygaze.campaign.panels import LogScale, Panel, draw_panels, name_places
+from steadygaze.campaign.stored_campaign import Store, Task
+from steadygaze.campaign.tables import make_records
 from steadygaze.errors import OptionError, StoreError
 from steadygaze.report.files import drawing_settings
 
@@ -147,7 +153,7 @@ def test_where_files_are_is_known_of_what_is_bundled_or_from_the_plan(store: Sto
 
 def test_ticks_are_few_and_inside():
     for values in ([0.02, 30.0], [1.0], [3.0, 4.0], [1.0, 1e9]):
-        scale = Scale.of(values)
+        scale = LogScale.of(values)
         ticks = scale.ticks()
         assert 2 <= len(ticks) <= 8 and all(scale.low <= tick <= scale.high for tick in ticks)
 

@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from campaign.made_up import MAPS, made_up, shares
-from steadygaze.campaign.insight import Insight, Ranks, Share, as_data, to_csv, to_text
-from steadygaze.campaign.insights import TABLES, make_insights
-from steadygaze.campaign.plan import Task
-from steadygaze.campaign.store import Store
-from steadygaze.campaign.table import make_records
+from steadygaze.campaign.stored_campaign import Store, Task
+from steadygaze.campaign.tables import TABLES, Insight, Ranks, Share, make_insights, make_records
 
 
 def insights(store: Store) -> dict[str, Insight]:
@@ -128,7 +125,7 @@ def test_only_whole_domains_count_and_the_better_answer(tmp_path: Path):
     assert line["images"] == 2 and line["IR"] == Share(close(0.4), close(0.6))  # the mean of 0.5 and of 0.3 to 0.7
     empty = insights(made_up_empty(tmp_path))
     assert all(not one.lines for one in empty.values())
-    assert all("no problem to tell it from" in to_text(one) for one in empty.values())
+    assert all("no problem to tell it from" in one.to_text() for one in empty.values())
 
 
 def made_up_empty(tmp_path: Path) -> Store:
@@ -140,14 +137,14 @@ def test_formats_hold_the_same(tmp_path: Path):
     # The label is never kept where the patch is: how much of CR is IR is then not known.
     store = made_up(tmp_path, lambda task: shares(0.0 if task.combination == "B" else 0.8, 0.25), MAPS)
     silent = insights(store)["silent"]
-    lines = list(csv.DictReader(io.StringIO(to_csv(silent))))
+    lines = list(csv.DictReader(io.StringIO(silent.to_csv())))
     assert [line["CR&IR of CR_low"] for line in lines[:2]] == ["", repr(silent.lines[1]["CR&IR of CR"].low)]
     assert "CR&IR of CR" not in lines[0] and lines[0]["regions"] == "20"
-    data = as_data(silent)
+    data = silent.as_data()
     assert data["lines"][1]["CR&IR"] == [silent.lines[1]["CR&IR"].low, silent.lines[1]["CR&IR"].high]
     assert data["lines"][0]["CR&IR of CR"] is None
-    ranking = list(csv.DictReader(io.StringIO(to_csv(insights(store)["ranking"]))))
+    ranking = list(csv.DictReader(io.StringIO(insights(store)["ranking"].to_csv())))
     assert (ranking[0]["rank CR_first"], ranking[0]["rank CR_last"]) == ("1", "2")
-    text = to_text(silent).splitlines()
+    text = silent.to_text().splitlines()
     assert text[0].startswith("silent: how often") and text[1].split()[:3] == ["model", "neurons", "combination"]
     assert text[-1].startswith("(") and "60.0 %" in text[3]

@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from campaign.plans_of_faults import DUTY, plan_of
-from steadygaze.campaign import store as stores
-from steadygaze.campaign.plan import Plan
-from steadygaze.campaign.run import Advance, run_campaign
-from steadygaze.campaign.store import Store, held
-from steadygaze.campaign.table import make_records, to_csv
+from steadygaze.campaign import stored_campaign as stores
+from steadygaze.campaign.run import CampaignProgress, run_campaign
+from steadygaze.campaign.stored_campaign import Plan, Store, held
+from steadygaze.campaign.tables import make_records, to_csv
 from steadygaze.errors import OptionError, StoreError
 
 MANY = tuple(f"0.{number:03}" for number in range(40, 70))
@@ -66,7 +65,7 @@ def is_running(pid: int) -> bool:
 
 def test_every_problem_ends_with_a_status_and_a_reason(tmp_path: Path):
     plan = plan_of(("answer", "abort", "kill", "raise", "allocate", "sleep"), ("9",), limit=1.0, memory_gib=0.25)
-    seen: list[Advance] = []
+    seen: list[CampaignProgress] = []
     counts = run(plan, tmp_path / "out", progress=seen.append)
     assert counts == {"Robust": 1, "Failed": 4, "Timeout": 1}
     rows = Store.open(tmp_path / "out").rows()
@@ -125,7 +124,7 @@ def test_kill_9_at_any_moment_changes_nothing(tmp_path: Path, log: Path):
     run(plan, out)
     assert answers(out) == answers(tmp_path / "undisturbed")
     assert all(path.read_bytes() == content for path, content in done.items())
-    assert not list(out.rglob(".writing-*"))
+    assert not list(out.rglob(".steadygaze-*"))
 
 
 def _run_as_leader(plan: Plan, out: Path) -> None:
@@ -137,7 +136,7 @@ def test_cancelling_keeps_what_has_ended_and_goes_on_later(tmp_path: Path, log: 
     plan = plan_of(("sleep",), MANY)
     cancelled = threading.Event()
 
-    def watch(advance: Advance) -> None:
+    def watch(advance: CampaignProgress) -> None:
         if advance.done >= 5:
             cancelled.set()
 
@@ -206,7 +205,7 @@ def test_leftovers_of_a_killed_run_are_removed_and_damage_is_told(tmp_path: Path
     plan = plan_of(("answer",))
     out = tmp_path / "out"
     run(plan, out)
-    (out / "rows" / ".writing-1-answer_0.json").write_text("{", encoding="ascii")
+    (out / "rows" / ".steadygaze-1-answer_0.json").write_text("{", encoding="ascii")
     run(plan, out)
     assert [path.name for path in (out / "rows").iterdir()] == ["answer_0.json"]
     (out / "rows" / "answer_0.json").write_text("{", encoding="ascii")
@@ -219,7 +218,7 @@ def test_leftovers_of_a_killed_run_are_removed_and_damage_is_told(tmp_path: Path
 
 def test_a_run_that_died_before_its_first_row_goes_on(tmp_path: Path):
     (tmp_path / "out" / "rows").mkdir(parents=True)
-    (tmp_path / "out" / ".writing-7-campaign.json").write_text("{", encoding="ascii")
+    (tmp_path / "out" / ".steadygaze-7-campaign.json").write_text("{", encoding="ascii")
     assert run(plan_of(("answer",)), tmp_path / "out") == {"Robust": 1}
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["campaign.json", "rows"]
 

@@ -2,18 +2,18 @@
 
 import io
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from campaign.plans_of_faults import plan_of
-from steadygaze.campaign import table
-from steadygaze.campaign.process import End, Outcome
+from steadygaze.campaign import tables as table
+from steadygaze.campaign.columns import COLUMNS, MEASURED
+from steadygaze.campaign.figures import make_series
 from steadygaze.campaign.run import make_row
-from steadygaze.campaign.schema import COLUMNS, MEASURED
-from steadygaze.campaign.series import make_series
-from steadygaze.campaign.store import Store
+from steadygaze.campaign.stored_campaign import Store
+from steadygaze.campaign.worker_pool import End, ProcessOutcome
 
 ROOT = Path(__file__).parents[2]
 PLAN = plan_of(("answer", "sleep", "abort"), ("1", "2", "3"))
@@ -27,9 +27,11 @@ def filled(place: Path, *, seed: int, leave: int = 0) -> Store:
     for task in order[leave:]:
         seconds = chance.random()
         outcome = {
-            "answer": Outcome(End.ANSWERED, {"status": "Robust", "cr_low": 0.1, "regions": 7}, None, seconds, 90.0),
-            "sleep": Outcome(End.TIMEOUT, None, "time limit of 1 s", 1.0 + seconds, 80.0),
-            "abort": Outcome(End.FAILED, None, 'a, "b"', None, None),
+            "answer": ProcessOutcome(
+                End.ANSWERED, {"status": "Robust", "cr_low": 0.1, "regions": 7}, None, seconds, 90.0
+            ),
+            "sleep": ProcessOutcome(End.TIMEOUT, None, "time limit of 1 s", 1.0 + seconds, 80.0),
+            "abort": ProcessOutcome(End.FAILED, None, 'a, "b"', None, None),
         }[task.model]
         store.put(make_row(task.key, outcome))
     return store
@@ -79,8 +81,6 @@ def test_the_table_of_statuses(tmp_path: Path):
 
 
 def test_deltas_are_told_apart_where_there_are_several():
-    from dataclasses import replace
-
     tasks = tuple(replace(task, delta="25%") if task.image == "2" else task for task in PLAN.tasks)
     lines = table.count_statuses(replace(PLAN, tasks=tasks), [])
     # "sleep" and "abort" have as many neurons.

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from campaign.plans_of_faults import DUTY, plan_of
-from steadygaze.campaign.process import Duty, End, Limits
-from steadygaze.campaign.run import Advance, run_campaign
-from steadygaze.campaign.store import Store
-from steadygaze.campaign.table import make_records, to_csv
+from steadygaze.campaign.run import CampaignProgress, run_campaign
+from steadygaze.campaign.stored_campaign import Store
+from steadygaze.campaign.tables import make_records, to_csv
+from steadygaze.campaign.worker_pool import Duty, End, ProcessLimits
 from steadygaze.errors import OptionError, StoreError
 
 pytest.importorskip("distributed")
@@ -75,7 +75,7 @@ def test_cancelling_frees_the_workers(tmp_path: Path, cluster: Cluster):
     until = time.monotonic() + PATIENCE
     duty = Duty(DUTY.solve, prepare=f"{DUTY.solve.partition(':')[0]}:log_to", needs=(str(log),))
 
-    def watch(advance: Advance) -> None:
+    def watch(advance: CampaignProgress) -> None:
         if (log.exists() and len(log.read_text(encoding="ascii").split()) == 3) or time.monotonic() > until:
             stop.set()
 
@@ -92,7 +92,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_survived(tmp_path: Path, clust
     run_campaign(plan, tmp_path / "here", workers=2, duty=DUTY)
     killed, stop, until = threading.Event(), threading.Event(), time.monotonic() + PATIENCE
 
-    def watch(advance: Advance) -> None:
+    def watch(advance: CampaignProgress) -> None:
         if time.monotonic() > until:
             stop.set()
         if advance.done >= 5 and not killed.is_set():
@@ -110,7 +110,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_survived(tmp_path: Path, clust
 def test_a_scheduler_that_goes_away_leaves_what_has_ended(tmp_path: Path, cluster: Cluster):
     plan, stop, until = plan_of(("sleep",), MANY), threading.Event(), time.monotonic() + PATIENCE
 
-    def watch(advance: Advance) -> None:
+    def watch(advance: CampaignProgress) -> None:
         if advance.done >= 2:
             cluster.scheduler.kill()
         if time.monotonic() > until:
@@ -123,9 +123,9 @@ def test_a_scheduler_that_goes_away_leaves_what_has_ended(tmp_path: Path, cluste
 
 
 def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from steadygaze.campaign import cluster
+    from steadygaze.campaign import run
 
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(run, "CONNECT_SECONDS", 1)
     for address in ("tcp://127.0.0.1:1", "nonsense://x"):
         with pytest.raises(OptionError, match=r"cannot be reached .*; expected the address of a Dask scheduler"):
             run_campaign(plan_of(("answer",)), tmp_path / "out", scheduler=address, duty=DUTY)
@@ -136,7 +136,7 @@ def test_a_problem_that_takes_several_workers_with_it_is_failed():
 
     from distributed import KilledWorker
 
-    from steadygaze.campaign.cluster import Cluster as Runner
+    from steadygaze.campaign.run import Cluster as Runner
 
     error = KilledWorker("key", SimpleNamespace(address="tcp://127.0.0.1:1"), 3)
     future = SimpleNamespace(status="error", exception=lambda timeout: error)
@@ -146,9 +146,9 @@ def test_a_problem_that_takes_several_workers_with_it_is_failed():
 
 
 def test_a_worker_of_other_versions_is_refused():
-    from steadygaze.campaign.cluster import solve_remotely
-    from steadygaze.campaign.origin import made_by
+    from steadygaze.campaign.run import solve_remotely
+    from steadygaze.campaign.stored_campaign import made_by
 
     expected = made_by() | {"numpy": "9.9"}
     with pytest.raises(StoreError, match=r"a worker of the cluster has numpy [\d.]+ \(not 9.9\); install the same"):
-        solve_remotely("key", {}, Limits(1.0, 1.0), DUTY, expected)
+        solve_remotely("key", {}, ProcessLimits(1.0, 1.0), DUTY, expected)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from campaign.made_up import made_up, shares, visited
-from steadygaze.campaign import store as stores
-from steadygaze.campaign.plan import Task
+from steadygaze.campaign import stored_campaign as stores
+from steadygaze.campaign.stored_campaign import Task
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -53,7 +53,7 @@ def test_both_tables_stand_beside_each_other(maker: ModuleType, tmp_path: Path):
     assert "2 of 20 of our problems ended as Timeout or Failed; of the paper's, 50 of 300." in page
     assert "two cores of something" in page and "60 s and 4 GiB" in page and "Timeout, time limit of 60 s" in page
     assert "gbs-CR on 14,824 neurons" in page and "In 8 of 8 problems a part of the domain" in page
-    assert str(store.head["commit"]) in page
+    assert str(store.head.commit) in page
 
 
 def test_a_campaign_that_has_not_ended_is_refused(

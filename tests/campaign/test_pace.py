@@ -3,7 +3,7 @@
 import pytest
 
 from campaign.plans_of_faults import plan_of
-from steadygaze.campaign.pace import Pace
+from steadygaze.campaign.run import Pace
 
 
 def test_similar_problems_say_how_long_it_takes():

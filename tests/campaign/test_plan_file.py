@@ -5,11 +5,12 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from steadygaze import zoo
-from steadygaze.campaign.plan import LONGEST_KEY, Plan, make_key
 from steadygaze.campaign.plan_file import read_plan
+from steadygaze.campaign.stored_campaign import LONGEST_KEY, Plan, make_key
 from steadygaze.errors import SteadygazeError
 
 GOOD = """
@@ -130,8 +131,8 @@ BAD = [
     ('delta = [3.0, "25%"]', 'classes = "3,3"', "different numbers such as 3,8"),
     ("[campaign]", "[campaigns]", "has a key 'campaigns', which is not known. Did you mean campaign?"),
     ("seconds = 60", "second = 60", "[limits] has a key 'second', which is not known. Did you mean seconds?"),
-    ("seconds = 60", "seconds = 0", "runs 1.seconds is 0; expected a number above 0"),
-    ("seconds = 60", 'seconds = "60"', "runs 1.seconds is '60'; expected a number"),
+    ("seconds = 60", "seconds = 0", "limits.seconds is 0; expected a number above 0"),
+    ("seconds = 60", 'seconds = "60"', "limits.seconds is '60'; expected a number"),
     ("seconds = 60", "", "runs 1 has no limit: expected seconds"),
     ('"M-FNN-100"', '"M-FNN-10"', "models 1.use: no bundled network 'M-FNN-10'. Did you mean M-FNN-100?"),
     ("nets/own.onnx", "nets/other.onnx", "no such file"),
@@ -155,9 +156,20 @@ BAD = [
     ("delta = [3.0", "delta = [-1", "delta '-1' is not a threshold"),
     ('["identity", "abs"]', '["none"]', "filter 'none' is not known"),
     ('["cr", "ar"]', '["car"]', "property 'car' is not known"),
-    ('[[images]]', '[[images]]\ngroup = "other"', "models 1 is in group '', in which there are no images"),
+    ('[[images]]', '[[images]]\ngroup = "other"', "models 1 is in group '', which has no images"),
     ('delta = [3.0, "25%"]', "delta = [3.0, 3.0]", "is asked for twice; leave one of the two runs out"),
     ("[[runs]]", "[[runs", "cannot be read as TOML"),
+    ("[limits]", "[[limits]]", "limits is [{'seconds': 60, 'memory_gib': 2}]; expected a table [limits]"),
+    ("[[images]]", "[images]", "expected at least one table [[images]]; docs/campaign.md has an example"),
+    ("[combinations]", "[campaign.more]", "[campaign] has a key 'more', which is not known. Expected name"),
+    ('use = ["M-FNN-100", "nets/own.onnx"]', "", "models 1 has no use; expected a text, or a list of texts"),
+    ("[[models]]", '[[models]]\nmean = "x"', "models 1.mean is 'x'; expected a number, or one for each channel"),
+    ("[[models]]", "[[models]]\nscale = nan", "models 1.scale is nan; expected a number of at least 0"),
+    ('models = "M-*"', 'model = "M-*"', "runs 1 has a key 'model', which is not known. Did you mean models? Expected"),
+    ('models = "M-*"', "models = []", "runs 1.models is []; expected a text, or a list of texts"),
+    ('delta = [3.0, "25%"]', "delta = true", "runs 1.delta is True; expected a threshold such as 3.0 or 25%"),
+    ("seconds = 5\n", "seconds = -5\n", "runs 2.seconds is -5; expected a number above 0"),
+    ("w_delta = 0.5", 'w_delta = "wide"', "runs 2.w_delta is 'wide'; expected a number of at least 0"),
 ]  # fmt: skip
 
 
@@ -168,6 +180,22 @@ def test_what_is_wrong_is_said_in_one_line(folder: Path, old: str, new: str, mes
         plan_from(folder, GOOD.replace(old, new, 1))
     assert message in str(caught.value) and "plan.toml" in str(caught.value) and "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+def test_a_missing_table_is_named(folder: Path):
+    head, _, rest = GOOD.partition("[combinations]")
+    with pytest.raises(
+        SteadygazeError, match=r"the file has no combinations; expected a table of perturbations by name"
+    ):
+        plan_from(folder, head + rest[rest.index("[[runs]]") :])
+
+
+def test_a_stored_plan_is_checked(folder: Path):
+    data = plan_from(folder, GOOD).as_data()
+    for name, change in (("tasks", {"speed": 3}), ("models", {"neurons": "many"}), ("images", {"sha256": None})):
+        broken = data | {name: [data[name][0] | change, *data[name][1:]]}
+        with pytest.raises(msgspec.ValidationError, match=next(iter(change))):
+            Plan.from_data(broken)
 
 
 def test_a_plan_that_is_not_there():

@@ -11,22 +11,21 @@ from pathlib import Path
 import pytest
 
 from campaign import faults
-from steadygaze.campaign import pool as pools
-from steadygaze.campaign.pool import Asked, Pool
-from steadygaze.campaign.process import Duty, End, Limits, Outcome, WorkerProcess
+from steadygaze.campaign import worker_pool as pools
+from steadygaze.campaign.worker_pool import Asked, Duty, End, Pool, ProcessLimits, ProcessOutcome, WorkerProcess
 from steadygaze.errors import StoreError
 
 DUTY = Duty.of(faults.solve)
-PLENTY = Limits(seconds=30.0, memory_gib=4.0)
+PLENTY = ProcessLimits(seconds=30.0, memory_gib=4.0)
 PATIENCE = 25.0
 
 
-def asked(name: str, act: str, limits: Limits = PLENTY, **more: object) -> Asked:
+def asked(name: str, act: str, limits: ProcessLimits = PLENTY, **more: object) -> Asked:
     return Asked(name, {"name": name, "act": act, **more}, limits)
 
 
-def outcomes(*questions: Asked, workers: int = 1, duty: Duty = DUTY) -> dict[str, Outcome]:
-    found: dict[str, Outcome] = {}
+def outcomes(*questions: Asked, workers: int = 1, duty: Duty = DUTY) -> dict[str, ProcessOutcome]:
+    found: dict[str, ProcessOutcome] = {}
     until = time.monotonic() + PATIENCE
     with Pool(duty, workers=workers) as pool:
         for ended in pool.run(questions):
@@ -94,14 +93,14 @@ def test_what_a_problem_prints_disturbs_nothing(capfd: pytest.CaptureFixture[str
 
 
 def test_time_is_limited_from_outside():
-    found = outcomes(asked("slow", "sleep", Limits(0.5, 4.0), seconds=60.0), asked("quick", "answer"))
+    found = outcomes(asked("slow", "sleep", ProcessLimits(0.5, 4.0), seconds=60.0), asked("quick", "answer"))
     assert (found["slow"].end, found["slow"].reason) == (End.TIMEOUT, "time limit of 0.5 s")
     assert 0.5 <= found["slow"].seconds < 5.0
     assert found["quick"].end is End.ANSWERED
 
 
 def test_memory_is_limited_from_outside():
-    limits = Limits(30.0, 0.25)
+    limits = ProcessLimits(30.0, 0.25)
     found = outcomes(
         asked("greedy", "allocate", limits, mib=400, seconds=20.0), asked("modest", "allocate", limits, mib=50)
     )
@@ -111,7 +110,7 @@ def test_memory_is_limited_from_outside():
 
 
 def test_a_short_peak_counts_and_only_for_its_own_problem():
-    limits = Limits(30.0, 0.25)
+    limits = ProcessLimits(30.0, 0.25)
     found = outcomes(asked("peak", "allocate", limits, mib=300), asked("later", "answer", limits))
     assert (found["peak"].end, found["peak"].reason) == (End.FAILED, "memory limit of 0.25 GiB")
     assert found["later"].end is End.ANSWERED and found["later"].peak_mib < 200.0
@@ -175,14 +174,14 @@ def test_a_worker_ignores_ctrl_c_and_termination(process: WorkerProcess):
     process.give({"act": "sleep", "seconds": 0.5}, PLENTY)
     for number in (signal.SIGINT, signal.SIGTERM):
         os.kill(process.pid, number)
-    found: list[Outcome] = []
+    found: list[ProcessOutcome] = []
     assert wait_until(lambda: bool(found.append(process.look()) or found[-1]))
     assert found[-1].end is End.ANSWERED
 
 
 def test_an_answer_that_comes_too_late_is_none(process: WorkerProcess):
     """Even where nobody looked in time."""
-    assert process.give({"act": "sleep", "seconds": 0.3}, Limits(0.1, 4.0))
+    assert process.give({"act": "sleep", "seconds": 0.3}, ProcessLimits(0.1, 4.0))
     time.sleep(0.6)
     found = process.look()
     assert found is not None and (found.end, found.reason) == (End.TIMEOUT, "time limit of 0.1 s")

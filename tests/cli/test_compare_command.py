@@ -9,7 +9,7 @@ import pytest
 from cli.running import SMALL, Runner
 from steadygaze import load
 from steadygaze.cli.compare_text import contrary_text, describe_comparison
-from steadygaze.compare import figure
+from steadygaze.compare import comparison_figure as figure
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "compare.md"
 
@@ -101,7 +101,7 @@ def test_a_directory(run: Runner, pair: tuple[str, str], monkeypatch: pytest.Mon
 
 def test_a_result_is_never_replaced(run: Runner, pair: tuple[str, str]):
     refused = run("compare", *pair, "--out", "one", "--force")
-    assert refused.code == 2 and "is not of a comparison" in refused.err
+    assert refused.code == 2 and "is not part of a comparison" in refused.err
     assert load("one").is_complete
 
 

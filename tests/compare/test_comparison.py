@@ -8,7 +8,7 @@ import pytest
 
 from compare.compared_networks import answered
 from steadygaze import Comparison, compare, search, verify
-from steadygaze.compare.outcome import compare_results
+from steadygaze.compare.comparison import compare_results
 from steadygaze.compare.overlay import COMBINATIONS
 from steadygaze.errors import OptionError
 from steadygaze.results.result import Result

@@ -1,55 +1,94 @@
-"""From a campaign to figures (A) to (G) of the paper's evaluation, one file each. Solves nothing, (G) apart.
+"""Figures (A) to (G) of the paper's evaluation from a campaign, one file each. Solves nothing, (G) apart.
 
 (A) and (B): how problems ended, where attention is asked and for the label alone. (C): seconds against neurons. (D):
-regions by combination. (E) and (F): seconds against regions and face checks. (G): the regions that one search visited.
+regions by combination. (E) and (F): seconds against regions and face checks. (G): the regions that one search visited;
+a campaign stores no regions, so a cheap search is chosen by its row and run again in this process.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from msgspec.structs import replace
 
-from ..errors import StoreError
+from .. import api, zoo
+from ..budget import Budget, Limits
+from ..engines.search.search_result import SearchResult
+from ..errors import OptionError, StoreError
 from ..report.colours import FAINT_INK
 from ..report.files import figure_files, refuse_in_the_way, write_figure
 from ..report.searches import search_figure
 from ..report.wording import counted, number
+from ..verdict import Status
 from . import panels as p
-from .example import choose_example, has_files, located, search_again
-from .plan import Plan
-from .series import ENDED, TIMED, Series, count_of_regions, make_series, rank_correlation
-from .store import Store
-from .table import STATUSES, Record, make_records
+from .columns import make_problem
+from .stored_campaign import Plan, Store, Task
+from .tables import STATUSES, Record, group_tasks, make_records, settings_of
 
 NAMES = {
-    "A": "status-attention",
-    "B": "status-label",
-    "C": "seconds-by-neurons",
-    "D": "regions-by-combination",
-    "E": "seconds-by-regions",
-    "F": "seconds-by-face-checks",
-    "G": "visited-regions",
-}
-"""What the figures are called: `figure-A-status-attention.png` and so on."""
+    "A": "status-attention", "B": "status-label", "C": "seconds-by-neurons", "D": "regions-by-combination",
+    "E": "seconds-by-regions", "F": "seconds-by-face-checks", "G": "visited-regions",
+}  # fmt: skip
+"""Names of the figures: `figure-A-status-attention.png` and so on."""
 COLOURS = {"Robust": "#4f86c0", "NotRobust": "#b8503a", "Timeout": "#9c9c9c", "Failed": "#1f2328", p.OPEN: "#ffffff"}
-SMALLEST_SECONDS = 1e-3
-"""What is drawn for a time that was rounded to nothing."""
+SETTING_TEXTS = {
+    "delta": "δ = {}", "filter": "{}", "dist": "{}", "classes": "classes {}", "until": "until {}",
+    "w_delta": "w^δ = {}"
+}  # fmt: skip
+ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value)  # statuses of problems that came to an answer
+TIMED = (*ENDED, Status.TIMEOUT.value)  # statuses of problems whose time says something; failed ones ended early
+SMALLEST_SECONDS = 1e-3  # drawn in place of a time that was rounded to 0
+LIKED_REGIONS, LIKED_SHARE = 300, 0.3
+"""The example of (G) has enough regions to be seen, few enough to be told apart, and this share of the domain."""
+MOST_WORK = 3_000_000  # regions times neurons that take seconds, not minutes
+LIMIT_SECONDS = 120.0
+DISLIKED = {"ar": 0.0, "both": 0.5, "cr": 1.5}
+"""The paper shows a search for the attention; a search that can be seen comes before that."""
 
 
 class NothingToDrawError(Exception):
-    """A campaign lacks what a figure shows; the text says what."""
+    """A campaign lacks the problems that a figure shows; the text says which."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The files that were written, and for each figure that there is none of, why."""
+    """The files that were written, and why other figures are missing."""
 
     files: tuple[Path, ...]
     missing: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Series:
+    """The problems of one algorithm and setting: planned ones by number of neurons, and the records of ended ones.
+
+    `asked` is the property: cr, ar or both.
+    """
+
+    name: str
+    method: str
+    asked: str
+    planned: dict[int, int]
+    records: tuple[Record, ...] = field(repr=False)
+
+
+def make_series(plan: Plan, records: Sequence[Record]) -> tuple[Series, ...]:
+    """The series of a campaign in the order of the plan."""
+    extra = settings_of(plan)
+    by_key = {record["key"]: record for record in records}
+    series = []
+    for (algorithm, *values), tasks in group_tasks(plan, lambda task: (task.algorithm,)).items():
+        told = [SETTING_TEXTS[name].format(one) for name, one in zip(extra, values, strict=True) if one is not None]
+        neurons = [plan.models[task.model].neurons for task in tasks]
+        planned = {size: neurons.count(size) for size in sorted(set(neurons))}
+        own = tuple(by_key[task.key] for task in tasks if task.key in by_key)
+        series.append(Series(", ".join([algorithm, *told]), tasks[0].method, tasks[0].property, planned, own))
+    return tuple(series)
 
 
 def draw_figures(
@@ -60,10 +99,10 @@ def draw_figures(
     force: bool = False,
     plan: Plan | None = None,
 ) -> Drawn:
-    """Write all figures of a campaign into a folder, which is made if it is not there.
+    """Write all figures of a campaign into a folder, which is made if need be.
 
-    Without `force` files that are there are refused before anything is drawn. `plan` says where models and images are
-    that are not bundled (only for (G)).
+    Without `force` existing files are refused before anything is drawn. `plan` locates models and images that are not
+    bundled (only for (G)).
     """
     place, whole = Path(folder), located(store.plan, plan)
     paths = {letter: place / f"figure-{letter}-{name}" for letter, name in NAMES.items()}
@@ -86,26 +125,20 @@ def draw_figures(
 
 
 def figure_makers(plan: Plan, records: Sequence[Record]) -> dict[str, Callable[[], Figure]]:
-    """What draws figures (A) to (F), by letter; NothingToDrawError tells what a campaign lacks for one."""
+    """Functions that draw figures (A) to (F), by letter; NothingToDrawError tells what a campaign lacks for one."""
     series = make_series(plan, records)
     sizes = _sizes(series)
     fills = dict(zip(sizes, p.shades(len(sizes)), strict=True))
+    searches = [one for one in series if one.method not in ("map", "refine")]
+    against_regions = "(E) Seconds against regions", "regions (of refine: with boxes)"
+    against_checks = "(F) Seconds against face checks", "face checks"
     return {
         "A": lambda: _draw_status("(A) Status where attention is asked", plan, series, ("ar", "both")),
         "B": lambda: _draw_status("(B) Status for the label alone", plan, series, ("cr",)),
         "C": lambda: _draw_seconds(plan, series, fills),
         "D": lambda: _draw_regions(plan, series, fills),
-        "E": lambda: _draw_against(
-            "(E) Seconds against regions", "regions (of refine: with boxes)", plan, series, fills, count_of_regions
-        ),
-        "F": lambda: _draw_against(
-            "(F) Seconds against face checks",
-            "face checks",
-            plan,
-            [one for one in series if one.is_search],
-            fills,
-            lambda record: record["face_checks"],
-        ),
+        "E": lambda: _draw_against(*against_regions, plan, series, fills, _regions),
+        "F": lambda: _draw_against(*against_checks, plan, searches, fills, lambda record: record["face_checks"] or 0),
     }
 
 
@@ -113,9 +146,9 @@ def _draw_status(title: str, plan: Plan, series: Sequence[Series], properties: t
     chosen = [one for one in series if one.asked in properties]
     if not chosen:
         raise NothingToDrawError(f"no problem of the plan asks for {' or '.join(properties)}")
+    sizes = _sizes(chosen)
     kinds: set[str] = set()
     multiples = []
-    sizes = _sizes(chosen)
     for one in chosen:
         places = []
         for size in sizes:
@@ -123,13 +156,13 @@ def _draw_status(title: str, plan: Plan, series: Sequence[Series], properties: t
             counts = {status: own.count(status) for status in STATUSES} | {p.OPEN: one.planned.get(size, 0) - len(own)}
             kinds |= {kind for kind, count in counts.items() if count}
             places.append(counts)
-        multiples.append(p.Panel(one.name, partial(_bars, sizes, places)))
+        multiples.append(p.Panel(one.name, partial(_draw_shares, sizes, places)))
     legend = {kind: colour for kind, colour in COLOURS.items() if kind in kinds}
     facts = [plan.name, "share and number of problems"]
     return p.draw_panels(title, facts, legend, multiples, ("neurons", "problems"))
 
 
-def _bars(sizes: Sequence[int], places: Sequence[dict[str, int]], axes: Axes) -> None:
+def _draw_shares(sizes: Sequence[int], places: Sequence[dict[str, int]], axes: Axes) -> None:
     p.draw_shares(axes, places, COLOURS)
     p.name_places(axes, [f"{size:,}" for size in sizes])
 
@@ -137,26 +170,30 @@ def _bars(sizes: Sequence[int], places: Sequence[dict[str, int]], axes: Axes) ->
 def _draw_seconds(plan: Plan, series: Sequence[Series], fills: dict[int, str]) -> Figure:
     timed = {one.name: [record for record in one.records if _is_timed(record, TIMED)] for one in series}
     scale = _scale([_seconds(record) for own in timed.values() for record in own], "seconds")
-    limits, sizes = _limits(plan), _sizes(series)
 
     def draw(one: Series, axes: Axes) -> None:
-        values = [[_seconds(record) for record in timed[one.name] if record["neurons"] == size] for size in sizes]
+        values = [[_seconds(record) for record in timed[one.name] if record["neurons"] == size] for size in fills]
         medians = [(place, median(own)) for place, own in enumerate(values) if own]
         axes.plot(*zip(*medians, strict=True), color=FAINT_INK, linewidth=0.8, zorder=1)
-        p.draw_boxes(axes, range(len(values)), values, [fills[size] for size in sizes], 0.55)
+        p.draw_boxes(axes, range(len(values)), values, list(fills.values()), 0.55)
         scale.set(axes, is_below=False)
-        p.name_places(axes, [f"{size:,}" for size in sizes])
+        p.name_places(axes, [f"{size:,}" for size in fills])
 
+    limits = " and ".join(f"{number(value)} s" for value in sorted({task.seconds for task in plan.tasks})[:3])
     lost = sum(record["status"] not in TIMED for one in series for record in one.records)
     facts = [plan.name, "boxes: quartiles and median, whiskers: least and most", f"time limit {limits}"]
     facts += [f"without {counted(lost, 'problem')} that failed"] if lost else []
-    multiples = [p.Panel(one.name, partial(draw, one), _late(timed[one.name])) for one in series if timed[one.name]]
+    multiples = []
+    for one in series:
+        late = sum(record["status"] not in ENDED for record in timed[one.name])
+        remark = f"{counted(late, 'timeout')} at the limit" if late else ""
+        multiples += [p.Panel(one.name, partial(draw, one), remark)] if timed[one.name] else []
     return p.draw_panels("(C) Seconds against neurons", facts, {}, multiples, ("neurons", "seconds"))
 
 
 def _draw_regions(plan: Plan, series: Sequence[Series], fills: dict[int, str]) -> Figure:
-    counted_ones = {one.name: [record for record in one.records if _regions(record)] for one in series}
-    scale = _scale([_regions(record) for own in counted_ones.values() for record in own], "regions")
+    found = {one.name: [each for each in one.records if each["status"] in ENDED and _regions(each)] for one in series}
+    scale = _scale([_regions(record) for own in found.values() for record in own], "regions")
     used = {task.combination for task in plan.tasks}
     combinations = [name for name in plan.combinations if name in used]
 
@@ -164,50 +201,40 @@ def _draw_regions(plan: Plan, series: Sequence[Series], fills: dict[int, str]) -
         width = 0.84 / len(fills)
         for offset, (size, fill) in enumerate(fills.items()):
             places = [place + (offset - 0.5 * (len(fills) - 1)) * width for place in range(len(combinations))]
-            values = [
-                [_regions(record) for record in counted_ones[one.name] if _is_of(record, size, name)]
-                for name in combinations
-            ]
+            own = [record for record in found[one.name] if record["neurons"] == size]
+            values = [[_regions(each) for each in own if each["combination"] == name] for name in combinations]
             p.draw_boxes(axes, places, values, [fill] * len(values), 0.82 * width)
         scale.set(axes, is_below=False)
         p.name_places(axes, combinations)
 
     facts = [plan.name, "of problems that came to an answer", "regions visited or found; of refine: with boxes"]
-    multiples = [p.Panel(one.name, partial(draw, one)) for one in series if counted_ones[one.name]]
+    multiples = [p.Panel(one.name, partial(draw, one)) for one in series if found[one.name]]
     legend = _size_legend(fills)
     return p.draw_panels("(D) Regions by combination", facts, legend, multiples, ("combination", "regions"))
 
 
 def _draw_against(
-    title: str,
-    name: str,
-    plan: Plan,
-    series: Sequence[Series],
-    fills: dict[int, str],
-    measure: Callable[[Record], int | None],
+    title: str, name: str, plan: Plan, series: Sequence[Series], fills: dict[int, str], measure: Callable[[Record], int]
 ) -> Figure:
     found = {
         one.name: [record for record in one.records if _is_timed(record, ENDED) and measure(record)] for one in series
     }
     flat = [record for own in found.values() for record in own]
-    across, up = _scale([measure(record) or 0 for record in flat], name), _scale([*map(_seconds, flat)], "seconds")
+    across, up = _scale([*map(measure, flat)], name), _scale([*map(_seconds, flat)], "seconds")
 
-    def draw(one: Series, axes: Axes) -> None:
-        for size, fill in fills.items():
-            own = [record for record in found[one.name] if record["neurons"] == size]
-            p.draw_points(axes, [measure(record) or 0 for record in own], [_seconds(record) for record in own], fill)
+    def draw(pairs: dict[int, list[tuple[float, float]]], axes: Axes) -> None:
+        for size, own in pairs.items():
+            p.draw_points(axes, [pair[0] for pair in own], [pair[1] for pair in own], fills[size])
         across.set(axes, is_below=True)
         up.set(axes, is_below=False)
 
     multiples = []
     for one in series:
-        if not found[one.name]:
-            continue
-        pairs = [
-            [(measure(record) or 0, _seconds(record)) for record in found[one.name] if record["neurons"] == size]
-            for size in one.sizes
-        ]
-        multiples.append(p.Panel(one.name, partial(draw, one), _correlation_text(pairs)))
+        pairs: dict[int, list[tuple[float, float]]] = {size: [] for size in fills}
+        for record in found[one.name]:
+            pairs[record["neurons"]].append((measure(record), _seconds(record)))
+        if found[one.name]:
+            multiples.append(p.Panel(one.name, partial(draw, pairs), p.correlation_text(pairs.values())))
     facts = [plan.name, "problems that came to an answer", "ρ: rank correlation among problems of one size"]
     return p.draw_panels(title, facts, _size_legend(fills), multiples, (name, "seconds"))
 
@@ -225,14 +252,64 @@ def _draw_example(plan: Plan, records: Sequence[Record]) -> Figure:
     return search_figure(result)
 
 
+def choose_example(plan: Plan, records: Sequence[Record]) -> Task | None:
+    """The gbs problem to show: preferably of the attention, not robust, and of some 300 regions that can be seen.
+
+    The choice depends on answers alone: it is the same in every run of the campaign.
+    """
+    by_key = {record["key"]: record for record in records if record["status"] in ENDED}
+    tasks = [
+        task
+        for task in plan.tasks
+        if task.method == "gbs"
+        and len(plan.combinations[task.combination]) <= MAX_MAP_PARAMETERS
+        and task.key in by_key
+        and 0 < by_key[task.key]["regions"] * by_key[task.key]["neurons"] <= MOST_WORK
+        and by_key[task.key]["visited_share"] > 0.0
+    ]
+
+    def cost(task: Task) -> tuple[float, int]:
+        record = by_key[task.key]
+        unlike = abs(math.log(record["regions"] / LIKED_REGIONS))
+        too_small = math.log(LIKED_SHARE / min(record["visited_share"], LIKED_SHARE))
+        nothing_found = 2.0 * (record["status"] != Status.NOT_ROBUST.value)
+        return round(DISLIKED[task.property] + unlike + too_small + nothing_found, 6), record["neurons"]
+
+    return min(tasks, key=cost, default=None)
+
+
+def located(plan: Plan, given: Plan | None) -> Plan:
+    """A stored plan with the locations of its files: from the given plan, or of bundled ones; others stay empty."""
+    if given is not None:
+        if given.as_data() != plan.as_data():
+            raise OptionError("--plan is another plan than that of the campaign; give the one that was run")
+        return given
+    bundled = {model.name for model in zoo.models()}
+    models = {name: replace(one, location=name if name in bundled else "") for name, one in plan.models.items()}
+    images = {name: replace(one, location=name if zoo.is_reference(name) else "") for name, one in plan.images.items()}
+    return replace(plan, models=models, images=images)
+
+
+def has_files(plan: Plan, task: Task) -> bool:
+    """Whether the locations of a problem's model and image are known."""
+    return bool(plan.models[task.model].location and plan.images[task.image].location)
+
+
+def search_again(plan: Plan, task: Task) -> SearchResult:
+    """Repeat the search of a problem, as a worker of the campaign made it, for at most two minutes."""
+    problem = make_problem(plan.question(task))
+    budget = Budget(Limits(timeout_seconds=LIMIT_SECONDS))
+    return api.explore(problem, method=task.method, w_delta=task.w_delta or 0.0, line="corner", budget=budget)
+
+
 def _sizes(series: Sequence[Series]) -> list[int]:
-    return sorted({size for one in series for size in one.sizes})
+    return sorted({size for one in series for size in one.planned})
 
 
-def _scale(values: Sequence[float], what: str) -> p.Scale:
+def _scale(values: Sequence[float], name: str) -> p.LogScale:
     if not values:
-        raise NothingToDrawError(f"no problem that has ended has {what}")
-    return p.Scale.of(values)
+        raise NothingToDrawError(f"no problem that has ended has {name}")
+    return p.LogScale.of(values)
 
 
 def _is_timed(record: Record, statuses: tuple[str, ...]) -> bool:
@@ -244,36 +321,9 @@ def _seconds(record: Record) -> float:
 
 
 def _regions(record: Record) -> int:
-    return (count_of_regions(record) or 0) if record["status"] in ENDED else 0
-
-
-def _is_of(record: Record, size: int, combination: str) -> bool:
-    return record["neurons"] == size and record["combination"] == combination
-
-
-def _late(records: Sequence[Record]) -> str:
-    count = sum(record["status"] not in ENDED for record in records)
-    return f"{counted(count, 'timeout')} at the limit" if count else ""
-
-
-def _limits(plan: Plan) -> str:
-    seconds = sorted({task.seconds for task in plan.tasks})
-    return " and ".join(f"{number(value)} s" for value in seconds[:3])
+    """Regions found or visited, 0 if unknown; of a refinement with its boxes, which stand for many regions each."""
+    return 0 if record["regions"] is None else int(record["regions"]) + int(record["boxes"] or 0)
 
 
 def _size_legend(fills: dict[int, str]) -> dict[str, str]:
     return {f"{size:,} neurons": fill for size, fill in fills.items()}
-
-
-def _correlation_text(pairs: Sequence[Sequence[tuple[float, float]]]) -> str:
-    """The range of ρ over the sizes that have one.
-
-    >>> _correlation_text([[(1, 1.0), (2, 2.0), (3, 3.0)], [(1, 1.0)]])
-    'ρ = 1.00'
-    """
-    found = [rank_correlation(*zip(*own, strict=True)) for own in pairs if own]
-    values = sorted(value for value in found if value is not None)
-    if not values:
-        return ""
-    low, high = f"{values[0]:.2f}", f"{values[-1]:.2f}"
-    return f"ρ = {low}" if low == high else f"ρ = {low} to {high}"

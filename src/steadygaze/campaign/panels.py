@@ -4,7 +4,7 @@ Knows values and colours, and nothing of campaigns.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from scipy.stats import rankdata
 
 from ..report.colours import FAINT_INK, INK
 from ..report.files import finish
@@ -21,21 +22,17 @@ from ..report.titles import HEADER, write_header
 from ..report.wording import font_families, printable
 
 PANEL = (3.7, 2.5)
-SINGLE = 6.8
-"""Width of a panel, in inches, that has no others beside it."""
-CHARACTER = 0.085
-"""Width of a character below an axis, in inches."""
+SINGLE = 6.8  # width of a panel, in inches, that has no others beside it
+CHARACTER = 0.085  # width of a character below an axis, in inches
 LEFT, RIGHT, GAP, AXIS, TITLE, LEGEND = 0.85, 0.3, 0.3, 0.62, 0.3, 0.25
 MOST_COLUMNS = 3
-SMALLEST_WRITTEN = 0.09
-"""Parts of a bar that are smaller have no room for a number."""
-OPEN = "open"
-"""The name of what is drawn hatched."""
+SMALLEST_WRITTEN = 0.09  # parts of a bar that are smaller have no room for a number
+OPEN = "open"  # the kind that is drawn hatched
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One of the multiples: what stands above it, what draws it, and a remark at the right of that."""
+    """One of the multiples: its title, the function that draws it, and a remark to the right of the title."""
 
     title: str
     draw: Callable[[Axes], None]
@@ -43,17 +40,17 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Scale:
+class LogScale:
     """Ends of a logarithmic axis that all panels share."""
 
     low: float
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Scale":
-        """The scale on which all values, each above zero, have some room.
+    def of(cls, values: Sequence[float]) -> "LogScale":
+        """The scale that gives all values, each above zero, some room.
 
-        >>> Scale.of([3.0, 40.0]).low < 3.0, Scale.of([5.0]).high > 5.0
+        >>> LogScale.of([3.0, 40.0]).low < 3.0, LogScale.of([5.0]).high > 5.0
         (True, True)
         """
         low, high = math.log10(min(values)), math.log10(max(values))
@@ -73,7 +70,7 @@ class Scale:
         axes.set_axisbelow(True)
 
     def ticks(self) -> list[float]:
-        """Powers of ten, thinned out where there are many, with 2 and 5 between where there are few."""
+        """Powers of ten: not all if there are many, with 2 and 5 between if there are few."""
         first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
         powers = list(range(first, last + 1))
         if len(powers) >= 3:
@@ -95,7 +92,7 @@ def tick_text(value: float) -> str:
 
 
 def shades(count: int) -> list[str]:
-    """So many colours with an order, all of them light enough for dark lines over them."""
+    """Colours with an order, all light enough for dark lines over them."""
     places = np.linspace(0.0, 0.97, count) if count > 1 else np.array([0.3])
     light = 0.72 * colormaps["viridis"](places)[:, :3] + 0.28
     return [to_hex((red, green, blue)) for red, green, blue in light.tolist()]
@@ -104,7 +101,7 @@ def shades(count: int) -> list[str]:
 def draw_panels(
     title: str, facts: Sequence[str], legend: Mapping[str, str], panels: Sequence[Panel], names: tuple[str, str]
 ) -> Figure:
-    """The figure: `legend` gives a colour for each text, `names` those of the axis below and on the left."""
+    """The figure: `legend` gives the colour of each text, `names` are those of the axes below and on the left."""
     columns = min(len(panels), MOST_COLUMNS)
     rows = math.ceil(len(panels) / columns)
     panel_width = PANEL[0] if columns > 1 else SINGLE
@@ -169,7 +166,7 @@ def name_places(axes: Axes, names: Sequence[str]) -> None:
 
 
 def draw_shares(axes: Axes, places: Sequence[Mapping[str, int]], colours: Mapping[str, str]) -> None:
-    """Stacked bars: for every place the share of each kind, with its count where there is room."""
+    """Stacked bars: for every place the share of each kind, with its count if there is room."""
     for place, counts in enumerate(places):
         total, bottom = sum(counts.values()), 0.0
         for kind, count in counts.items():
@@ -196,12 +193,37 @@ def draw_boxes(
             [own], positions=[place], widths=width, whis=(0, 100), patch_artist=True, manage_ticks=False,
             boxprops={"facecolor": fill, "edgecolor": INK, "linewidth": 0.6},
             medianprops={"color": INK, "linewidth": 2.0, "solid_capstyle": "butt"},
-            whiskerprops={"color": INK, "linewidth": 0.6}, capprops={"color": INK, "linewidth": 0.6},
+            whiskerprops={"color": INK, "linewidth": 0.6}, capprops={"color": INK, "linewidth": 0.6}
         )  # fmt: skip
-        spread = (np.arange(len(own)) * 0.618) % 1.0 - 0.5  # the same every time, and not in a row
+        spread = (np.arange(len(own)) * 0.618) % 1.0 - 0.5  # the same every time, and scattered
         axes.plot(place + 0.5 * width * spread, own, ".", color=INK, markersize=1.8, alpha=0.5, zorder=3)
 
 
 def draw_points(axes: Axes, across: Sequence[float], up: Sequence[float], fill: str) -> None:
     """Points of one colour."""
     axes.scatter(across, up, s=13, facecolor=fill, edgecolor=FAINT_INK, linewidth=0.3, alpha=0.85)
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Spearman's ρ of paired values; None if there are fewer than three, or all are equal.
+
+    >>> rank_correlation([1, 2, 30], [1, 4, 9]), rank_correlation([1, 2, 3], [5, 5, 5])
+    (1.0, None)
+    """
+    ranks = rankdata(first), rankdata(second)
+    if len(first) < 3 or any(np.ptp(each) == 0.0 for each in ranks):
+        return None
+    return round(float(np.corrcoef(*ranks)[0, 1]), 12)
+
+
+def correlation_text(groups: Iterable[Sequence[tuple[float, float]]]) -> str:
+    """The range of ρ over the groups of pairs that have one.
+
+    >>> correlation_text([[(1, 1.0), (2, 2.0), (3, 3.0)], [(1, 1.0)]])
+    'ρ = 1.00'
+    """
+    found = [rank_correlation(*zip(*pairs, strict=True)) for pairs in groups if pairs]
+    texts = [f"{value:.2f}" for value in sorted(value for value in found if value is not None)]
+    if not texts:
+        return ""
+    return f"ρ = {texts[0]}" if texts[0] == texts[-1] else f"ρ = {texts[0]} to {texts[-1]}"

@@ -1,20 +1,22 @@
-"""From a TOML file, or the name of a bundled plan, to a `Plan`: everything is looked up, hashed and put in order.
+"""From a TOML file, or the name of a bundled plan, to a `Plan`: looks up, hashes and orders everything.
 
-Whatever is misspelt or missing is refused here in one line, before anything runs. Solves nothing.
+Refuses a mistake in one line, with its place in the file, before anything runs. Solves nothing.
 """
 
-import math
+import re
+import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, get_type_hints
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from .. import zoo
 from ..attention.filters import Filter
@@ -25,27 +27,102 @@ from ..network.model import read_model
 from ..perturbation import compose, parse_spec
 from ..problem import Delta
 from ..verdict import Property
-from .plan import METHODS, Plan, PlannedImage, PlannedModel, Task, make_key
+from .stored_campaign import METHODS, Method, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
 
 BUNDLED = ("paper", "smoke", "filters", "perturbations")
-ENDINGS = (".png", ".jpg", ".jpeg", ".npy")
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".npy")
 MOST_TASKS = 1_000_000
-KEYS = {
-    "the file": ("campaign", "limits", "models", "images", "combinations", "runs"),
-    "[campaign]": ("name",),
-    "[limits]": ("seconds", "memory_gib"),
-    "[[models]]": ("use", "group", "mean", "std", "scale"),
-    "[[images]]": ("use", "group"),
-    "[[runs]]": (
-        "method", "property", "delta", "filter", "dist", "classes", "models", "combinations", "until", "w_delta",
-        "seconds", "memory_gib",
-    ),
-}  # fmt: skip
-DEFAULTS: dict[str, Any] = {
-    "property": "both", "delta": 3.0, "filter": "identity", "dist": "l2", "classes": "all", "until": 0.001,
-    "w_delta": 0.2,
-}  # fmt: skip
-"""As in the paper's runs; `until` is that of verify."""
+
+MOST = sys.float_info.max
+Finite = Annotated[float, Meta(ge=-MOST, le=MOST)]
+Number = Annotated[float, Meta(ge=0.0, le=MOST, description="a number of at least 0")]
+Limit = Annotated[Annotated[float, Meta(gt=0.0, le=MOST)] | None, Meta(description="a number above 0")]
+Text = Annotated[str, Meta(min_length=1)]
+Texts = Annotated[Text | Annotated[list[Text], Meta(min_length=1)], Meta(description="a text, or a list of texts")]
+Channels = Annotated[
+    Finite | Annotated[list[Finite], Meta(min_length=1)] | None, Meta(description="a number, or one for each channel")
+]
+Thresholds = Annotated[
+    int | float | str | Annotated[list[int | float | str], Meta(min_length=1)],
+    Meta(description="a threshold such as 3.0 or 25%, or a list of them"),
+]
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a plan file."""
+
+
+class _Campaign(_Table, frozen=True):
+    name: Annotated[str | None, Meta(description="a text")] = None
+
+
+class _Limits(_Table, frozen=True):
+    seconds: Limit = None
+    memory_gib: Limit = None
+
+
+class _Images(_Table, frozen=True):
+    use: Texts
+    group: Annotated[str, Meta(description="a text")] = ""
+
+
+class _Models(_Images, frozen=True):
+    mean: Channels = None
+    std: Channels = None
+    scale: Number = 1.0
+
+
+class _Run(_Limits, frozen=True, kw_only=True):
+    """Defaults are those of the paper's runs; `until` is 0.001 unless given, `w_delta` 0.2."""
+
+    method: Annotated[Method, Meta(description=f"one of {', '.join(METHODS)}")]
+    property: Texts = "both"
+    delta: Thresholds = 3.0
+    filter: Texts = "identity"
+    dist: Texts = "l2"
+    classes: str = "all"
+    models: Texts = "*"
+    combinations: Texts = "*"
+    until: Annotated[
+        Annotated[float, Meta(ge=0.0, lt=1.0)] | Literal["exact"] | None,
+        Meta(description="a share such as 0.001, or exact"),
+    ] = None
+    w_delta: Annotated[Number | None, Meta(description="a number of at least 0")] = None
+
+    def __post_init__(self) -> None:
+        for key, owner in (("until", "refine"), ("w_delta", "gbs")):
+            if getattr(self, key) is not None and self.method != owner:
+                raise ValueError(f"{key} belongs to method {owner}, not {self.method}; leave it out")
+        words = [word.strip() for word in self.classes.split(",")]
+        is_numbers = all(word.isdecimal() for word in words) and len(set(words)) == len(words)
+        if words not in (["all"], ["predicted"]) and not is_numbers:
+            raise ValueError(f"classes is {self.classes!r}; expected all, predicted, or different numbers such as 3,8")
+
+
+def _several(table: str) -> Meta:
+    return Meta(min_length=1, description=f"at least one table [[{table}]]; docs/campaign.md has an example")
+
+
+class _PlanFile(_Table, frozen=True, kw_only=True):
+    campaign: Annotated[_Campaign, Meta(description="a table [campaign]")] = _Campaign()
+    limits: Annotated[_Limits, Meta(description="a table [limits]")] = _Limits()
+    models: Annotated[list[_Models], _several("models")]
+    images: Annotated[list[_Images], _several("images")]
+    combinations: Annotated[
+        dict[str, Any], Meta(min_length=1, description='a table of perturbations by name, such as BP = ["brightness"]')
+    ]
+    runs: Annotated[list[_Run], _several("runs")]
+
+
+TABLES = {"campaign": _Campaign, "limits": _Limits, "models": _Models, "images": _Images, "runs": _Run}
+PARSERS: dict[str, Callable[[Any], str]] = {
+    "property": lambda text: Property.parse(text).value,
+    "delta": lambda text: str(Delta.parse(text)),  # with all its digits, the same however it is written
+    "filter": lambda text: Filter.parse(text).name,
+    "dist": lambda text: Distance.parse(text).name.lower(),
+}
+USUAL = {"filter": "identity", "dist": "l2", "classes": "all", "until": 0.001, "w_delta": 0.2}
+"""Keys name these settings only where they differ."""
 
 
 def read_plan(text: str | Path) -> Plan:
@@ -57,17 +134,15 @@ def read_plan(text: str | Path) -> Plan:
     """
     path = Path(__file__).with_name("plans") / f"{text}.toml" if str(text) in BUNDLED else Path(text)
     try:
-        with path.open("rb") as stream:
-            content = tomllib.load(stream)
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        near = get_close_matches(str(text), BUNDLED, 1)
-        guess = f" Did you mean {near[0]}?" if near else ""
         raise OptionError(
-            f"{text}: no such file;{guess} expected a plan in TOML, or the name of a bundled one: {', '.join(BUNDLED)}"
+            f"{text}: no such file;{_guess(str(text), BUNDLED)} expected a plan in TOML, or the name of a bundled one: "
+            f"{', '.join(BUNDLED)}"
         ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        what = error.strerror if isinstance(error, OSError) else str(error)
-        raise OptionError(f"{text}: cannot be read as TOML ({what}); see docs/campaign.md for what it holds") from None
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise OptionError(f"{text}: cannot be read as TOML ({reason}); docs/campaign.md has an example") from None
     return _Reader(path, content).plan()
 
 
@@ -75,48 +150,50 @@ class _Reader:
     """Reads one file; every error names it."""
 
     def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
-        self.path, self.content = path, content
-        self.folder = path.resolve().parent
+        self.path, self.folder = path, path.resolve().parent
+        try:
+            self.file = msgspec.convert(content, _PlanFile)
+        except msgspec.ValidationError as error:
+            self._refuse(_explain(str(error), content))
         self.fitting: set[tuple[str, str]] = set()
 
     def plan(self) -> Plan:
-        self._known("the file", self.content)
-        head = self._table("campaign")
-        name = self._text("campaign.name", head.get("name", self.path.stem))
-        combinations = self._combinations()
-        images = {image.name: image for image in self._images()}
-        models = {model.name: model for model in self._models(images)}
-        tasks = tuple(self._tasks(models, images, combinations))
-        keys: set[str] = set()
-        for task in tasks:
-            if task.key in keys:
+        combinations = dict(self._combinations())
+        images: dict[str, PlannedImage] = {}
+        for place, image in self._images():
+            self._add(place, images, image)
+        models: dict[str, PlannedModel] = {}
+        for place, model in self._models(images):
+            self._add(place, models, model)
+        tasks: dict[str, Task] = {}
+        for task in self._tasks(models, images, combinations):
+            if task.key in tasks:
                 self._refuse(f"{task.key} is asked for twice; leave one of the two runs out")
-            keys.add(task.key)
-        return Plan(name, models, images, combinations, tasks)
+            tasks[task.key] = task
+            if len(tasks) > MOST_TASKS:
+                self._refuse(f"more than {MOST_TASKS:,} problems; split the plan")
+        return Plan(self.file.campaign.name or self.path.stem, models, images, combinations, tuple(tasks.values()))
 
-    def _combinations(self) -> dict[str, tuple[str, ...]]:
-        table = self._table("combinations")
-        if not table:
-            self._refuse('[combinations] is missing; expected names with perturbations, such as BP = ["brightness"]')
-        found = {}
-        for name, value in table.items():
-            specs = self._texts(f"combinations.{name}", value)
+    def _add(self, place: str, known: dict[str, Any], entry: PlannedImage | PlannedModel) -> None:
+        if entry.name in known:
+            self._refuse(f"{place}: {entry.name} is there twice; leave one out")
+        known[entry.name] = entry
+
+    def _combinations(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for name, value in self.file.combinations.items():
+            try:
+                specs = _listed(msgspec.convert(value, Texts))
+            except msgspec.ValidationError:
+                self._refuse(f"combinations.{name} is {value!r}; expected a text, or a list of texts")
             for spec in specs:
                 self._checked(f"combinations.{name}", parse_spec, spec)
-            found[name] = specs
-        return found
+            yield name, tuple(specs)
 
-    def _images(self) -> Iterator[PlannedImage]:
-        seen: set[str] = set()
-        for place, entry in self._entries("images"):
-            group = self._text(f"{place}.group", entry.get("group", ""))
-            for text in self._texts(f"{place}.use", entry.get("use")):
-                for name, location in self._image_files(place, text):
-                    if name in seen:
-                        self._refuse(f"{place}: {name} is there twice; leave one out")
-                    seen.add(name)
-                    file = zoo.image_path(location) if zoo.is_reference(location) else Path(location)
-                    yield PlannedImage(name, group, _digest(file), location)
+    def _images(self) -> Iterator[tuple[str, PlannedImage]]:
+        for number, table in enumerate(self.file.images, 1):
+            for text in _listed(table.use):
+                for name, location in self._image_files(f"images {number}.use", text):
+                    yield f"images {number}", PlannedImage(name, table.group, digest_of(image_file(location)), location)
 
     def _image_files(self, place: str, text: str) -> Iterator[tuple[str, str]]:
         """Name and location of each image that a text stands for: a bundled slice, a file, a folder."""
@@ -124,53 +201,41 @@ class _Reader:
             dataset, _, numbers = text.partition(":")
             first, dots, last = numbers.partition("..")
             if not first.isdecimal() or (dots and not last.isdecimal()) or (dots and int(last) < int(first)):
-                self._refuse(f"{place}.use has {text!r}; expected an index or a slice, such as {dataset}:69990..69999")
+                self._refuse(f"{place} has {text!r}; expected an index or a slice, such as {dataset}:69990..69999")
             for number in range(int(first), int(last or first) + 1):
                 reference = f"{dataset}:{number}"
-                self._checked(f"{place}.use", zoo.image_path, reference)
+                self._checked(place, zoo.image_path, reference)
                 yield reference, reference
             return
         path = self.folder / text
-        if not path.is_dir():
-            self._checked(f"{place}.use", read_image, path)
-            yield text, str(path)
-            return
-        files = sorted(file for file in path.iterdir() if file.suffix.lower() in ENDINGS and file.is_file())
+        files = [path]
+        if path.is_dir():
+            files = sorted(file for file in path.iterdir() if file.suffix.lower() in IMAGE_ENDINGS and file.is_file())
         if not files:
-            self._refuse(f"{place}.use: {text} holds no image; expected files that end with {', '.join(ENDINGS)}")
+            self._refuse(f"{place}: {text} holds no image; expected files that end with {', '.join(IMAGE_ENDINGS)}")
         for file in files:
-            self._checked(f"{place}.use", read_image, file)
-            yield (Path(text) / file.name).as_posix(), str(file)
+            self._checked(place, read_image, file)
+            yield (text if file == path else (Path(text) / file.name).as_posix()), str(file)
 
-    def _models(self, images: Mapping[str, PlannedImage]) -> Iterator[PlannedModel]:
+    def _models(self, images: Mapping[str, PlannedImage]) -> Iterator[tuple[str, PlannedModel]]:
         bundled = {model.name: model for model in zoo.models()}
-        seen: set[str] = set()
-        for place, entry in self._entries("models"):
-            group = self._text(f"{place}.group", entry.get("group", ""))
+        for number, table in enumerate(self.file.models, 1):
+            place, group = f"models {number}", table.group
             own = [image for image in images.values() if image.group == group]
             if not own:
-                self._refuse(f"{place} is in group {group!r}, in which there are no images; add [[images]] to it")
-            mean, std = (self._numbers(f"{place}.{key}", entry.get(key)) for key in ("mean", "std"))
-            scale = self._number(f"{place}.scale", entry.get("scale", 1.0))
-            for text in self._texts(f"{place}.use", entry.get("use")):
-                if text in seen:
-                    self._refuse(f"{place}: {text} is there twice; leave one out")
-                seen.add(text)
-                if text in bundled:
-                    model = bundled[text]
-                    yield PlannedModel(
-                        text, group, model.neurons, _digest(model.path), text, mean=mean, std=std, scale=scale
-                    )
-                    continue
+                self._refuse(f"{place} is in group {group!r}, which has no images; add [[images]] to it")
+            mean, std = (None if each is None else tuple(_listed(each)) for each in (table.mean, table.std))
+            for text in _listed(table.use):
                 path = self.folder / text
-                if not path.exists() and not text.endswith(".onnx"):
-                    self._checked(f"{place}.use", zoo.model_path, text)
-                shape = _pixels(own[0]).shape
-                read = self._checked(
-                    f"{place}.use", read_model, path, image_shape=shape, mean=mean, std=std, scale=scale
-                )
-                neurons = sum(read.graph.hidden)
-                yield PlannedModel(text, group, neurons, read.sha256, str(path), mean=mean, std=std, scale=scale)
+                if text in bundled:
+                    location, neurons, digest = text, bundled[text].neurons, digest_of(bundled[text].path)
+                else:
+                    if not path.exists() and not text.endswith(".onnx"):
+                        self._checked(f"{place}.use", zoo.model_path, text)
+                    options = {"image_shape": _pixels(own[0]).shape, "mean": mean, "std": std, "scale": table.scale}
+                    read = self._checked(f"{place}.use", read_model, path, **options)
+                    location, neurons, digest = str(path), sum(read.graph.hidden), read.sha256
+                yield place, PlannedModel(text, group, neurons, digest, location, mean, std, table.scale)
 
     def _tasks(
         self,
@@ -178,170 +243,108 @@ class _Reader:
         images: Mapping[str, PlannedImage],
         combinations: Mapping[str, tuple[str, ...]],
     ) -> Iterator[Task]:
-        limits = self._table("limits")
-        self._known("[limits]", limits)
-        count = 0
-        for place, entry in self._entries("runs"):
-            if "method" not in entry:
-                self._refuse(f"{place} has no method; expected one of {', '.join(METHODS)}")
-            chosen = self._chosen(f"{place}.models", entry.get("models", ["*"]), list(models))
-            named = self._chosen(f"{place}.combinations", entry.get("combinations", ["*"]), list(combinations))
-            options = self._options(place, {**limits, **entry})
+        for number, run in enumerate(self.file.runs, 1):
+            place = f"runs {number}"
+            chosen = self._chosen(f"{place}.models", run.models, list(models))
+            named = self._chosen(f"{place}.combinations", run.combinations, list(combinations))
+            options = self._options(place, run)
             for model in chosen:
                 own = [image for image in images.values() if image.group == models[model].group]
-                self._check_combinations(own, {name: combinations[name] for name in named})
-                for image, combination, option in product(own, named, options):
-                    count += 1
-                    if count > MOST_TASKS:
-                        self._refuse(f"more than {MOST_TASKS:,} problems; split the plan")
-                    yield _task(model, image.name, combination, option)
+                for image, name in product(own, named):
+                    self._check_fit(image, name, combinations[name])
+                for image, name, option in product(own, named, options):
+                    yield _task(model, image.name, name, option)
 
-    def _check_combinations(self, images: Sequence[PlannedImage], named: Mapping[str, tuple[str, ...]]) -> None:
+    def _check_fit(self, image: PlannedImage, name: str, specs: Sequence[str]) -> None:
         """Refuse perturbations that leave an image or do not go together, before anything runs."""
-        for image, (name, specs) in product(images, named.items()):
-            if (image.name, name) not in self.fitting:
-                self.fitting.add((image.name, name))
-                self._checked(f"combinations.{name}, {image.name}", compose, [*map(parse_spec, specs)], _pixels(image))
+        if (image.name, name) not in self.fitting:
+            self.fitting.add((image.name, name))
+            self._checked(f"combinations.{name}, {image.name}", compose, [*map(parse_spec, specs)], _pixels(image))
 
-    def _options(self, place: str, entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """How the problems of a run are answered: one set of options for every choice that is left open."""
-        method = self._text(f"{place}.method", entry["method"])
-        if method not in METHODS:
-            self._refuse(f"{place}.method is {method!r}; expected one of {', '.join(METHODS)}")
-        for key, owner in (("until", "refine"), ("w_delta", "gbs")):
-            if key in entry and method != owner:
-                self._refuse(f"{place}.{key} belongs to method {owner}, not {method}; leave it out")
-        given = DEFAULTS | dict(entry)
-        deltas = given["delta"] if isinstance(given["delta"], list) else [given["delta"]]
-        choices = {
-            "property": [
-                self._checked(place, Property.parse, text).value for text in self._several(place, given, "property")
-            ],
-            "delta": [self._delta(place, delta) for delta in deltas],
-            "filter": [self._checked(place, Filter.parse, text).name for text in self._several(place, given, "filter")],
-            "dist": [
-                self._checked(place, Distance.parse, text).name.lower() for text in self._several(place, given, "dist")
-            ],
-        }
+    def _options(self, place: str, run: _Run) -> list[dict[str, Any]]:
+        """The settings of a run's problems: one set for every choice of property, δ, filter and distance."""
         fixed: dict[str, Any] = {
-            "method": method,
-            "classes": self._classes(f"{place}.classes", given["classes"]),
-            "until": self._until(place, given["until"]) if method == "refine" else None,
-            "w_delta": self._number(f"{place}.w_delta", given["w_delta"]) if method == "gbs" else None,
+            "method": run.method,
+            "classes": ",".join(word.strip() for word in run.classes.split(",")),
+            "until": None if run.method != "refine" else USUAL["until"] if run.until is None else run.until,
+            "w_delta": None if run.method != "gbs" else USUAL["w_delta"] if run.w_delta is None else run.w_delta,
         }
         for key, unit in (("seconds", "seconds"), ("memory_gib", "GiB")):
-            if key not in entry:
+            fixed[key] = getattr(run, key) or getattr(self.file.limits, key)
+            if fixed[key] is None:
                 self._refuse(f"{place} has no limit: expected {key} there or in [limits], a number of {unit}")
-            fixed[key] = self._number(f"{place}.{key}", entry[key])
-            if fixed[key] <= 0.0:
-                self._refuse(f"{place}.{key} is {entry[key]}; expected a number above 0")
-        names = list(choices)
-        return [fixed | dict(zip(names, values, strict=True)) for values in product(*choices.values())]
-
-    def _several(self, place: str, given: Mapping[str, Any], key: str) -> tuple[str, ...]:
-        return self._texts(f"{place}.{key}", given[key])
-
-    def _delta(self, place: str, value: Any) -> str:
-        """A threshold as text, with all its digits, the same however it is written."""
-        return str(self._checked(f"{place}.delta", Delta.parse, value))
-
-    def _classes(self, place: str, value: Any) -> str:
-        words = [word.strip() for word in self._text(place, value).split(",")]
-        is_numbers = all(word.isdecimal() for word in words) and len(set(words)) == len(words)
-        if words not in (["all"], ["predicted"]) and not is_numbers:
-            self._refuse(f"{place} is {value!r}; expected all, predicted, or different numbers such as 3,8")
-        return ",".join(words)
-
-    def _until(self, place: str, value: Any) -> float | str:
-        if value == "exact":
-            return "exact"
-        share = self._number(f"{place}.until", value)
-        if share >= 1.0:
-            self._refuse(f"{place}.until is {value!r}; expected a share such as 0.001, or exact")
-        return share
+        choices = [
+            [self._checked(f"{place}.{key}", parse, text) for text in _listed(getattr(run, key))]
+            for key, parse in PARSERS.items()
+        ]
+        return [fixed | dict(zip(PARSERS, values, strict=True)) for values in product(*choices)]
 
     def _chosen(self, place: str, patterns: Any, names: Sequence[str]) -> list[str]:
-        """The names that fit one of the patterns, in the order of the names."""
-        wanted = self._texts(place, patterns)
+        """The names that match one of the patterns, in the order of the names."""
+        wanted = _listed(patterns)
         for pattern in wanted:
-            if not any(_fits(name, pattern) for name in names):
+            if not any(_matches(name, pattern) for name in names):
                 self._refuse(f"{place} has {pattern!r}, which fits none of {', '.join(names)}")
-        return [name for name in names if any(_fits(name, pattern) for pattern in wanted)]
+        return [name for name in names if any(_matches(name, pattern) for pattern in wanted)]
 
-    def _entries(self, key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        entries = self.content.get(key)
-        if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-            self._refuse(f"[[{key}]] is missing; expected at least one such table; docs/campaign.md has an example")
-        for number, entry in enumerate(entries, 1):
-            self._known(f"[[{key}]]", entry)
-            yield f"{key} {number}", entry
-
-    def _table(self, key: str) -> Mapping[str, Any]:
-        table = self.content.get(key, {})
-        if not isinstance(table, dict):
-            self._refuse(f"{key} is {table!r}; expected a table [{key}]")
-        if f"[{key}]" in KEYS:
-            self._known(f"[{key}]", table)
-        return table
-
-    def _known(self, place: str, table: Mapping[str, Any]) -> None:
-        for key in table:
-            if key not in KEYS[place]:
-                near = get_close_matches(key, KEYS[place], n=1)
-                guess = f" Did you mean {near[0]}?" if near else ""
-                self._refuse(f"{place} has a key {key!r}, which is not known.{guess} Expected {', '.join(KEYS[place])}")
-
-    def _text(self, place: str, value: Any) -> str:
-        if not isinstance(value, str):
-            self._refuse(f"{place} is {value!r}; expected a text")
-        return value
-
-    def _texts(self, place: str, value: Any) -> tuple[str, ...]:
-        texts = [value] if isinstance(value, str) else value
-        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) and text for text in texts):
-            self._refuse(f"{place} is {value!r}; expected a text, or a list of texts")
-        return tuple(texts)
-
-    def _number(self, place: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
-            self._refuse(f"{place} is {value!r}; expected a number of at least 0")
-        return float(value)
-
-    def _numbers(self, place: str, value: Any) -> tuple[float, ...] | None:
-        if value is None:
-            return None
-        values = value if isinstance(value, list) else [value]
-        if not values or not all(isinstance(each, int | float) and math.isfinite(each) for each in values):
-            self._refuse(f"{place} is {value!r}; expected a number, or one for each channel")
-        return tuple(float(each) for each in values)
-
-    def _checked(self, place: str, function: Any, *arguments: Any, **options: Any) -> Any:
-        """What a function makes of a value; its error with the name of the file and the place."""
+    def _checked(self, place: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Call a function; its error names the file and the place."""
         try:
             return function(*arguments, **options)
         except SteadygazeError as error:
             raise type(error)(f"{self.path.name}: {place}: {error}") from None
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise OptionError(f"{self.path.name}: {what}")
+    def _refuse(self, mistake: str) -> NoReturn:
+        raise OptionError(f"{self.path.name}: {mistake}")
+
+
+def _explain(error: str, content: Mapping[str, Any]) -> str:
+    """An error of msgspec as a user reads it: the place and the value in the file, and what is expected there."""
+    text, _, path = error.partition(" - at `$")
+    steps = re.findall(r"\.(\w+)(?:\[(\d+)\])?", path)
+    kind: Any = _PlanFile
+    place, dot = "the file", ""
+    if steps and (len(steps) > 1 or not text.startswith("Expected")):
+        (table, number), *steps = steps
+        kind, content = TABLES[table], content[table][int(number)] if number else content[table]
+        place = f"{table} {int(number) + 1}" if number else f"[{table}]"
+        dot = f"{place.strip('[]')}."
+    key = re.fullmatch("Object (contains unknown|missing required) field `(.*)`", text)
+    if key is not None and key[1] == "contains unknown":
+        known = kind.__struct_fields__
+        return f"{place} has a key {key[2]!r}, which is not known.{_guess(key[2], known)} Expected {', '.join(known)}"
+    if key is None and not steps:
+        return dot + text  # from __post_init__
+    name = steps[0][0] if key is None else key[2]
+    expected = get_type_hints(kind, include_extras=True)[name].__metadata__[0].description
+    return (
+        f"{place} has no {name}; expected {expected}"
+        if key
+        else f"{dot}{name} is {content[name]!r}; expected {expected}"
+    )
+
+
+def _guess(word: str, known: Sequence[str]) -> str:
+    near = get_close_matches(word, known, n=1)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _task(model: str, image: str, combination: str, options: Mapping[str, Any]) -> Task:
     words = [model, image, combination, options["method"], options["property"], options["delta"]]
-    for key in ("filter", "dist", "classes", "until", "w_delta"):
-        if options[key] not in (None, DEFAULTS[key]):
-            words.append(f"{key.replace('_', '-')}-{options[key]}")
+    words += [
+        f"{key.replace('_', '-')}-{options[key]}" for key, usual in USUAL.items() if options[key] not in (None, usual)
+    ]
     return Task(key=make_key(*words), model=model, image=image, combination=combination, **options)
 
 
 @lru_cache(maxsize=1)
 def _pixels(image: PlannedImage) -> np.ndarray:
-    return read_image(zoo.image_path(image.location) if zoo.is_reference(image.location) else image.location).pixels
+    return read_image(image_file(image.location)).pixels
 
 
-def _fits(name: str, pattern: str) -> bool:
+def _matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) or fnmatchcase(Path(name).stem, pattern)
-
-
-def _digest(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()

@@ -8,10 +8,10 @@ from typing import Any
 import typer
 
 from ..budget import Budget
-from ..campaign import table as tables
+from ..campaign import tables
 from ..campaign.plan_file import read_plan
 from ..campaign.run import Report, run_campaign
-from ..campaign.store import Store
+from ..campaign.stored_campaign import Store
 from ..errors import OptionError
 from ..verdict import Verdict
 from . import campaign_options as o
@@ -78,7 +78,7 @@ def status(directory: o.CampaignOption, json: JsonOption = False, debug: DebugOp
         keys = ("key", "status", "reason")
         content: dict[str, Any] = {
             "name": store.plan.name,
-            "commit": store.head["commit"],
+            "commit": store.head.commit,
             "is_running": store.is_held(),
             "problems": len(store.plan.tasks),
             "open": open_count,

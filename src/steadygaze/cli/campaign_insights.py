@@ -3,10 +3,9 @@
 import json as json_text
 import sys
 
-from ..campaign import insights as tables
+from ..campaign import tables
 from ..campaign.plan_file import read_plan
-from ..campaign.store import Store
-from ..campaign.table import make_records
+from ..campaign.stored_campaign import Store
 from ..errors import OptionError
 from . import campaign_options as o
 from .figure import parse_formats
@@ -69,13 +68,13 @@ def insights(
         raise OptionError(f"--format csv is for one table; give --table and one of {', '.join(tables.TABLES)}")
     refuse_existing(out, force=force)
     store = Store.open(directory)
-    found = tables.make_insights(make_records(store))
+    found = tables.make_insights(tables.make_records(store))
     chosen = [one for one in found if table is None or one.name == table]
     if format == "csv":
-        content = tables.to_csv(chosen[0])
+        content = chosen[0].to_csv()
     elif format == "json":
-        content = json_text.dumps([tables.as_data(one) for one in chosen], indent=2, allow_nan=False) + "\n"
+        content = json_text.dumps([one.as_data() for one in chosen], indent=2, allow_nan=False) + "\n"
     else:
-        content = "\n".join(tables.to_text(one) for one in chosen)
+        content = "\n".join(one.to_text() for one in chosen)
     put_table(content, out)
     return 0

@@ -15,7 +15,7 @@ from rich.table import Column
 from rich.text import Text
 
 from ..budget import Budget
-from ..campaign.run import Advance
+from ..campaign.run import CampaignProgress
 from .progress import StateColumn
 
 LINE_SECONDS = 10.0
@@ -24,7 +24,7 @@ STARTING = "starting workers (the first run compiles)"
 
 
 @contextmanager
-def showing_campaign(budget: Budget, *, is_wanted: bool) -> Iterator[Callable[[Advance], None]]:
+def showing_campaign(budget: Budget, *, is_wanted: bool) -> Iterator[Callable[[CampaignProgress], None]]:
     """Show how far a campaign is; gives the function to be told."""
     if not is_wanted:
         yield lambda advance: None
@@ -37,17 +37,17 @@ def showing_campaign(budget: Budget, *, is_wanted: bool) -> Iterator[Callable[[A
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(STARTING, total=1.0, told=None)
 
-        def tell(now: Advance) -> None:
+        def tell(now: CampaignProgress) -> None:
             state = "solving" if now.running or now.done else STARTING
             progress.update(task, description=state, completed=now.done, total=now.total, told=now)
 
         yield tell
 
 
-def describe_advance(advance: Advance) -> str:
+def describe_advance(advance: CampaignProgress) -> str:
     """How far a campaign is, in one line.
 
-    >>> describe_advance(Advance(300, {"Robust": 2, "NotRobust": 5, "Timeout": 1}, (), 250.4))
+    >>> describe_advance(CampaignProgress(300, {"Robust": 2, "NotRobust": 5, "Timeout": 1}, (), 250.4))
     '8 of 300 problems, 0:04:10 left, 2 Robust, 5 NotRobust, 1 Timeout'
     """
     parts = [f"{advance.done:,} of {advance.total:,} problems"]
@@ -63,7 +63,7 @@ class _Lines:
         self.last = 0.0
         self.told = -1
 
-    def tell(self, advance: Advance) -> None:
+    def tell(self, advance: CampaignProgress) -> None:
         now = time.monotonic()
         is_due = now - self.last >= LINE_SECONDS or advance.done == advance.total
         if advance.done != self.told and (is_due or self.told < 0):

@@ -24,7 +24,7 @@ def compare(
     Tells the shares of each, ranks networks by what they keep and perturbations by the risk they pose, and, where all
     have the same domain, says where the first keeps label and attention and another does not. The exit code is 0.
     """
-    from ..compare.store import check_place, save_comparison  # noqa: PLC0415 (matplotlib is slow to import)
+    from ..compare.comparison_figure import check_place, save_comparison  # noqa: PLC0415 (matplotlib is slow to import)
 
     if delta is not None:
         Delta.parse(delta)  # refused before a large map is read

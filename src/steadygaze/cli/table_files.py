@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from ..campaign.store import write_whole
+from ..campaign.stored_campaign import write_whole
 from ..errors import StoreError
 
 

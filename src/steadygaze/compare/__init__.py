@@ -1,1 +1,1 @@
-"""Several results beside each other: what differs, areas, difference maps, rankings, and their picture."""
+"""Several results side by side: what differs, their shares, difference maps, rankings, and a figure of them."""

@@ -1,4 +1,4 @@
-"""From two tilings of one domain to the shares of their combinations: where both keep a property, one of them, neither.
+"""Two tilings of one domain → the shares where both keep a property, only one of them, or neither.
 
 With one and two parameters the pieces are laid over each other, and areas are exact up to rounding. With more, only the
 two results' own shares are combined: bounds that hold however their parts lie to each other.
@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..compiling import compiled
+from ..geometry.polygon import shared_area
 from ..properties.joint import Kept, Shares
 from ..regions.region import Polygons
 from ..results.domain_result import DomainResult
 from ..tolerances import AREA, UNIT
 from ..verdict import Property
-from . import kernels
 
 Bounds = tuple[float, float]
 
@@ -25,17 +26,16 @@ COMBINATIONS = {
 }
 """Who keeps a property, and the codes of the two results there."""
 
-LARGEST_SIDE = 1024
-"""Of the grid that finds the pieces that may meet: a million squares."""
+LARGEST_SIDE = 1024  # side of the grid that finds pieces that may meet: a million squares
 
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
     """Shares of the domain by the codes of two results.
 
-    cells (3, 3) are the areas by `Kept` codes of the first and of the second result; doubt (2, 3, 3) bounds what of
-    each is within the error of a threshold of the one and of the other; `missing` is what one of them did not reach;
-    `kinks` is what lies on kinks of either, where attention may be another one.
+    cells (3, 3): areas by `Kept` codes of the first and of the second result. doubt (2, 3, 3): bounds of the parts of
+    each area too close to a threshold of the first and of the second result. `missing`: the share that one of them did
+    not reach. `kinks`: the share on kinks of either, where the attention may differ.
     """
 
     cells: np.ndarray
@@ -47,26 +47,26 @@ class Overlay:
         """Lower and upper bound of the share where the first result has one code and the second the other."""
         may_be_first = np.isin(np.arange(3), (first, Kept.UNKNOWN))[:, None]
         may_be_second = np.isin(np.arange(3), (second, Kept.UNKNOWN))[None]
-        # What is doubtful in one result alone stays what it is in the other.
+        # A part in doubt in one result alone keeps its code in the other.
         in_doubt = np.select([may_be_second, may_be_first], self.doubt, self.doubt.min(axis=0))
         low = float(self.cells[first, second] - self.doubt[:, first, second].sum())
         high = float(np.where(may_be_first & may_be_second, self.cells, in_doubt).sum()) + self.missing
-        # Everything or nothing is said exactly, whatever the rounding of the sum.
+        # The whole domain and none of it are exactly 1 and 0, whatever the rounding of the sum.
         total = float(self.cells.sum()) + self.missing
-        # Two borders that are the same line may be apart by rounding; what lies between them is not there.
+        # Rounding may set two borders on one line apart; the gap between them is not there.
         low, high = (1.0 if low >= total else low if low > AREA else 0.0), (1.0 if high >= total else high)
         return max(0.0, low - self.kinks), min(1.0, high + self.kinks)
 
     @property
     def undecided(self) -> float:
-        """An upper bound of the share that is not decided for one of the two."""
+        """An upper bound of the share that one of the two leaves undecided."""
         is_open = np.zeros((3, 3), dtype=bool)
         is_open[Kept.UNKNOWN] = is_open[:, Kept.UNKNOWN] = True
         open_cells = np.where(is_open, self.cells, np.minimum(self.doubt.sum(axis=0), self.cells))
         return min(1.0, float(open_cells.sum()) + self.missing + self.kinks)
 
     def shares(self) -> dict[str, Bounds]:
-        """Bounds of all combinations, and of what is undecided."""
+        """Bounds of all combinations, and of the undecided share."""
         named = {name: self.bounds(*codes) for name, codes in COMBINATIONS.items()}
         return named | {"undecided": (self.undecided, self.undecided)}
 
@@ -74,14 +74,14 @@ class Overlay:
 def lay_over(first: DomainResult, second: DomainResult, wanted: Property) -> Overlay:
     """Lay the pieces of two results on the same domain of one or two parameters over each other.
 
-    The areas of all combinations add up to the domain, and those of one result's codes to its own areas, up to the gaps
+    The areas of all combinations add up to the domain, those of one result's codes to its own areas, up to the gaps
     that rounding leaves between pieces.
     """
     tilings = [_tiling(result, wanted) for result in (first, second)]
     side = int(np.clip(np.sqrt(len(tilings[1][-1])), 1, LARGEST_SIDE))
     starts, members = _grid(tilings[1], side)
     cells, doubt = np.zeros((3, 3)), np.zeros((2, 3, 3))
-    kernels.add_shared_areas(tilings[0], tilings[1], side, starts, members, cells, doubt)
+    _add_shared_areas(tilings[0], tilings[1], side, starts, members, cells, doubt)
     missing = 1.0 - float(cells.sum())
     is_partial = any(_is_partial(result) for result in (first, second))
     kinks = 0.0 if wanted is Property.CR else sum(result.sliver_share for result in (first, second))
@@ -114,7 +114,7 @@ def kept_share(shares: Shares, wanted: Property) -> Bounds:
 
 
 def lost_share(shares: Shares, wanted: Property) -> Bounds:
-    """Bounds of the share where a property does not hold: of both, where one of them does not."""
+    """Bounds of the share where a property is violated; `both` is violated where one of the two is."""
     if wanted is not Property.BOTH:
         return shares.bounds(*((Kept.NO, None) if wanted is Property.CR else (None, Kept.NO)))
     cells = np.array(shares.cells)
@@ -127,13 +127,13 @@ def lost_share(shares: Shares, wanted: Property) -> Bounds:
 
 
 def _tiling(result: DomainResult, wanted: Property) -> tuple[np.ndarray, ...]:
-    """What the loops take of a result: vertices, starts, bounding boxes, codes and strips of its pieces."""
+    """The arrays of a result that the loops take: vertices, starts, bounding boxes, codes and strips of its pieces."""
     joint = result.answer.joint
     polygons, (codes, strips) = joint.polytopes, joint.kept(wanted)
     assert isinstance(polygons, Polygons)
     x, y = np.ascontiguousarray(polygons.points.T)
     ends = [np.ascontiguousarray(end) for axis in (0, 1) for end in polygons.extent(axis)]
-    # What is not decided at all has no strip beside that.
+    # An undecided piece has no strip of its own.
     strips = np.where(codes == Kept.UNKNOWN, 0.0, strips)
     return x, y, polygons.starts.astype(np.int64), *ends, codes.astype(np.int64), strips
 
@@ -143,12 +143,74 @@ def _grid(tiling: tuple[np.ndarray, ...], side: int) -> tuple[np.ndarray, np.nda
     boxes = tiling[3:7]
     counts = np.zeros(side * side + 1, dtype=np.int64)
     nothing = np.zeros(0, dtype=np.int64)
-    kernels.fill_grid(*boxes, side, counts, nothing, True)
+    _fill_grid(*boxes, side, counts, nothing, True)
     starts = np.cumsum(counts)
     members = np.zeros(int(starts[-1]), dtype=np.int64)
-    kernels.fill_grid(*boxes, side, starts[:-1].copy(), members, False)
+    _fill_grid(*boxes, side, starts[:-1].copy(), members, False)
     return starts, members
 
 
 def _is_partial(result: DomainResult) -> bool:
     return result.exact_regions is not None and result.exact_regions.stopped is not None
+
+
+@compiled
+def _square(at: float, side: int) -> int:
+    """The row or column of the grid that a coordinate of the unit square lies in."""
+    return min(max(int(at * side), 0), side - 1)
+
+
+@compiled
+def _fill_grid(
+    low_x: np.ndarray, high_x: np.ndarray, low_y: np.ndarray, high_y: np.ndarray, side: int, starts: np.ndarray,
+    members: np.ndarray, is_counting: bool
+) -> None:  # fmt: skip
+    """Enter every polygon into all squares of a side × side grid that its bounding box meets.
+
+    With `is_counting` only their number is added to starts[square + 1]; otherwise they are written to `members`, and
+    starts[square] moves on to the end of the square's part.
+    """
+    for p in range(low_x.shape[0]):
+        for row in range(_square(low_y[p], side), _square(high_y[p], side) + 1):
+            for column in range(_square(low_x[p], side), _square(high_x[p], side) + 1):
+                square = row * side + column
+                if is_counting:
+                    starts[square + 1] += 1
+                else:
+                    members[starts[square]] = p
+                    starts[square] += 1
+
+
+@compiled
+def _add_shared_areas(
+    first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...], side: int, starts: np.ndarray, members: np.ndarray,
+    cells: np.ndarray, doubt: np.ndarray
+) -> None:  # fmt: skip
+    """Add the common areas of all pairs to cells (3, 3) by their codes, and the parts in doubt to doubt (2, 3, 3).
+
+    first and second are (x, y, starts, low_x, high_x, low_y, high_y, code, strip) of two tilings of the unit square;
+    starts and members hold the second one in a grid. The strip of a polygon may lie anywhere in it, so as much of it as
+    fits counts as doubtful in every pair.
+    """
+    x, y, ends, low_x, high_x, low_y, high_y, code, strip = first
+    u, v, other_ends, low_u, high_u, low_v, high_v, other_code, other_strip = second
+    for p in range(code.shape[0]):
+        for row in range(_square(low_y[p], side), _square(high_y[p], side) + 1):
+            for column in range(_square(low_x[p], side), _square(high_x[p], side) + 1):
+                square = row * side + column
+                for place in range(starts[square], starts[square + 1]):
+                    q = members[place]
+                    corner_x, corner_y = max(low_x[p], low_u[q]), max(low_y[p], low_v[q])
+                    if corner_x >= min(high_x[p], high_u[q]) or corner_y >= min(high_y[p], high_v[q]):
+                        continue
+                    # A pair meets in many squares; it counts in the square of the lower left corner of its overlap.
+                    if _square(corner_x, side) != column or _square(corner_y, side) != row:
+                        continue
+                    area = shared_area(
+                        x, y, ends[p], ends[p + 1] - ends[p],
+                        u, v, other_ends[q], other_ends[q + 1] - other_ends[q], min(low_y[p], low_v[q])
+                    )  # fmt: skip
+                    area = max(area, 0.0)
+                    cells[code[p], other_code[q]] += area
+                    doubt[0, code[p], other_code[q]] += min(area, strip[p])
+                    doubt[1, code[p], other_code[q]] += min(area, other_strip[q])

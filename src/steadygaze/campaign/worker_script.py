@@ -1,7 +1,7 @@
-"""What runs inside a worker process: questions come in through a pipe, answers go out; it ends when its parent does.
+"""The script of a worker process: reads questions from a pipe, sends answers back, and ends when its parent does.
 
-A script of its own that needs nothing but the standard library, so that a process is there at once; the function that
-answers is imported by name. Knows no limits: `process` enforces them from outside.
+Needs only the standard library, so that a process starts at once; imports the function that answers by name. Knows no
+limits: `worker_pool` enforces them from outside.
 """
 
 import contextlib
@@ -19,8 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-PARENT_GONE = 1
-"""Exit code that nobody reads."""
+PARENT_GONE = 1  # exit code that nobody reads
 _SET_PARENT_DEATH_SIGNAL = 1
 
 
@@ -31,20 +30,20 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     end_with_parent(lifeline, parent if is_signalled else None)
-    die_first()
+    with contextlib.suppress(OSError):
+        # If memory runs out, the system ends this process rather than that of the campaign.
+        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
     connection = Connection(pipe)
-    try:
+    with contextlib.suppress(EOFError, OSError):
         duty = json.loads(connection.recv_bytes())
         if duty["prepare"] is not None:
             load(duty["prepare"])(duty["needs"])
         solve = load(duty["solve"])
-        # What was imported stays for good: collecting garbage after every answer need not look at it.
+        # Imported modules stay for good: collecting garbage after every answer need not look at them.
         gc.collect()
         gc.freeze()
         connection.send_bytes(b'{"is_ready": true}')
         serve(connection, solve)
-    except (EOFError, OSError):
-        return
 
 
 def serve(connection: Connection, solve: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
@@ -60,8 +59,7 @@ def serve(connection: Connection, solve: Callable[[dict[str, Any]], dict[str, An
             message = json.dumps({"reason": "out of memory"})
         except Exception as error:
             message = json.dumps({"reason": " ".join(f"{type(error).__name__}: {error}".split())})
-        seconds = time.perf_counter() - started
-        measured = {"seconds": seconds, "peak_mib": peak_mib() if is_reset else None}
+        measured = {"seconds": time.perf_counter() - started, "peak_mib": peak_mib() if is_reset else None}
         answer = json.dumps(json.loads(message) | measured).encode()
         del message
         give_back_memory()  # before answering, so that the next question is taken at once
@@ -77,8 +75,8 @@ def load(name: str) -> Callable[..., Any]:
 def end_with_parent(lifeline: int, parent: int | None) -> None:
     """End this process, whatever it is doing, as soon as the parent is gone.
 
-    The system does it where it can (Linux; only for a parent that is the main thread of its process, since it is the
-    thread that counts). Everywhere a thread waits for the other end of the lifeline to be closed.
+    On Linux the system does it, if the parent is the main thread of its process: the thread counts. Everywhere a thread
+    waits for the other end of the lifeline to be closed.
     """
 
     def wait() -> None:
@@ -92,14 +90,8 @@ def end_with_parent(lifeline: int, parent: int | None) -> None:
             os._exit(PARENT_GONE)
 
 
-def die_first() -> None:
-    """Let the system, where its memory runs out, end this process rather than the campaign's own."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
-
-
 def reset_peak() -> bool:
-    """Let the system forget the most memory this process ever held; tells whether it could."""
+    """Make the system forget the peak memory of this process; tells whether it could."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
@@ -108,23 +100,19 @@ def reset_peak() -> bool:
 
 
 def peak_mib() -> float | None:
-    """The most memory since the last reset, in MiB; None where the system does not tell."""
-    try:
+    """Peak memory since the last reset, in MiB; None if the system does not tell."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
-    except (OSError, ValueError, IndexError):
-        return None
     return None
 
 
 def give_back_memory() -> None:
-    """Collect garbage and return what is free to the system: what one problem held must not count for the next."""
+    """Collect garbage and return free memory to the system: memory of one problem must not count for the next."""
     gc.collect()
-    try:
+    with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
-    except (OSError, AttributeError, TypeError):
-        return
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""From proved bounds to rankings: networks by what they keep, perturbations by the risk that they pose.
+"""Proved bounds → rankings: networks by the share they keep, perturbations by the risk they pose.
 
-A result comes before another only where the bounds prove it; otherwise both have a range of ranks. Compares bounds, and
-computes no shares.
+A result comes before another only where the bounds prove it; otherwise both have a range of ranks. Computes no shares.
 """
 
 import math
@@ -32,9 +31,9 @@ RISK = {
 
 @dataclass(frozen=True)
 class Rank:
-    """A result's place: its number, the proved bounds of the measure, and the first and last rank that they allow.
+    """The place of a result (by number): proved bounds of the measure, the first and last rank that they allow.
 
-    `is_tied` tells that ranks are shared because values are equal, not because bounds leave the order open.
+    `is_tied`: ranks are shared because values are equal, rather than because bounds leave the order open.
     """
 
     result: int
@@ -65,7 +64,7 @@ def is_distance(measure: str) -> bool:
 
 
 def make_rankings(results: Sequence[DomainResult], differs: Sequence[str]) -> tuple[Ranking, ...]:
-    """Rankings of perturbations by risk where these differ, of results by what is kept where something else does."""
+    """Rankings by risk if the perturbations differ, and by the share kept if anything else does."""
     measures: dict[str, str] = {}
     if "perturbation" in differs:
         measures |= RISK
@@ -80,7 +79,7 @@ def make_rankings(results: Sequence[DomainResult], differs: Sequence[str]) -> tu
 
 
 def value_of(result: DomainResult, measure: str) -> Bounds:
-    """The proved bounds of a measure; a distance is infinite where there is nothing to be reached."""
+    """The proved bounds of a measure; the distance to a violation is infinite where there is none."""
     if is_distance(measure):
         nearest = result.nearest["CR" if measure.endswith("MR") else "AR"]
         return nearest.low, nearest.high
@@ -94,7 +93,7 @@ def value_of(result: DomainResult, measure: str) -> Bounds:
 
 
 def rank(measure: str, meaning: str, values: Sequence[Bounds], *, is_risk: bool = False) -> Ranking:
-    """Order bounds (low, high) of a measure; equal values keep the order in which they were given.
+    """Order bounds (low, high) of a measure; equal values stay in their order.
 
     >>> ranks = rank("CR", "", [(0.2, 0.3), (0.9, 0.9), (0.25, 0.4)]).ranks
     >>> [(one.result, one.first, one.last) for one in ranks]
@@ -115,7 +114,7 @@ def rank(measure: str, meaning: str, values: Sequence[Bounds], *, is_risk: bool 
 
 
 def find_contrary(first: Ranking, second: Ranking) -> tuple[tuple[int, int], ...]:
-    """Pairs of results that two rankings are proved to order the other way round, as in the first of them."""
+    """Pairs of results, ordered as in the first ranking, that the second is proved to order the other way round."""
     numbers = [one.result for one in first.ranks]
     return tuple(
         (a, b) for a in numbers for b in numbers if a != b and first.is_before(a, b) and second.is_before(b, a)

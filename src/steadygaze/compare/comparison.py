@@ -1,0 +1,287 @@
+"""Several results → one comparison: what differs, names, notes, difference maps, rankings, plain data.
+
+Reads the questions and shares of results. Solves nothing and draws nothing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..errors import OptionError
+from ..problem import Delta, Problem
+from ..results.domain_result import DomainResult
+from ..results.summary import describe_question, kinks_text, nearest_summary
+from ..verdict import Property
+from .overlay import Bounds, combine, lay_over
+from .ranking import Ranking, find_contrary, is_distance, make_rankings
+
+SCHEMA_VERSION = 1  # grows whenever a reader of the older form would misread the newer one
+KINDS = ("network", "image", "perturbation", "attention", "delta")  # what can differ between two results
+MOST_LAID_OVER = 2  # parameters up to which the pieces of two results are laid over each other
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where one of two results (numbered `first` and `second`) keeps a property and the other does not.
+
+    shares: proved bounds of the shares of the domain where both keep it, only the first, only the second, neither, and
+    where one of them is undecided. `is_exact`: the pieces were laid over each other; otherwise the bounds follow from
+    the results' own shares.
+    """
+
+    first: int
+    second: int
+    property: Property
+    shares: dict[str, Bounds]
+    is_exact: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `compare` returns. Immutable.
+
+    names: one for each result; differs: which of `KINDS` the results do not share; notes: what limits the comparison;
+    rankings: by what is kept, or by risk. Difference maps set every result against the first, on one common domain.
+    """
+
+    results: tuple[DomainResult, ...]
+    names: tuple[str, ...]
+    differs: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def areas(self) -> tuple[dict[str, Bounds], ...]:
+        """The shares of every result, as in `result.areas`."""
+        return tuple(result.areas for result in self.results)
+
+    @cached_property
+    def rankings(self) -> tuple[Ranking, ...]:
+        """The rankings that make sense for what differs."""
+        return make_rankings(self.results, self.differs)
+
+    @cached_property
+    def contrary(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of results: the first keeps the label on more of the domain, the second keeps the attention on more."""
+        if not self.has_difference_map:
+            return ()
+        found = {ranking.measure: ranking for ranking in self.rankings}
+        return find_contrary(found["CR"], found["AR"]) if {"CR", "AR"} <= found.keys() else ()
+
+    @property
+    def has_difference_map(self) -> bool:
+        """Whether all results have the same domain."""
+        return all(specs(result) == specs(self.results[0]) for result in self.results)
+
+    @cached_property
+    def differences(self) -> tuple[Difference, ...]:
+        """Every result against the first, for the label, the attention, and both."""
+        if not self.has_difference_map:
+            return ()
+        return tuple(
+            _differ(self.results, second, wanted)
+            for second in range(1, len(self.results))
+            for wanted in Property
+            if wanted is Property.CR or (self.results[0].is_measured and self.results[second].is_measured)
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The comparison as plain data, as `--json` prints it: infinite numbers are None, results count from 0."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "names": list(self.names),
+            "differs": list(self.differs),
+            "notes": list(self.notes),
+            "results": [_result_data(name, one) for name, one in zip(self.names, self.results, strict=True)],
+            "differences": [_difference_data(difference) for difference in self.differences],
+            "rankings": [_ranking_data(ranking) for ranking in self.rankings],
+            "contrary": [list(pair) for pair in self.contrary],
+            "guarantee": guarantee(self),
+        }
+
+    def plot(self, path: str | Path) -> list[Path]:
+        """Draw areas and difference maps: PATH.png, .svg or .pdf as its suffix says, all three without one."""
+        from .comparison_figure import draw_comparison  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return draw_comparison(self, path)
+
+
+def compare_results(results: Sequence[object], *, delta: str | float | None = None) -> Comparison:
+    """Compare maps and refinements, each at its own δ unless one is given for all; OptionError for anything else."""
+    if len(results) < 2:
+        raise OptionError(f"a comparison takes two results or more, not {len(results)}; give more directories")
+    for place, result in enumerate(results, start=1):
+        if not isinstance(result, DomainResult):
+            raise OptionError(
+                f"result {place} is a {type(result).__name__}, which has no shares of the whole domain; give maps or "
+                "refinements (verify with --method map or refine)"
+            )
+    given = tuple(result for result in results if isinstance(result, DomainResult))
+    if delta is not None:
+        Delta.parse(delta)
+        given = tuple(result.with_delta(delta) for result in given)
+    differs = find_differences(given)
+    names = name_results(given, differs)
+    return Comparison(given, names, differs, make_notes(given, names, differs))
+
+
+def find_differences(results: Sequence[DomainResult]) -> tuple[str, ...]:
+    """Which of `KINDS` are not the same for all results."""
+    keys: dict[str, list[Any]] = {
+        "network": [_network(result.problem) for result in results],
+        "image": [(result.problem.perturbed.x0.shape, result.problem.perturbed.x0.tobytes()) for result in results],
+        "perturbation": [specs(result) for result in results],
+        "attention": [result.problem.attention for result in results],
+        "delta": [result.delta for result in results if result.is_measured],
+    }
+    return tuple(kind for kind in KINDS if any(key != keys[kind][0] for key in keys[kind][1:]))
+
+
+def specs(result: DomainResult) -> tuple[str, ...]:
+    """The perturbations of a result, as canonical texts: equal ones span the same domain."""
+    return tuple(perturbation.spec for perturbation in result.problem.perturbed.perturbations)
+
+
+def name_results(results: Sequence[DomainResult], differs: Sequence[str]) -> tuple[str, ...]:
+    """A name for each result, made only of the parts that differ; equal names are numbered."""
+    shown = [kind for kind in ("network", "image", "perturbation") if kind in differs]
+    if not shown:
+        shown = [kind for kind in ("attention", "delta") if kind in differs] or ["network"]
+    texts = [", ".join(describe(result, kind) for kind in shown) for result in results]
+    numbers = [texts[: place + 1].count(text) for place, text in enumerate(texts)]
+    return tuple(
+        text if texts.count(text) == 1 else f"{text} ({number})" for text, number in zip(texts, numbers, strict=True)
+    )
+
+
+def describe(result: DomainResult, kind: str) -> str:
+    """One part of the question of a result, in words."""
+    problem = result.problem
+    if kind == "perturbation":
+        return " + ".join(specs(result))
+    if kind == "attention":
+        options = problem.attention
+        classes = "all" if options.classes is None else ",".join(str(number) for number in options.classes)
+        return f"filter {options.filter.name}, distance {options.distance.name}, classes {classes}"
+    text = {"network": problem.model_name, "image": problem.image_name, "delta": f"δ = {result.delta}"}[kind]
+    # Names come from files, and may hold control characters that a terminal obeys.
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def make_notes(results: Sequence[DomainResult], names: Sequence[str], differs: Sequence[str]) -> tuple[str, ...]:
+    """Sentences on what limits the comparison."""
+    notes = []
+    first = results[0].problem
+    is_measured = all(result.is_measured for result in results)
+    if len({result.problem.property for result in results}) > 1:
+        asked = _each(names, [result.problem.property.value for result in results])
+        notes.append(f"The properties asked for differ ({asked}), so the verdicts do not mean the same.")
+    elif not differs:
+        notes.append("All results answer the same question.")
+    if any((result.problem.label, result.problem.names) != (first.label, first.names) for result in results):
+        labels = _each(names, [result.problem.names[result.label] for result in results])
+        notes.append(f"The labels of the unperturbed images differ ({labels}); CR means that each keeps its own.")
+    if "delta" in differs:
+        deltas = _each(names, [f"δ = {result.delta}" for result in results])
+        notes.append(f"The thresholds differ ({deltas}), so AR does not mean the same; give one for all with --delta.")
+    elif results[0].delta.is_relative and is_measured and ("network" in differs or "image" in differs):
+        values = _each(names, [f"{result.answer.delta:.5g}" for result in results])
+        notes.append(f"δ = {results[0].delta} is relative to each result's own original maps ({values}).")
+    if "attention" in differs:
+        ways = _each(names, [describe(result, "attention") for result in results])
+        notes.append(f"The attention maps are compared in different ways ({ways}).")
+    if "perturbation" in differs:
+        notes.append("The domains differ, so shares are shares of different domains, and there is no difference map.")
+        if len({tuple(sorted(specs(result))) for result in results}) == 1:
+            notes.append("Only the order of the perturbations differs; verify in the same order for difference maps.")
+    for name, result in zip(names, results, strict=True):
+        if not result.is_complete:
+            notes.append(f"{name}: partial, as the run was ended ({result.stopped}); the rest counts as undecided.")
+        if not result.is_measured:
+            notes.append(f"{name}: attention was not measured (--property cr).")
+    return tuple(notes)
+
+
+def guarantee(comparison: Comparison) -> str:
+    """What the comparison rests on, in a few sentences."""
+    kinks = sum(result.sliver_share for result in comparison.results)
+    sentences = ["Every number rests on the proofs of the results, and holds as far as they do."]
+    if kinks > 0.0:
+        sentences.append(kinks_text(kinks))
+    if any(not difference.is_exact for difference in comparison.differences):
+        sentences.append(
+            "With three parameters and more the results are not laid over each other: shares of difference maps are "
+            "bounds that follow from the results' own shares."
+        )
+    elif comparison.differences:
+        sentences.append(
+            "Areas of difference maps are those of the pieces laid over each other, up to rounding, kinks aside."
+        )
+    return " ".join(sentences)
+
+
+def _differ(results: Sequence[DomainResult], second: int, wanted: Property) -> Difference:
+    own, other = results[0], results[second]
+    if own.problem.compound.domain.dimension <= MOST_LAID_OVER:
+        return Difference(0, second, wanted, lay_over(own, other, wanted).shares(), True)
+    return Difference(0, second, wanted, combine(own.answer.shares, other.answer.shares, wanted), False)
+
+
+def _network(problem: Problem) -> tuple[object, ...]:
+    """The identity of a network: its file, and how it scales pixels."""
+    preprocessing = getattr(problem.model.replay, "preprocessing", None)
+    given = () if preprocessing is None else (preprocessing.mean, preprocessing.std, preprocessing.scale)
+    return problem.model.sha256, problem.model_name, *(str(numbers) for numbers in given)
+
+
+def _each(names: Sequence[str], texts: Sequence[str]) -> str:
+    """One text for each result after its name; a text that equals the name stands alone."""
+    return ", ".join(text if text == name else f"{name}: {text}" for name, text in zip(names, texts, strict=True))
+
+
+def _result_data(name: str, result: DomainResult) -> dict[str, Any]:
+    problem = result.problem
+    return {
+        "name": name,
+        "method": result.method,
+        "verdict": result.verdict.value,
+        "property": problem.property.value,
+        "label": result.label,
+        "label_name": problem.names[result.label],
+        "measures": ["label", "attention"] if result.is_measured else ["label"],
+        "regions": result.region_count,
+        "area": {share: list(bounds) for share, bounds in result.areas.items()},
+        "nearest": {violated: nearest_summary(found) for violated, found in result.nearest.items()},
+        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.map_size},
+        "sliver_share": result.sliver_share,
+        "complete": result.is_complete,
+        "stopped": result.stopped,
+        **describe_question(problem),
+    }
+
+
+def _difference_data(difference: Difference) -> dict[str, Any]:
+    return {
+        "first": difference.first,
+        "second": difference.second,
+        "property": difference.property.value,
+        "shares": {name: list(bounds) for name, bounds in difference.shares.items()},
+        "exact": difference.is_exact,
+    }
+
+
+def _ranking_data(ranking: Ranking) -> dict[str, Any]:
+    ranks = []
+    for one in ranking.ranks:
+        low, high = (float(bound) if math.isfinite(bound) else None for bound in one.bounds)
+        places = {"first": one.first, "last": one.last, "tied": one.is_tied}
+        ranks.append({"result": one.result, "low": low, "high": high} | places)
+    return {
+        "measure": ranking.measure,
+        "meaning": ranking.meaning,
+        "order": "smallest first" if is_distance(ranking.measure) else "largest first",
+        "is_risk": ranking.is_risk,
+        "ranks": ranks,
+    }

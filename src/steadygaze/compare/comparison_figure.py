@@ -1,0 +1,360 @@
+"""A comparison as a figure and on disk: bars of the shares with their ranks, difference maps below, `comparison.json`.
+
+Every statement in the figure is one that the comparison holds. A difference map looks up every pixel; the shares beside
+it are areas.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba_array
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+from ..errors import StoreError
+from ..properties.joint import Kept
+from ..report.colours import CHANGED, FAINT_INK, JOINT, KEPT, MIXED, UNKNOWN
+from ..report.files import finish, write_figure
+from ..report.formats import FORMATS
+from ..report.panels import SMALLEST_SHARE_SHOWN
+from ..report.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
+from ..report.sections import Section, make_sections
+from ..report.sheet import ROW, Row, Sheet, name_axis
+from ..report.wording import number, percent, percent_between
+from ..results.directory import check_file, file_written_at_once, written_at_once
+from ..results.domain_result import DomainResult
+from ..tolerances import MAX_MAP_PARAMETERS
+from ..verdict import Property
+from .comparison import Comparison, Difference, describe
+from .ranking import Rank, is_distance
+
+NAME, NUMBERS = "comparison", "json"
+ENDINGS = (NUMBERS, *FORMATS)
+FILES = tuple(f"{NAME}.{ending}" for ending in ENDINGS)  # what a directory of a comparison holds
+
+WIDTH, LEFT, RIGHT, MARGIN = 13.0, 0.85, 0.4, 0.4
+TEXT_WIDTH = WIDTH - 2 * MARGIN
+HEADER, GAP = 0.95, 0.5
+PANEL_TITLE, SECTION_TITLE, AXIS = 0.28, 0.2, 0.6
+LOW_PANEL, BAND = 2.9, 0.6
+PAIR_TITLE, NOTE = 0.42, 0.22
+PIXELS = 900
+MOST_PAIRS = 4  # difference maps in one figure; the summary has them all
+BAR_TITLES, BAR, BAR_PITCH, WIDEST_NAME = 0.42, 0.3, 0.44, 3.1
+RANK_WIDTH, MOST_RANKINGS = 0.95, 5
+SMALLEST_WRITTEN = 0.07  # parts of a bar that are smaller have no room for a number
+DOTS, HATCH = "....", "/////"
+"""Dots mark the label alone, which must not look like label and attention together; the hatch marks undecided parts."""
+
+COLOURS = {"both": KEPT, "first": JOINT["CR&IR"], "second": MIXED, "neither": JOINT["MR&IR"], "undecided": UNKNOWN}
+TITLES = {Property.CR: "Label kept by", Property.AR: "Attention kept by", Property.BOTH: "Label and attention kept by"}
+NAMES = ("both", "undecided", "first", "undecided", "undecided", "undecided", "second", "undecided", "neither")
+"""Who keeps a property, by the `Kept` codes of both results; the code of the first counts three times."""
+PARTS = {
+    "CR&AR": (Kept.YES, Kept.YES, "label and attention kept"),
+    "CR&IR": (Kept.YES, Kept.NO, "label kept, attention not"),
+    "MR&AR": (Kept.NO, Kept.YES, "attention kept, label not"),
+    "MR&IR": (Kept.NO, Kept.NO, "neither kept"),
+}
+
+
+def check_place(path: str | Path, *, force: bool = False) -> Path:
+    """Refuse, before anything is computed, a place that `save_comparison` would refuse; returns the place."""
+    target = Path(os.path.realpath(path))
+    if _ending(target) in ENDINGS:
+        return check_file(target, force=force)
+    try:
+        if target.exists() and not target.is_dir():
+            raise StoreError(f"{path}: is a file; name a directory, or a file that ends in .json, .png, .svg or .pdf")
+        if target.exists() and not force:
+            raise StoreError(f"{path}: exists already; choose another --out, or replace it with --force")
+        others = [inside.name for inside in sorted(target.iterdir())] if target.exists() else []
+    except OSError as error:
+        raise _not_writable(path, error) from None
+    strangers = [name for name in others if name not in FILES]
+    if strangers:
+        raise StoreError(
+            f"{path}: holds {strangers[0]!r}, which is not part of a comparison and which --force would delete; choose "
+            "another --out"
+        )
+    return target
+
+
+def save_comparison(comparison: Comparison, path: str | Path, *, force: bool = False) -> list[Path]:
+    """Write a file that ends in .json, .png, .svg or .pdf, or all four into a directory; returns the files written."""
+    target = check_place(path, force=force)
+    try:
+        if _ending(target) == NUMBERS:
+            with file_written_at_once(target) as new:
+                _write_numbers(comparison.summary(), new)
+            return [Path(path)]
+        if _ending(target) in FORMATS:
+            draw_comparison(comparison, target, force=force)
+            return [Path(path)]
+        with written_at_once(target, replaces=force) as folder:
+            _write_numbers(comparison.summary(), folder / f"{NAME}.{NUMBERS}")
+            draw_comparison(comparison, folder / NAME)
+    except OSError as error:
+        raise _not_writable(path, error) from None
+    return [Path(path) / name for name in FILES]
+
+
+def draw_comparison(comparison: Comparison, path: str | Path, *, force: bool = True) -> list[Path]:
+    """Write the figure to PATH; its suffix .png, .svg or .pdf says which, without one all three are written."""
+    suffix = _ending(Path(path))
+    formats = (suffix,) if suffix in FORMATS else FORMATS
+    return write_figure(lambda: comparison_figure(comparison), path, formats=formats, force=force)
+
+
+def comparison_figure(comparison: Comparison) -> Figure:
+    """The figure that `draw_comparison` writes."""
+    pairs = _pairs(comparison)
+    heights = [_pair_height(comparison, differences) for differences in pairs]
+    bars = BAR_TITLES + BAR_PITCH * len(comparison.results) + ROW + 0.3
+    hidden = len(comparison.results) - 1 - len(pairs) if comparison.differences else 0
+    notes = list(comparison.notes)
+    if hidden:
+        notes.append(f"Difference maps that are not shown: {hidden}; --json has their shares.")
+    sheet = Sheet(WIDTH, HEADER + bars + sum(heights) + NOTE * len(notes) + 0.15)
+    _write_header(sheet, comparison, has_maps=bool(pairs))
+    _draw_bars(sheet, comparison)
+    top = HEADER + bars
+    for differences, height in zip(pairs, heights, strict=True):
+        _draw_pair(sheet, comparison, differences, top)
+        top += height
+    for place, note in enumerate(notes):
+        sheet.write(MARGIN, top + (place + 0.4) * NOTE, note, size=8.5, colour=FAINT_INK, width=TEXT_WIDTH)
+    return finish(sheet.figure)
+
+
+def rank_text(rank: Rank) -> str:
+    """A rank, or the range that the bounds leave open.
+
+    >>> rank_text(Rank(0, (0.5, 0.5), 2, 2, False)), rank_text(Rank(0, (0.1, 0.5), 1, 3, False))
+    ('2', '1–3')
+    """
+    return str(rank.first) if rank.first == rank.last else f"{rank.first}–{rank.last}"
+
+
+def value_text(rank: Rank, measure: str) -> str:
+    """The value behind a rank: a share, or a distance with its bounds.
+
+    >>> value_text(Rank(0, (0.5, 0.5), 1, 1, False), "CR"), value_text(Rank(0, (0.02, 0.1), 1, 1, False), "nearest MR")
+    ('50.0 %', '0.02 to 0.1')
+    """
+    low, high = rank.bounds
+    if not is_distance(measure):
+        return percent_between(low, high)
+    if low == float("inf"):
+        return "none"
+    first, last = number(low, 3), "?" if high == float("inf") else number(high, 3)
+    return first if first == last else f"{first} to {last}"
+
+
+def _write_header(sheet: Sheet, comparison: Comparison, *, has_maps: bool) -> None:
+    kinds = ("network", "image", "perturbation")
+    differs = [kind for kind in kinds if kind in comparison.differs]
+    # Two results may share a network where another one differs.
+    texts = {tuple(describe(result, kind) for kind in kinds) for result in comparison.results}
+    is_each = len(differs) == 1 and len(texts) == len(comparison.results)
+    title = f"{len(comparison.results)} {f'{differs[0]}s' if is_each else 'results'} compared"
+    facts = [f"{kind} {describe(comparison.results[0], kind)}" for kind in kinds if kind not in differs]
+    if any(result.is_measured for result in comparison.results) and "delta" not in comparison.differs:
+        facts.append(describe(comparison.results[0], "delta"))
+    if has_maps:
+        facts.append(f"difference maps against {comparison.names[0]}")
+    sheet.write(MARGIN, 0.32, title, size=15, weight="bold", width=TEXT_WIDTH)
+    sheet.write(MARGIN, 0.66, " · ".join(facts), size=9.5, colour=FAINT_INK, width=TEXT_WIDTH)
+
+
+def _draw_bars(sheet: Sheet, comparison: Comparison) -> None:
+    """A bar for every result from its name on the left to its ranks on the right, a legend below."""
+    rankings, first = comparison.rankings[:MOST_RANKINGS], HEADER + BAR_TITLES
+    columns = [MARGIN + TEXT_WIDTH - RANK_WIDTH * (len(rankings) - place - 0.5) for place in range(len(rankings))]
+    texts = [
+        sheet.write(MARGIN, first + place * BAR_PITCH + BAR / 2, name, size=9.5, weight="bold", width=WIDEST_NAME)
+        for place, name in enumerate(comparison.names)
+    ]
+    names = max(sheet.measure(text) for text in texts) + 0.2
+    start, length = MARGIN + names, TEXT_WIDTH - names - RANK_WIDTH * len(rankings) - 0.25
+    sheet.write(start, HEADER + 0.2, "shares of the domain", size=9, colour=FAINT_INK)
+    centred: dict[str, Any] = {"across": "center", "width": RANK_WIDTH}
+    for at, ranking in zip(columns, rankings, strict=True):
+        sheet.write(at, HEADER + 0.05, ranking.measure, size=8.5, weight="bold", **centred)
+        words = "rank by risk" if ranking.is_risk else "rank"
+        sheet.write(at, HEADER + 0.21, words, size=7.5, colour=FAINT_INK, **centred)
+    entries: dict[Row, None] = {}
+    for place, result in enumerate(comparison.results):
+        y, parts = first + place * BAR_PITCH, _parts(result)
+        entries |= dict.fromkeys(row for _, row in parts)
+        _draw_bar(sheet, parts, start, y, length)
+        for at, ranking in zip(columns, rankings, strict=True):
+            found = next(one for one in ranking.ranks if one.result == place)
+            sheet.write(at, y + 0.08, rank_text(found), size=9.5, weight="bold", **centred)
+            sheet.write(at, y + 0.25, value_text(found, ranking.measure), size=7.5, colour=FAINT_INK, **centred)
+    _draw_legend(sheet, list(entries), start, first + BAR_PITCH * len(comparison.results))
+
+
+def _draw_bar(sheet: Sheet, parts: Sequence[tuple[float, Row]], left: float, top: float, width: float) -> None:
+    at = left
+    for share, row in parts:
+        sheet.box(at, top, share * width, BAR, facecolor=row.colour, linewidth=0.4, hatch=row.hatch)
+        if share >= SMALLEST_WRITTEN:
+            ink, middle = "white" if row.colour == JOINT["MR&IR"] else "black", at + 0.5 * share * width
+            text = sheet.write(middle, top + BAR / 2, percent(share), size=8, colour=ink, across="center")
+            if row.hatch:
+                text.set_bbox({"facecolor": row.colour, "linewidth": 0, "pad": 1.5})
+        at += share * width
+    sheet.box(left, top, width, BAR, facecolor="none", linewidth=0.6)
+
+
+def _parts(result: DomainResult) -> list[tuple[float, Row]]:
+    """The proved shares above 0 of each combination, and the undecided rest; together the whole bar."""
+    cells = result.answer.shares.cells
+    if result.is_measured:
+        parts = [
+            (cells[label][attention], Row(f"{name} {words}", colour=JOINT[name]))
+            for name, (label, attention, words) in PARTS.items()
+        ]
+    else:
+        parts = [
+            (sum(cells[Kept.YES]), Row("CR label kept, attention not measured", colour=KEPT, hatch=DOTS)),
+            (sum(cells[Kept.NO]), Row("MR label changed, likewise", colour=CHANGED, hatch=DOTS)),
+        ]
+    rest = 1.0 - sum(share for share, _ in parts)
+    # The rounding error of a sum is not worth an entry of the legend.
+    if rest > SMALLEST_SHARE_SHOWN:
+        parts.append((rest, Row("undecided", colour=UNKNOWN, hatch=HATCH)))
+    return [(share, row) for share, row in parts if share > 0.0]
+
+
+def _draw_legend(sheet: Sheet, entries: Sequence[Row], left: float, top: float) -> None:
+    """The parts of the bars side by side; further to the left than the bars where there is no room."""
+    texts = [sheet.write(0.0, top + ROW / 2, entry.text, size=8.5) for entry in entries]
+    widths = [0.24 + sheet.measure(text) + 0.22 for text in texts]
+    at = max(MARGIN, min(left, sheet.width - MARGIN - sum(widths)))
+    for entry, text, width in zip(entries, texts, widths, strict=True):
+        sheet.box(at, top + 0.035, 0.18, ROW - 0.07, facecolor=entry.colour, hatch=entry.hatch)
+        text.set_x(at + 0.24)
+        at += width
+
+
+def _pairs(comparison: Comparison) -> list[list[Difference]]:
+    """The differences to be drawn, those of one pair together."""
+    if comparison.results[0].problem.compound.domain.dimension > MAX_MAP_PARAMETERS:
+        return []
+    seconds = range(1, min(len(comparison.results), MOST_PAIRS + 1))
+    found = [[one for one in comparison.differences if one.second == second] for second in seconds]
+    return [differences for differences in found if differences]
+
+
+def _panel_size(comparison: Comparison) -> tuple[float, float]:
+    width = (WIDTH - LEFT - RIGHT - 2 * GAP) / 3
+    return width, {1: BAND, 2: width, 3: LOW_PANEL}[comparison.results[0].problem.compound.domain.dimension]
+
+
+def _pair_height(comparison: Comparison, differences: Sequence[Difference]) -> float:
+    sections = 3 if comparison.results[0].problem.compound.domain.dimension == 3 else 1
+    rows = max(len(_rows(comparison, one)) for one in differences)
+    titles = (sections + 1) * SECTION_TITLE if sections > 1 else 0.0
+    panels = sections * (_panel_size(comparison)[1] + AXIS)
+    return PAIR_TITLE + PANEL_TITLE + panels + titles + rows * ROW + 0.25
+
+
+def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Difference], top: float) -> None:
+    """One difference map: a column for each property, sections below each other, the shares at the end."""
+    numbers = differences[0].first, differences[0].second
+    own, other = (comparison.results[place] for place in numbers)
+    title = " against ".join(comparison.names[place] for place in numbers)
+    sheet.write(MARGIN, top + 0.16, title, size=12, weight="bold", width=TEXT_WIDTH)
+    top += PAIR_TITLE
+    width, height = _panel_size(comparison)
+    lefts = [LEFT + place * (width + GAP) for place in range(len(differences))]
+    for left, difference in zip(lefts, differences, strict=True):
+        sheet.write(left, top + 0.05, f"{TITLES[difference.property]} …", size=11, weight="bold", width=width)
+    top += PANEL_TITLE
+    sections = list(zip(make_sections(own), make_sections(other), strict=True))
+    for pair in sections:
+        if pair[0].held is not None:
+            axis, value = pair[0].held
+            name = own.problem.compound.domain.names[axis]
+            sheet.write(LEFT, top + 0.05, f"Section at {name} = {number(value)}", size=9.5, width=WIDTH - LEFT - RIGHT)
+            top += SECTION_TITLE
+        # The piece of every pixel, −1 where there is none.
+        owners = [np.append(one.piece, -1)[owners_on_grid(one.polygons, BLOCK * PIXELS)] for one in pair]
+        for place, (left, difference) in enumerate(zip(lefts, differences, strict=True)):
+            axes = sheet.axes(left, top, width, height)
+            _draw_panel(axes, (own, other), difference, pair[0], owners)
+            _name_axes(axes, own, pair[0], is_first=place == 0)
+        top += height + AXIS
+    if len(sections) > 1:
+        text = "Shares of the whole domain, as far as the shares of the two results tell:"
+        sheet.write(LEFT, top - 0.02, text, size=9.5)
+        top += SECTION_TITLE
+    for left, difference in zip(lefts, differences, strict=True):
+        sheet.table(left, top, width, _rows(comparison, difference))
+
+
+def _draw_panel(
+    axes: Axes,
+    results: tuple[DomainResult, DomainResult],
+    difference: Difference,
+    section: Section,
+    owners: Sequence[np.ndarray],
+) -> None:
+    """Who keeps the property, pixel by pixel."""
+    codes = [
+        np.append(result.answer.joint.kept(difference.property)[0], Kept.UNKNOWN)[grid]
+        for result, grid in zip(results, owners, strict=True)
+    ]
+    combinations = 3 * codes[0] + codes[1]
+    picture = colour_grid(combinations, to_rgba_array([COLOURS[name] for name in NAMES]))
+    hatch_grid(picture, combinations, np.array(NAMES) == "undecided", is_rising=True)
+    domain = results[0].problem.compound.domain
+    # With one parameter the second coordinate has no meaning.
+    ends = [(domain.low[axis], domain.high[axis]) if axis < domain.dimension else (0.0, 1.0) for axis in section.axes]
+    image = AxesImage(axes, extent=(*ends[0], *ends[1]), origin="lower", zorder=-4)
+    image.set_data(picture)
+    axes.add_artist(image)
+    axes.set_xlim(*ends[0])
+    axes.set_ylim(*ends[1])
+
+
+def _name_axes(axes: Axes, result: DomainResult, section: Section, *, is_first: bool) -> None:
+    names = result.problem.compound.domain.names
+    name_axis(axes, names[section.axes[0]], is_below=True)
+    if len(names) == 1:
+        axes.set_yticks([])
+    elif is_first:
+        name_axis(axes, names[section.axes[1]], is_below=False)
+    else:
+        axes.tick_params(labelleft=False)
+
+
+def _rows(comparison: Comparison, difference: Difference) -> list[Row]:
+    """The colours with their shares; undecided only if it is more than the strips along thresholds."""
+    first, second = (comparison.names[place] for place in (difference.first, difference.second))
+    words = {"both": "both", "first": f"only {first}", "second": f"only {second}", "neither": "neither"}
+    shares = difference.shares
+    rows = [Row(text, percent_between(*shares[name]), COLOURS[name]) for name, text in words.items()]
+    if difference.is_exact and shares["undecided"][1] > SMALLEST_SHARE_SHOWN:
+        rows.append(Row("undecided for one of them", percent(shares["undecided"][1]), UNKNOWN, hatch=HATCH))
+    return rows
+
+
+def _ending(path: Path) -> str:
+    return path.suffix.lower().removeprefix(".")
+
+
+def _not_writable(path: str | Path, error: OSError) -> StoreError:
+    return StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out")
+
+
+def _write_numbers(summary: dict[str, Any], path: Path) -> None:
+    # ASCII alone: UTF-8 cannot write a file name that is not text.
+    path.write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n", encoding="ascii")
