@@ -11,9 +11,9 @@ from typing import Any
 
 from typer.main import get_command
 
-from steadygaze.cli.interrupt import ABORTED
-from steadygaze.cli.program import BAD_INPUT, BUG, app
+from steadygaze.cli.entry_point import BAD_INPUT, BUG, app
 from steadygaze.cli.requirement import NAMES, Outcome
+from steadygaze.cli.run_progress import ABORTED
 from steadygaze.perturbation import find_families
 from steadygaze.refine.boxes import Boxes
 from steadygaze.search.store import StoredSearch

@@ -88,7 +88,7 @@ def test_the_summary_for_people(run: Runner):
     result = run(*LINE, "--method", "gbs", "--w-delta", "0.3", "--line", "0.15", "--out", "out")
     assert result.code == 10 and result.err == ""
     for words in (
-        "M-FNN-100 says 7 for mnist:69990",
+        "M-FNN-100 predicts 7 for mnist:69990",
         "Domain: brightness 0..0.2",
         "NOT ROBUST: The attention maps are not within δ = 3 of the expected ones on ",
         "line to brightness = 0.15; w^δ = 0.3",

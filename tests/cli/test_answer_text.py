@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steadygaze.cli.wording import (
+from steadygaze.cli.answer_text import (
     bounds_text,
     enough_text,
     kept_text,
