@@ -85,7 +85,7 @@ def test_tables(done: tuple[Path, subprocess.CompletedProcess], run: Runner, pla
     assert (place / "results.csv").read_text(encoding="utf-8") == printed.out
     assert (place / "results.parquet").read_bytes().startswith(b"PAR1")
     refused = run("campaign", "table", done[0], "--format", "csv", "--out", "results.csv")
-    assert refused.code == 2 and "is there already; give --force" in refused.err
+    assert refused.code == 2 and "exists already; choose another --out" in refused.err
     assert run("campaign", "table", done[0], "--format", "csv", "--out", "results.csv", "--force").code == 0
 
 

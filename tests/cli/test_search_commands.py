@@ -171,7 +171,7 @@ def test_four_parameters_have_no_picture_and_the_text_says_so(
     monkeypatch.setattr(searches, "draw_search", DRAW)
     question = (*SPACE, "--perturb", "translate:dx=1:0..0.01")
     result = run(*question, "--method", "gbs", "--property", "cr", "--max-regions", "3", "--out", "out")
-    assert result.code == 3 and "picture none: searches of up to three parameters are drawn" in result.out
+    assert result.code == 3 and "picture none: up to 3 parameters are drawn; regions.npz" in result.out
     assert {path.name for path in (place / "out").iterdir()} == {name for name in FILES if "search" not in name}
     assert run("show", "out").out == result.out
 
