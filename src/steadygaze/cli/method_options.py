@@ -12,7 +12,7 @@ from .command_options import CORNER
 W_DELTA = 0.2
 """As in the paper's runs."""
 
-_REFINE = (("refine",), "only a refinement may leave part of the domain undecided")
+_REFINE = (("refine",), "only a refinement may end before everything is decided, and continue later")
 _OWNERS = {
     "until": _REFINE,
     "goal": _REFINE,
