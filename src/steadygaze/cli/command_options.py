@@ -82,7 +82,7 @@ def one_of(*words: str) -> Reader:
     def read(name: str, text: str) -> str:
         if text in words:
             return text
-        near = get_close_matches(text.lower(), words, n=1, cutoff=0.4)
+        near = get_close_matches(text.lower(), words, n=1)
         guess = f". Did you mean {near[0]}?" if near else ""
         raise OptionError(f"{name} is {text!r}; expected {', '.join(words)}{guess}")
 
