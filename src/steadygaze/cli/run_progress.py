@@ -96,7 +96,8 @@ class Display:
     def advance(self, done: Advance) -> None:
         """A refinement has decided this share of the domain; the open boxes are left."""
         exact = [count_text(done.regions, "region")] if done.regions else []
-        self._show(REFINING, done.share, f"{share_text(done.share)} proved", f"{done.open:,} boxes open", *exact)
+        share = min(done.share, 1.0)  # sums of shares carry rounding errors
+        self._show(REFINING, share, f"{share_text(share)} proved", f"{done.open:,} boxes open", *exact)
 
     def count(self, visited: int) -> None:
         """A search has visited this many regions of an unknown number."""
