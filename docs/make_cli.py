@@ -1,7 +1,7 @@
 """Writes docs/cli.md, the reference of the command line, from the commands themselves: `python docs/make_cli.py`.
 
-It takes the texts that `--help` shows, not its layout, which depends on the version of typer. A test compares the file
-with what this script would write now.
+It takes the texts of `--help`, but not its layout, which depends on the version of typer. A test fails if the file is
+stale.
 """
 
 import inspect
@@ -11,9 +11,9 @@ from typing import Any
 
 from typer.main import get_command
 
-from steadygaze.cli.interrupt import ABORTED
-from steadygaze.cli.program import BAD_INPUT, BUG, app
+from steadygaze.cli.entry_point import BAD_INPUT, BUG, app
 from steadygaze.cli.requirement import NAMES, Outcome
+from steadygaze.cli.run_progress import ABORTED
 from steadygaze.engines.refine.boxes import Boxes
 from steadygaze.engines.search.search_result import pack_search
 from steadygaze.perturbation import find_families
@@ -29,10 +29,10 @@ JSON_KEYS = {
     "search, it speaks of the visited regions, so that `Robust` alone proves nothing",
     "property": "`cr`, `ar` or `both`",
     "label, label_name": "the predicted class of the unperturbed image",
-    "regions": "number of activation regions; of a refinement those of boxes that were mapped",
-    "visited, visited_share": "number of regions that were looked at (of a map: all), and the share of the domain that "
-    "they cover; of a refinement the share of all boxes that are not open",
-    "face_checks, lps": "facets looked across and linear programs solved; a map needs neither",
+    "regions": "number of activation regions; for a refinement, those of boxes that were mapped",
+    "visited, visited_share": "number of visited regions (all regions of a map), and the share of the domain that they "
+    "cover; for a refinement, the share of all boxes that are not open",
+    "face_checks, lps": "facets crossed and linear programs solved; a map needs neither",
     "area": "proved `[low, high]` of each share of the domain: " + ", ".join(f"`{name}`" for name in NAMES),
     "nearest": "for `CR` and `AR`: the violation nearest to zero, each axis divided by its width. No violation is "
     "nearer than `low`; `theta`, at distance `high`, is one. `null` stands for infinity, or for no violation",
@@ -43,11 +43,11 @@ JSON_KEYS = {
     "tiling_error": "how far the areas of all regions are from the whole domain",
     "sliver_share": "bound of the share of the domain on kinks (borders between regions), where the attention is "
     "undecided; `area` and `ar_at_delta` count it as undecided",
-    "guarantee": "what the answer rests on, in words",
-    "complete, stopped": "whether the whole domain was mapped, and if not, why the run ended",
+    "guarantee": "the guarantee of the answer, in words",
+    "complete, stopped": "whether the whole domain was mapped, and the reason for an early end",
     "domain": "names, ends and specs of the axes",
-    "model, image, attention": "what was asked of what",
-    "notes": "sentences that a reader should know",
+    "model, image, attention": "the model, the image, and the options of the attention",
+    "notes": "sentences that a reader of the answer needs",
     "witnesses": "for each kind of violation a theta inside it, replayed through the model file",
     "seconds": "`total`, and of a map `engine` (mapping, attention, labels) and `check`; not part of the stored answer",
     "require": "with `--require`: its `text` and `outcome` (" + ", ".join(f"`{o.value}`" for o in Outcome) + ")",
@@ -61,9 +61,9 @@ REFINE_ALONE = {
     "with slack`), and where it is not (`undecided`)",
     "boxes": "number of boxes: `all`, decided by bounds (`bounded`), mapped region by region (`exact`), not decided "
     "(`open`)",
-    "until, goal": "when the run was to end, as given",
-    "relaxation": "which bounds were used",
-    "measures": "what was looked at: `label`, and `attention` unless the property is `cr`",
+    "until, goal": "the options of that name, as given",
+    "relaxation": "the kind of bounds used",
+    "measures": "the measured properties: `label`, and `attention` unless the property is `cr`",
 }
 
 MAP_ALONE = ("regions", "area", "nearest", "ar_at_delta", "tiling_error", "witnesses", "require")
@@ -207,10 +207,13 @@ def _exit_codes() -> Iterator[tuple[str, str]]:
     yield str(Verdict.NOT_ROBUST.exit_code), "not robust: a violation is proved; or `--require` is not met"
     yield (
         str(Verdict.UNDECIDED.exit_code),
-        "undecided: a limit ended the run, something is too close to call, or a search found no violation in the part "
-        "of the domain that it visited",
+        "undecided: a limit ended the run, points are too close to a threshold to decide, or a search found no "
+        "violation in the part of the domain that it visited",
     )
-    yield str(BAD_INPUT), "bad input: one line on stderr says what, where and how to mend it; nothing is written"
+    yield (
+        str(BAD_INPUT),
+        "bad input: one line on stderr names the mistake, its place and a remedy; nothing is written",
+    )
     yield (
         str(BUG),
         "internal error: a self-check failed, and nothing is delivered; report it with the command and the model",

@@ -111,7 +111,7 @@ CASES = [
     ((*SMALL, "--std", "nan"), "--std is 'nan'"),
     ((*SMALL, "--scale", "0"), "--scale is '0'"),
     ((*SMALL, "--require", "nonsense"), "--require 'nonsense'"),
-    ((*SMALL, "--expect", "8"), "mnist:69990: M-FNN-100 says 7, but --expect asks for 8"),
+    ((*SMALL, "--expect", "8"), "mnist:69990: M-FNN-100 predicts 7, but --expect asks for 8"),
     ((*SMALL, "--expect", "10"), "no such class"),
     ((*SMALL, "--class-names", "latin.txt"), "latin.txt: is not UTF-8"),
     ((*SMALL, "--class-names", "three.txt"), "3 class names for 10 classes"),
@@ -121,10 +121,10 @@ CASES = [
     # methods
     (
         (*SMALL, "--method", "gsb"),
-        "--method 'gsb' is not known. Did you mean gbs? Expected auto, map, refine, bfs, gbs",
+        "--method is 'gsb'; expected auto, map, refine, bfs, gbs, boundary. Did you mean gbs?",
     ),
     ((*SMALL, "--method", "bound"), "Did you mean boundary?"),
-    ((*SMALL, "--method", ""), "--method '' is not known. Expected"),
+    ((*SMALL, "--method", ""), "--method is ''; expected auto"),
     ((*SMALL, "--method", "bfs", "--require", "CR>=1"), "--require does not go with --method bfs"),
     ((*SMALL, "--method", "gbs", "--threads", "2"), "--threads does not go with --method gbs"),
     ((*SMALL, "--w-delta", "0.2"), "--w-delta does not go without --method"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cli.running import SMALL, Runner
-from steadygaze.cli.boundary_text import certainty_text, describe_boundary, reach_text
+from steadygaze.cli.boundary_command import certainty_text, describe_boundary, reach_text
 from steadygaze.report import boundary_figure, boundary_panels
 from steadygaze.results import store
 

@@ -68,7 +68,7 @@ BAD = [
     (("insights", "out", "--format", "xls"), "--format is 'xls'; expected text, json, csv"),
     (("insights", "out", "--format", "csv"), "give --table"),
     (("insights", "out", "--table", "all"), "--table is 'all'; expected collapse, silent, delta, filter, ranking"),
-    (("insights", "out", "--out", "plan.toml"), "is there already; give --force"),
+    (("insights", "out", "--out", "plan.toml"), "exists already; choose another --out"),
     (("insights", "out", "--out", "no/such/file"), "choose another --out"),
 ]
 

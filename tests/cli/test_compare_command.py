@@ -8,7 +8,7 @@ import pytest
 
 from cli.running import SMALL, Runner
 from steadygaze import load
-from steadygaze.cli.compare_text import contrary_text, describe_comparison
+from steadygaze.cli.compare_command import contrary_text, describe_comparison
 from steadygaze.compare import comparison_figure as figure
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "compare.md"

@@ -10,7 +10,7 @@ import pytest
 from cli.running import Runner
 from steadygaze import api
 from steadygaze.budget import Budget
-from steadygaze.cli.interrupt import stopping_on_signals
+from steadygaze.cli.run_progress import stopping_on_signals
 
 QUESTION = ("verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "translate:dx=9", "--threads", "1")
 QUESTION += ("--out", "out", "--property")

@@ -172,7 +172,7 @@ def test_a_terminal_without_unicode_is_no_crash(run_here: Runner, place: Path):
     run_here("verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "translate:dx=1:0..0.01", "--out", "out")
     result = run(place, "show", "out", env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert result.returncode in (0, 10) and result.stderr == ""
-    assert "M-FNN-100 says 7" in result.stdout and result.stdout.isascii()
+    assert "M-FNN-100 predicts 7" in result.stdout and result.stdout.isascii()
 
 
 def test_the_demo_needs_no_torch_and_is_not_repeated_by_accident(tmp_path: Path):

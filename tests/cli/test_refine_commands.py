@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from cli.running import SMALL, Runner
-from steadygaze.cli.methods import Plan
+from steadygaze.cli.command_options import until_share
+from steadygaze.cli.method_options import MethodPlan
 from steadygaze.engines.refine import planning
 from steadygaze.errors import OptionError
 
@@ -120,9 +121,9 @@ def test_options_that_do_not_fit_are_refused(run: Runner, arguments: tuple[str, 
 
 
 def test_texts_become_a_plan():
-    plan = Plan.parse("refine", until="0.5%", goal="verdict")
+    plan = MethodPlan.check("refine", until=until_share("--until", "0.5%"), goal="verdict")
     assert (plan.method, plan.until, plan.goal, plan.reason, plan.name) == ("refine", 0.005, "verdict", None, "refine")
-    plan = Plan.parse(None)
-    assert (plan.method, plan.until, plan.goal, plan.search, plan.name) == ("auto", 0.001, "map", None, None)
+    plan = MethodPlan.check()
+    assert (plan.method, plan.until, plan.goal, plan.is_search, plan.name) == ("auto", 0.001, "map", False, None)
     with pytest.raises(OptionError, match="expected the share"):
-        Plan.parse("refine", until="-1")
+        until_share("--until", "-1")

@@ -88,7 +88,7 @@ def test_the_summary_for_people(run: Runner):
     result = run(*LINE, "--method", "gbs", "--w-delta", "0.3", "--line", "0.15", "--out", "out")
     assert result.code == 10 and result.err == ""
     for words in (
-        "M-FNN-100 says 7 for mnist:69990",
+        "M-FNN-100 predicts 7 for mnist:69990",
         "Domain: brightness 0..0.2",
         "NOT ROBUST: The attention maps are not within δ = 3 of the expected ones on ",
         "line to brightness = 0.15; w^δ = 0.3",
@@ -171,7 +171,7 @@ def test_four_parameters_have_no_picture_and_the_text_says_so(
     monkeypatch.setattr(searches, "draw_search", DRAW)
     question = (*SPACE, "--perturb", "translate:dx=1:0..0.01")
     result = run(*question, "--method", "gbs", "--property", "cr", "--max-regions", "3", "--out", "out")
-    assert result.code == 3 and "picture none: searches of up to three parameters are drawn" in result.out
+    assert result.code == 3 and "picture none: up to 3 parameters are drawn; regions.npz" in result.out
     assert {path.name for path in (place / "out").iterdir()} == {name for name in FILES if "search" not in name}
     assert run("show", "out").out == result.out
 

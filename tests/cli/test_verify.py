@@ -34,7 +34,7 @@ def test_the_summary_for_people(run: Runner):
     result = run(*SMALL, "--delta", "3.0", "--out", "out")
     assert result.code == 10 and result.err == ""
     for words in (
-        "M-FNN-100 says 7 for mnist:69990",
+        "M-FNN-100 predicts 7 for mnist:69990",
         "Domain: brightness 0..0.2",
         "NOT ROBUST: The attention maps are not within δ = 3",
         "CR: label kept",
@@ -132,7 +132,7 @@ def test_class_names(run: Runner, place: Path):
     names = ["nought", "one", "two", "three", "four", "five", "six", "Seven", "eight", "[b]nine[/b]"]
     (place / "names.txt").write_text("\ufeff" + "\r\n".join(names) + "\r\n\r\n", encoding="utf-8")
     question = (*SMALL, "--class-names", "names.txt", "--expect", "seven")
-    assert "M-FNN-100 says Seven (class 7) for" in run(*question, "--out", "out").out
+    assert "M-FNN-100 predicts Seven (class 7) for" in run(*question, "--out", "out").out
     refused = run(*SMALL, "--class-names", "names.txt", "--expect", "Sevn")
     assert refused.code == 2 and "Did you mean Seven?" in refused.err
     refused = run(*SMALL, "--class-names", "names.txt", "--expect", "9")

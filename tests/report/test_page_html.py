@@ -18,7 +18,7 @@ from PIL import Image
 
 import steadygaze
 from steadygaze import Budget, Limits, StoreError, zoo
-from steadygaze.cli.program import main
+from steadygaze.cli.entry_point import main
 from steadygaze.report.page import boundary_facts, html
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.html import make_report, write_report

@@ -8,7 +8,7 @@ import pytest
 
 import steadygaze
 from steadygaze import api, load_search
-from steadygaze.cli.search_wording import search_verdict_text
+from steadygaze.cli.answer_text import verdict_text
 from steadygaze.engines.search import SearchResult
 from steadygaze.engines.search.labeller import Labeller
 from steadygaze.engines.search.traversal import Traversal
@@ -35,7 +35,7 @@ def test_without_a_proof_nothing_is_robust(covering: SearchResult, told: Verdict
     assert found.status is Status.ROBUST
     assert found.verdict is (told or Verdict.UNDECIDED)
     summary = found.summary()
-    texts = (search_verdict_text(summary), " ".join(search_sentences(summary)), summary["guarantee"])
+    texts = (verdict_text(summary), " ".join(search_sentences(summary)), summary["guarantee"])
     assert not any("everywhere" in text.lower() or "nothing is left out" in text for text in texts)
     if told is Verdict.NOT_ROBUST:
         assert all("refinement" in text and "violation between" in text for text in texts)

@@ -24,6 +24,7 @@ from ..report.colours import FAINT_INK
 from ..report.files import figure_files, refuse_in_the_way, write_figure
 from ..report.searches import search_figure
 from ..report.wording import counted, number
+from ..tolerances import MAX_MAP_PARAMETERS
 from ..verdict import Status
 from . import panels as p
 from .columns import make_problem

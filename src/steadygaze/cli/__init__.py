@@ -1,5 +1,5 @@
 """The command line: parse, call the api, print, exit code. `main` is the entry point, `app` the commands."""
 
-from .program import app, main
+from .entry_point import app, main
 
 __all__ = ["app", "main"]

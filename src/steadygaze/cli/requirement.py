@@ -1,8 +1,4 @@
-"""`--require`: what a user demands of the shares of the domain, read from text and judged against proved bounds.
-
-Turns `CR&AR>=0.9 and MR<=1%` into comparisons, and shares with bounds into met, not met or undecided. It knows neither
-maps nor the command line.
-"""
+"""`--require`: turns `CR&AR>=0.9 and MR<=1%` into comparisons, and judges them against proved bounds of the shares."""
 
 import operator
 import re
@@ -15,20 +11,14 @@ from ..errors import OptionError
 from ..verdict import Verdict
 
 NAMES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided")
-EXAMPLE = "CR&AR>=0.9"
 
 _TERM = re.compile(r"(?P<name>[^<>=]*)(?P<sign>[<>=]+)(?P<number>[^<>=]*)")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-_SIGNS: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    ">": operator.gt,
-    "<=": operator.le,
-    "<": operator.lt,
-}
+_SIGNS: Mapping[str, Callable[..., bool]] = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 
 
 class Outcome(Enum):
-    """What the proved bounds say about a requirement."""
+    """Whether the proved bounds meet a requirement."""
 
     MET = "met"
     NOT_MET = "not met"
@@ -60,7 +50,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Requirement:
-    """Comparisons that must all hold; `text` is what the user wrote.
+    """Comparisons that must all hold; `text` is the user's spelling.
 
     >>> requirement = Requirement.parse("CR&AR >= 90% and MR < 0.01")
     >>> requirement.judge({"CR&AR": (0.9, 1.0), "MR": (0.0, 0.1)})
@@ -74,7 +64,7 @@ class Requirement:
 
     @classmethod
     def parse(cls, text: str) -> "Requirement":
-        """Read comparisons joined by `and` or commas; OptionError says what is wrong."""
+        """Read comparisons joined by `and` or commas; OptionError names the mistake."""
         return cls(text, tuple(_read_term(text, part) for part in re.split(r",|\band\b", text, flags=re.IGNORECASE)))
 
     def judge(self, area: Mapping[str, Sequence[float]]) -> Outcome:
@@ -90,8 +80,8 @@ def _read_term(text: str, part: str) -> Term:
     match = _TERM.fullmatch(part.strip())
     if match is None:
         raise OptionError(
-            f"--require {text!r}: {part.strip()!r} is not a comparison; expected for example '{EXAMPLE}', several "
-            "joined by 'and'"
+            f"--require {text!r}: {part.strip()!r} is not a comparison; expected for example 'CR&AR>=0.9', "
+            "several joined by 'and'"
         )
     sign = match["sign"]
     if sign not in _SIGNS:

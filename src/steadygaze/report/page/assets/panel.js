@@ -33,7 +33,7 @@ const SgPanel = (() => {
     return String(shown).replace("-", "−");
   }
 
-  // A share; what is not exactly nothing or everything never looks like it (as cli/wording.py).
+  // A share; what is not exactly nothing or everything never looks like it (as cli/answer_text.py).
   function share(value) {
     if (value === 0 || value === 1) return `${100 * value} %`;
     const percent = 100 * value;

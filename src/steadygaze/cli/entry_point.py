@@ -1,7 +1,4 @@
-"""The program `steadygaze`: its commands, and what every failure becomes: one line on stderr and an exit code.
-
-Turns arguments into an exit code. What a command does is in the module of its name.
-"""
+"""The program `steadygaze`: turns arguments into an exit code, and every failure into one line on stderr."""
 
 import os
 import sys
@@ -16,22 +13,18 @@ from typer.main import get_command
 
 from ..errors import InternalError, SteadygazeError
 from ..verdict import Verdict
-from .boundary import boundary
-from .campaign import campaign
-from .compare import compare
-from .demo import demo
-from .export import export
-from .figure import figure
-from .interrupt import ABORTED
-from .models import models
-from .report import report
-from .show import show
-from .verify import verify
+from .boundary_command import boundary
+from .bundled_commands import demo, models
+from .campaign_commands import campaign
+from .compare_command import compare
+from .run_progress import ABORTED
+from .stored_commands import export, figure, report, show
+from .verify_command import verify
 
 BAD_INPUT = SteadygazeError.exit_code
 BUG = InternalError.exit_code
 READER_GONE = 141
-"""What shells give a program whose output nobody reads any more."""
+"""The exit code of shells for a program whose reader has gone."""
 
 # The base of all usage errors: part of typer in new versions and of click in old ones.
 UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -42,19 +35,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-app.command()(demo)
-app.command()(models)
-app.command()(verify)
-app.command()(show)
-app.command()(boundary)
-app.command()(figure)
-app.command()(compare)
-app.command()(export)
-app.command()(report)
+for command in (demo, models, verify, show, boundary, figure, compare, export, report):
+    app.command()(command)
 app.add_typer(campaign, name="campaign")
 
 
-def _say_version(is_wanted: bool) -> None:
+def _print_version(is_wanted: bool) -> None:
     if is_wanted:
         typer.echo(f"steadygaze {version('steadygaze')}")
         raise typer.Exit
@@ -64,7 +50,7 @@ def _say_version(is_wanted: bool) -> None:
 def steadygaze(
     context: typer.Context,
     is_version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version this is.")
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> int:
     """Prove where an image classifier keeps its label and its attention under perturbations of an image."""
@@ -97,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(error: BaseException) -> int:
-    """Say what went wrong in one line; returns the exit code."""
+    """Print the failure in one line; returns the exit code."""
     # typer turns a broken pipe into exit(1), and Ctrl-C into the exit code 130 or, in old versions, into Abort.
     if isinstance(error, BrokenPipeError | SystemExit):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -111,11 +97,8 @@ def _fail(error: BaseException) -> int:
     if isinstance(error, SteadygazeError) and error.exit_code != BUG:
         return _say(str(error), error.exit_code)
     if isinstance(error, MemoryError):
-        return _say(
-            "out of memory, so nothing is decided; set --memory or --max-regions for a partial result, or take smaller "
-            "ranges",
-            Verdict.UNDECIDED.exit_code,
-        )
+        limits = "set --memory or --max-regions for a partial result, or take smaller ranges"
+        return _say(f"out of memory, so nothing is decided; {limits}", Verdict.UNDECIDED.exit_code)
     what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
     report = "" if "please report" in what else "; please report it with the command and the model"
     return _say(f"internal error: {what}{report} (--debug shows where)", BUG)

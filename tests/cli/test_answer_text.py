@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steadygaze.cli.wording import (
+from steadygaze.cli.answer_text import (
     bounds_text,
     enough_text,
     kept_text,
@@ -77,7 +77,7 @@ def summary(**changes):
         (
             {"verdict": "not robust", "area": {"MR": [1e-9, 1.0], "IR": [0.5, 0.5]}},
             "The label changes on at least 1e-07 % of the domain and the attention maps are not within δ = 3 of the "
-            "expected ones on 50.00 % of it.",
+            "expected ones on 50.00 % of the domain.",
         ),
         (
             {"verdict": "not robust", "property": "cr", "area": {"MR": [0.5, 0.5], "IR": [0.5, 0.5]}},

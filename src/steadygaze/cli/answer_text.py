@@ -1,0 +1,302 @@
+"""Answers in words: the sentence of the verdict, facts beside it, shares and thetas as people read them.
+
+Turns the plain data of a summary into text. Rounding never turns a share into 0 % or 100 %, and no sentence claims more
+than the proved bounds do. Prints nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_FLOOR, Decimal
+from typing import Any
+
+from ..results.answer import round_up
+from ..results.store import is_search
+from ..results.summary import violating_theta
+from ..tolerances import MAX_MAP_PARAMETERS
+from ..verdict import Status
+
+Summary = Mapping[str, Any]
+Facts = Iterator[tuple[str, str]]
+"""Names of facts with their texts."""
+
+SEARCHES = {
+    "bfs": "all regions, from one to the next (bfs)",
+    "gbs": "along the line, then along the boundary (gbs)",
+    "boundary": "the boundary alone (boundary)",
+}
+
+
+def share_text(share: float) -> str:
+    """A share as a percentage, never rounded to 0 % or 100 %.
+
+    >>> share_text(0.0), share_text(0.12434), share_text(3e-9), share_text(1.0 - 3e-9), share_text(1.0)
+    ('0 %', '12.43 %', '3e-07 %', '99.9999997 %', '100 %')
+    >>> share_text(1.0 - 2.0**-53)
+    'just below 100 %'
+    """
+    percent = 100.0 * share
+    if share in (0.0, 1.0):
+        return f"{percent:.0f} %"
+    if percent < 0.005:
+        return f"{percent:.2g} %"
+    texts = (f"{percent:.{decimals}f}" for decimals in range(2, 12))
+    return next((f"{text} %" for text in texts if float(text) < 100.0), "just below 100 %")
+
+
+def bounds_text(bounds: Sequence[float]) -> str:
+    """A share with its proved bounds; one number if both read the same.
+
+    >>> bounds_text([0.5, 0.5 + 1e-12]), bounds_text([0.0, 1e-12]), bounds_text([0.25, 0.75])
+    ('50.00 %', '0 to 1e-10 %', '25.00 to 75.00 %')
+    """
+    low, high = (share_text(share) for share in bounds)
+    return low if low == high else f"{low.removesuffix(' %')} to {high}"
+
+
+def number_text(number: float) -> str:
+    """A number with five significant digits.
+
+    >>> number_text(0.0123456789), number_text(3.0), number_text(4e-13)
+    ('0.012346', '3', '4e-13')
+    """
+    return f"{number:.5g}"
+
+
+def count_text(count: int, word: str) -> str:
+    """A number of things.
+
+    >>> count_text(1, "region"), count_text(12345, "region")
+    ('1 region', '12,345 regions')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def theta_text(theta: Sequence[float], summary: Summary) -> str:
+    """A theta with the names of its axes.
+
+    >>> theta_text([0.25, 1.5], {"domain": {"names": ["brightness", "translation right [px]"]}})
+    'brightness = 0.25, translation right [px] = 1.5'
+    """
+    axes = zip(summary["domain"]["names"], theta, strict=True)
+    return ", ".join(f"{axis} = {number_text(value)}" for axis, value in axes)
+
+
+def class_text(name: str, number: int) -> str:
+    """A class by name, and by number if the name is another one."""
+    return name if name == str(number) else f"{name} (class {number})"
+
+
+def question_text(summary: Summary) -> str:
+    """Model, image and predicted label on one line, the domain on the next."""
+    domain, label = summary["domain"], class_text(summary["label_name"], summary["label"])
+    axes = " × ".join(
+        f"{name} {number_text(low)}..{number_text(high)}"
+        for name, low, high in zip(domain["names"], domain["low"], domain["high"], strict=True)
+    )
+    return f"{summary['model']['name']} predicts {label} for {summary['image']['name']}\nDomain: {axes}"
+
+
+def property_text(summary: Summary) -> str:
+    """The property asked, as part of a sentence."""
+    parts = {"cr": "the label is kept", "ar": f"the attention maps stay {_within(summary)}"}
+    return " and ".join(text for name, text in parts.items() if summary["property"] in (name, "both"))
+
+
+def measures_attention(summary: Summary) -> bool:
+    """Whether a map or refinement measured the attention; a refinement does not if the label alone is asked for."""
+    return "attention" in summary.get("measures", ("attention",))
+
+
+def verdict_text(summary: Summary) -> str:
+    """What is proved of the whole domain, where and for which δ; if nothing is, why, and what to do."""
+    if summary["verdict"] == "robust":
+        return _sentence(f"{property_text(summary)} everywhere in the domain")
+    if is_search(summary):
+        return _search_verdict(summary)
+    if summary["verdict"] == "not robust":
+        return _sentence(_shares_violated(summary) or _single_violations(summary))
+    name = {"cr": "CR", "ar": "AR"}.get(summary["property"], "undecided")
+    low, high = summary["area"][name]
+    share = share_text(high if name == "undecided" else high - low)
+    return f"No violation is proved, but {share} of the domain is not decided."
+
+
+def domain_facts(summary: Summary, seconds: Mapping[str, float], reason: str | None) -> Facts:
+    """Facts about a map or refinement: nearest violations, other thresholds, and how it was computed."""
+    yield "nearest MR", nearest_text(summary, "CR")
+    if measures_attention(summary):
+        yield "nearest IR", nearest_text(summary, "AR")
+        yield "AR at other δ", kept_text(summary)
+        yield "all of it AR", enough_text(summary)
+    if reason is not None:
+        yield "method", f"{summary['method']}: {reason}"
+    if summary.get("boxes") is not None:
+        boxes = summary["boxes"]
+        exact = f", {boxes['exact']:,} mapped region by region" if boxes["exact"] else ""
+        yield "boxes", f"{boxes['bounded']:,} decided by bounds{exact}, {boxes['open']:,} open"
+    # The file of timings may be gone; no answer depends on it.
+    is_timed = {"total", "engine"} <= seconds.keys()
+    time = f" in {seconds['total']:.1f} s (engine {seconds['engine']:.1f} s)" if is_timed else ""
+    yield "regions", f"{summary['regions']:,}{time}"
+
+
+def search_facts(summary: Summary, seconds: Mapping[str, float]) -> Facts:
+    """Facts about a search: method and status, visited regions, the work, components of the boundary, failures."""
+    line, width = summary["line"], summary["w_delta"]
+    method = [SEARCHES[summary["method"]]]
+    method += [] if line is None else [f"line to {theta_text(line, summary)}"]
+    method += [] if width is None else [f"w^δ = {number_text(width)}"]
+    yield "method", "; ".join(method)
+    if summary["sets"]["AR"] is not None:
+        yield "δ", delta_text(summary)
+    yield "status", f"{summary['status']}: {Status(summary['status']).meaning}"
+    visited = f"{count_text(summary['visited'], 'region')}, {share_text(summary['visited_share'])} of the domain"
+    if summary["following"]:
+        visited += f", {summary['following']:,} of them reached by following the boundary"
+    yield "visited", visited + (f", in {seconds['total']:.1f} s" if "total" in seconds else "")
+    yield "work", f"{count_text(summary['face_checks'], 'face check')}, {count_text(summary['lps'], 'linear program')}"
+    for place, text in enumerate(_component_texts(summary)):
+        yield "" if place else "outermost boundary", text
+    if summary["failures"]:
+        yield "failures", f"{summary['failures']:,} regions or programs without an answer"
+
+
+def delta_text(summary: Summary) -> str:
+    """The threshold, absolute, and as a percentage if it was given as one."""
+    text, value = summary["delta"]["text"], number_text(summary["delta"]["value"])
+    return f"{value} ({text.removesuffix('%')} % of the original maps)" if text.endswith("%") else value
+
+
+def nearest_text(summary: Summary, name: str) -> str:
+    """Where the nearest violation of CR or AR is, or that there is none; for AR, kinks are left out."""
+    found = summary["nearest"][name]
+    low, high = found["low"], found["high"]
+    aside = " outside of kinks" if name == "AR" and summary["sliver_share"] > 0.0 else ""
+    if high is None and low is None:
+        return f"none in the domain{aside}"
+    below = f"none below distance {number_text(low)}{aside}" if low else "a nearer one is not excluded"
+    if high is None:
+        return f"none is proved; {below}" if low else "none is proved so far"
+    where = f"{theta_text(found['theta'], summary)} (distance {number_text(high)}"
+    return f"{where})" if number_text(low) == number_text(high) else f"{where}; {below})"
+
+
+def kept_text(summary: Summary) -> str:
+    """The share of AR at other thresholds, which are relative to the size of the original maps."""
+    kept = {name: bounds for name, bounds in summary["ar_at_delta"].items() if name != "all"}
+    shares = "; ".join(f"at {name.removesuffix('%')} % {bounds_text(bounds)}" for name, bounds in kept.items())
+    return f"{shares} (of the original maps' size, {number_text(summary['delta']['map_size'])})"
+
+
+def enough_text(summary: Summary) -> str:
+    """The smallest known δ at which the whole domain is AR, kinks aside."""
+    enough, size, is_map = summary["ar_at_delta"]["all"], summary["delta"]["map_size"], summary.get("boxes") is None
+    if enough is None:
+        return f"not known, as {'the map is partial' if is_map else 'that was not proved'}"
+    share = f" ({round_up(100.0 * enough / size, 4):g} % of the original maps)" if size > 0.0 else ""
+    # The bounds of boxes are wide wherever the question needs no precise ones.
+    return f"{'from' if is_map else 'at the latest from'} δ = {enough:.8g}{share}, kinks aside"
+
+
+def _within(summary: Summary) -> str:
+    return f"within δ = {delta_text(summary)} of the expected ones"
+
+
+def _violations(summary: Summary) -> dict[str, str]:
+    """The violations of the property in words, by the name of the set of thetas where they occur."""
+    words = {"MR": "the label changes", "IR": f"the attention maps are not {_within(summary)}"}
+    names = {"cr": ("MR",), "ar": ("IR",), "both": ("MR", "IR")}[summary["property"]]
+    return {name: words[name] for name in names}
+
+
+def _shares_violated(summary: Summary) -> str:
+    """The violations with the shares of the domain that they are proved to fill; empty if no share is proved."""
+    area = summary["area"]
+    found = {name: text for name, text in _violations(summary).items() if area[name][0] > 0.0}
+    return " and ".join(f"{text} on {_at_least(area[name])} of the domain" for name, text in found.items())
+
+
+def _single_violations(summary: Summary) -> str:
+    """Violations at single thetas, if no share of the domain is proved to violate."""
+    kept = {"MR": "CR", "IR": "AR"}
+    found = [(text, violating_theta(summary, kept[name])) for name, text in _violations(summary).items()]
+    parts = [f"{text} at {theta_text(theta, summary)}" for text, theta in found if theta is not None]
+    return " and ".join(parts) + "; how much of the domain violates is not decided"
+
+
+def _search_verdict(summary: Summary) -> str:
+    if summary["verdict"] == "not robust":
+        between = "a refinement proves a violation between the visited regions; take --method refine to see where"
+        return _sentence("; ".join(_regions_violated(summary)) or between)
+    if summary.get("confirmation") is not None:
+        return (
+            "Every visited region satisfies the property, and they cover the domain up to tolerances, but a refinement "
+            "could not confirm it for every theta. Give it more time, or move the ranges a little."
+        )
+    share = share_text(summary["visited_share"])
+    is_mappable = len(summary["domain"]["names"]) <= MAX_MAP_PARAMETERS
+    if summary["method"] == "bfs":
+        other = "take --method map" if is_mappable else "take smaller ranges"
+    else:
+        other = "take --method map or bfs" if is_mappable else "take --method bfs"
+    if summary["status"] == Status.ROBUST.value:
+        return (
+            f"Every visited region satisfies the property, but they cover {share} of the domain. That is no proof: "
+            f"{other} to decide the rest."
+        )
+    if summary["stopped"]:
+        return (
+            f"No violation is proved, but the search was stopped ({summary['stopped']}) with {share} of the domain "
+            "visited. Give it more time, regions or memory, or take smaller ranges."
+        )
+    lost = [f"{count_text(summary['failures'], 'region')} or programs were lost"] if summary["failures"] else []
+    undecided = sum(count or 0 for count in summary["undecided"].values())
+    lost += [f"{count_text(undecided, 'label')} are within the error bounds"] if undecided else []
+    reason = " and ".join(lost) or "part of the domain was not reached"
+    return f"No violation is proved, but {reason}. {_sentence(other + ', or move the ranges a little')}"
+
+
+def _regions_violated(summary: Summary) -> Iterator[str]:
+    """The violations with the numbers of visited regions where they occur."""
+    sets, visited = summary["sets"], count_text(summary["visited"], "visited region")
+    for name, text in _violations(summary).items():
+        everywhere, partly = sets[name] or 0, sets[{"MR": "CB", "IR": "AB"}[name]] or 0
+        places = [f"on {everywhere:,} of {visited}"] * (everywhere > 0)
+        places += [f"on part of {partly:,}{' more' if everywhere else f' of {visited}'}"] * (partly > 0)
+        if places:
+            yield f"{text} {' and '.join(places)}"
+
+
+def _component_texts(summary: Summary) -> Iterator[str]:
+    """The components of the outermost boundary, one line each; none for other methods."""
+    parts = summary["components"]
+    if parts is None:
+        if summary["method"] == "boundary":
+            yield "not known, as the search was stopped"
+        return
+    found = f"{count_text(len(parts), 'component')}{'' if parts else ': nothing that touches the border was found'}"
+    yield found + (" found; others may be missing, as regions were lost" if summary["failures"] else "")
+    for place, part in enumerate(parts, start=1):
+        inner = count_text(part["inner"], "region")
+        yield f"component {place}: {inner} along its inner side, {part['outer']:,} along the outer"
+
+
+def _at_least(bounds: Sequence[float]) -> str:
+    low, high = (share_text(share) for share in bounds)
+    return low if low == high else f"at least {share_text(_rounded_down(bounds[0]))}"
+
+
+def _rounded_down(share: float) -> float:
+    """The largest share up to the given one that `share_text` writes as it is.
+
+    >>> _rounded_down(0.12999), _rounded_down(5.76e-5), _rounded_down(2.99e-9)
+    (0.1299, 5.7e-05, 2.9e-09)
+    """
+    if share in (0.0, 1.0):
+        return share
+    exact = Decimal(share)
+    places = min(-4, exact.adjusted() - 1)
+    return float(exact.quantize(Decimal(1).scaleb(places), rounding=ROUND_FLOOR))
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."

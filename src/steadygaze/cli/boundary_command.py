@@ -1,0 +1,159 @@
+"""`steadygaze boundary`: describes and draws the outermost boundary of a stored result. Computes no map."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..boundary import Boundary
+from ..errors import StoreError
+from ..results.answer import round_up
+from ..results.boundary_summary import summarise_boundary
+from ..results.domain_result import DomainResult
+from ..results.summary import kinks_text
+from ..tolerances import TOUCH
+from ..verdict import Verdict
+from . import command_options as o
+from .answer_text import Facts, Summary, count_text, number_text, property_text, question_text, share_text, theta_text
+from .printing import numbers_table, print_facts, print_json, print_notes, print_places
+from .stored_commands import load_at
+
+PICTURES = "boundary"
+"""Name of the pictures inside a result's directory, without ending."""
+
+MAX_ROWS = 10
+"""Components or enclaves listed one by one; --json has them all."""
+
+
+def boundary(
+    directory: o.DirectoryOption,
+    property: o.OtherPropertyOption = None,
+    delta: o.OtherDeltaOption = None,
+    json: o.JsonOption = False,
+    debug: o.DebugOption = False,
+) -> int:
+    """Find the outermost boundary of a stored map or refinement: how far from zero a property is kept.
+
+    Tells how much of the domain the unperturbed image can reach while the property is kept, and which parts that
+    encloses (enclaves). Draws boundary.png and boundary.svg beside the map. The domain must contain zero, and a map
+    must be complete; undecided boxes of a refinement count as not kept. The exit code is that of the verdict for this
+    property, as for show.
+    """
+    result = load_at(directory, delta)
+    found = result.boundary(property)
+    pictures = _draw(result, found, directory)
+    summary = summarise_boundary(result, found)
+    if json:
+        print_json(summary | {"output": {"pictures": [str(path) for path in pictures]}})
+    else:
+        describe_boundary(summary, pictures=pictures)
+    return Verdict(summary["verdict"]).exit_code
+
+
+def _draw(result: DomainResult, found: Boundary, directory: Path) -> list[Path]:
+    """Draw the boundary; a failure to write pictures does not withhold the answer."""
+    from ..report.boundary_figure import draw_boundary  # noqa: PLC0415 (matplotlib is slow to import)
+
+    try:
+        return draw_boundary(result, found, directory / PICTURES)
+    except StoreError as error:
+        print_notes([str(error)])
+        return []
+
+
+def describe_boundary(summary: Summary, *, pictures: Sequence[Path] = ()) -> None:
+    """Print one boundary for people; `summary` comes from `summarise_boundary`."""
+    console = Console(highlight=False)
+    console.print(Text(question_text(summary)))
+    console.print(Text(reach_text(summary), style="bold"))
+    print_facts(console, _facts(summary))
+    if summary["components"]:
+        console.print(_component_table(summary))
+    if summary["enclaves"]:
+        console.print(_enclave_table(summary))
+    console.print(Text(certainty_text(summary), style="dim"))
+    print_places(console, "picture", pictures)
+
+
+def reach_text(summary: Summary) -> str:
+    """One sentence: how much of the domain can be reached from zero while the property is kept."""
+    kept = property_text(summary)
+    if not summary["starts"]:
+        return f"Nothing can be reached from theta = 0: no piece around it is proved to be one where {kept}."
+    if not summary["components"] and not summary["enclaves"] and summary["verdict"] == "robust":
+        return f"All of the domain can be reached from theta = 0 while {kept}: there is no boundary."
+    return f"From theta = 0, {share_text(summary['reachable_share'])} of the domain can be reached while {kept}."
+
+
+def certainty_text(summary: Summary) -> str:
+    """What the boundary rests on, and where it could be another one."""
+    return " ".join(_certainty(summary))
+
+
+def _certainty(summary: Summary) -> Iterator[str]:
+    undecided, is_map = summary["undecided"], summary["method"] == "map"
+    what = "the pieces of the map" if is_map else "boxes and regions"
+    yield f"Rests on {what}; two of them touch where their common side is wider than {TOUCH:g} of the domain."
+    if summary["starts"] > 1:
+        yield (
+            f"At theta = 0, {summary['starts']} components that satisfy the property meet; all of them count as "
+            "reachable."
+        )
+    if undecided["pieces_beside"]:
+        yield (
+            f"Certain up to {undecided['pieces_beside']} undecided pieces beside the boundary: if they satisfy the "
+            "property, more can be reached."
+        )
+    strips = undecided["strip_share"]
+    if strips > 0.0:
+        yield f"A share of at most {round_up(strips, 2):g} of the domain is too close to thresholds to decide."
+    if summary["property"] != "cr" and summary["sliver_share"] > 0.0:
+        yield kinks_text(summary["sliver_share"])
+    if not is_map and undecided["share"] > 0.0:
+        yield f"A share of {round_up(undecided['share'], 2):g} is undecided and counts as not kept."
+
+
+def _facts(summary: Summary) -> Facts:
+    yield "satisfies the property", share_text(summary["satisfying_share"])
+    yield "reachable from zero", share_text(summary["reachable_share"])
+    yield "satisfies, not reachable", share_text(summary["unreachable_share"])
+    enclaves = f" (with {count_text(len(summary['enclaves']), 'enclave')})" if summary["enclaves"] else ""
+    yield "inside the boundary", share_text(summary["enclosed_share"]) + enclaves
+    farthest = summary["farthest"]
+    if farthest is not None:
+        where = theta_text(farthest["theta"], summary)
+        yield "farthest reachable", f"{where} (‖theta‖ = {number_text(farthest['distance'])})"
+
+
+def _component_table(summary: Summary) -> Table:
+    size = {1: "thetas", 2: "length", 3: "area"}.get(len(summary["domain"]["names"]), "measure")
+    along = "regions along it" if summary["method"] == "map" else "boxes and regions along it"
+    rows = []
+    for component in summary["components"]:
+        regions = f"{len(component['inner_regions']):,} inside, {len(component['outer_regions']):,} outside"
+        border = "yes" if component["touches_border"] else "no"
+        rows.append((number_text(component["measure"]), border, regions, share_text(component["share_beyond"])))
+    titles = ("outermost boundary", f"{size} (axes scaled to 1)", "reaches the border", along, "beyond it")
+    return _numbered("component", titles, rows)
+
+
+def _enclave_table(summary: Summary) -> Table:
+    rows = []
+    for enclave in summary["enclaves"]:
+        where = ", ".join(number_text(value) for value in enclave["nearest"]["theta"])
+        nearest = f"({where}), ‖theta‖ = {number_text(enclave['nearest']['distance'])}"
+        shares = share_text(enclave["share"]), share_text(enclave["satisfying_share"])
+        rows.append((*shares, f"{len(enclave['regions']):,}", nearest))
+    return _numbered("enclave", ("enclaves", "share", "of it satisfying", "regions", "nearest point"), rows)
+
+
+def _numbered(name: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table whose rows are numbered; only the first ones are listed."""
+    table = numbers_table(*titles)
+    for number, cells in enumerate(rows[:MAX_ROWS], start=1):
+        table.add_row(f"{name} {number}", *cells)
+    if len(rows) > MAX_ROWS:
+        table.add_row(f"and {len(rows) - MAX_ROWS:,} more", style="dim")
+    return table

@@ -1,0 +1,236 @@
+"""`steadygaze campaign`: solve many problems, see how far they are, and make tables and figures. Decides nothing."""
+
+import json as json_text
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..budget import Budget
+from ..campaign import tables
+from ..campaign.plan_file import read_plan
+from ..campaign.run import Report, run_campaign
+from ..campaign.stored_campaign import Store, write_whole
+from ..errors import OptionError, StoreError
+from ..results.directory import check_file
+from ..verdict import Verdict
+from . import command_options as o
+from .printing import print_json, print_notes
+from .run_progress import showing_campaign, stopping_on_signals
+from .stored_commands import parse_formats
+
+MAX_REASONS = 20
+"""Different reasons that are printed; --json has all problems."""
+
+CampaignOption = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a campaign.")]
+
+campaign = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["--help", "-h"]})
+
+
+@campaign.callback(invoke_without_command=True)
+def choose(context: typer.Context) -> int:
+    """Solve many problems in one go: models × images × perturbations × methods, within limits, on all processors."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        return OptionError.exit_code
+    return 0
+
+
+@campaign.command()
+def run(
+    file: Annotated[str, typer.Argument(
+        metavar="FILE",
+        help="A plan in TOML (see docs/campaign.md), or a bundled one: paper, smoke, filters or perturbations.",
+    )],
+    out: Annotated[
+        Path, o.option("--out DIR", "The directory of the campaign; an interrupted campaign continues there.")
+    ],
+    workers: Annotated[int | None, o.option(
+        "--workers N", "Problems to solve at once on this machine.", o.LIMITS, default="one for each processor",
+        read=o.whole_number,
+    )] = None,
+    scheduler: Annotated[str | None, o.option(
+        "--scheduler ADDRESS",
+        "Solve the problems on a Dask cluster instead: the address of its scheduler, such as tcp://127.0.0.1:8786. Its "
+        "workers need this version of steadygaze and the files of the plan.", o.LIMITS,
+    )] = None,
+    quiet: Annotated[bool, o.option("--quiet", "Print errors only.")] = False,
+    debug: o.DebugOption = False,
+) -> int:  # fmt: skip
+    """Solve the problems of a plan, or those that an interrupted run has left.
+
+    Each problem has limits of time and memory, enforced from outside its process; a problem that is killed, crashes or
+    runs out of memory is Failed, with the reason. Ctrl-C, or any other end, loses no finished problem: run again to
+    continue. Exit code: 0 when all problems have ended, whatever their status, 3 when some have not.
+    """
+    plan = read_plan(file)
+    budget = Budget()
+    with stopping_on_signals(budget):
+        with showing_campaign(budget, is_wanted=not quiet) as progress:
+            report = run_campaign(
+                plan, out, workers=workers, scheduler=scheduler, progress=progress, cancelled=budget.cancelled
+            )
+        if not quiet:
+            _tell(Store.open(out), report)
+    return 0 if report.missing == 0 else Verdict.UNDECIDED.exit_code
+
+
+@campaign.command()
+def status(directory: CampaignOption, json: o.JsonOption = False, debug: o.DebugOption = False) -> int:
+    """Tell how far a campaign is: how many problems have ended and how, and why problems failed."""
+    store = Store.open(directory)
+    records = tables.make_records(store)
+    counts = {name: sum(record["status"] == name for record in records) for name in tables.STATUSES}
+    failures = [record for record in records if record["reason"]]
+    if json:
+        content = {
+            "name": store.plan.name,
+            "commit": store.head.commit,
+            "is_running": store.is_held(),
+            "problems": len(store.plan.tasks),
+            "open": len(store.plan.tasks) - len(records),
+            "status": counts,
+            "failures": [{key: record[key] for key in ("key", "status", "reason")} for record in failures],
+        }
+        print_json(content)
+        return 0
+    state = "a run is going on" if store.is_held() else "no run is going on"
+    print(f"{store.plan.name}: {len(records):,} of {len(store.plan.tasks):,} problems have ended; {state}")
+    print(tables.to_text([{"status": name, "problems": number} for name, number in counts.items()]), end="")
+    reasons = Counter((record["status"], record["reason"]) for record in failures)
+    for (name, reason), number in reasons.most_common(MAX_REASONS):
+        print(f"{number:,} × {name}: {reason}")
+    return 0
+
+
+@campaign.command()
+def table(
+    directory: CampaignOption,
+    format: Annotated[str, o.option(
+        "--format text|json|csv|parquet",
+        "The table of statuses (text, json), or all results with one line per problem (csv, parquet).",
+        read=o.one_of("text", "json", "csv", "parquet"),
+    )] = "text",
+    out: Annotated[
+        Path | None, o.option("--out FILE", "The file to write; required for parquet.", default="stdout")
+    ] = None,
+    answers: Annotated[bool, o.option(
+        "--answers", "Leave out seconds and memory: the rest is the same, byte for byte, whenever the campaign is run.",
+    )] = False,
+    force: o.ForceFilesOption = False,
+    debug: o.DebugOption = False,
+) -> int:  # fmt: skip
+    """Make a table of a campaign: how many problems ended how (as in the paper), or all results.
+
+    docs/campaign.md describes the columns of the results.
+    """
+    if format == "parquet" and out is None:
+        raise OptionError("--format parquet is not for the terminal; give --out FILE")
+    if out is not None:
+        check_file(out, force=force)
+    store = Store.open(directory)
+    records = tables.make_records(store)
+    if format == "parquet":
+        content: str | bytes = tables.to_parquet(records, is_measured=not answers)
+    elif format == "csv":
+        content = tables.to_csv(records, is_measured=not answers)
+    else:
+        lines = tables.count_statuses(store.plan, records, is_measured=not answers)
+        content = tables.to_text(lines) if format == "text" else json_text.dumps(lines, indent=2) + "\n"
+    _put_table(content, out, what=f" ({len(records):,} problems)")
+    return 0
+
+
+@campaign.command()
+def figures(
+    directory: CampaignOption,
+    out: Annotated[
+        Path | None, o.option("--out FOLDER", "The folder for the figures.", default="figures in DIR")
+    ] = None,
+    format: o.FormatsOption = None,
+    plan: Annotated[str | None, o.option(
+        "--plan FILE", "The plan that was run: tells where (G) finds models and images that are not bundled.", None,
+    )] = None,
+    force: o.ForceFilesOption = False,
+    json: o.JsonOption = False,
+    debug: o.DebugOption = False,
+) -> int:  # fmt: skip
+    """Draw figures (A) to (G) of the paper's evaluation from a campaign.
+
+    (A), (B): how problems ended, with attention and for the label alone. (C): seconds against neurons. (D): regions by
+    combination. (E), (F): seconds against regions and face checks. (G): the regions that a search visited, from a cheap
+    gbs problem that is searched again. Problems that have not ended are left out, or shown as open.
+    """
+    from ..campaign.figures import draw_figures  # noqa: PLC0415 (matplotlib is slow to import)
+
+    formats = parse_formats(format, None)
+    given = None if plan is None else read_plan(plan)
+    store = Store.open(directory)
+    drawn = draw_figures(store, directory / "figures" if out is None else out, formats=formats, force=force, plan=given)
+    if json:
+        print_json({"pictures": [str(file) for file in drawn.files], "missing": drawn.missing})
+        return 0
+    for file in drawn.files:
+        print(f"picture {file}")
+    print_notes(f"no figure ({letter}): {reason}" for letter, reason in drawn.missing.items())
+    return 0
+
+
+@campaign.command()
+def insights(
+    directory: CampaignOption,
+    table: Annotated[str | None, o.option(
+        "--table NAME", f"One of {', '.join(tables.TABLES)}.", None, default="all",
+        read=o.one_of(*tables.TABLES),
+    )] = None,
+    format: Annotated[str, o.option(
+        "--format text|json|csv", "The format; csv takes one --table.", read=o.one_of("text", "json", "csv"),
+    )] = "text",
+    out: Annotated[Path | None, o.option("--out FILE", "The file to write.", default="stdout")] = None,
+    force: o.ForceFilesOption = False,
+    debug: o.DebugOption = False,
+) -> int:  # fmt: skip
+    """Make the tables that the paper argues in words, from the maps and refinements of a campaign.
+
+    collapse: which perturbation takes most attention away, for every network. silent: how often the label is kept but
+    the attention is not (CR and IR). delta: how the share of AR moves with δ. filter: how it moves with filter and
+    distance. ranking: how label and attention rank networks differently. Shares are means over images, with proved
+    bounds.
+    """
+    if format == "csv" and table is None:
+        names = ", ".join(tables.TABLES)
+        raise OptionError(f"--format csv is for one table; give --table and one of {names}")
+    if out is not None:
+        check_file(out, force=force)
+    found = tables.make_insights(tables.make_records(Store.open(directory)))
+    chosen = [one for one in found if table in (None, one.name)]
+    if format == "csv":
+        content = chosen[0].to_csv()
+    elif format == "json":
+        lines = [one.as_data() for one in chosen]
+        content = json_text.dumps(lines, indent=2, allow_nan=False) + "\n"
+    else:
+        content = "\n".join(one.to_text() for one in chosen)
+    _put_table(content, out)
+    return 0
+
+
+def _tell(store: Store, report: Report) -> None:
+    records = tables.make_records(store)
+    print(tables.to_text(tables.count_statuses(store.plan, records)), end="")
+    if report.missing:
+        print(f"interrupted: {report.missing:,} problems have not ended; run again to continue", file=sys.stderr)
+
+
+def _put_table(content: str | bytes, out: Path | None, *, what: str = "") -> None:
+    """Print a table, or write it into a file as a whole and tell so."""
+    if out is None:
+        sys.stdout.write(str(content))
+        return
+    try:
+        write_whole(out, content)
+    except OSError as error:
+        raise StoreError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
+    print(f"wrote {out}{what}", file=sys.stderr)

@@ -1,0 +1,262 @@
+"""The options of verify and those that several commands share: spelling, help, and how their text becomes a value.
+
+Readers raise OptionError, so every error has the same form and quotes the text received, whatever the version of typer.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import typer
+
+from ..engines.refine.planning import MOST_REGIONS
+from ..engines.search.paper_searches import METHODS as SEARCHES
+from ..errors import OptionError
+from ..problem import Delta
+from ..verdict import Property
+from .requirement import Requirement
+
+QUESTION, METHOD, CLASSIFIER, LIMITS, OUTPUT = "Question", "Method", "Classifier", "Limits", "Output"
+METHODS = ("auto", "map", "refine", *SEARCHES)
+CORNER = "corner"
+
+Reader = Callable[[str, str], object]
+"""Turns the name of an option and its text into a value, or raises OptionError."""
+
+T = TypeVar("T")
+
+
+def option(
+    spelling: str, help: str, panel: str | None = OUTPUT, *, default: str | None = None, read: Reader | None = None
+) -> Any:
+    """An option `--name METAVAR`, or a flag `--name`; `default` tells what happens without it."""
+    name, _, metavar = spelling.partition(" ")
+    parser = None if read is None else lambda text: read(name, text)
+    return typer.Option(
+        name, metavar=metavar or None, help=help, rich_help_panel=panel, show_default=default or True, parser=parser
+    )
+
+
+def whole_number(name: str, text: str) -> int:
+    """A whole number above 0.
+
+    >>> whole_number("--threads", "2")
+    2
+    """
+    return _read(name, text, int, lambda value: value > 0, "a whole number above 0")
+
+
+def number(name: str, text: str) -> float:
+    """A finite number above 0.
+
+    >>> number("--timeout", "1e3")
+    1000.0
+    """
+    return _read(name, text, float, lambda value: 0.0 < value < math.inf, "a number above 0")
+
+
+def numbers(name: str, text: str) -> list[float]:
+    """Finite numbers joined by commas.
+
+    >>> numbers("--mean", "0.49, 0.48")
+    [0.49, 0.48]
+    """
+    return _read_list(name, text, "a number such as 0.5, or one for each channel such as 0.49,0.48,0.45")
+
+
+def theta(name: str, text: str) -> list[float]:
+    """One finite number for each parameter, joined by commas."""
+    return _read_list(name, text, "a theta: one number for each parameter, joined by commas, such as 0.5,1")
+
+
+def one_of(*words: str) -> Reader:
+    """A reader that takes one of the words.
+
+    >>> one_of("bfs", "gbs")("--method", "gsb")
+    Traceback (most recent call last):
+    steadygaze.errors.OptionError: --method is 'gsb'; expected bfs, gbs. Did you mean gbs?
+    """
+
+    def read(name: str, text: str) -> str:
+        if text in words:
+            return text
+        near = get_close_matches(text.lower(), words, n=1)
+        guess = f". Did you mean {near[0]}?" if near else ""
+        raise OptionError(f"{name} is {text!r}; expected {', '.join(words)}{guess}")
+
+    return read
+
+
+def _read(name: str, text: str, kind: Callable[[str], T], is_valid: Callable[[T], bool], expected: str) -> T:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    if value is None or not is_valid(value):
+        raise OptionError(f"{name} is {text!r}; expected {expected}")
+    return value
+
+
+def _read_list(name: str, text: str, expected: str) -> list[float]:
+    def split(text: str) -> list[float]:
+        return [float(word) for word in text.split(",")]
+
+    return _read(name, text, split, lambda values: all(math.isfinite(value) for value in values), expected)
+
+
+def _delta(_: str, text: str) -> str:
+    Delta.parse(text)
+    return text
+
+
+def _width(name: str, text: str) -> float:
+    return _read(name, text, float, lambda value: 0.0 <= value < math.inf, "a number of at least 0")
+
+
+def until_share(name: str, text: str) -> float | Literal["exact"]:
+    """The share of the domain that may stay undecided, as a number or a percentage, or "exact"."""
+    if text.strip().lower() == "exact":
+        return "exact"
+
+    def share(text: str) -> float:
+        return float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+
+    expected = "the share of the domain that may stay undecided, such as 0.001 or 0.1%, or exact"
+    return _read(name, text, share, lambda value: 0.0 <= value < 1.0, expected)
+
+
+def _line(name: str, text: str) -> str | list[float]:
+    if text.strip() == CORNER:
+        return CORNER
+    expected = "corner, or a theta: one number for each parameter, joined by commas, such as 0.5,1"
+    return _read_list(name, text, expected)
+
+
+ModelOption = Annotated[
+    str, typer.Argument(metavar="MODEL", help="An .onnx file, or the name of a bundled network such as M-FNN-100.")
+]
+ImageOption = Annotated[str, option(
+    "--image IMAGE", "A PNG, JPEG or NPY file, or a bundled image such as mnist:69990 or fashion:69990.", QUESTION,
+)]  # fmt: skip
+PerturbOption = Annotated[list[str], option(
+    "--perturb SPEC",
+    "A perturbation: brightness, brightness:-0.2..0.5, darkness:0..0.3, patch:x=12,y=12,w=4,h=4, translate:dy=1 or "
+    "translate:dx=3:0..1.5. Repeat the option to combine up to four (a map takes up to three).", QUESTION,
+)]  # fmt: skip
+PropertyOption = Annotated[str, option(
+    "--property cr|ar|both",
+    "The property to prove everywhere: the label is kept (cr), the attention is kept (ar), or both.", QUESTION,
+)]  # fmt: skip
+DeltaOption = Annotated[str, option(
+    "--delta NUMBER|PERCENT",
+    "How far the attention maps may be from the expected ones: absolute (3.0), or a percentage of the size of the "
+    "original maps.", QUESTION,
+)]  # fmt: skip
+FilterOption = Annotated[str, option(
+    "--filter FILTER",
+    "The filter applied to gradients before maps are compared: identity (none), abs (absolute values), mean (of 3×3 "
+    "pixels), or several in a row, such as abs+mean.", QUESTION,
+)]  # fmt: skip
+DistOption = Annotated[str, option("--dist l1|l2", "The distance between two maps.", QUESTION)]
+ClassesOption = Annotated[str, option("--classes all|predicted|3,8", "The classes whose maps are compared.", QUESTION)]
+RequireOption = Annotated[Requirement | None, option(
+    "--require TEXT",
+    "Required shares of the domain, such as 'CR&AR>=0.9' or 'CR>=99% and IR<0.5'. The exit code then tells whether "
+    "they are proved, instead of the verdict.", QUESTION, read=lambda _, text: Requirement.parse(text),
+)]  # fmt: skip
+MethodOption = Annotated[str, option(
+    "--method auto|map|refine|bfs|gbs|boundary",
+    "Two methods cover the whole domain: map finds all regions and their shares for every δ; refine decides boxes by "
+    "bounds first, and region by region where bounds do not suffice (for large networks and four perturbations). Three "
+    "visit region by region: all of them (bfs), those on a line from zero and near the boundary, as in the paper "
+    "(gbs), or those along the boundary alone (boundary). gbs and boundary find violations but visit part of the "
+    "domain, so they rarely prove robustness.", METHOD, read=one_of(*METHODS),
+    default=f"auto: map if about {MOST_REGIONS:,} regions or fewer are expected, else refine",
+)]  # fmt: skip
+UntilOption = Annotated[Any, option(
+    "--until SHARE|exact",
+    "For refine: the share of the domain that may stay undecided, or exact to decide as much as a map does.",
+    METHOD, default="0.001", read=until_share,
+)]  # fmt: skip
+GoalOption = Annotated[Literal["map", "verdict"] | None, option(
+    "--goal map|verdict",
+    "For refine: shares of the domain (map), or only whether the property holds everywhere (verdict), which ends at "
+    "the first violation.", METHOD, default="map", read=one_of("map", "verdict"),
+)]  # fmt: skip
+ResumeOption = Annotated[Path | None, option(
+    "--resume DIR",
+    "For refine: continue the stored result of the same question; --until, --goal and the limits may differ. The new "
+    "result replaces the one in DIR unless --out names another directory.", METHOD,
+)]  # fmt: skip
+WDeltaOption = Annotated[float | None, option(
+    "--w-delta NUMBER",
+    "For gbs: a region counts as near the boundary if its inconsistency differs from δ by at most this.",
+    METHOD, default="0.2", read=_width,
+)]  # fmt: skip
+LineOption = Annotated[Any, option(
+    "--line corner|THETA",
+    "For gbs and boundary: where the search line from zero ends: at the farthest corner of the domain, or at a theta "
+    "such as 0.5,1.", METHOD, default=CORNER, read=_line,
+)]  # fmt: skip
+MeanOption = Annotated[Sequence[float] | None, option(
+    "--mean M", "The model expects (pixel·scale − mean)/std: one number, or one for each channel, joined by commas.",
+    CLASSIFIER, read=numbers,
+)]  # fmt: skip
+StdOption = Annotated[
+    Sequence[float] | None, option("--std S", "See --mean; as many numbers.", CLASSIFIER, read=numbers)
+]
+ScaleOption = Annotated[float | None, option(
+    "--scale 1|255", "See --mean; 255 for a model that takes pixels from 0 to 255.", CLASSIFIER, default="1",
+    read=number,
+)]  # fmt: skip
+ClassNamesOption = Annotated[
+    Path | None, option("--class-names FILE", "A text file in UTF-8 with one class name on each line.", CLASSIFIER)
+]
+ExpectOption = Annotated[str | None, option(
+    "--expect LABEL", "Stop with an error unless the unperturbed image has this label, given as number or name.",
+    CLASSIFIER,
+)]  # fmt: skip
+TimeoutOption = Annotated[float | None, option(
+    "--timeout SECONDS", "Stop after this time; the result is then partial, as for the other limits.", LIMITS,
+    read=number,
+)]  # fmt: skip
+MaxRegionsOption = Annotated[
+    int | None, option("--max-regions N", "Stop at this many regions.", LIMITS, read=whole_number)
+]
+MemoryOption = Annotated[float | None, option(
+    "--memory GIB", "Stop when the process holds this many GiB.", LIMITS, default="80 % of the machine's memory",
+    read=number,
+)]  # fmt: skip
+ThreadsOption = Annotated[int | None, option(
+    "--threads N", "Threads of a map or refinement; the answer does not depend on them.", LIMITS,
+    default="one for each processor", read=whole_number,
+)]  # fmt: skip
+OutOption = Annotated[Path | None, option(
+    "--out DIR", "The directory for the result and the pictures.", default="named after the question",
+)]  # fmt: skip
+QuietOption = Annotated[bool, option("--quiet", "Print errors only (and the object that --json asks for).")]
+
+DirectoryOption = Annotated[Path, typer.Argument(metavar="DIR", help="A directory that verify wrote.")]
+OtherPropertyOption = Annotated[Property | None, option(
+    "--property cr|ar|both", "The property kept inside the boundary: the label (cr), the attention (ar), or both.",
+    QUESTION, default="as stored", read=lambda _, text: Property.parse(text),
+)]  # fmt: skip
+OtherDeltaOption = Annotated[str | None, option(
+    "--delta NUMBER|PERCENT",
+    "Answer for another threshold from the stored result, without a new run; boxes of a refinement then give bounds. A "
+    "search answers only its own threshold.", QUESTION, default="as stored", read=_delta,
+)]  # fmt: skip
+ComparedDeltaOption = Annotated[str | None, option(
+    "--delta NUMBER|PERCENT",
+    "One threshold for all results, without a new run: absolute (3.0), or a percentage of the size of each one's "
+    "original maps.", QUESTION, default="each result's own", read=_delta,
+)]  # fmt: skip
+ForceOption = Annotated[bool, option("--force", "Replace earlier output of steadygaze, and nothing else.")]
+ForceFilesOption = Annotated[bool, option("--force", "Replace existing files of the same name.")]
+FormatsOption = Annotated[list[str] | None, option(
+    "--format png|svg|pdf", "The format; join several by commas, or repeat the option.", default="png",
+)]  # fmt: skip
+JsonOption = Annotated[bool, option("--json", "Print the answer as one JSON object on stdout instead of a summary.")]
+DebugOption = Annotated[bool, option("--debug", "Show the traceback of an error before its line.")]

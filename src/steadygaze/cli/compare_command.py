@@ -1,0 +1,200 @@
+"""`steadygaze compare`: prints, draws and stores stored results side by side. Computes no map."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .. import api
+from ..errors import OptionError
+from ..results import store
+from . import command_options as o
+from .answer_text import Summary, bounds_text, measures_attention, number_text
+from .printing import numbers_table, print_json, print_notes, print_places
+
+MAX_NAME, MAX_NAMED = 20, 4
+"""Longer names, or more of them, do not fit over columns; numbers stand for them there."""
+
+MAX_CONTRARY = 3
+"""Pairs of results listed in the sentence on contrary rankings."""
+
+SHARES = {
+    "CR": "CR: label kept",
+    "AR": "AR: attention kept",
+    "CR&AR": "CR&AR: both kept",
+    "CR&IR": "CR&IR: label kept alone",
+    "MR&AR": "MR&AR: attention kept alone",
+    "MR&IR": "MR&IR: neither kept",
+    "undecided": "undecided",
+}
+FACTS = ("nearest MR", "nearest IR", "δ", "property", "verdict")
+PROPERTIES = {"cr": "label kept by", "ar": "attention kept by", "both": "both kept by"}
+
+DirectoriesOption = Annotated[list[Path], typer.Argument(
+    metavar="DIR1 DIR2 ...",
+    help="Two or more directories that verify wrote; difference maps are against the first.",
+)]  # fmt: skip
+OutOption = Annotated[Path | None, o.option(
+    "--out DIR|FILE", "A directory for comparison.json, .png, .svg and .pdf, or a file with one of these endings.",
+    default="nothing is written",
+)]  # fmt: skip
+
+
+def compare(
+    directories: DirectoriesOption,
+    delta: o.ComparedDeltaOption = None,
+    out: OutOption = None,
+    force: o.ForceFilesOption = False,
+    json: o.JsonOption = False,
+    debug: o.DebugOption = False,
+) -> int:
+    """Compare stored maps and refinements: several networks, images or perturbations side by side.
+
+    Shows the shares of each, and ranks networks by how much they keep and perturbations by their risk. If all have the
+    same domain, it tells where the first keeps label and attention and another does not. The exit code is 0.
+    """
+    from ..compare.comparison_figure import check_place, save_comparison  # noqa: PLC0415 (matplotlib is slow to import)
+
+    if out is not None:
+        check_place(out, force=force)
+    if len(directories) < 2:
+        raise OptionError("a comparison takes two directories or more; give another one")
+    for directory in directories:
+        summary = store.read_summary(directory)
+        if store.is_search(summary):
+            raise OptionError(
+                f"{directory}: holds a search ({summary['method']}), which has no shares of the whole domain; verify "
+                "with --method map or refine"
+            )
+    comparison = api.compare(directories, delta=delta)
+    summary = comparison.summary()
+    files = [] if out is None else save_comparison(comparison, out, force=force)
+    if json:
+        print_json(summary | {"output": {"files": [str(path) for path in files]}})
+    else:
+        print_notes(summary["notes"])
+        describe_comparison(summary, files=files)
+    return 0
+
+
+def describe_comparison(summary: Summary, *, files: Sequence[Path] = ()) -> None:
+    """Print one comparison for people: shares side by side, difference maps in numbers, ranks."""
+    console = Console(highlight=False)
+    names = column_names(summary["names"])
+    console.print(Text(_question_text(summary, names)))
+    console.print(_share_table(summary, names))
+    for second in range(1, len(names)):
+        found = [one for one in summary["differences"] if one["second"] == second]
+        if found:
+            console.print(_difference_table(names, found))
+    if summary["rankings"]:
+        console.print(_rank_table(summary, names))
+    if summary["contrary"]:
+        console.print(Text(contrary_text(summary["contrary"], names), style="bold"))
+    console.print(Text(summary["guarantee"], style="dim"))
+    print_places(console, "written", files)
+
+
+def column_names(names: Sequence[str]) -> list[str]:
+    """The names for the heads of columns; numbers stand for names that are long or many.
+
+    >>> column_names(["A", "B"]), column_names(["A", "a name that is far too long"])
+    (['A', 'B'], ['[1]', '[2]'])
+    """
+    if len(names) <= MAX_NAMED and max(len(name) for name in names) <= MAX_NAME:
+        return list(names)
+    return [f"[{number}]" for number in range(1, len(names) + 1)]
+
+
+def _question_text(summary: Summary, shown: Sequence[str]) -> str:
+    """The compared results, and what they have in common."""
+    names, first = summary["names"], summary["results"][0]
+    if shown == list(names):
+        lines = [f"Compared: {', '.join(names)}"]
+    else:
+        lines = ["Compared:", *(f"{number} {name}" for number, name in zip(shown, names, strict=True))]
+    same = {
+        "network": f"network {first['model']['name']}",
+        "image": f"image {first['image']['name']}",
+        "perturbation": f"perturbation {' + '.join(first['domain']['specs'])}",
+        "delta": f"δ = {first['delta']['text']}",
+    }
+    shared = [text for kind, text in same.items() if kind not in summary["differs"]]
+    return "\n".join([*lines, f"The same for all: {', '.join(shared)}"] if shared else lines)
+
+
+def rank_text(rank: dict[str, Any]) -> str:
+    """A rank, or a range of ranks with its reason.
+
+    >>> one = {"first": 2, "last": 2, "tied": False}
+    >>> rank_text(one), rank_text(one | {"last": 3}), rank_text({"first": 1, "last": 2, "tied": True})
+    ('2', '2–3 (order not decided)', '1–2 (tied)')
+    """
+    if rank["first"] == rank["last"]:
+        return str(rank["first"])
+    return f"{rank['first']}–{rank['last']} ({'tied' if rank['tied'] else 'order not decided'})"
+
+
+def contrary_text(pairs: Sequence[Sequence[int]], names: Sequence[str]) -> str:
+    """Which results keep the label on more of the domain while others keep the attention on more."""
+    texts = [f"{names[first]} the label, {names[second]} the attention" for first, second in pairs[:MAX_CONTRARY]]
+    more = f"; and {len(pairs) - MAX_CONTRARY} more pairs" if len(pairs) > MAX_CONTRARY else ""
+    return f"Label and attention rank differently. Kept on more of the domain: {'; '.join(texts)}{more}."
+
+
+def distance_text(low: float | None, high: float | None) -> str:
+    """Bounds of a distance; None stands for infinity.
+
+    >>> distance_text(None, None), distance_text(0.25, None), distance_text(0.25, 0.5), distance_text(0.25, 0.25)
+    ('none', 'not below 0.25', '0.25 to 0.5', '0.25')
+    """
+    if low is None:
+        return "none"
+    first, last = number_text(low), "" if high is None else number_text(high)
+    return f"not below {first}" if high is None else first if first == last else f"{first} to {last}"
+
+
+def _share_table(summary: Summary, names: Sequence[str]) -> Table:
+    table = numbers_table("share of domain", *names)
+    columns = [_cells(result) for result in summary["results"]]
+    for title, *row in zip((*SHARES.values(), *FACTS), *columns, strict=True):
+        table.add_row(title, *row)
+    return table
+
+
+def _cells(result: dict[str, Any]) -> list[str]:
+    is_measured = measures_attention(result)
+    area, nearest = result["area"], result["nearest"]
+    shares = [
+        bounds_text(area[name]) if is_measured or name in ("CR", "undecided") else "not measured" for name in SHARES
+    ]
+    distances = [distance_text(nearest[name]["low"], nearest[name]["high"]) for name in ("CR", "AR")]
+    delta = number_text(result["delta"]["value"])
+    if not is_measured:
+        distances[1] = delta = "not measured"
+    return [*shares, *distances, delta, result["property"], result["verdict"]]
+
+
+def _difference_table(names: Sequence[str], differences: Sequence[dict[str, Any]]) -> Table:
+    first, second = (names[differences[0][which]] for which in ("first", "second"))
+    rows = {"both": "both", "first": f"only {first}", "second": f"only {second}", "neither": "neither"}
+    rows["undecided"] = "undecided for one of them"
+    table = numbers_table(f"{first} and {second}", *(PROPERTIES[one["property"]] for one in differences))
+    for name, title in rows.items():
+        shares = [one["shares"][name] for one in differences]
+        if name != "undecided" or any(high > 0.0 for _, high in shares):
+            table.add_row(Text(title), *(bounds_text(bounds) for bounds in shares))
+    return table
+
+
+def _rank_table(summary: Summary, names: Sequence[str]) -> Table:
+    table = numbers_table("ranks", *names)
+    for ranking in summary["rankings"]:
+        title = f"{'risk' if ranking['is_risk'] else 'kept'}, by {ranking['measure']}, {ranking['order']}"
+        ranks = {one["result"]: rank_text(one) for one in ranking["ranks"]}
+        table.add_row(title, *(ranks[place] for place in range(len(names))))
+    return table

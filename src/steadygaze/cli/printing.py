@@ -1,0 +1,135 @@
+"""Prints answers on stdout, as tables and facts for people or as JSON, and notes on stderr."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..results.store import is_search
+from ..tolerances import MAX_MAP_PARAMETERS
+from ..verdict import Verdict
+from .answer_text import (
+    Summary,
+    bounds_text,
+    domain_facts,
+    measures_attention,
+    question_text,
+    search_facts,
+    share_text,
+    verdict_text,
+)
+from .requirement import Outcome, Requirement
+
+STYLES = {
+    Verdict.ROBUST.exit_code: "bold green",
+    Verdict.NOT_ROBUST.exit_code: "bold red",
+    Verdict.UNDECIDED.exit_code: "bold yellow",
+}
+
+
+def describe(
+    summary: Summary,
+    *,
+    seconds: Mapping[str, float],
+    requirement: Requirement | None = None,
+    directory: Path | None = None,
+    pictures: Sequence[Path] = (),
+    reason: str | None = None,
+) -> None:
+    """Print the answer of any method with its guarantee; `reason` tells why the method was taken."""
+    console = Console(highlight=False)
+    console.print(Text(question_text(summary)))
+    print_verdict(console, Verdict(summary["verdict"]), verdict_text(summary))
+    if requirement is not None:
+        outcome = requirement.judge(summary["area"])
+        console.print(Text.assemble(f"Required {requirement.text}: ", _styled(outcome, outcome.value)))
+    if is_search(summary):
+        console.print(_set_table(summary))
+        facts = [*search_facts(summary, seconds)]
+    else:
+        console.print(_share_table(summary))
+        facts = [*domain_facts(summary, seconds, reason)]
+    print_facts(console, [*facts, ("stopped", summary["stopped"])] if summary["stopped"] else facts)
+    console.print(Text(summary["guarantee"], style="dim"))
+    print_places(console, "result", [] if directory is None else [directory])
+    print_places(console, "picture", pictures)
+    if len(summary["domain"]["names"]) > MAX_MAP_PARAMETERS:
+        held = "regions" if is_search(summary) else "boxes"
+        console.print(
+            Text(f"picture none: up to {MAX_MAP_PARAMETERS} parameters are drawn; regions.npz holds the {held}")
+        )
+
+
+def print_verdict(console: Console, verdict: Verdict, text: str) -> None:
+    """Print the verdict in its colour, then what it means."""
+    console.print(Text.assemble(_styled(verdict, verdict.value.upper()), ": ", text))
+
+
+def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
+    """Print names and texts in two columns; failures and an early end stand out."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    for name, text in facts:
+        table.add_row(name, Text(text, style="yellow" if name in ("failures", "stopped") else ""))
+    console.print(table)
+
+
+def print_places(console: Console, name: str, paths: Iterable[Path]) -> None:
+    """Print where files are, one line each."""
+    for path in paths:
+        console.print(Text(f"{name:8}{path}"), soft_wrap=True)
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Print one JSON object on stdout."""
+    print(json.dumps(content, indent=2, allow_nan=False))
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes for the reader on stderr, one line each."""
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def numbers_table(*titles: str) -> Table:
+    """A table of numbers under titles, each row named in its first column."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for place, title in enumerate(titles):
+        table.add_column(Text(title), no_wrap=place == 0, justify="right" if place else "left")
+    return table
+
+
+def _styled(outcome: Verdict | Outcome, text: str) -> tuple[str, str]:
+    return text, STYLES[outcome.exit_code]
+
+
+def _share_table(summary: Summary) -> Table:
+    area = summary["area"]
+    table = numbers_table("share of domain", "CR: label kept", "MR: label changed", "all")
+    for name, title in (("AR", "AR: attention kept"), ("IR", "IR: not kept")) if measures_attention(summary) else ():
+        table.add_row(title, *(bounds_text(area[key]) for key in (f"CR&{name}", f"MR&{name}", name)))
+    table.add_row("all", bounds_text(area["CR"]), bounds_text(area["MR"]), "100 %")
+    if area["undecided"][1] > 0.0:
+        table.add_row("undecided", "", "", share_text(area["undecided"][1]), style="dim")
+    return table
+
+
+def _set_table(summary: Summary) -> Table:
+    table = numbers_table("visited regions", "everywhere", "nowhere", "in part", "undecided")
+    for title, kind, names in (
+        ("label kept", "classification", ("CR", "MR", "CB")),
+        ("attention kept", "attention", ("AR", "IR", "AB")),
+    ):
+        counts = [summary["sets"][name] for name in names]
+        if None in counts:
+            table.add_row(title, *["not asked"] * 3, "", style="dim")
+        else:
+            cells = [f"{name} {count:,}" for name, count in zip(names, counts, strict=True)]
+            table.add_row(title, *cells, f"{summary['undecided'][kind] or 0:,}")
+    return table

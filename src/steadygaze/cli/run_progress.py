@@ -1,0 +1,209 @@
+"""While a run goes on: its progress on stderr, and what Ctrl-C and SIGTERM do.
+
+Turns the reports of engines and campaigns into one line that is redrawn and wiped at the end, and signals into
+`budget.cancelled` and KeyboardInterrupt. If stderr is no terminal, a campaign prints a plain line now and then.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task
+from rich.table import Column
+from rich.text import Text
+
+from ..budget import Budget
+from ..campaign.run import CampaignProgress
+from ..engines.refine.run_refinement import RefineProgress
+from .answer_text import count_text, share_text
+
+ABORTED = 130
+"""The exit code of shells for a program that Ctrl-C ended."""
+
+READING = "reading (the first run compiles)"
+MAPPING = "mapping"
+REFINING = "refining"
+SEARCHING = "searching"
+CHECKING = "attention and self-checks"
+WRITING = "storing and drawing"
+STARTING = "starting workers (the first run compiles)"
+SOLVING = "solving"
+
+LINE_SECONDS = 10.0
+"""Time between two plain lines."""
+
+_SHOW_CURSOR = b"\x1b[?25h"
+
+
+@contextmanager
+def stopping_on_signals(budget: Budget) -> Iterator[None]:
+    """The first SIGINT or SIGTERM cancels the budget, the second raises KeyboardInterrupt, the third kills the process.
+
+    Prints nothing: a handler may run in the middle of a write.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received = 0
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal received
+        received += 1
+        if received == 1:
+            budget.cancelled.set()
+        elif received == 2:
+            raise KeyboardInterrupt
+        else:
+            if sys.stderr.isatty():
+                os.write(2, _SHOW_CURSOR)
+            os._exit(ABORTED)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Display:
+    """The progress of one run; every method may be called from any thread. Without a terminal it shows nothing."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.progress = progress
+        self.started = 0.0
+        if progress is not None:
+            self.task = progress.add_task(READING, total=1.0, text="")
+
+    def report(self, area: float, regions: int) -> None:
+        """The engine has mapped this share of the domain into this many regions."""
+        found, seconds = count_text(regions, "region"), self._seconds()
+        if area >= 1.0 - 1e-9:
+            self._show(CHECKING, area, found)
+        elif seconds > 0.2 and area > 0.0:
+            left = timedelta(seconds=round(seconds * (1.0 - area) / area))
+            self._show(MAPPING, area, share_text(area), found, f"{regions / seconds:,.0f}/s", f"{left} left")
+        else:
+            self._show(MAPPING, area, share_text(area), found)
+
+    def advance(self, done: RefineProgress) -> None:
+        """A refinement has decided this share of the domain; the open boxes are left."""
+        exact = [count_text(done.regions, "region")] if done.regions else []
+        share = min(done.share, 1.0)  # sums of shares carry rounding errors
+        self._show(REFINING, share, f"{share_text(share)} proved", f"{done.open:,} boxes open", *exact)
+
+    def count(self, visited: int) -> None:
+        """A search has visited this many regions of an unknown number."""
+        seconds = self._seconds()
+        rate = [f"{visited / seconds:,.0f}/s"] if seconds > 0.2 else []
+        self._show(SEARCHING, 0.0, f"{count_text(visited, 'region')} visited", *rate)
+
+    def say_writing(self) -> None:
+        """The result is there and is being written."""
+        if self.progress is not None:
+            self.progress.update(self.task, description=WRITING)
+
+    def _seconds(self) -> float:
+        """The time since the first report: reading and compiling came before it and say nothing about the rate."""
+        now = time.monotonic()
+        self.started = self.started or now
+        return now - self.started
+
+    def _show(self, state: str, share: float, *texts: str) -> None:
+        if self.progress is not None:
+            self.progress.update(self.task, description=state, completed=share, text=", ".join(texts))
+
+
+@contextmanager
+def showing_progress(budget: Budget, *, is_wanted: bool) -> Iterator[Display]:
+    """Show the progress of a run if it is wanted and stderr is a terminal."""
+    if is_wanted and sys.stderr.isatty():
+        with _progress_line(budget) as progress:
+            yield Display(progress)
+    else:
+        yield Display()
+
+
+@contextmanager
+def showing_campaign(budget: Budget, *, is_wanted: bool) -> Iterator[Callable[[CampaignProgress], None]]:
+    """Show the progress of a campaign; yields the function that takes its reports."""
+    if not is_wanted:
+        yield lambda advance: None
+    elif not sys.stderr.isatty():
+        yield _PlainLines().tell
+    else:
+        with _progress_line(budget) as progress:
+            task = progress.add_task(STARTING, total=1.0, text="")
+
+            def tell(now: CampaignProgress) -> None:
+                state, text = SOLVING if now.running or now.done else STARTING, describe_advance(now)
+                progress.update(task, description=state, completed=now.done, total=now.total, text=text)
+
+            yield tell
+
+
+def describe_advance(advance: CampaignProgress) -> str:
+    """The progress of a campaign in one line.
+
+    >>> describe_advance(CampaignProgress(300, {"Robust": 2, "NotRobust": 5, "Timeout": 1}, (), 250.4))
+    '8 of 300 problems, 0:04:10 left, 2 Robust, 5 NotRobust, 1 Timeout'
+    """
+    parts = [f"{advance.done:,} of {advance.total:,} problems"]
+    if advance.seconds_left is not None and advance.done < advance.total:
+        parts.append(f"{timedelta(seconds=round(advance.seconds_left))} left")
+    return ", ".join([*parts, *(f"{count:,} {status}" for status, count in advance.counts.items() if count)])
+
+
+class _PlainLines:
+    """Plain lines: the first report, one every few seconds, and the last."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+        self.told = -1
+
+    def tell(self, advance: CampaignProgress) -> None:
+        now = time.monotonic()
+        is_due = now - self.last >= LINE_SECONDS or advance.done == advance.total
+        if advance.done != self.told and (is_due or self.told < 0):
+            self.last, self.told = now, advance.done
+            print(describe_advance(advance), file=sys.stderr, flush=True)
+
+
+def _progress_line(budget: Budget) -> Progress:
+    columns = (SpinnerColumn(), _State(budget), _Bar(bar_width=16), _Text(table_column=Column(no_wrap=True)))
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+class _State(ProgressColumn):
+    """The current step, or that the run is being stopped."""
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__()
+        self.budget = budget
+
+    def render(self, task: Task) -> Text:
+        if self.budget.cancelled.is_set():
+            return Text("stopping (Ctrl-C again aborts)", style="yellow")
+        return Text(task.description)
+
+
+class _Bar(BarColumn):
+    """The finished share as a bar, shown only while it grows."""
+
+    def render(self, task: Task) -> Text:  # type: ignore[override]
+        is_growing = task.description in (MAPPING, REFINING, STARTING, SOLVING)
+        return super().render(task) if is_growing else Text("")  # type: ignore[return-value]
+
+
+class _Text(ProgressColumn):
+    """The numbers of the last report."""
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["text"])

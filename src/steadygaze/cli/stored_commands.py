@@ -1,0 +1,216 @@
+"""Commands on stored results: `show`, `report`, `export` and `figure`. They compute no map."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from .. import api
+from ..engines.search.search_files import load_search
+from ..errors import OptionError
+from ..report.formats import FORMATS
+from ..results import store
+from ..results.directory import check_file
+from ..results.domain_result import DomainResult
+from ..results.export import check_what
+from ..results.export_files import ENDINGS, check_format
+from ..verdict import Verdict
+from . import command_options as o
+from .printing import describe, print_json, print_notes, print_places, print_verdict
+from .verify_command import picture_name
+
+PAGE = "report.html"
+"""Name of the report inside a result's directory."""
+
+FIGURE = "Figure"
+"""Heading of the options that only figures have."""
+
+OTHER_FORMATS = ("bmp", "eps", "gif", "jpeg", "jpg", "ps", "tif", "tiff", "webp")
+"""Suffixes that ask for a format that is not written; any other suffix is part of a name."""
+
+
+def show(
+    directory: o.DirectoryOption,
+    delta: o.OtherDeltaOption = None,
+    json: o.JsonOption = False,
+    debug: o.DebugOption = False,
+) -> int:
+    """Show a stored answer again, for a map or a refinement also at another delta.
+
+    The exit code is that of the verdict, as for verify.
+    """
+    summary, seconds = store.read_summary(directory), store.read_seconds(directory)
+    if delta is not None:
+        _refuse_search(directory)
+        result = load_at(directory, delta)
+        summary, seconds = result.summary(), result.seconds
+    elif store.is_search(summary):
+        store.read_checked(directory)  # the answer of a search rests on its regions alone
+    if json:
+        print_json({**summary, "seconds": seconds})
+    else:
+        print_notes(summary["notes"])
+        # The pictures show the threshold of the run, not another one.
+        pictures = sorted(directory.glob(f"{picture_name(summary)}.*")) if delta is None else []
+        describe(summary, seconds=seconds, directory=directory, pictures=pictures)
+    return Verdict(summary["verdict"]).exit_code
+
+
+def report(
+    directory: o.DirectoryOption,
+    out: Annotated[
+        Path | None, o.option("--out FILE.html", "The file for the report.", default="report.html in DIR")
+    ] = None,
+    delta: o.OtherDeltaOption = None,
+    force: o.ForceOption = False,
+    debug: o.DebugOption = False,
+) -> int:
+    """Write a stored result as one HTML file that holds everything and needs no network.
+
+    It has the verdict in sentences, shares with bounds, nearest violations with images and maps, the map (also
+    interactive), the boundary, other thresholds, the guarantee, and the command that repeats the run. The exit code is
+    that of the verdict, as for show.
+    """
+    from ..report.page.html import check_target, headline, write_report  # noqa: PLC0415 (matplotlib is slow to import)
+
+    target = directory / PAGE if out is None else out
+    is_search = store.is_search(store.read_summary(directory))
+    check_target(target, force=force)
+    if delta is not None:
+        _refuse_search(directory)
+    result = load_search(directory) if is_search else load_at(directory, delta)
+    page = write_report(result, target, force=force, directory=directory)
+    console = Console(highlight=False)
+    print_verdict(console, result.verdict, " ".join(headline(result)))
+    print_places(console, "report", [page])
+    return result.verdict.exit_code
+
+
+def export(
+    directory: o.DirectoryOption,
+    format: Annotated[str, o.option(
+        "--format csv|geojson|parquet",
+        "The format of the file. GeoJSON takes one and two parameters; Parquet needs pyarrow.",
+    )] = "csv",
+    what: Annotated[str, o.option(
+        "--what regions|pieces",
+        "A row for each activation region and box (regions), or for each part of them with a single label (pieces).",
+    )] = "regions",
+    delta: o.OtherDeltaOption = None,
+    out: Annotated[
+        Path | None, o.option("--out FILE", "The file to write.", default="named after DIR, in this directory")
+    ] = None,
+    force: o.ForceFilesOption = False,
+    debug: o.DebugOption = False,
+) -> int:  # fmt: skip
+    """Write the regions of a stored result with labels, bounds and shares to a file.
+
+    For a map: all regions, or their pieces. For a refinement: boxes decided by bounds, and exact regions. For a search:
+    the visited regions. docs/export.md has the columns. The exit code is 0.
+    """
+    check_what(what)
+    check_format(format, len(store.read_summary(directory)["domain"]["names"]))
+    name = directory.resolve().name or "result"
+    path = Path(f"{name}-{what}{ENDINGS[format]}") if out is None else out
+    check_file(path, force=force)
+    count = api.export(directory, path, format=format, what=what, delta=delta, force=force)
+    print(f"{count:,} {what} written to {path}")
+    return 0
+
+
+def figure(
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help="map, path, strip, boundary, columns, tiling or visited; see above.")
+    ],
+    directories: Annotated[list[Path], typer.Argument(
+        metavar="DIR...", help="A directory that verify wrote; for columns, one or more for each network.",
+    )],
+    at: Annotated[list[str] | None, o.option(
+        "--at THETA",
+        "A theta such as 0.5,1. Repeat the option for several: the path goes through them, boundary shows them, "
+        "columns has one column for each; strip takes one and holds the other parameters there.",
+        FIGURE, default="chosen by the kind",
+    )] = None,
+    along: Annotated[str | None, o.option(
+        "--along PARAMETER",
+        "For strip: the parameter that varies, by number from 1 on or by the beginning of its name.",
+        FIGURE, default="the first",
+    )] = None,
+    steps: Annotated[int | None, o.option(
+        "--steps N", "For path and strip: the number of images, up to 24.", FIGURE, default="8 and 6",
+        read=o.whole_number,
+    )] = None,
+    by: Annotated[str | None, o.option(
+        "--by cr|ar|both|pattern",
+        "For tiling: regions are coloured by the label (cr), the attention (ar), both, or the classifier's activation "
+        "pattern.", FIGURE, default="the property asked",
+    )] = None,
+    delta: o.OtherDeltaOption = None,
+    out: Annotated[Path | None, o.option(
+        "--out FILE",
+        "The file to write; its ending names the format unless --format does. In a directory it is figure-KIND.",
+        default="figure-KIND in DIR",
+    )] = None,
+    format: o.FormatsOption = None,
+    force: o.ForceFilesOption = False,
+    json: o.JsonOption = False,
+    debug: o.DebugOption = False,
+) -> int:  # fmt: skip
+    """Draw a figure from stored results.
+
+    map: classification, attention and both, with telling images. path: images and predictions along a path of
+    combinations. strip: images, actual and expected maps and inconsistency along one parameter. boundary: the outermost
+    boundaries of label and attention side by side, with images. columns: maps of several networks, original (O) and
+    under brightness (B), patch (P), translation (T). tiling: all regions with their edges (of maps, refinements and
+    searches). visited: the regions that a search visited, by phase and label. The exit code is 0.
+    """
+    thetas = [o.theta("--at", text) for text in at or ()]
+    formats = parse_formats(format, out)
+    folder = directories[0] if out is None else out
+    # `out.is_dir()` fails for a name that is too long; `api.draw` refuses such a name.
+    path = folder / f"figure-{kind}" if out is None or os.path.isdir(out) else out  # noqa: PTH112
+    files = api.draw(
+        kind, directories, path, formats=formats, force=force, delta=delta, at=thetas, along=along, steps=steps, by=by
+    )
+    if json:
+        print_json({"kind": kind, "pictures": [str(file) for file in files]})
+    else:
+        for file in files:
+            print(f"picture {file}")
+    return 0
+
+
+def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
+    """The formats as given, or that of the name of the file, or PNG.
+
+    >>> parse_formats(["png,SVG", "pdf"], None), parse_formats(None, Path("a.pdf")), parse_formats(None, Path("a"))
+    (('png', 'svg', 'pdf'), ('pdf',), ('png',))
+    """
+    if given is None:
+        suffix = "" if out is None else out.suffix.lower().removeprefix(".")
+        if suffix in OTHER_FORMATS:
+            raise OptionError(f"--out {out}: {suffix} is not written; expected {', '.join(FORMATS)}")
+        return (suffix if suffix in FORMATS else "png",)
+    words = [word.strip().lower() for text in given for word in text.split(",")]
+    for word in words:
+        if word not in FORMATS:
+            raise OptionError(f"--format {word!r} is not known; expected {', '.join(FORMATS)}, or several: png,pdf")
+    return tuple(words)
+
+
+def load_at(directory: Path, delta: str | None) -> DomainResult:
+    """The stored map or refinement, asked for its own δ or for another one."""
+    result = api.load(directory)
+    return result if delta is None else result.with_delta(delta)
+
+
+def _refuse_search(directory: Path) -> None:
+    """A search answers only the threshold that it was run with."""
+    summary = store.read_summary(directory)
+    if store.is_search(summary):
+        raise OptionError(
+            f"{directory}: holds a search ({summary['method']}), which answers δ = {summary['delta']['text']} alone; "
+            "leave --delta out, or run verify with another --delta or with --method map"
+        )

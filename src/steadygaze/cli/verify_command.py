@@ -1,0 +1,236 @@
+"""`steadygaze verify`: from the options to a stored result, pictures, a summary and an exit code."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from .. import api, zoo
+from ..budget import Budget, Limits
+from ..engines.refine.planning import choose_method
+from ..engines.refine.refine_files import load_to_resume
+from ..engines.refine.refine_result import RefineResult
+from ..engines.refine.run_refinement import refine
+from ..engines.search.search_result import SearchResult
+from ..errors import OptionError, StoreError
+from ..problem import Problem
+from ..results import store
+from ..results.domain_result import DomainResult
+from ..verdict import Verdict
+from . import command_options as o
+from .answer_text import Summary, class_text
+from .method_options import MethodPlan
+from .printing import describe, print_json, print_notes
+from .requirement import Requirement
+from .run_progress import Display, showing_progress, stopping_on_signals
+
+MAX_BYTES = 2**22
+"""The size limit of a file of class names, far above the needs of any classifier."""
+
+
+def verify(
+    model: o.ModelOption,
+    image: o.ImageOption,
+    perturb: o.PerturbOption,
+    property: o.PropertyOption = "both",
+    delta: o.DeltaOption = "25%",
+    filter: o.FilterOption = "identity",
+    dist: o.DistOption = "l2",
+    classes: o.ClassesOption = "all",
+    require: o.RequireOption = None,
+    method: o.MethodOption = "auto",
+    until: o.UntilOption = None,
+    goal: o.GoalOption = None,
+    resume: o.ResumeOption = None,
+    w_delta: o.WDeltaOption = None,
+    line: o.LineOption = None,
+    mean: o.MeanOption = None,
+    std: o.StdOption = None,
+    scale: o.ScaleOption = None,
+    class_names: o.ClassNamesOption = None,
+    expect: o.ExpectOption = None,
+    timeout: o.TimeoutOption = None,
+    max_regions: o.MaxRegionsOption = None,
+    memory: o.MemoryOption = None,
+    threads: o.ThreadsOption = None,
+    out: o.OutOption = None,
+    force: o.ForceOption = False,
+    json: o.JsonOption = False,
+    quiet: o.QuietOption = False,
+    debug: o.DebugOption = False,
+) -> int:
+    """Prove where an image keeps its label and its attention: by a map, a refinement or a search.
+
+    Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 internal error.
+    """
+    plan = MethodPlan.check(
+        method, property=property, until=until, goal=goal, resume=resume, require=require, threads=threads,
+        w_delta=w_delta, line=line,
+    )  # fmt: skip
+    budget = Budget(Limits(timeout, max_regions, memory))
+    with stopping_on_signals(budget):
+        with showing_progress(budget, is_wanted=not quiet and not json) as display:
+            problem = api.make_problem(
+                model, image, perturb,
+                property=property, delta=delta, filter=filter, dist=dist, classes=classes,
+                mean=mean, std=std, scale=scale or 1.0,
+                names=None if class_names is None else _read_class_names(class_names),
+            )  # fmt: skip
+            if class_names is None:
+                problem = with_bundled_names(problem, image)
+            if expect is not None:
+                _check_expected(problem, expect)
+            earlier = None if resume is None else load_to_resume(resume, problem)
+            directory = out or resume or store.default_directory(problem, method=plan.name)
+            force = force or (resume is not None and out is None)
+            check_writable(directory, force=force)
+            if plan.method == "auto":
+                choice = choose_method(problem.compound, budget=budget)
+                plan = replace(plan, method=choice.method, reason=choice.reason)
+            result = _answer(problem, plan, budget, display, threads, earlier)
+            display.say_writing()
+            delivered = store_and_draw(result, directory, force=force, reason=plan.reason)
+        if not quiet:
+            print_notes(delivered.summary["notes"])
+        if json or not quiet:
+            tell(delivered, requirement=require, is_json=json)
+    if require is not None:
+        return require.judge(delivered.summary["area"]).exit_code
+    return Verdict(delivered.summary["verdict"]).exit_code
+
+
+def _answer(
+    problem: Problem,
+    plan: MethodPlan,
+    budget: Budget,
+    display: Display,
+    threads: int | None,
+    earlier: RefineResult | None,
+) -> DomainResult | SearchResult:
+    """Map, refine or search."""
+    if plan.is_search:
+        return api.explore(
+            problem, method=plan.method, w_delta=plan.w_delta, line=plan.line, budget=budget, progress=display.count
+        )
+    if plan.method == "map":
+        return api.solve(problem, budget=budget, threads=threads, progress=display.report)
+    return refine(
+        problem, until=plan.until, goal=plan.goal, budget=budget, threads=threads, progress=display.advance,
+        resume=earlier,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """A stored and drawn answer: its summary, where everything is, and why its method was picked."""
+
+    summary: Summary
+    seconds: dict[str, float]
+    directory: Path
+    pictures: tuple[Path, ...]
+    reason: str | None = None
+
+
+def check_writable(directory: Path, *, force: bool) -> None:
+    """Refuse, before anything is computed, a directory that could not be written afterwards."""
+    place = store.check_directory(directory, force=force).parent
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    try:
+        with tempfile.TemporaryDirectory(prefix=".steadygaze-", dir=place):
+            pass
+    except OSError as error:
+        raise StoreError(f"{directory}: cannot be written ({error.strerror}); choose another --out") from None
+
+
+def store_and_draw(
+    result: DomainResult | SearchResult, directory: Path, *, force: bool, reason: str | None = None
+) -> Delivered:
+    """Store a result and draw its pictures beside it; `reason` tells why its method was taken."""
+    summary, folder = result.summary(), result.save(directory, force=force)
+    try:
+        pictures = tuple(Path(path) for path in result.plot(folder / picture_name(summary)))
+    except OSError as error:
+        raise StoreError(
+            f"{folder}: the result is stored, but its pictures cannot be written ({error.strerror or error})"
+        ) from None
+    seconds = {"total": result.seconds} if isinstance(result, SearchResult) else result.seconds
+    return Delivered(summary, seconds, directory, pictures, reason)
+
+
+def picture_name(summary: Summary) -> str:
+    """The name of the pictures inside a result's directory, without ending."""
+    return "search" if store.is_search(summary) else "map"
+
+
+def tell(delivered: Delivered, *, requirement: Requirement | None = None, is_json: bool = False) -> None:
+    """Print a stored answer on stdout, for people or as JSON."""
+    summary, seconds, reason = delivered.summary, delivered.seconds, delivered.reason
+    directory, pictures = delivered.directory, delivered.pictures
+    if not is_json:
+        describe(
+            summary, seconds=seconds, requirement=requirement, directory=directory, pictures=pictures, reason=reason
+        )
+        return
+    required = {}
+    if requirement is not None:
+        required["require"] = {"text": requirement.text, "outcome": requirement.judge(summary["area"]).value}
+    output = {"directory": str(directory), "pictures": [str(path) for path in pictures]}
+    picked = {} if reason is None else {"picked": reason}
+    print_json({**summary, "seconds": seconds, **required, "output": output | picked})
+
+
+def with_bundled_names(problem: Problem, image: str) -> Problem:
+    """Name the classes after the data set of a bundled image, if the network has as many classes."""
+    if not zoo.is_reference(image):
+        return problem
+    names = zoo.class_names(image.partition(":")[0])
+    return replace(problem, names=names) if len(names) == problem.model.classes else problem
+
+
+def _read_class_names(path: Path) -> tuple[str, ...]:
+    """Read a text file in UTF-8 with one name on each line; empty lines at its end do not count."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise OptionError(f"{path}: is larger than {MAX_BYTES >> 20} MiB; expected one class name on each line")
+        lines = path.read_text(encoding="utf-8-sig").rstrip().splitlines()
+    except OSError as error:
+        raise OptionError(f"{path}: cannot be read ({error.strerror}); give a text file with class names") from None
+    except UnicodeDecodeError as error:
+        raise OptionError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    names = tuple(line.strip() for line in lines)
+    for number, name in enumerate(names, start=1):
+        if not name or not name.isprintable():
+            raise OptionError(f"{path}: line {number} holds no printable name; write one class name on each line")
+    return names
+
+
+def _check_expected(problem: Problem, expected: str) -> None:
+    """Raise OptionError unless the predicted label is the expected one, given as name or number."""
+    wanted = _find_label(expected.strip(), problem.names)
+    if problem.label != wanted:
+        found, missed = (class_text(problem.names[label], label) for label in (problem.label, wanted))
+        raise OptionError(
+            f"{problem.image_name}: {problem.model_name} predicts {found}, but --expect asks for {missed}; check the "
+            "image, the order of the classes, and --mean, --std and --scale"
+        )
+
+
+def _find_label(text: str, names: Sequence[str]) -> int:
+    is_number = text.isascii() and text.isdecimal() and len(text) < 10 and int(text) < len(names)
+    for found in (
+        [label for label, name in enumerate(names) if name == text],
+        [label for label, name in enumerate(names) if name.casefold() == text.casefold()],
+        [int(text)] if is_number else [],
+    ):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            numbers = ", ".join(str(label) for label in found)
+            raise OptionError(f"--expect {text!r}: several classes have that name; give one of the numbers {numbers}")
+    near = get_close_matches(text.casefold(), {name.casefold(): name for name in names}, n=1)
+    guess = "".join(f" Did you mean {name}?" for name in names if [name.casefold()] == near)
+    raise OptionError(
+        f"--expect {text!r}: no such class.{guess} Expected a number from 0 to {len(names) - 1} or a name"
+    )
