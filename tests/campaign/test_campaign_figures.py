@@ -19,7 +19,7 @@ from steadygaze.campaign.series import make_series
 from steadygaze.campaign.store import Store
 from steadygaze.campaign.table import make_records
 from steadygaze.errors import OptionError, StoreError
-from steadygaze.report.files import drawing_settings
+from steadygaze.report.drawing.sheet import drawing_settings
 
 
 def answer(task: Task) -> dict[str, Any] | None:

@@ -6,8 +6,7 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.properties.joint import Kept
 from steadygaze.regions.region import Cut, Polygons
-from steadygaze.report.borders import borders_between
-from steadygaze.report.raster import ASIDE, BLOCK, colour_grid, owners_on_grid
+from steadygaze.report.drawing.raster import ASIDE, BLOCK, borders_between, colour_grid, owners_on_grid
 from steadygaze.results.result import Result
 
 

@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze.report.page.kept_range import KeptRange, find_kept_range
-from steadygaze.report.page.sentences import search_sentences, small_print, undecided_share, verdict_sentences
+from steadygaze.report.page.sentences import (
+    KeptRange,
+    find_kept_range,
+    search_sentences,
+    small_print,
+    undecided_share,
+    verdict_sentences,
+)
 from steadygaze.results.domain_result import DomainResult
 
 DIFFER = "its attention maps differ from the expected ones by more than the allowed 25 % of the original maps' size"

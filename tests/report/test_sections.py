@@ -12,10 +12,10 @@ from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.properties import shapes
 from steadygaze.regions.polyhedra import box
-from steadygaze.report import panels, tiles
-from steadygaze.report.borders import borders_between
-from steadygaze.report.map_figure import map_figure
-from steadygaze.report.sections import cut_at, make_sections
+from steadygaze.report.drawing import raster
+from steadygaze.report.drawing.raster import borders_between
+from steadygaze.report.drawing.sections import cut_at, make_sections
+from steadygaze.report.figures.map import make_views, map_figure
 from steadygaze.results.result import Result
 
 SPECS = ["translate:dx=2:0.9..1.1", "patch:x=12,y=12,w=4,h=4:-0.3..0.46", "brightness:0..0.2"]
@@ -87,11 +87,11 @@ def test_nine_panels_with_the_labels_of_the_pieces(result: Result, figure: Figur
     sections = make_sections(result)
     assert [section.axes for section in sections] == [(0, 1), (0, 2), (1, 2)]
     drawn = [len(c.get_paths()) for c in figure.findobj(PolyCollection) if len(c.get_paths()) > 1]
-    pictures = [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == tiles.PIXELS]
-    vectors = [len(section.polygons) for section in sections if len(section.polygons) <= tiles.MOST_VECTOR_PIECES]
+    pictures = [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == raster.PIXELS]
+    vectors = [len(section.polygons) for section in sections if len(section.polygons) <= raster.MOST_VECTOR_PIECES]
     assert drawn == [size for size in vectors for _ in range(3)]
     assert len(drawn) + len(pictures) == 9
-    views = panels.make_views(result, sections)
+    views = make_views(result, sections)
     for section in sections:
         theta = np.insert(section.polygons.centres, section.held[0], 0.0, axis=1)
         chosen = section.polygons.volumes > 1e-4

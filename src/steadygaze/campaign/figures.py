@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import StoreError
-from ..report.colours import FAINT_INK
-from ..report.files import figure_files, refuse_in_the_way, write_figure
-from ..report.searches import search_figure
+from ..report.drawing.colours import FAINT_INK
+from ..report.drawing.sheet import figure_files, refuse_in_the_way, write_figure
+from ..report.figures.visited import search_figure
 from ..report.wording import counted, number
 from ..search.store import stored_search
 from . import panels as p

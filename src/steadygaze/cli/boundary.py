@@ -50,7 +50,7 @@ def boundary(
 
 def _draw(result: DomainResult, found: Boundary, directory: Path) -> list[Path]:
     """Draw the boundary; where the pictures cannot be written, the answer is still worth telling."""
-    from ..report.boundary_figure import draw_boundary  # noqa: PLC0415 (matplotlib is slow to import)
+    from ..report.figures.boundary import draw_boundary  # noqa: PLC0415 (matplotlib is slow to import)
 
     try:
         return draw_boundary(result, found, directory / PICTURES)

@@ -64,10 +64,10 @@ def save_and_draw(result: DomainResult, target: Target, *, reason: str | None = 
 
 def save_and_draw_search(result: SearchResult, target: Target) -> Delivered:
     """Store a search and draw it beside; there are no pictures of four parameters."""
-    from ..report import searches  # noqa: PLC0415 (matplotlib is slow to import)
+    from ..report.figures import visited  # noqa: PLC0415 (matplotlib is slow to import)
 
     directory = save_search(result, target.directory, force=target.force)
-    pictures = _drawn(directory, lambda: searches.draw_search(result, directory / SEARCH_PICTURES))
+    pictures = _drawn(directory, lambda: visited.draw_search(result, directory / SEARCH_PICTURES))
     return Delivered(summarise_search(result), {"total": result.seconds}, target.directory, pictures)
 
 

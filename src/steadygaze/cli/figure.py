@@ -7,7 +7,7 @@ from pathlib import Path
 from .. import api
 from ..errors import OptionError
 from ..problem import Delta
-from ..report.formats import FORMATS
+from ..report import FORMATS
 from . import options as o
 from .numbers import theta, whole_number
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from ..properties.joint import Kept
-from ..report.colours import CHANGED, FAINT_INK, JOINT, KEPT, UNKNOWN
-from ..report.panels import SMALLEST_SHARE_SHOWN
-from ..report.sheet import ROW, Row, Sheet
+from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, UNKNOWN, Row
+from ..report.drawing.sheet import ROW, Sheet
+from ..report.figures.map import SMALLEST_SHARE_SHOWN
 from ..report.wording import number, percent, percent_between
 from ..results.domain_result import DomainResult
 from .outcome import Comparison

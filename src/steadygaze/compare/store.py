@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from ..report.formats import FORMATS
+from ..report import FORMATS
 from ..results.directory import check_file, file_written_at_once, written_at_once
 from .figure import draw_comparison
 from .outcome import Comparison

@@ -1,29 +1,42 @@
-"""Single thetas for the page: image, actual and expected map, their difference, and what the network says there.
+"""Parts of a page with pictures: cards of single thetas, and the outermost boundary. Pictures become data URIs.
 
-Turns a result into cards of text and pictures. Which thetas violate was decided before.
+A card shows image, actual and expected map, their difference, and what the network predicts. Nothing is decided here.
 """
 
-from collections.abc import Sequence
+import base64
+import io
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
+from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
 
 from ...attention.inconsistency import original_maps
 from ...attention.maps import pattern_of
+from ...boundary import Boundary
+from ...errors import OptionError
 from ...problem import Problem
 from ...properties.nearest import Nearest
+from ...results.boundary_summary import summarise_boundary
 from ...results.claim import Violation
 from ...results.domain_result import DomainResult, Point, view_point
 from ...search import SearchResult, Visited
-from ..pictures import ShownMaps
-from ..wording import comparison
-from .pictures import image_uri, map_uri
-from .rounding import rounded, rounded_down, rounded_up
-from .sentences import Summary, theta_text
+from ...verdict import Property
+from ..drawing.colours import MAP_SHADES
+from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart
+from ..drawing.sheet import figure_bytes
+from ..figures.boundary import boundary_figure
+from ..wording import KEPT_WORDS, comparison, counted, percent_down, percent_up, rounded, rounded_down, rounded_up
+from .sentences import Summary, named_theta
 
 ORIGINAL = "Unperturbed image"
-CLOSE = 0.003
-"""Thetas nearer to each other than this share of the domain's widths show the same picture: one of them is enough."""
+MOST_ROWS = 10
+"""Components and enclaves of a boundary that a page lists."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +132,10 @@ def _inside(one: Visited, problem: Problem) -> np.ndarray:
 
 
 def _apart(wishes: Sequence[_Wish], problem: Problem) -> list[_Wish]:
+    """The wishes without those that would show the same picture as one before them; the original does not count."""
     widths, chosen = problem.perturbed.domain.widths, list[_Wish]()
     for wish in wishes:
-        others = [other for other in chosen if other.theta.any()]
-        if all(np.abs((wish.theta - other.theta) / widths).max() > CLOSE for other in others):
+        if is_apart(wish.theta, [other.theta for other in chosen if other.theta.any()], widths, CLOSEST_VIOLATION):
             chosen.append(wish)
     return chosen
 
@@ -134,7 +147,7 @@ def _cards(problem: Problem, summary: Summary, points: Sequence[tuple[_Wish, Poi
         Card(
             title=wish.title,
             reason=wish.reason,
-            theta=theta_text(summary, wish.theta.tolist()),
+            theta=named_theta(summary, wish.theta.tolist()),
             facts=_facts(problem, summary, point, has_maps=has_maps),
             pictures=_pictures(point, shown, size)[: 4 if has_maps else 1],
             scale=rounded_up(size, 2),
@@ -166,3 +179,126 @@ def _pictures(point: Point, shown: ShownMaps, top: float) -> tuple[Picture, ...]
         for title, values in zip(titles, _three_maps(point, shown), strict=True)
     ]
     return (Picture("image", "the perturbed image", image_uri(point.image)), *maps)
+
+
+@dataclass(frozen=True)
+class BoundaryFacts:
+    """What a page says of a boundary; `reason` says why there is none, and everything else is empty then."""
+
+    reason: str = ""
+    sentence: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    components: tuple[tuple[str, ...], ...] = ()
+    more_components: int = 0
+    enclaves: tuple[tuple[str, ...], ...] = ()
+    more_enclaves: int = 0
+    picture: str = ""
+
+
+def describe_boundary(result: DomainResult) -> BoundaryFacts:
+    """The boundary of the property that was asked for."""
+    try:
+        found = result.boundary()
+    except OptionError as error:
+        return BoundaryFacts(reason=str(error))
+    summary = _cautious(result, summarise_boundary(result, found))
+    components = [
+        (rounded(part["measure"], 4), "yes" if part["touches_border"] else "no",
+         f"{len(part['inner_regions']):,} / {len(part['outer_regions']):,}", percent_up(part["share_beyond"]))
+        for part in summary["components"][:MOST_ROWS]
+    ]  # fmt: skip
+    enclaves = [
+        (percent_up(part["share"]), percent_down(part["satisfying_share"]),
+         named_theta(summary, part["nearest"]["theta"]), rounded(part["nearest"]["distance"], 4))
+        for part in summary["enclaves"][:MOST_ROWS]
+    ]  # fmt: skip
+    return BoundaryFacts(
+        sentence=_boundary_sentence(summary),
+        facts=tuple(_boundary_rows(summary, found)),
+        components=tuple((str(place), *row) for place, row in enumerate(components, start=1)),
+        more_components=len(summary["components"]) - len(components),
+        enclaves=tuple((str(place), *row) for place, row in enumerate(enclaves, start=1)),
+        more_enclaves=len(summary["enclaves"]) - len(enclaves),
+        picture=figure_uri(lambda: boundary_figure(result, found)),
+    )
+
+
+def _cautious(result: DomainResult, summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary with shares that are proved: without the strips of pieces that are too close to a threshold."""
+    name = {"cr": "CR", "ar": "AR", "both": "CR&AR"}[summary["property"]]
+    strips = summary["undecided"]["strip_share"]
+    lower = {key: max(0.0, summary[key] - strips) for key in ("reachable_share", "enclosed_share")}
+    return summary | lower | {"satisfying_share": min(summary["satisfying_share"], result.areas[name][0])}
+
+
+def _boundary_sentence(summary: Summary) -> str:
+    kept = KEPT_WORDS[Property(summary["property"])]
+    if not summary["starts"]:
+        return f"It is not proved that {kept} anywhere around the unperturbed image, so no part counts as reachable."
+    if summary["verdict"] == "robust" and not summary["components"] and not summary["enclaves"]:
+        return f"All of the space can be reached from the unperturbed image while {kept}: there is no boundary."
+    share, count = percent_down(summary["reachable_share"]), len(summary["enclaves"])
+    text = f"At least {share} of the space can be reached from the unperturbed image while {kept} all the way."
+    if count:
+        enclaves = counted(count, "enclave")
+        text += f" It encloses {enclaves}: parts inside of it where that does not hold, or is not decided."
+    return text
+
+
+def _boundary_rows(summary: Summary, found: Boundary) -> list[tuple[str, str]]:
+    undecided = summary["undecided"]
+    rows = [
+        ("satisfies the property", f"at least {percent_down(summary['satisfying_share'])}"),
+        ("of it not reachable from the unperturbed image", percent_up(summary["unreachable_share"])),
+        ("inside the outermost boundary, enclaves included", f"at least {percent_down(summary['enclosed_share'])}"),
+    ]
+    if summary["farthest"] is not None:
+        rows.append(("farthest reachable", named_theta(summary, summary["farthest"]["theta"])))
+    if undecided["pieces_beside"]:
+        text = f"{undecided['pieces_beside']:,}; if they satisfy the property, more can be reached"
+        rows.append(("undecided pieces beside the boundary", text))
+    if undecided["strip_share"] > 0.0:
+        rows.append(("too close to a threshold to call", f"share at most {rounded_up(undecided['strip_share'], 2)}"))
+    if not found.is_certain and undecided["share"] > 0.0:
+        rows.append(("undecided, counts as not kept", f"share at most {rounded_up(undecided['share'], 2)}"))
+    return rows
+
+
+def image_uri(image: np.ndarray) -> str:
+    """An image (C, H, W) with pixels in [0,1]: colour for three channels, otherwise the mean of all as grey."""
+    values = np.rint(255.0 * np.clip(image, 0.0, 1.0)).astype(np.uint8)
+    if len(values) == 3:
+        return _png_uri(np.ascontiguousarray(np.moveaxis(values, 0, 2)))
+    return _png_uri(np.rint(255.0 * np.clip(image.mean(axis=0), 0.0, 1.0)).astype(np.uint8))
+
+
+def map_uri(values: np.ndarray, top: float) -> str:
+    """A map (H, W) in two colours from −top to top, white at 0."""
+    scaled = 0.5 + 0.5 * np.clip(values / top if top > 0.0 else np.zeros_like(values), -1.0, 1.0)
+    return _png_uri(np.rint(255.0 * matplotlib.colormaps[MAP_SHADES](scaled)[:, :, :3]).astype(np.uint8))
+
+
+def figure_uri(make: Callable[[], Figure]) -> str:
+    """A figure of `report` as PNG."""
+    return _data_uri(figure_bytes(make, "png"))
+
+
+def inline_svg(make: Callable[[], Figure], title: str) -> str:
+    """A figure as an SVG element for the body of a page: markup that holds no text of users, and its title."""
+    text = figure_bytes(make, "svg").decode("utf-8")
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    # The size comes from the page; the view box keeps the proportions.
+    head, rest = text.split(">", 1)
+    head = re.sub(r' (width|height)="[^"]*"', "", head)
+    return f'{head} role="img" aria-label="{escape(title)}">{rest}'
+
+
+def _png_uri(pixels: np.ndarray) -> str:
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="PNG", optimize=True)
+    return _data_uri(buffer.getvalue())
+
+
+def _data_uri(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"

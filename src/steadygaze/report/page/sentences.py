@@ -1,17 +1,25 @@
 """The verdict in words for people who are no experts: sentences that claim no more than was proved.
 
-Turns the summary of a map or a refinement, and the box in which its property is proved around zero, into text. Ranges
-and shares are rounded in the direction in which the sentence stays true. Knows no HTML.
+Turns a summary, and the box around zero in which a property is proved, into text. Ranges and shares are rounded in the
+direction in which the sentence stays true. Runs no network and knows no HTML.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ...properties.joint import Kept
+from ...properties.kept_box import Suspects, attention_suspects, kept_box, label_suspects
+from ...refine.merged import MergedAnswer
+from ...results.answer import Answer
+from ...results.domain_result import DomainResult
 from ...results.summary import violating_theta
-from ..wording import counted
-from .kept_range import KeptRange
-from .rounding import (
+from ...verdict import Property
+from ..wording import (
     ALL_DIGITS,
+    counted,
     is_exact,
     percent_down,
     percent_up,
@@ -25,9 +33,59 @@ Summary = Mapping[str, Any]
 
 SMALLEST_RANGE = 1e-3
 """A proved box around zero that is smaller than this share of the ranges is not worth a number."""
-
 NAMED_UNDECIDED = 5e-4
-"""The undecided share from which on it belongs into the verdict; below it stands in the small print."""
+"""A smaller undecided share stands in the small print, not in the verdict."""
+
+
+@dataclass(frozen=True)
+class KeptRange:
+    """A box in theta, low and high (d,), around the unperturbed image in which a property is proved to be kept.
+
+    Of the attention nothing is said on kinks. `is_all` tells that it is the whole domain.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    is_all: bool
+
+
+def find_kept_range(result: DomainResult, wanted: Property) -> KeptRange | None:
+    """The box for a property; None where the domain does not contain zero, or nothing around it is proved.
+
+    The label is kept everywhere in the box, the attention except on kinks (`sliver_share`).
+    """
+    compound = result.problem.compound
+    domain = compound.domain
+    if not domain.contains_zero or not (result.is_measured or wanted is Property.CR):
+        return None
+    answer, d = result.answer, domain.dimension
+    if isinstance(answer, Answer) and not result.is_complete:
+        return None
+    names = {Property.CR: ("CR",), Property.AR: ("AR",), Property.BOTH: ("CR", "AR")}[wanted]
+    suspects = [group for name in names for group in _suspects(answer, name)]
+    zero = compound.to_unit(np.zeros((1, d)))[0, :d]
+    low, high = kept_box(zero, suspects)
+    if not (high > low).any():
+        return None
+    is_all = bool((low <= 0.0).all() and (high >= 1.0).all())
+    # Rounding may have moved an end by a few units in the last place: never beyond zero or the domain.
+    ends = np.clip(domain.low + np.stack([low, high]) * domain.widths, domain.low, domain.high)
+    first, last = (domain.low, domain.high) if is_all else (np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0))
+    return KeptRange(tuple(first.tolist()), tuple(last.tolist()), is_all)
+
+
+def _suspects(answer: object, name: str) -> Sequence[Suspects]:
+    if isinstance(answer, Answer):
+        regions, compound = answer.answers.regions, answer.compound
+        if name == "CR":
+            return [label_suspects(regions, answer.joint)]
+        return [attention_suspects(compound, regions, answer.joint, answer.labels)]
+    assert isinstance(answer, MergedAnswer)
+    codes = answer.label_codes if name == "CR" else answer.attention_codes
+    may_fail = answer.missing > 0.0
+    may_fail[answer.bounded] = codes[answer.bounded] != Kept.YES
+    boxes = Suspects(answer.boxes.low[may_fail], answer.boxes.high[may_fail])
+    return [boxes] if answer.exact is None else [boxes, *_suspects(answer.exact, name)]
 
 
 def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
@@ -150,10 +208,10 @@ def domain_text(summary: Summary) -> str:
     return ", ".join(parts)
 
 
-def theta_text(summary: Summary, theta: Sequence[float]) -> str:
+def named_theta(summary: Summary, theta: Sequence[float]) -> str:
     """A theta with the names of its parameters, to the nearest of five digits.
 
-    >>> theta_text({"domain": {"names": ["brightness", "translation right [px]"]}}, [-0.25, 1.2345678])
+    >>> named_theta({"domain": {"names": ["brightness", "translation right [px]"]}}, [-0.25, 1.2345678])
     'brightness = −0.25, translation right ≈ 1.2346 px'
     """
     return ", ".join(
@@ -214,7 +272,7 @@ def _single_violations(summary: Summary, differ: str) -> list[str]:
     names = {"cr": ("CR",), "ar": ("AR",)}.get(summary["property"], ("CR", "AR"))
     what = {"CR": f"it no longer says {label_text(summary)}", "AR": differ}
     thetas = {name: violating_theta(summary, name) for name in names}
-    found = [f"At {theta_text(summary, theta)} {what[name]}." for name, theta in thetas.items() if theta is not None]
+    found = [f"At {named_theta(summary, theta)} {what[name]}." for name, theta in thetas.items() if theta is not None]
     return [*found, "How much of the space violates is not decided."]
 
 

@@ -1,6 +1,6 @@
-"""The kinds of figures by name: which results each takes, with which options, and how it is made and written.
+"""The kinds of figures by name: the results each takes, its options, and how it is made and written.
 
-Checks what a figure is asked for. What it looks like is in the module of its kind.
+Checks what a figure is asked for; the module of each kind draws it.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,21 +11,20 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ..errors import OptionError
-from ..refine.merged import MOST_DRAWN
-from ..results.domain_result import DomainResult
-from ..search import SearchResult
-from ..search.store import StoredSearch, stored_search
-from .boundaries_figure import boundaries_figure
-from .columns_figure import columns_figure
-from .files import drawing_settings, figure_files, refuse_in_the_way, write_figure
-from .map_figure import map_figure
-from .path_figure import path_figure
-from .searches import search_figure
-from .strip_figure import strip_figure
-from .thetas import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
-from .tiling_figure import tiling_figure
-from .tilings import BY
+from ...errors import OptionError
+from ...refine.merged import MOST_DRAWN
+from ...results.domain_result import DomainResult
+from ...search import SearchResult
+from ...search.store import StoredSearch, stored_search
+from ..drawing.exhibits import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
+from ..drawing.sheet import drawing_settings, figure_files, refuse_in_the_way, write_figure
+from .boundary import boundaries_figure
+from .columns import columns_figure
+from .map import map_figure
+from .path import path_figure
+from .strip import strip_figure
+from .tiling import BY, tiling_figure
+from .visited import search_figure
 
 Drawable = DomainResult | StoredSearch | SearchResult
 """What figures are drawn from."""
@@ -45,38 +44,25 @@ class Wishes:
 
 @dataclass(frozen=True, eq=False)
 class FigureKind:
-    """A kind of figure: what it shows, the options it takes, from what it is drawn, and how.
+    """A kind of figure: what it shows, how it is made, the options and results it takes.
 
-    takes: "map" (maps and refinements), "search", or "any".
+    takes: "map" (maps and refinements), "search", or "any". `make` gets one result, or a list if `is_of_several`.
     """
 
     shows: str
-    make: Callable[[Sequence[DomainResult | StoredSearch], Wishes], Figure]
+    make: Callable[..., Figure]
     options: frozenset[str] = frozenset()
     takes: str = "map"
     most_parameters: int | None = MOST_DRAWN
     is_of_several: bool = False
 
 
-def _first(results: Sequence[DomainResult | StoredSearch]) -> DomainResult:
-    (result,) = results
-    assert isinstance(result, DomainResult)
-    return result
-
-
-def _map(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
-    return map_figure(_first(results))
-
-
-def _path(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
-    result = _first(results)
+def _path(result: DomainResult, wishes: Wishes) -> Figure:
     domain = result.problem.perturbed.domain
-    through = checked_thetas(domain, wishes.at)
-    return path_figure(result, path_thetas(domain, through, wishes.steps or PATH_STEPS))
+    return path_figure(result, path_thetas(domain, checked_thetas(domain, wishes.at), wishes.steps or PATH_STEPS))
 
 
-def _strip(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
-    result = _first(results)
+def _strip(result: DomainResult, wishes: Wishes) -> Figure:
     domain = result.problem.perturbed.domain
     held = [*checked_thetas(domain, wishes.at), nearest_to_zero(domain)]
     if len(held) > 2:
@@ -85,32 +71,21 @@ def _strip(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Fi
     return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.steps or STRIP_STEPS))
 
 
-def _boundary(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
-    result = _first(results)
+def _boundary(result: DomainResult, wishes: Wishes) -> Figure:
     return boundaries_figure(result, checked_thetas(result.problem.perturbed.domain, wishes.at))
 
 
-def _columns(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
-    domains = [result for result in results if isinstance(result, DomainResult)]
-    return columns_figure(domains, wishes.at)
-
-
-def _tiling(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
-    (result,) = results
+def _tiling(result: DomainResult | StoredSearch, wishes: Wishes) -> Figure:
     asked = result.summary["property"] if isinstance(result, StoredSearch) else result.problem.property.value
     return tiling_figure(result, wishes.by or str(asked))
 
 
-def _visited(results: Sequence[DomainResult | StoredSearch], wishes: Wishes) -> Figure:
-    (result,) = results
-    assert isinstance(result, StoredSearch)
-    return search_figure(result)
-
-
 KINDS: dict[str, FigureKind] = {
-    "map": FigureKind("classification, attention and both on the map, with telling images", _map),
+    "map": FigureKind(
+        "classification, attention and both on the map, with telling images", lambda result, _: map_figure(result)
+    ),
     "path": FigureKind(
-        "images and what the network says along a path of combinations", _path, frozenset(("at", "steps")),
+        "images and what the network predicts along a path of combinations", _path, frozenset(("at", "steps")),
         most_parameters=None,
     ),
     "strip": FigureKind(
@@ -121,11 +96,14 @@ KINDS: dict[str, FigureKind] = {
         "the outermost boundaries of label and attention side by side, with images", _boundary, frozenset(("at",))
     ),
     "columns": FigureKind(
-        "maps of several networks under each perturbation: columns (O), (B), (P), (T)", _columns, frozenset(("at",)),
+        "maps of several networks under each perturbation: columns (O), (B), (P), (T)",
+        lambda results, wishes: columns_figure(results, wishes.at), frozenset(("at",)),
         most_parameters=None, is_of_several=True,
     ),
     "tiling": FigureKind("all regions with their edges, by label or pattern", _tiling, frozenset(("by",)), takes="any"),
-    "visited": FigureKind("the regions that a search visited, by phase and label", _visited, takes="search"),
+    "visited": FigureKind(
+        "the regions that a search visited, by phase and label", lambda result, _: search_figure(result), takes="search"
+    ),
 }  # fmt: skip
 """All kinds of figures."""
 
@@ -172,16 +150,16 @@ def make_figure(
     steps: int | None = None,
     by: str | None = None,
 ) -> Figure:
-    """A figure of a kind, from one result or, for columns, from several; OptionError where they do not fit.
+    """A figure of a kind, from one result or, for columns, from several; OptionError if they do not fit.
 
-    delta: another threshold, for maps and refinements. at: thetas (d,): those the path goes through, where the strip
-    holds the other parameters, those that boundary shows, the columns. along: the parameter of a strip, by number (from
-    1 on) or by the beginning of its name. steps: how many images path and strip show. by: "cr", "ar", "both" or
-    "pattern", for the colours of a tiling.
+    delta: another threshold, for maps and refinements. at: thetas (d,): the path goes through them, the strip holds the
+    other parameters there, boundary shows them, columns has a column for each. along: the parameter of a strip, by
+    number (from 1 on) or by the beginning of its name. steps: how many images path and strip show. by: "cr", "ar",
+    "both" or "pattern", for the colours of a tiling.
     """
     chosen, wishes = check_kind(kind), Wishes(at, along, steps, by)
     _check_wishes(kind, chosen, wishes)
-    given = [results] if isinstance(results, DomainResult | StoredSearch | SearchResult) else list(results)
+    given = [results] if isinstance(results, Drawable) else list(results)
     drawn = [stored_search(result) if isinstance(result, SearchResult) else result for result in given]
     if not drawn or (len(drawn) > 1 and not chosen.is_of_several):
         raise OptionError(f"{kind} is drawn from one result, {len(drawn)} are given; columns takes several")
@@ -190,7 +168,7 @@ def make_figure(
     if delta is not None:
         drawn = [_with_delta(result, delta) for result in drawn]
     with drawing_settings():
-        return chosen.make(drawn, wishes)
+        return chosen.make(drawn if chosen.is_of_several else drawn[0], wishes)
 
 
 def check_request(
