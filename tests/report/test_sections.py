@@ -11,6 +11,7 @@ from matplotlib.text import Text
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.properties import shapes
+from steadygaze.regions.adjacency import touching
 from steadygaze.regions.polyhedra import box
 from steadygaze.report.drawing import raster
 from steadygaze.report.drawing.raster import borders_between
@@ -64,10 +65,10 @@ def test_a_plane_through_vertices_and_edges() -> None:
     pieces, *_ = shapes.split_by_argmax(cube, logits, 1e-12, 6)
     polygons, piece = cut_at(pieces, 2, 0.5)
     assert np.diff(polygons.starts).tolist() == [3, 3] and piece.tolist() == [0, 1]
-    segments = borders_between(polygons, np.array([0, 1]))
+    segments = borders_between(touching(polygons), np.array([0, 1]))
     assert len(segments) == 1
     np.testing.assert_allclose(sorted(segments[0].tolist()), [[0.0, 0.0], [1.0, 1.0]], atol=1e-12)
-    assert len(borders_between(cut_at(pieces, 0, 0.5)[0], np.array([0, 1]))) == 1
+    assert len(borders_between(touching(cut_at(pieces, 0, 0.5)[0]), np.array([0, 1]))) == 1
     tip, _ = cut_at(shapes.split_by_slab(pieces, np.array([[0.5, 2.0]] * 2), 2, 7)[0], 2, 0.5 + 1e-7)
     assert tip.volumes.sum() == pytest.approx(1.0)
 

@@ -115,7 +115,7 @@ def rounded_down(value: float, digits: int = 3) -> str:
     >>> rounded_down(0.31999), rounded_down(-0.31999), rounded_down(0.0), rounded_down(1e-9)
     ('0.319', '−0.32', '0', '1e−9')
     """
-    return _text(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(repr(float(value)))))
+    return _digits(_decimal(value), digits, ROUND_FLOOR)
 
 
 def rounded_up(value: float, digits: int = 3) -> str:
@@ -124,27 +124,16 @@ def rounded_up(value: float, digits: int = 3) -> str:
     >>> rounded_up(0.3111), rounded_up(-0.31999), rounded_up(12345.0)
     ('0.312', '−0.319', '12400')
     """
-    return _text(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(repr(float(value)))))
+    return _digits(_decimal(value), digits, ROUND_CEILING)
 
 
 def rounded(value: float, digits: int = 5) -> str:
-    """A number to the nearest with so many significant digits: for what is no bound.
+    """A number to the nearest with so many significant digits: for numbers that are no bounds.
 
     >>> rounded(0.0123456789), rounded(3.0), rounded(-1.5), rounded(float("inf"))
     ('0.012346', '3', '−1.5', 'infinite')
     """
-    if value in (float("inf"), float("-inf")):
-        return "infinite"
-    return _text(Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal(Decimal(repr(float(value)))))
-
-
-def is_exact(value: float) -> bool:
-    """Whether a number is what `rounded` writes.
-
-    >>> is_exact(-0.25), is_exact(0.1234567)
-    (True, False)
-    """
-    return float(rounded(value).replace(MINUS, "-")) == value
+    return "infinite" if math.isinf(value) else _digits(_decimal(value), digits, ROUND_HALF_EVEN)
 
 
 def percent_down(share: float) -> str:
@@ -191,36 +180,36 @@ def share_bounds(bounds: Sequence[float]) -> tuple[str, str]:
     >>> share_bounds([0.1243312, 0.1243313]), share_bounds([0.0, 1e-12]), share_bounds([0.5, 1.0])
     (('12.4331 %', '12.4332 %'), ('0 %', '0.0001 %'), ('50.0000 %', '100 %'))
     """
-    low, high = bounds
-    return _fixed(low, ROUND_FLOOR), _fixed(high, ROUND_CEILING)
+    low, high = (
+        f"{100 * share:.0f} %"
+        if share in (0.0, 1.0)
+        else f"{(100 * _decimal(share)).quantize(Decimal('0.0001'), rounding=rounding)} %"
+        for share, rounding in zip(bounds, (ROUND_FLOOR, ROUND_CEILING), strict=True)
+    )
+    return low, high
 
 
-def _fixed(share: float, rounding: str) -> str:
-    if share in (0.0, 1.0):
-        return f"{100 * share:.0f} %"
-    return f"{(100 * Decimal(repr(float(share)))).quantize(Decimal('0.0001'), rounding=rounding)} %"
+def _decimal(value: float) -> Decimal:
+    return Decimal(repr(float(value)))
 
 
 def _percent(share: float, rounding: str) -> str:
-    percent = 100 * Decimal(repr(float(share)))
+    percent = 100 * _decimal(share)
     # Below one tenth of a percent two digits tell more than one decimal.
     digits = 2 if percent < Decimal("0.1") else max(1, percent.adjusted() + 2)
-    return f"{_text(Context(prec=digits, rounding=rounding).create_decimal(percent))} %"
+    return f"{_digits(percent, digits, rounding)} %"
 
 
-def _text(value: Decimal) -> str:
+def _digits(value: Decimal, digits: int, rounding: str) -> str:
+    value = Context(prec=digits, rounding=rounding).create_decimal(value)
     if not value:
         return "0"
     exponent = value.adjusted()
-    # Without exponents where people do not expect them.
-    if -6 <= exponent < 9:
-        text = f"{value:f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-    else:
-        mantissa = f"{value.scaleb(-exponent):f}"
-        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-        text = f"{mantissa}e{exponent}"
-    return text.replace("-", MINUS)
+    # Exponents only where people expect them.
+    is_plain = -6 <= exponent < 9
+    text = f"{value if is_plain else value.scaleb(-exponent):f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return (text if is_plain else f"{text}e{exponent}").replace("-", MINUS)
 
 
 def subject_text(problem: Problem) -> str:
@@ -229,7 +218,7 @@ def subject_text(problem: Problem) -> str:
 
 
 def verdict_text(property: Property, verdict: Verdict) -> str:
-    """What came out of a question.
+    """The outcome of a question.
 
     >>> verdict_text(Property.BOTH, Verdict.NOT_ROBUST)
     'label and attention not robust'
@@ -263,13 +252,10 @@ def delta_text(result: DomainResult) -> str:
 
 
 def extent_text(result: DomainResult) -> str:
-    """What a figure rests on: a map of regions, or boxes and regions.
-
-    A partial result says why it is one.
-    """
+    """The regions and boxes that a figure rests on; a partial result says why it is one."""
     regions = counted(result.region_count, "region")
     if isinstance(result, RefineResult):
-        boxes = counted(int((result.boxes.state == State.BOUNDED).sum()), "box").replace("boxs", "boxes")
+        boxes = counted(int((result.boxes.state == State.BOUNDED).sum()), "box", "boxes")
         exact = f" and {regions}" if result.region_count else ""
         stopped = "" if result.is_complete else f" (ended by {result.stopped})"
         undecided = result.guarantee_shares["undecided"]

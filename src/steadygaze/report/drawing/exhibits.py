@@ -155,11 +155,6 @@ def nearest_to_zero(domain: Domain) -> np.ndarray:
     return np.clip(np.zeros(domain.dimension), domain.low, domain.high)
 
 
-def farthest_corner(domain: Domain) -> np.ndarray:
-    """The corner (d,) of the domain that is farthest from zero."""
-    return np.where(np.abs(domain.low) > np.abs(domain.high), domain.low, domain.high)
-
-
 def path_thetas(domain: Domain, through: Sequence[np.ndarray], steps: int) -> np.ndarray:
     """Thetas (N, d) on the path from zero through given thetas (to the farthest corner if there are none).
 
@@ -170,7 +165,8 @@ def path_thetas(domain: Domain, through: Sequence[np.ndarray], steps: int) -> np
     >>> path_thetas(unit, [np.array([1.0, 0.0]), np.array([1.0, 0.5])], 4).tolist()
     [[0.0, 0.0], [0.5, 0.0], [1.0, 0.0], [1.0, 0.5]]
     """
-    stops = [nearest_to_zero(domain), *(through or [farthest_corner(domain)])]
+    farthest = np.where(np.abs(domain.low) > np.abs(domain.high), domain.low, domain.high)
+    stops = [nearest_to_zero(domain), *(through or [farthest])]
     if len(stops) > 1 and np.array_equal(stops[0], stops[1]):
         stops = stops[1:]
     lengths = np.array([float(np.linalg.norm((b - a) / domain.widths)) for a, b in pairwise(stops)])
@@ -260,22 +256,20 @@ def common_scale(maps: Sequence[np.ndarray]) -> Normalize:
 def show_image(sheet: Sheet, left: float, top: float, side: float, image: np.ndarray, *, frame: float = 0.6) -> None:
     """An image (C, H, W) inside a square: three channels are colours, others are averaged to grey."""
     if len(image) == 3:
-        pixels = np.moveaxis(image, 0, 2)
-        sheet.image(*fitted(left, top, side, pixels), pixels, frame=frame)
+        _show(sheet, left, top, side, np.moveaxis(image, 0, 2), frame=frame)
     else:
-        pixels = image.mean(axis=0)
-        sheet.image(*fitted(left, top, side, pixels), pixels, cmap="gray", norm=Normalize(0.0, 1.0), frame=frame)
+        _show(sheet, left, top, side, image.mean(axis=0), cmap="gray", norm=Normalize(0.0, 1.0), frame=frame)
 
 
 def show_map(sheet: Sheet, left: float, top: float, side: float, values: np.ndarray, norm: Normalize) -> None:
     """An attention map (H, W) inside a square."""
-    sheet.image(*fitted(left, top, side, values), values, cmap=MAP_SHADES, norm=norm)
+    _show(sheet, left, top, side, values, cmap=MAP_SHADES, norm=norm)
 
 
-def fitted(left: float, top: float, side: float, pixels: np.ndarray) -> tuple[float, float, float, float]:
-    """Left, top, width and height of pixels (H, W, …) that stay square in the middle of a square."""
+def _show(sheet: Sheet, left: float, top: float, side: float, pixels: np.ndarray, **look: Any) -> None:
+    """Pixels (H, W, …) that stay square, in the middle of a square."""
     height, width = (side * length / max(pixels.shape[:2]) for length in pixels.shape[:2])
-    return left + 0.5 * (side - width), top + 0.5 * (side - height), width, height
+    sheet.image(left + 0.5 * (side - width), top + 0.5 * (side - height), width, height, pixels, **look)
 
 
 def show_scale(sheet: Sheet, left: float, top: float, height: float, norm: Normalize) -> None:

@@ -15,6 +15,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path as MplPath
 
+from ...regions.adjacency import Adjacency
 from ...regions.region import Polygons
 from .colours import HATCH, HATCHED, INK, View
 from .sections import Section
@@ -34,8 +35,6 @@ HATCH_PERIOD, HATCH_WIDTH, HATCH_DARKENING = 16, 3, 0.55
 ASIDE = np.array([2.0**-0.5, 3.0**-0.5])
 """The point inside a pixel that is looked up. Centres would not do: lines with simple slopes run exactly through them,
 and rounding then leaves some centres to neither neighbour."""
-SHORTEST = 1e-9
-"""Shorter parts of a cut come from the rounding of its two sides, not from the tiling."""
 
 
 def draw_view(
@@ -186,65 +185,14 @@ def hatch_grid(picture: np.ndarray, owners: np.ndarray, chosen: np.ndarray, *, i
     picture[is_line, :3] *= HATCH_DARKENING
 
 
-def borders_between(polygons: Polygons, codes: np.ndarray, *, passed_over: int = -1) -> np.ndarray:
-    """Segments (S, 2, 2) in t where polygons of different codes (P,), whole numbers from 0 on, touch.
+def borders_between(common: Adjacency, codes: np.ndarray, *, passed_over: int = -1) -> np.ndarray:
+    """Segments (S, 2, 2) in t where polygons of different codes (P,) touch; none around the code `passed_over`.
 
-    Around polygons of the code `passed_over` there are none.
-
+    >>> from steadygaze.regions.adjacency import touching
     >>> points = np.array([[0, 0], [0.5, 0], [0.5, 1], [0, 1], [0.5, 0], [1, 0], [1, 1], [0.5, 1.0]])
-    >>> halves = Polygons(points, np.array([0, 4, 8]), np.array([1, 5, 3, 4, 1, 2, 3, -5]))
+    >>> halves = touching(Polygons(points, np.array([0, 4, 8]), np.array([1, 5, 3, 4, 1, 2, 3, -5])))
     >>> borders_between(halves, np.array([0, 1])).tolist(), len(borders_between(halves, np.array([7, 7])))
     ([[[0.5, 1.0], [0.5, 0.0]]], 0)
     """
-    edges = np.flatnonzero(_may_separate(polygons, codes) & (polygons.lengths > SHORTEST))
-    if not len(edges):
-        return np.zeros((0, 2, 2))
-    cut = np.unique(np.abs(polygons.edges[edges]), return_inverse=True)[1]
-    start, end = polygons.points[edges], polygons.points[polygons.following[edges]]
-    origin, direction = _cut_lines(cut, start, end, polygons.lengths[edges])
-    along = np.stack([((point - origin[cut]) * direction[cut]).sum(axis=1) for point in (start, end)])
-    # The ends of all edges as stations, cut after cut; an edge covers the parts between its two stations.
-    stations = np.concatenate([along.min(axis=0), along.max(axis=0)])
-    order = np.lexsort((stations, np.tile(cut, 2)))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    first, last = place.reshape(2, -1)
-    code = codes[polygons.owner[edges]]
-    left, right = (
-        _codes_along(len(order), first[side], last[side], code[side])
-        for side in (polygons.edges[edges] > 0, polygons.edges[edges] < 0)
-    )
-    low = stations[order]
-    high = np.append(low[1:], -np.inf)
-    is_border = (left != right) & (left > 0) & (right > 0) & (left != passed_over + 1) & (right != passed_over + 1)
-    shown = np.flatnonzero(is_border & (high - low > SHORTEST))
-    which = np.tile(cut, 2)[order][shown]
-    ends = np.stack([low[shown], high[shown]], axis=1)
-    return origin[which, None] + ends[:, :, None] * direction[which, None]
-
-
-def _may_separate(polygons: Polygons, codes: np.ndarray) -> np.ndarray:
-    """Whether the cut of each edge (V,) has polygons of different codes on it at all."""
-    cut, code = np.abs(polygons.edges), codes[polygons.owner]
-    lowest = np.full(cut.max(initial=0) + 1, np.iinfo(np.int64).max)
-    highest = np.full(len(lowest), -1)
-    np.minimum.at(lowest, cut, code)
-    np.maximum.at(highest, cut, code)
-    return (lowest < highest)[cut]
-
-
-def _cut_lines(
-    cut: np.ndarray, start: np.ndarray, end: np.ndarray, lengths: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """A point and a unit direction of every cut, from its longest edge."""
-    order = np.lexsort((lengths, cut))
-    longest = order[np.append(np.flatnonzero(np.diff(cut[order])), len(order) - 1)]
-    return start[longest], (end[longest] - start[longest]) / lengths[longest, None]
-
-
-def _codes_along(count: int, first: np.ndarray, last: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """One more than the code that covers each part behind a station; 0 where nothing does."""
-    change = np.zeros(count, dtype=np.int64)
-    np.add.at(change, first, codes + 1)
-    np.add.at(change, last, -(codes + 1))
-    return np.cumsum(change)
+    first, second = codes[common.first], codes[common.second]
+    return common.extent[(first != second) & (first != passed_over) & (second != passed_over)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from matplotlib import font_manager, style
@@ -237,18 +237,22 @@ def write_figure(
         figure = make()
         for file in files:
             try:
-                with file_written_at_once(file) as new, new.open("wb") as stream:
-                    _write(figure, stream, file.suffix.removeprefix("."))
+                with file_written_at_once(file) as new:
+                    new.write_bytes(_figure_bytes(figure, file.suffix.removeprefix(".")))
             except OSError as error:
                 raise _not_writable(file, error) from None
     return files
 
 
 def figure_bytes(make: Callable[[], Figure], kind: str) -> bytes:
-    """Make a figure and give what its file of one format would hold."""
-    stream = io.BytesIO()
+    """Make a figure and give the bytes of its file in one format."""
     with drawing_settings():
-        _write(make(), stream, kind)
+        return _figure_bytes(make(), kind)
+
+
+def _figure_bytes(figure: Figure, kind: str) -> bytes:
+    stream = io.BytesIO()
+    figure.savefig(stream, format=kind, dpi=DPI[kind], metadata=_METADATA[kind])
     return stream.getvalue()
 
 
@@ -284,7 +288,3 @@ def refuse_in_the_way(files: Sequence[Path], *, force: bool) -> None:
 
 def _not_writable(file: Path, error: OSError) -> StoreError:
     return StoreError(f"{file}: the figure cannot be written ({error.strerror or error}); choose another place")
-
-
-def _write(figure: Figure, stream: BinaryIO, kind: str) -> None:
-    figure.savefig(stream, format=kind, dpi=DPI[kind], metadata=_METADATA[kind])

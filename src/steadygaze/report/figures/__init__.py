@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
@@ -32,14 +33,18 @@ Drawable = DomainResult | StoredSearch | SearchResult
 PATH_STEPS, STRIP_STEPS = 8, 6
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """What a figure is asked to show; see `make_figure`."""
+class Wishes(TypedDict, total=False):
+    """The options of figures.
 
-    at: Sequence[ArrayLike] = ()
-    along: str | int | None = None
-    steps: int | None = None
-    by: str | None = None
+    at: thetas (d,): the path goes through them, the strip holds the other parameters there, boundary shows them,
+    columns has a column for each. along: the parameter of a strip, by number (from 1 on) or by the beginning of its
+    name. steps: how many images path and strip show. by: "cr", "ar", "both" or "pattern", for the colours of a tiling.
+    """
+
+    at: Sequence[ArrayLike]
+    along: str | int | None
+    steps: int | None
+    by: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,25 +64,27 @@ class FigureKind:
 
 def _path(result: DomainResult, wishes: Wishes) -> Figure:
     domain = result.problem.perturbed.domain
-    return path_figure(result, path_thetas(domain, checked_thetas(domain, wishes.at), wishes.steps or PATH_STEPS))
+    return path_figure(
+        result, path_thetas(domain, checked_thetas(domain, wishes.get("at", ())), wishes.get("steps") or PATH_STEPS)
+    )
 
 
 def _strip(result: DomainResult, wishes: Wishes) -> Figure:
     domain = result.problem.perturbed.domain
-    held = [*checked_thetas(domain, wishes.at), nearest_to_zero(domain)]
+    held = [*checked_thetas(domain, wishes.get("at", ())), nearest_to_zero(domain)]
     if len(held) > 2:
         raise OptionError(f"strip takes one theta, where the other parameters are held; {len(held) - 1} are given")
-    axis = axis_of(domain, wishes.along)
-    return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.steps or STRIP_STEPS))
+    axis = axis_of(domain, wishes.get("along"))
+    return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.get("steps") or STRIP_STEPS))
 
 
 def _boundary(result: DomainResult, wishes: Wishes) -> Figure:
-    return boundaries_figure(result, checked_thetas(result.problem.perturbed.domain, wishes.at))
+    return boundaries_figure(result, checked_thetas(result.problem.perturbed.domain, wishes.get("at", ())))
 
 
 def _tiling(result: DomainResult | StoredSearch, wishes: Wishes) -> Figure:
     asked = result.summary["property"] if isinstance(result, StoredSearch) else result.problem.property.value
-    return tiling_figure(result, wishes.by or str(asked))
+    return tiling_figure(result, wishes.get("by") or str(asked))
 
 
 KINDS: dict[str, FigureKind] = {
@@ -97,7 +104,7 @@ KINDS: dict[str, FigureKind] = {
     ),
     "columns": FigureKind(
         "maps of several networks under each perturbation: columns (O), (B), (P), (T)",
-        lambda results, wishes: columns_figure(results, wishes.at), frozenset(("at",)),
+        lambda results, wishes: columns_figure(results, wishes.get("at", ())), frozenset(("at",)),
         most_parameters=None, is_of_several=True,
     ),
     "tiling": FigureKind("all regions with their edges, by label or pattern", _tiling, frozenset(("by",)), takes="any"),
@@ -119,45 +126,26 @@ def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
 
 
 def draw(
-    kind: str,
-    results: Drawable | Sequence[Drawable],
-    path: str | Path,
-    *,
-    formats: Sequence[str] = ("png",),
-    force: bool = False,
-    delta: str | float | None = None,
-    at: Sequence[ArrayLike] = (),
-    along: str | int | None = None,
-    steps: int | None = None,
-    by: str | None = None,
-) -> list[Path]:
+    kind: str, results: Drawable | Sequence[Drawable], path: str | Path, *, formats: Sequence[str] = ("png",),
+    force: bool = False, delta: str | float | None = None, **wishes: Unpack[Wishes],
+) -> list[Path]:  # fmt: skip
     """Write a figure to PATH.png and so on, one file for each format; an existing one is refused without `force`.
 
     See `make_figure` for the rest. The same results give the same bytes.
     """
-    check_request(kind, path, formats=formats, force=force, at=at, along=along, steps=steps, by=by)
-    make = lambda: make_figure(kind, results, delta=delta, at=at, along=along, steps=steps, by=by)  # noqa: E731
+    check_request(kind, path, formats=formats, force=force, **wishes)
+    make = lambda: make_figure(kind, results, delta=delta, **wishes)  # noqa: E731
     return write_figure(make, path, formats=formats, force=force)
 
 
 def make_figure(
-    kind: str,
-    results: Drawable | Sequence[Drawable],
-    *,
-    delta: str | float | None = None,
-    at: Sequence[ArrayLike] = (),
-    along: str | int | None = None,
-    steps: int | None = None,
-    by: str | None = None,
+    kind: str, results: Drawable | Sequence[Drawable], *, delta: str | float | None = None, **wishes: Unpack[Wishes]
 ) -> Figure:
     """A figure of a kind, from one result or, for columns, from several; OptionError if they do not fit.
 
-    delta: another threshold, for maps and refinements. at: thetas (d,): the path goes through them, the strip holds the
-    other parameters there, boundary shows them, columns has a column for each. along: the parameter of a strip, by
-    number (from 1 on) or by the beginning of its name. steps: how many images path and strip show. by: "cr", "ar",
-    "both" or "pattern", for the colours of a tiling.
+    delta: another threshold, for maps and refinements. See `Wishes` for the others.
     """
-    chosen, wishes = check_kind(kind), Wishes(at, along, steps, by)
+    chosen = check_kind(kind)
     _check_wishes(kind, chosen, wishes)
     given = [results] if isinstance(results, Drawable) else list(results)
     drawn = [stored_search(result) if isinstance(result, SearchResult) else result for result in given]
@@ -172,11 +160,10 @@ def make_figure(
 
 
 def check_request(
-    kind: str, path: str | Path, *, formats: Sequence[str], force: bool, at: Sequence[ArrayLike] = (),
-    along: str | int | None = None, steps: int | None = None, by: str | None = None,
-) -> None:  # fmt: skip
-    """Refuse what `draw` would refuse whatever the results are: worth knowing before a large one is read."""
-    _check_wishes(kind, check_kind(kind), Wishes(at, along, steps, by))
+    kind: str, path: str | Path, *, formats: Sequence[str], force: bool, **wishes: Unpack[Wishes]
+) -> None:
+    """Refuse what `draw` would refuse for any results, before a large one is read."""
+    _check_wishes(kind, check_kind(kind), wishes)
     refuse_in_the_way(figure_files(path, formats), force=force)
 
 
@@ -190,15 +177,16 @@ def check_kind(kind: str) -> FigureKind:
 
 
 def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
-    given = {"at": len(wishes.at) > 0, "along": wishes.along, "steps": wishes.steps, "by": wishes.by}
+    by, steps = wishes.get("by"), wishes.get("steps")
+    given = {"at": len(wishes.get("at", ())) > 0, "along": wishes.get("along"), "steps": steps, "by": by}
     for name, value in given.items():
         if value not in (None, False) and name not in chosen.options:
             fitting = [other for other, kind_of in KINDS.items() if name in kind_of.options]
             raise OptionError(f"--{name} does not go with {kind}; it belongs to {', '.join(fitting)}: leave it out")
-    if wishes.by is not None and wishes.by not in BY:
-        raise OptionError(f"--by {wishes.by!r} is not known; expected {', '.join(BY)}")
-    if wishes.steps is not None and not 2 <= wishes.steps <= MOST_SHOWN:
-        raise OptionError(f"--steps is {wishes.steps}; expected a whole number from 2 to {MOST_SHOWN}")
+    if by is not None and by not in BY:
+        raise OptionError(f"--by {by!r} is not known; expected {', '.join(BY)}")
+    if steps is not None and not 2 <= steps <= MOST_SHOWN:
+        raise OptionError(f"--steps is {steps}; expected a whole number from 2 to {MOST_SHOWN}")
 
 
 def _check_result(kind: str, chosen: FigureKind, result: DomainResult | StoredSearch) -> None:

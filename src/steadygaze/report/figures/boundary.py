@@ -22,15 +22,7 @@ from ...verdict import Property
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption
 from ..drawing.marks import mark_section
-from ..drawing.raster import (
-    add_lines,
-    add_picture,
-    all_pixel_owners,
-    colour_grid,
-    hatch_grid,
-    name_axes,
-    set_limits,
-)
+from ..drawing.raster import add_lines, add_picture, all_pixel_owners, colour_grid, hatch_grid, name_axes, set_limits
 from ..drawing.sections import Section, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_figure, write_header
 from ..wording import (
@@ -141,9 +133,7 @@ def boundaries_figure(result: DomainResult, thetas: Sequence[np.ndarray]) -> Fig
     boundaries = {wanted: result.boundary(wanted) for wanted in (Property.CR, Property.AR)}
     given = [result.at(theta) for theta in thetas]
     exhibits = tuple(Exhibit(_title(result, point), point) for point in given) or _chosen(result, boundaries)
-    sections = make_sections(result)
-    draw = _draw_bands if result.problem.perturbed.domain.dimension == 1 else _draw_sides
-    sheet = draw(result, boundaries, exhibits, sections)
+    sheet = _draw_both(result, boundaries, exhibits, make_sections(result))
     facts = [extent_text(result), delta_text(result), attention_text(result.problem)]
     write_header(sheet, f"{subject_text(result.problem)}: the outermost boundaries", facts)
     return finish(sheet.figure)
@@ -179,50 +169,35 @@ def _title(result: DomainResult, point: Point) -> str:
     )
 
 
-def _draw_sides(
+def _draw_both(
     result: DomainResult, boundaries: dict[Property, Boundary], exhibits: Sequence[Exhibit], sections: Sequence[Section]
 ) -> Sheet:
-    """The label on the left, the attention on the right, the sections of each one below the other, images between."""
-    is_single = len(sections) == 1
-    size = (PANEL, PANEL) if is_single else (PANEL, LOW_PANEL)
-    title = 0.0 if is_single else SECTION_TITLE
+    """The label on the left, the attention on the right, the sections of each one below the other.
+
+    The images stand between them; with one parameter, whose panels are bands, below them.
+    """
+    is_line, count = sections[0].domain.dimension == 1, len(sections)
+    size = ((WIDTH - LEFT - RIGHT - GAP) / 2, BAND) if is_line else (PANEL, PANEL if count == 1 else LOW_PANEL)
+    title = 0.0 if count == 1 else SECTION_TITLE
     pitch = size[1] + AXIS + title
     rows = {wanted: _rows(result, boundary) for wanted, boundary in boundaries.items()}
-    panels = TITLE + len(sections) * pitch
-    table = ROW * max(len(part) for part in rows.values())
-    middle = LEFT + PANEL + GAP
-    room = WIDTH - RIGHT - PANEL - GAP - TICKS - middle
-    columns = max(1, int((room + PITCH - SIDE) / PITCH))
-    images = TITLE + -(-len(exhibits) // columns) * (CAPTION + SIDE + IMAGE_GAP)
-    sheet = Sheet(WIDTH, HEADER + max(panels + table, images) + 0.2)
+    panels = HEADER + TITLE + count * pitch
+    below = panels + ROW * max(len(part) for part in rows.values())
+    middle, line = LEFT + PANEL + GAP, CAPTION + SIDE + IMAGE_GAP
+    columns = max(1, int((WIDTH - RIGHT - PANEL - GAP - TICKS - middle + PITCH - SIDE) / PITCH))
+    bottom = HEADER + TITLE + -(-len(exhibits) // columns) * line
+    sheet = Sheet(WIDTH, below + 0.35 + line + 0.1 if is_line else max(below, bottom) + 0.2)
     thetas = [exhibit.point.theta for exhibit in exhibits]
-    for place, (wanted, boundary) in enumerate(boundaries.items()):
-        left = LEFT if place == 0 else WIDTH - RIGHT - PANEL
-        sheet.write(left, HEADER + 0.05, TITLES[wanted], size=11, weight="bold", width=PANEL)
+    for left, (wanted, boundary) in zip((LEFT, WIDTH - RIGHT - size[0]), boundaries.items(), strict=True):
+        sheet.write(left, HEADER + 0.05, TITLES[wanted], size=11, weight="bold", width=size[0])
         for row, section in enumerate(sections):
             corner = left, HEADER + TITLE + row * pitch + title
-            _draw_panel(sheet, boundary, section, corner, size, thetas, has_name_beside=place == 0)
-        sheet.table(left, HEADER + panels, PANEL, rows[wanted])
-    _draw_images(sheet, result, exhibits, middle, HEADER + 0.05, columns)
-    return sheet
-
-
-def _draw_bands(
-    result: DomainResult, boundaries: dict[Property, Boundary], exhibits: Sequence[Exhibit], sections: Sequence[Section]
-) -> Sheet:
-    """The bands of a single parameter side by side, the images below."""
-    width = (WIDTH - LEFT - RIGHT - GAP) / 2
-    rows = {wanted: _rows(result, boundary) for wanted, boundary in boundaries.items()}
-    table = ROW * max(len(part) for part in rows.values())
-    top = HEADER + TITLE + BAND + AXIS
-    sheet = Sheet(WIDTH, top + table + 0.35 + CAPTION + SIDE + IMAGE_GAP + 0.1)
-    thetas = [exhibit.point.theta for exhibit in exhibits]
-    for place, (wanted, boundary) in enumerate(boundaries.items()):
-        left = LEFT + place * (width + GAP)
-        sheet.write(left, HEADER + 0.05, TITLES[wanted], size=11, weight="bold", width=width)
-        _draw_panel(sheet, boundary, sections[0], (left, HEADER + TITLE), (width, BAND), thetas)
-        sheet.table(left, top, width, rows[wanted])
-    _draw_images(sheet, result, exhibits, LEFT, top + table + 0.3, len(exhibits))
+            _draw_panel(sheet, boundary, section, corner, size, thetas, has_name_beside=left == LEFT)
+        sheet.table(left, panels, size[0], rows[wanted])
+    if is_line:
+        _draw_images(sheet, result, exhibits, LEFT, below + 0.3, len(exhibits))
+    else:
+        _draw_images(sheet, result, exhibits, middle, HEADER + 0.05, columns)
     return sheet
 
 

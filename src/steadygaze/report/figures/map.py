@@ -12,6 +12,7 @@ from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.figure import Figure
 
 from ...properties.joint import Kept
+from ...regions.adjacency import touching
 from ...results.answer import round_up
 from ...results.domain_result import DomainResult
 from ..drawing import colours as palette
@@ -146,14 +147,16 @@ def make_views(result: DomainResult, sections: Sequence[Section]) -> tuple[View,
     label, winner = joint.label_codes, joint.pieces.winner
     # Winners as codes beside those of `Kept`: undecided pieces have no border with anything.
     winners = np.where(label == Kept.NO, Kept.NO + 1 + winner, label)
-    looks = ((label, INK, 1.3), (joint.attention, DELTA_LINE, 1.1), (winners, palette.PAPER, 0.7))
+    commons = [touching(section.polygons) for section in sections]
     decision, threshold, between = (
         [
-            (borders_between(section.polygons, codes[section.piece], passed_over=Kept.UNKNOWN), colour, width)
-            for section in sections
+            (borders_between(common, codes[section.piece], passed_over=Kept.UNKNOWN), colour, width)
+            for common, section in zip(commons, sections, strict=True)
         ]
-        for codes, colour, width in looks
-    )
+        for codes, colour, width in (
+            (label, INK, 1.3), (joint.attention, DELTA_LINE, 1.1), (winners, palette.PAPER, 0.7)
+        )
+    )  # fmt: skip
     classification = _classification(result, tuple(zip(between, decision, strict=True)))
     if not result.is_measured:
         nothing = View(

@@ -7,7 +7,6 @@ import base64
 import io
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -25,7 +24,7 @@ from ...properties.nearest import Nearest
 from ...results.boundary_summary import summarise_boundary
 from ...results.claim import Violation
 from ...results.domain_result import DomainResult, Point, view_point
-from ...search import SearchResult, Visited
+from ...search import SearchResult
 from ...verdict import Property
 from ..drawing.colours import MAP_SHADES
 from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart
@@ -34,83 +33,51 @@ from ..figures.boundary import boundary_figure
 from ..wording import KEPT_WORDS, comparison, counted, percent_down, percent_up, rounded, rounded_down, rounded_up
 from .sentences import Summary, named_theta
 
-ORIGINAL = "Unperturbed image"
 MOST_ROWS = 10
 """Components and enclaves of a boundary that a page lists."""
 
 
-@dataclass(frozen=True)
-class Picture:
-    """One picture of a card: what it shows, and its data URI."""
-
-    title: str
-    text: str
-    uri: str
+Wish = tuple[str, str, np.ndarray]
+"""A theta that a page may show: a title, why it is shown, and where it is."""
 
 
-@dataclass(frozen=True)
-class Card:
-    """A theta to be shown: why, where it is, what the network says there, and pictures; `scale` is that of the maps.
-
-    `is_original` tells the unperturbed image from violations.
-    """
-
-    title: str
-    reason: str
-    theta: str
-    facts: tuple[tuple[str, str], ...]
-    pictures: tuple[Picture, ...]
-    scale: str
-    is_original: bool
-
-
-@dataclass(frozen=True, eq=False)
-class _Wish:
-    title: str
-    reason: str
-    theta: np.ndarray
-
-
-def make_cards(result: DomainResult, summary: Summary) -> list[Card]:
+def make_cards(result: DomainResult, summary: Summary) -> list[dict[str, Any]]:
     """The unperturbed image, the nearest violations, and the witness of the right label with other evidence."""
-    wishes = _original(result.problem)
-    titles = {"AR": "Nearest attention violation", "CR": "Nearest label violation"}
-    for name in ("AR", "CR"):
+    wishes: list[Wish] = []
+    for name, title in (("AR", "Nearest attention violation"), ("CR", "Nearest label violation")):
         found = result.nearest[name]
         if found.theta is not None and (name == "CR" or result.is_measured):
             where = "outside of kinks " if name == "AR" and result.sliver_share > 0.0 else ""
-            wishes.append(_Wish(titles[name], nearest_text(found, where), found.theta))
+            wishes.append((title, _nearest_text(found, where), found.theta))
     for witness in result.witnesses:
         if witness.kind is Violation.EVIDENCE:
-            wishes.append(
-                _Wish("Right label, other evidence", "A witness that was replayed, see below.", witness.point.theta)
-            )
-    points = [(wish, result.at(wish.theta)) for wish in _apart(wishes, result.problem)]
-    return _cards(result.problem, summary, points, has_maps=result.is_measured)
+            wishes.append(("Right label, other evidence", "A replayed witness, see below.", witness.point.theta))
+    return _cards(result.problem, summary, wishes, result.at, has_maps=result.is_measured)
 
 
-def make_search_cards(result: SearchResult, summary: Summary) -> list[Card]:
-    """The unperturbed image, and of visited regions that violate everywhere a theta in the one nearest to zero."""
+def make_search_cards(result: SearchResult, summary: Summary) -> list[dict[str, Any]]:
+    """The unperturbed image, and a theta in the nearest visited region that violates everywhere, for each kind."""
     problem, domain = result.problem, result.problem.perturbed.domain
-    wishes = _original(problem)
-    for name, title in (("IR", "Attention violation"), ("MR", "Label violation")):
-        found = [one for one in result.visited if name in (one.classification, one.attention)]
-        if found:
-            nearest = min(found, key=lambda one: float(np.linalg.norm(_inside(one, problem) / domain.widths)))
-            reason = "Inside the visited region of this kind whose inner point is nearest to 0."
-            wishes.append(_Wish(title, reason, _inside(nearest, problem)))
     original = original_maps(problem.compound, problem.attention)
-    points = []
-    for wish in _apart(wishes, problem):
-        bits = pattern_of(problem.model.graph, problem.perturbed.image(wish.theta).reshape(1, -1))
-        points.append((wish, view_point(problem, original, wish.theta, bits)))
-    return _cards(problem, summary, points, has_maps=any(one.attention for one in result.visited))
+
+    def view(theta: np.ndarray) -> Point:
+        bits = pattern_of(problem.model.graph, problem.perturbed.image(theta).reshape(1, -1))
+        return view_point(problem, original, theta, bits)
+
+    wishes: list[Wish] = []
+    for name, title in (("IR", "Attention violation"), ("MR", "Label violation")):
+        found = [one.region.inside for one in result.visited if name in (one.classification, one.attention)]
+        thetas = [np.clip(domain.low + inside * domain.widths, domain.low, domain.high) for inside in found]
+        if thetas:
+            nearest = min(thetas, key=lambda theta: float(np.linalg.norm(theta / domain.widths)))
+            wishes.append((title, "Inside the visited region of this kind whose inner point is nearest to 0.", nearest))
+    return _cards(problem, summary, wishes, view, has_maps=any(one.attention for one in result.visited))
 
 
-def nearest_text(found: Nearest, where: str = "") -> str:
-    """How near a violation is, and how near one could be; distances divide every parameter by its range.
+def _nearest_text(found: Nearest, where: str) -> str:
+    """How near a violation is, and how near one could be in the part of the space that `where` names.
 
-    `where` names the part of the space that this is said of, if it is not all of it.
+    Distances divide every parameter by its range.
     """
     distance = f"At distance {rounded(found.high)} from 0"
     if found.high - found.low <= 1e-5 * max(found.high, 1e-300):
@@ -120,87 +87,43 @@ def nearest_text(found: Nearest, where: str = "") -> str:
     return f"{distance}; a nearer one is not excluded."
 
 
-def _original(problem: Problem) -> list[_Wish]:
-    """The unperturbed image, where it belongs to the domain."""
-    domain = problem.perturbed.domain
-    return [_Wish(ORIGINAL, "Where all parameters are 0.", np.zeros(domain.dimension))] * domain.contains_zero
-
-
-def _inside(one: Visited, problem: Problem) -> np.ndarray:
-    domain = problem.perturbed.domain
-    return np.clip(domain.low + one.region.inside * domain.widths, domain.low, domain.high)
-
-
-def _apart(wishes: Sequence[_Wish], problem: Problem) -> list[_Wish]:
-    """The wishes without those that would show the same picture as one before them; the original does not count."""
-    widths, chosen = problem.perturbed.domain.widths, list[_Wish]()
+def _cards(
+    problem: Problem, summary: Summary, wishes: Sequence[Wish], view: Callable[[np.ndarray], Point], *, has_maps: bool
+) -> list[dict[str, Any]]:
+    """A card for the unperturbed image, if the domain contains it, and for wishes that are apart from each other."""
+    domain, shown, delta = problem.perturbed.domain, ShownMaps.of(problem), float(summary["delta"]["value"])
+    chosen: list[Wish] = []
     for wish in wishes:
-        if is_apart(wish.theta, [other.theta for other in chosen if other.theta.any()], widths, CLOSEST_VIOLATION):
+        if is_apart(wish[2], [theta for _, _, theta in chosen], domain.widths, CLOSEST_VIOLATION):
             chosen.append(wish)
-    return chosen
+    if domain.contains_zero:
+        chosen = [("Unperturbed image", "Where all parameters are 0.", np.zeros(domain.dimension)), *chosen]
+    points = [view(theta) for _, _, theta in chosen]
+    pairs = [shown.pair(point) for point in points]
+    maps = [np.stack([actual, expected, actual - expected]) for actual, expected in pairs]
+    size = max((float(np.abs(values).max()) for values in maps), default=1.0)
+    cards = []
+    for (title, reason, theta), point, values in zip(chosen, points, maps, strict=True):
+        words = "label kept" if point.label == problem.label else "label changed"
+        # At a border both answers are right within rounding, so only the margin is told.
+        facts = [("predicts", f"{problem.names[point.label]} ({words})"), ("margin", rounded(point.margin))]
+        pictures = [{"title": "image", "text": "the perturbed image", "uri": image_uri(point.image)}]
+        if has_maps:
+            facts.append(("inconsistency", comparison(point.inconsistency, delta)))
+            for name, picture in zip(("actual map", "expected map", "difference"), values, strict=True):
+                text = f"{name} of class {shown.name}"
+                pictures.append({"title": name, "text": text, "uri": map_uri(picture, size)})
+        card = {"title": title, "reason": reason, "theta": named_theta(summary, theta.tolist()), "facts": facts}
+        cards.append(card | {"pictures": pictures, "scale": rounded_up(size, 2), "is_original": not theta.any()})
+    return cards
 
 
-def _cards(problem: Problem, summary: Summary, points: Sequence[tuple[_Wish, Point]], *, has_maps: bool) -> list[Card]:
-    shown = ShownMaps.of(problem)
-    size = max((float(np.abs(_three_maps(point, shown)).max()) for _, point in points), default=1.0)
-    return [
-        Card(
-            title=wish.title,
-            reason=wish.reason,
-            theta=named_theta(summary, wish.theta.tolist()),
-            facts=_facts(problem, summary, point, has_maps=has_maps),
-            pictures=_pictures(point, shown, size)[: 4 if has_maps else 1],
-            scale=rounded_up(size, 2),
-            is_original=wish.title == ORIGINAL,
-        )
-        for wish, point in points
-    ]
-
-
-def _facts(problem: Problem, summary: Summary, point: Point, *, has_maps: bool) -> tuple[tuple[str, str], ...]:
-    words = "label kept" if point.label == problem.label else "label changed"
-    # At a border both answers are right within rounding, so only the margin is told.
-    facts = [("says", f"{problem.names[point.label]} ({words})"), ("margin", rounded(point.margin))]
-    if has_maps:
-        facts.append(("inconsistency", comparison(point.inconsistency, float(summary["delta"]["value"]))))
-    return tuple(facts)
-
-
-def _three_maps(point: Point, shown: ShownMaps) -> np.ndarray:
-    """Actual and expected map and their difference (3, H, W) of the class that is shown."""
-    actual, expected = shown.pair(point)
-    return np.stack([actual, expected, actual - expected])
-
-
-def _pictures(point: Point, shown: ShownMaps, top: float) -> tuple[Picture, ...]:
-    titles = ("actual map", "expected map", "difference")
-    maps = [
-        Picture(title, f"{title} of class {shown.name}", map_uri(values, top))
-        for title, values in zip(titles, _three_maps(point, shown), strict=True)
-    ]
-    return (Picture("image", "the perturbed image", image_uri(point.image)), *maps)
-
-
-@dataclass(frozen=True)
-class BoundaryFacts:
-    """What a page says of a boundary; `reason` says why there is none, and everything else is empty then."""
-
-    reason: str = ""
-    sentence: str = ""
-    facts: tuple[tuple[str, str], ...] = ()
-    components: tuple[tuple[str, ...], ...] = ()
-    more_components: int = 0
-    enclaves: tuple[tuple[str, ...], ...] = ()
-    more_enclaves: int = 0
-    picture: str = ""
-
-
-def describe_boundary(result: DomainResult) -> BoundaryFacts:
-    """The boundary of the property that was asked for."""
+def describe_boundary(result: DomainResult) -> dict[str, Any]:
+    """What a page says of the boundary of the property that was asked for, or the reason why there is none."""
     try:
         found = result.boundary()
     except OptionError as error:
-        return BoundaryFacts(reason=str(error))
+        return {"reason": str(error)}
     summary = _cautious(result, summarise_boundary(result, found))
     components = [
         (rounded(part["measure"], 4), "yes" if part["touches_border"] else "no",
@@ -212,15 +135,16 @@ def describe_boundary(result: DomainResult) -> BoundaryFacts:
          named_theta(summary, part["nearest"]["theta"]), rounded(part["nearest"]["distance"], 4))
         for part in summary["enclaves"][:MOST_ROWS]
     ]  # fmt: skip
-    return BoundaryFacts(
-        sentence=_boundary_sentence(summary),
-        facts=tuple(_boundary_rows(summary, found)),
-        components=tuple((str(place), *row) for place, row in enumerate(components, start=1)),
-        more_components=len(summary["components"]) - len(components),
-        enclaves=tuple((str(place), *row) for place, row in enumerate(enclaves, start=1)),
-        more_enclaves=len(summary["enclaves"]) - len(enclaves),
-        picture=figure_uri(lambda: boundary_figure(result, found)),
-    )
+    return {
+        "reason": "",
+        "sentence": _boundary_sentence(summary),
+        "facts": _boundary_rows(summary, found),
+        "components": [(str(place), *row) for place, row in enumerate(components, start=1)],
+        "more_components": len(summary["components"]) - len(components),
+        "enclaves": [(str(place), *row) for place, row in enumerate(enclaves, start=1)],
+        "more_enclaves": len(summary["enclaves"]) - len(enclaves),
+        "picture": figure_uri(lambda: boundary_figure(result, found)),
+    }
 
 
 def _cautious(result: DomainResult, summary: dict[str, Any]) -> dict[str, Any]:

@@ -11,20 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from bokeh import models
 from bokeh.embed import json_item
 from bokeh.layouts import column
-from bokeh.models import (
-    BoxZoomTool,
-    ColumnDataSource,
-    CrosshairTool,
-    LayoutDOM,
-    PanTool,
-    PlainText,
-    Range1d,
-    ResetTool,
-    WheelZoomTool,
-)
-from bokeh.models.annotations import Span
+from bokeh.models import ColumnDataSource, PlainText, Range1d, Span
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
@@ -35,7 +25,7 @@ from ..drawing.exhibits import NEARER
 from ..figures.strip import Profile, line_through, profile
 from ..wording import counted, share_not_reached
 from . import fill, read_asset, visible
-from .network_data import Arrays, StoredPoints, describe_network, outward, pack, store_points
+from .network_data import Arrays, ThetaData, describe_network, outward, pack, store_points
 from .thresholds import Thresholds
 from .tiles import (
     GRID,
@@ -91,14 +81,10 @@ def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
     network = describe_network(result)
     stored = None if network is not None else store_points(result)
     arrays, facts = _describe_map(result, tiles, steps)
-    facts |= _describe_question(result, steps)
-    facts |= {"palette": palette(result, tiles), "network": None, "stored": None}
-    if network is not None:
-        arrays |= {f"net.{name}": item for name, item in network.arrays.items()}
-        facts["network"] = network.facts
-    if stored is not None:
-        arrays |= {f"stored.{name}": item for name, item in stored.arrays.items()}
-        facts["stored"] = stored.facts
+    facts |= _describe_question(result, steps) | {"palette": palette(result, tiles)}
+    for name, prefix, data in (("network", "net", network), ("stored", "stored", stored)):
+        facts[name] = None if data is None else data.facts
+        arrays |= {} if data is None else {f"{prefix}.{key}": item for key, item in data.arrays.items()}
     arrays |= shade_tables()
     facts["note"] = _note(result, facts, stored)
     return Explorer(_html(result, arrays, facts), _head())
@@ -185,7 +171,7 @@ def _describe_question(result: DomainResult, steps: Thresholds) -> dict[str, Any
     }
 
 
-def _note(result: DomainResult, facts: dict[str, Any], stored: StoredPoints | None) -> str:
+def _note(result: DomainResult, facts: dict[str, Any], stored: ThetaData | None) -> str:
     """Which parts of the map are exact, and which are not."""
     first = "Colours, labels and shares are what is proved, at every step of the slider."
     if facts["isMerged"]:
@@ -270,7 +256,7 @@ def _finite(data: object) -> object:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def make_frames(result: DomainResult) -> LayoutDOM:
+def make_frames(result: DomainResult) -> models.LayoutDOM:
     """The figure of a map, or with one parameter a strip with the profiles of margin and inconsistency below it."""
     domain = result.problem.compound.domain
     if domain.dimension == 1:
@@ -287,15 +273,11 @@ def marks_of(result: DomainResult) -> list[dict[str, object]]:
     marks: list[dict[str, object]] = []
     if domain.contains_zero:
         marks.append({"theta": [0.0] * domain.dimension, "text": "unperturbed image", "marker": "circle"})
-    looks = {"CR": ("the label changes", "triangle"), "AR": ("the attention changes", "diamond")}
-    for name, (what, marker) in looks.items():
-        if name == "AR" and not result.is_measured:
-            continue
+    for name, what, marker in (("CR", "the label changes", "triangle"), ("AR", "the attention changes", "diamond")):
         found = result.nearest[name]
-        if found.theta is not None:
+        if found.theta is not None and (name == "CR" or result.is_measured):
             word = "nearest point" if found.high - found.low < NEARER else "nearest point found"
-            theta = [float(value) for value in found.theta]
-            marks.append({"theta": theta, "text": f"{word} where {what}", "marker": marker})
+            marks.append({"theta": found.theta.tolist(), "text": f"{word} where {what}", "marker": marker})
     return marks
 
 
@@ -305,11 +287,12 @@ def _frame(low: np.ndarray, high: np.ndarray, height: int, x_range: Range1d | No
     x, y = (_range(*pair) for pair in ends)
     dimensions: Literal["both", "width"] = "both" if height == HEIGHT else "width"
     # With Ctrl only: the map stands in a page that is longer than the window and must scroll.
-    wheel = WheelZoomTool(dimensions=dimensions, modifiers={"ctrl": True})
-    tools = [PanTool(dimensions=dimensions), wheel, BoxZoomTool(dimensions=dimensions), ResetTool()]
+    wheel = models.WheelZoomTool(dimensions=dimensions, modifiers={"ctrl": True})
+    pan, box = models.PanTool(dimensions=dimensions), models.BoxZoomTool(dimensions=dimensions)
     frame = figure(
-        height=height, sizing_mode="stretch_width", x_range=x_range or x, y_range=y, tools=tools, min_border=4,
-        toolbar_location="right", outline_line_color=None, background_fill_color=None,
+        height=height, sizing_mode="stretch_width", x_range=x_range or x, y_range=y, min_border=4,
+        tools=[pan, wheel, box, models.ResetTool()], toolbar_location="right", outline_line_color=None,
+        background_fill_color=None,
     )  # fmt: skip
     frame.toolbar.logo = None
     frame.toolbar.active_scroll = wheel
@@ -354,10 +337,10 @@ def _add_map(frame: figure) -> None:
     ring: dict[str, Any] = {"x": "x", "y": "y", "source": chosen, "size": 15, "fill_color": None, "level": "overlay"}
     frame.scatter(marker="circle", line_color="white", line_width=4, **ring)
     frame.scatter(marker="circle_cross", line_color=INK, line_width=1.8, **ring)
-    frame.add_tools(CrosshairTool(line_color=INK, line_alpha=0.25))
+    frame.add_tools(models.CrosshairTool(line_color=INK, line_alpha=0.25))
 
 
-def _profile_frames(result: DomainResult) -> LayoutDOM:
+def _profile_frames(result: DomainResult) -> models.LayoutDOM:
     domain = result.problem.compound.domain
     low, high = float(domain.low[0]), float(domain.high[0])
     shared = _range(low, high)
@@ -391,10 +374,9 @@ def _curve_frame(name: str, curves: Profile, values: np.ndarray, bounds: np.ndar
     if np.isfinite(bounds).any():
         frame.varea(x=curves.theta, y1=bounds[:, 0], y2=bounds[:, 1], fill_color=BAND, fill_alpha=0.55)
     frame.line(x=curves.theta, y=values, line_color=INK, line_width=1.8)
-    level = Span(location=0.0, dimension="width", line_color=DELTA_LINE if name == "inconsistency" else FAINT_INK)
-    level.line_width, level.name = 1.6, f"sg-{name}-level"
-    where = Span(location=float("nan"), dimension="height", line_color=INK, line_dash="dotted", name=f"sg-{name}-at")
-    frame.add_layout(level)
-    frame.add_layout(where)
+    colour = DELTA_LINE if name == "inconsistency" else FAINT_INK
+    frame.add_layout(Span(location=0.0, dimension="width", line_color=colour, line_width=1.6, name=f"sg-{name}-level"))
+    where: dict[str, Any] = {"location": float("nan"), "dimension": "height", "line_dash": "dotted"}
+    frame.add_layout(Span(line_color=INK, name=f"sg-{name}-at", **where))
     _name_axes(frame, "", name)
     return frame

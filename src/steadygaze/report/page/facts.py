@@ -5,21 +5,12 @@ Turns summaries into words and rounds outward. Knows no HTML, and decides nothin
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ... import tolerances
 from ...results.store import current_versions
 from ..drawing.colours import JOINT, KEPT, UNKNOWN
-from ..wording import (
-    ALL_DIGITS,
-    counted,
-    percent_down,
-    percent_up,
-    rounded,
-    rounded_up,
-    share_bounds,
-)
+from ..wording import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up, share_bounds
 from .sentences import (
     KeptRange,
     Summary,
@@ -76,19 +67,6 @@ SEARCH_TOLERANCES = (
 )
 
 
-@dataclass(frozen=True)
-class ShareRow:
-    """A share of the space: its names, proved bounds as text, and the part of a bar from `start` on, in thousandths."""
-
-    name: str
-    meaning: str
-    low: str
-    high: str
-    colour: str
-    start: float
-    width: float
-
-
 def question_rows(summary: Summary) -> list[FactRow]:
     """The question."""
     attention, delta = summary["attention"], summary["delta"]
@@ -112,23 +90,21 @@ def question_rows(summary: Summary) -> list[FactRow]:
     return rows
 
 
-def share_rows(summary: Summary) -> list[ShareRow]:
-    """The shares that add up to the space, each with its bounds."""
-    area = summary["area"]
-    chosen = [(name, meaning, JOINT[name], area[name]) for name, meaning in LABELS]
+def share_rows(summary: Summary) -> list[dict[str, Any]]:
+    """The shares that add up to the space: names, proved bounds, and their part of a bar, in thousandths."""
+    area, rows, start = summary["area"], [], 0.0
+    chosen = [(name, meaning, JOINT[name], share_bounds(area[name]), area[name][0]) for name, meaning in LABELS]
     if not measures_attention(summary):
-        changed = JOINT["MR&AR"]
-        chosen = [("CR", "label kept", KEPT, area["CR"]), ("MR", "label changed", changed, area["MR"])]
-    rows, start = [], 0.0
-    for name, meaning, colour, bounds in chosen:
-        low, high = share_bounds(bounds)
-        width = 1000.0 * float(bounds[0])
-        rows.append(ShareRow(name, meaning, low, high, colour, round(start, 3), round(width, 3)))
-        start += width
-    undecided = max(0.0, 1.0 - sum(bounds[0] for *_, bounds in chosen))
+        looks = (("CR", "label kept", KEPT), ("MR", "label changed", JOINT["MR&AR"]))
+        chosen = [(*look, share_bounds(area[look[0]]), area[look[0]][0]) for look in looks]
+    undecided = max(0.0, 1.0 - sum(share for *_, share in chosen))
     if undecided > 1e-9 or undecided_share(summary) > 0.0:
-        words = "undecided", "not decided, in one of the two senses", "", percent_up(undecided)
-        rows.append(ShareRow(*words, UNKNOWN, round(start, 3), round(1000.0 * undecided, 3)))
+        bounds = "", percent_up(undecided)
+        chosen.append(("undecided", "not decided, in one of the two senses", UNKNOWN, bounds, undecided))
+    for name, meaning, colour, (low, high), share in chosen:
+        row = {"name": name, "meaning": meaning, "low": low, "high": high, "colour": colour}
+        rows.append(row | {"start": round(start, 3), "width": round(1000.0 * float(share), 3)})
+        start += 1000.0 * float(share)
     return rows
 
 

@@ -28,17 +28,10 @@ from ..drawing.exhibits import ShownMaps
 from ..figures.map import map_figure
 from ..figures.visited import search_figure
 from . import facts, fill, read_asset
-from .cards import BoundaryFacts, describe_boundary, figure_uri, image_uri, inline_svg, make_cards, make_search_cards
+from .cards import describe_boundary, figure_uri, image_uri, inline_svg, make_cards, make_search_cards
 from .explorer import make_explorer
-from .sentences import (
-    Summary,
-    find_kept_range,
-    label_text,
-    search_sentences,
-    small_print,
-    verdict_sentences,
-)
-from .thresholds import draw_delta_curve, make_delta_curve, make_thresholds
+from .sentences import Summary, find_kept_range, label_text, search_sentences, small_print, verdict_sentences
+from .thresholds import delta_figure, make_delta_curve, make_thresholds
 
 MARK = '<meta name="generator" content="steadygaze '
 """A file must hold this near its beginning for --force to replace it."""
@@ -151,7 +144,7 @@ def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
         "cards": make_cards(result, summary),
         "witnesses": facts.witness_rows(summary),
         "boundary": describe_boundary(result),
-        "curve": None if curve is None else inline_svg(draw_delta_curve(result, curve), "Share of AR against δ"),
+        "curve": None if curve is None else inline_svg(lambda: delta_figure(result, curve), "Share of AR against δ"),
         "deltas": facts.delta_rows(summary) if result.is_measured else [],
     }
 
@@ -164,7 +157,7 @@ def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
         "sets": facts.set_rows(summary),
         "explorer": None,
         "cards": make_search_cards(result, summary),
-        "boundary": BoundaryFacts(),
+        "boundary": None,
         "curve": None,
     }
 

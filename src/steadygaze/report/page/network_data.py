@@ -43,14 +43,15 @@ Arrays = dict[str, tuple[str, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkData:
-    """Arrays by name, and plain data that say what they are: layers of steps, shapes, knots, filter, distance."""
+class ThetaData:
+    """Arrays by name and plain data about them; `count` thetas are stored (0 if the page computes them)."""
 
     arrays: Arrays
     facts: dict[str, Any]
+    count: int = 0
 
 
-def describe_network(result: DomainResult) -> NetworkData | None:
+def describe_network(result: DomainResult) -> ThetaData | None:
     """Everything that one theta needs, None for networks that are too large for a page."""
     problem = result.problem
     segments = problem.model.graph.steps
@@ -71,7 +72,7 @@ def describe_network(result: DomainResult) -> NetworkData | None:
         # Rounded up, so that what is rounding for the result is rounding for the page.
         noise = np.concatenate([np.zeros(0), *problem.compound.noise[: len(segments) - 1]])
         arrays["noise"] = ("f4", np.nextafter(noise.astype(np.float32), np.float32(np.inf)))
-    return NetworkData(arrays, facts)
+    return ThetaData(arrays, facts)
 
 
 def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
@@ -132,16 +133,7 @@ def _describe_cells(problem: Problem, original: np.ndarray, arrays: Arrays) -> d
     }
 
 
-@dataclass(frozen=True, eq=False)
-class StoredPoints:
-    """`count` thetas: arrays by name and plain data for the page."""
-
-    arrays: Arrays
-    facts: dict[str, Any]
-    count: int
-
-
-def store_points(result: DomainResult) -> StoredPoints:
+def store_points(result: DomainResult) -> ThetaData:
     """Evaluate and store zero, the nearest violations, witnesses, and a grid over the domain."""
     points = [result.at(theta) for theta in _thetas(result)]
     classes = result.problem.attention.chosen(result.problem.model.classes).tolist()
@@ -165,7 +157,7 @@ def store_points(result: DomainResult) -> StoredPoints:
         ),
     }
     facts = {"classes": [classes[place] for place in places], "shape": list(result.problem.perturbed.x0.shape)}
-    return StoredPoints(arrays, facts, len(points))
+    return ThetaData(arrays, facts, len(points))
 
 
 def _thetas(result: DomainResult) -> list[np.ndarray]:

@@ -7,16 +7,16 @@ staircases: as tight as errors and kinks allow where maps are kept, and where th
 wide as the enclosures of boxes where a refinement left them wide.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from ...properties.attention import AttentionLabels, label_attention, label_coarsely, reaches
-from ...properties.classification import Pieces, strip_volumes
+from ...properties.classification import strip_volumes
 from ...properties.joint import Kept, Shares, join, shares
 from ...refine.merged import undecided_share
 from ...refine.outcome import RefineResult
@@ -143,12 +143,17 @@ def _steps(result: DomainResult, top: float) -> tuple[np.ndarray, tuple[str, ...
     return deltas, tuple(steps[float(delta)] for delta in deltas)
 
 
+def _codes(low: np.ndarray, high: np.ndarray, delta: float) -> np.ndarray:
+    """Codes of `Kept` for inconsistencies between bounds."""
+    return np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN))
+
+
 def _box_cells(result: RefineResult, delta: float, states: np.ndarray) -> np.ndarray:
     """Shares (3, 3) of what bounds decide, and of what was not reached; writes the states of boxes (B,)."""
     answer, boxes = result.answer, result.boxes
     chosen = answer.bounded
     low, high = boxes.inconsistency.T
-    codes = np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN))
+    codes = _codes(low, high, delta)
     states[: len(boxes)] = codes
     cells = np.zeros((3, 3))
     np.add.at(cells, (answer.label_codes[chosen], codes[chosen]), boxes.volumes[chosen])
@@ -200,7 +205,7 @@ class _Exact:
         `is_own`: as exactly as the answer itself.
         """
         low, high = self.reach.T
-        self.states = np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN)).astype(np.uint8)
+        self.states = _codes(low, high, delta).astype(np.uint8)
         near = np.flatnonzero(self.states == Kept.UNKNOWN)
         pieces, cells = self.answers.pieces, np.zeros((3, 3))
         state = self.states[pieces.region]
@@ -240,9 +245,11 @@ class _Exact:
         return AttentionLabels(delta, taus=answers.taus, **columns)
 
     def _near_cells(self, chosen: np.ndarray, labels: AttentionLabels) -> np.ndarray:
-        answers = self.answers
-        joint = join(answers.compound, answers.regions, _chosen_pieces(answers.pieces, chosen), labels)
-        return np.array(shares(joint).cells)
+        answers, pieces = self.answers, self.answers.pieces
+        names = ("region", "winner", "margin", "slack", "most_strip")
+        columns: dict[str, Any] = {name: getattr(pieces, name)[chosen] for name in names}
+        own = replace(pieces, polytopes=pieces.polytopes.take(chosen), **columns)
+        return np.array(shares(join(answers.compound, answers.regions, own, labels)).cells)
 
     def _keep(self, near: np.ndarray, labels: AttentionLabels) -> None:
         """Write states of the regions that are near, and slabs of those that are neither AR nor IR as a whole."""
@@ -269,11 +276,6 @@ def coarse_reach(answers: Answers) -> np.ndarray:
     reach = reaches(answers.curves, answers.taus) + answers.errors.coarse * np.array([-1.0, 1.0])
     reach[answers.doubtful.regions] = answers.doubtful.bounds
     return reach
-
-
-def _chosen_pieces(pieces: Pieces, chosen: np.ndarray) -> Pieces:
-    columns = {name: getattr(pieces, name)[chosen] for name in ("region", "winner", "margin", "slack", "most_strip")}
-    return replace(pieces, polytopes=pieces.polytopes.take(chosen), **columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,15 +310,13 @@ def make_delta_curve(result: DomainResult, known: Thresholds) -> DeltaCurve | No
     return curve if result.problem.perturbed.moving_axis is None else _sharpened(curve, known)
 
 
-def draw_delta_curve(result: DomainResult, curve: DeltaCurve) -> Callable[[], Figure]:
-    """The picture of a curve, to be made with the settings of all figures."""
-    return lambda: _figure(result, curve)
-
-
 def _enclosures(result: DomainResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bounds of ai (N,), (N,) over parts of the domain, and their volumes (N,); what was not reached is unknown."""
-    answers = exact_answers(result)
-    parts = [] if answers is None else [_of_regions(answers)]
+    answers, parts = exact_answers(result), []
+    if answers is not None:
+        volumes = answers.regions.polytopes.volumes
+        reach = np.tile([0.0, np.inf], (len(volumes), 1)) if answers.curves is None else coarse_reach(answers)
+        parts.append((np.maximum(reach[:, 0], 0.0), reach[:, 1], volumes))
     if isinstance(result, RefineResult):
         answer, boxes = result.answer, result.boxes
         parts.append((*boxes.inconsistency[answer.bounded].T, boxes.volumes[answer.bounded]))
@@ -325,14 +325,6 @@ def _enclosures(result: DomainResult) -> tuple[np.ndarray, np.ndarray, np.ndarra
     low, high, volume = (np.concatenate(column) for column in zip(*parts, strict=True))
     # What is not known encloses everything.
     return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), np.inf, high), volume
-
-
-def _of_regions(answers: Answers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    volume = answers.regions.polytopes.volumes
-    if answers.curves is None:
-        return np.zeros(len(volume)), np.full(len(volume), np.inf), volume
-    low, high = coarse_reach(answers).T
-    return np.maximum(low, 0.0), high, volume
 
 
 def _thinned(steps: np.ndarray) -> np.ndarray:
@@ -375,7 +367,8 @@ def _sharpened(curve: DeltaCurve, known: Thresholds) -> DeltaCurve:
     return DeltaCurve(steps, sharper, np.maximum(np.minimum(curve.high[old], ceiling[above]), sharper))
 
 
-def _figure(result: DomainResult, curve: DeltaCurve) -> Figure:
+def delta_figure(result: DomainResult, curve: DeltaCurve) -> Figure:
+    """The picture of a curve, to be made with the settings of all figures."""
     delta, size = result.answer.delta, result.map_size
     figure = Figure(figsize=(7.4, 3.5), facecolor="white", layout="constrained")
     axes = figure.add_subplot()

@@ -17,6 +17,7 @@ from ...properties.classification import strip_volumes
 from ...properties.joint import JointPieces, Kept
 from ...refine.merged import UNTOLD
 from ...refine.outcome import RefineResult
+from ...regions.adjacency import touching
 from ...regions.polyhedra import Polyhedra
 from ...regions.region import Polygons, Polytopes, box_polytopes
 from ...results.domain_result import DomainResult
@@ -284,9 +285,9 @@ def _boundaries(result: DomainResult, planes: tuple[Plane, ...]) -> list[tuple[n
     joint = result.answer.joint
     found = {}
     for section in make_sections(result):
-        segments, kinds = [], []
+        segments, kinds, common = [], [], touching(section.polygons)
         for kind, codes in enumerate((joint.label_codes, joint.attention)):
-            own = borders_between(section.polygons, codes[section.piece], passed_over=int(Kept.UNKNOWN))
+            own = borders_between(common, codes[section.piece], passed_over=int(Kept.UNKNOWN))
             segments.append(own.reshape(-1, 4))
             kinds.append(np.full(len(own), kind))
         lines, which = np.concatenate(segments), np.concatenate(kinds)
