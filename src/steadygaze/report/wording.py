@@ -227,7 +227,7 @@ def verdict_text(property: Property, verdict: Verdict) -> str:
 
 
 def attention_text(problem: Problem) -> str:
-    """How attention maps are compared, and of which classes."""
+    """The filter, distance and classes with which attention maps are compared."""
     options, chosen = problem.attention, problem.attention.classes
     names = None if chosen is None else [problem.names[j] for j in chosen]
     return comparison_text(options.filter.name, options.distance.name, names)

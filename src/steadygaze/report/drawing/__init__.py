@@ -1,1 +1,1 @@
-"""What all figures share: the sheet and its files, colours, marks, pictures of sections, exhibits."""
+"""The parts that all figures share: the sheet and its files, colours, marks, pictures of sections, exhibits."""

@@ -30,7 +30,7 @@ MOST = 6
 CLOSEST_VIOLATION, CLOSEST_OTHER = 0.003, 0.05
 """Thetas nearer to each other than these shares of the domain's widths show the same picture: one of them is enough."""
 NEARER = 0.003
-"""The figure says so if a violation may exist that is nearer by more than this, in widths of the domain."""
+"""Figures say "nearest found" if a violation may be nearer by more than this, in widths of the domain."""
 CAPTION = 0.66
 """Height of a caption in inches."""
 
@@ -222,9 +222,9 @@ def thetas_along(domain: Domain, axis: int, held: np.ndarray, steps: int) -> np.
 
 @dataclass(frozen=True, eq=False)
 class ShownMaps:
-    """Which of the maps that are compared is shown: that of the label, where it is among them.
+    """The attention map that figures show: the label's, if it is compared, otherwise the first.
 
-    place counts into the maps of a `Point`; name is that of its class; words say which it is, one line each.
+    place counts into the maps of a `Point`; name is the name of its class; words describe it, one line each.
     """
 
     place: int
@@ -238,7 +238,7 @@ class ShownMaps:
         place = chosen.index(problem.label) if problem.label in chosen else 0
         name = problem.names[chosen[place]]
         words = (f"of class {name}",)
-        # Colour images have one map for each channel; what is shown is their sum.
+        # Colour images have one map for each channel; figures show their sum.
         return cls(place, name, (*words, "channels summed") if len(problem.perturbed.x0) > 1 else words)
 
     def pair(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
@@ -292,7 +292,7 @@ def write_caption(
 
 
 def write_prediction(sheet: Sheet, problem: Problem, point: Point, left: float, top: float, width: float) -> None:
-    """What the network predicts at a theta; bold and dark if that is not the label."""
+    """The prediction at a theta; bold and dark if it is not the label."""
     look = {} if point.label == problem.label else {"colour": CHANGED_INK, "weight": "bold"}
     sheet.write(left, top, f"predicts {problem.names[point.label]}", size=8.5, width=width, **look)
 

@@ -45,7 +45,7 @@ def _lack(
     dot: np.ndarray, at: np.ndarray, dots: np.ndarray, centres: list[np.ndarray], size: np.ndarray,
     legs: list[tuple[np.ndarray, np.ndarray]],
 ) -> float:  # fmt: skip
-    """How much distance a number at a place lacks to what is nearest to it in its way; 0 where it suits."""
+    """The largest distance that a number at a place lacks to anything in its way; 0 if the place suits."""
     lacks = [0.0, 0.12 - float(np.minimum(at, size - at).min()), *(0.16 - np.hypot(*(dots - at).T))]
     lacks += [0.15 - _to_segment(at, start, end) for start, end in legs]
     for other, centre in zip(dots, centres, strict=False):

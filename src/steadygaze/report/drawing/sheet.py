@@ -34,7 +34,7 @@ OTHER_FONTS = (
     "Noto Sans CJK JP", "IPAexGothic", "IPAGothic", "Hiragino Sans", "Yu Gothic", "MS Gothic", "Microsoft YaHei",
     "PingFang SC", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Malgun Gothic", "Noto Sans", "Arial Unicode MS",
 )  # fmt: skip
-"""Fonts with characters that the main one does not have; those that the machine has are used."""
+"""Fonts with further characters; the installed ones are used."""
 
 
 HEADER = 0.95
@@ -199,7 +199,7 @@ def _printable_character(character: str) -> str:
 
 @cache
 def font_families() -> tuple[str, ...]:
-    """The main font, then those of `OTHER_FONTS` that are installed."""
+    """The main font, then the installed ones of `OTHER_FONTS`."""
     installed = set(font_manager.fontManager.get_font_names())
     return (MAIN_FONT, *(name for name in OTHER_FONTS if name in installed))
 

@@ -28,7 +28,7 @@ from .tiling import BY, tiling_figure
 from .visited import search_figure
 
 Drawable = DomainResult | StoredSearch | SearchResult
-"""What figures are drawn from."""
+"""The results that figures are drawn from."""
 
 PATH_STEPS, STRIP_STEPS = 8, 6
 
@@ -92,7 +92,7 @@ KINDS: dict[str, FigureKind] = {
         "classification, attention and both on the map, with telling images", lambda result, _: map_figure(result)
     ),
     "path": FigureKind(
-        "images and what the network predicts along a path of combinations", _path, frozenset(("at", "steps")),
+        "images and predictions along a path of combinations", _path, frozenset(("at", "steps")),
         most_parameters=None,
     ),
     "strip": FigureKind(

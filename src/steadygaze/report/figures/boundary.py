@@ -140,7 +140,7 @@ def boundaries_figure(result: DomainResult, thetas: Sequence[np.ndarray]) -> Fig
 
 
 def _chosen(result: DomainResult, boundaries: dict[Property, Boundary]) -> tuple[Exhibit, ...]:
-    """Zero, the farthest theta of each boundary (that of the attention first), and others that tell them apart."""
+    """Zero, the farthest theta of each boundary (attention first), and others that tell them apart."""
     farthest = [
         (f"farthest {wanted.value.upper()}", _just_inside(result, boundary, boundary.farthest))
         for wanted, boundary in reversed(boundaries.items())
@@ -261,7 +261,7 @@ def _draw_pieces(axes: Axes, boundary: Boundary, section: Section) -> None:
 
 
 def piece_codes(boundary: Boundary) -> np.ndarray:
-    """Which of `LOOKS` each piece (P,) has."""
+    """The code in `LOOKS` of each piece (P,)."""
     is_enclave, satisfies = boundary.enclosed & ~boundary.reachable, boundary.kept == Kept.YES
     is_unknown = boundary.kept == Kept.UNKNOWN
     return np.select([boundary.reachable, satisfies, is_unknown, is_enclave], [0, 1, 2, 3], 4)

@@ -42,7 +42,7 @@ NARROWEST = 8.6
 
 @dataclass(frozen=True)
 class MapColumn:
-    """A column of the figure: its letter, what is done to the image, and by how much."""
+    """A column of the figure: its letter, the change of the image, and its size."""
 
     letter: str
     text: str

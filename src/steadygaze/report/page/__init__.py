@@ -1,7 +1,7 @@
 """The HTML report: one file with everything inside. Here: the files in assets/, and templates filled with content.
 
-Every text is escaped, and markup says so in the template. Invisible controls of direction in names of users are written
-out, so that they cannot reorder the sentence around them.
+Every text is escaped, unless the template marks it as markup. Invisible controls of direction in names from users are
+written out: they could reorder the sentence around them.
 """
 
 import re
@@ -44,5 +44,5 @@ def visible(text: str) -> str:
 
 
 def _visible_value(value: object) -> object:
-    """What a template writes: text made visible, markup and other values unchanged."""
+    """A value of a template: text made visible, markup and other values unchanged."""
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value

@@ -105,7 +105,7 @@ def _cards(
     cards = []
     for (title, reason, theta), point, values in zip(chosen, points, maps, strict=True):
         words = "label kept" if point.label == problem.label else "label changed"
-        # At a border both answers are right within rounding, so only the margin is told.
+        # At a border both labels are right within rounding; the margin shows it.
         facts = [("predicts", f"{problem.names[point.label]} ({words})"), ("margin", rounded(point.margin))]
         pictures = [{"title": "image", "text": "the perturbed image", "uri": image_uri(point.image)}]
         if has_maps:
@@ -119,7 +119,7 @@ def _cards(
 
 
 def describe_boundary(result: DomainResult) -> dict[str, Any]:
-    """What a page says of the boundary of the property that was asked for, or the reason why there is none."""
+    """The boundary of the property that was asked for, in words and rows, or the reason why there is none."""
     try:
         found = result.boundary()
     except OptionError as error:

@@ -63,7 +63,7 @@ BAND = "#8fa9c4"
 class Explorer:
     """The interactive map as escaped markup: `head` (scripts and styles) and `html` (for the body).
 
-    A note in the body says what is exact.
+    A note in the body names the exact parts.
     """
 
     html: str
@@ -173,12 +173,12 @@ def _describe_question(result: DomainResult, steps: Thresholds) -> dict[str, Any
 
 def _note(result: DomainResult, facts: dict[str, Any], stored: ThetaData | None) -> str:
     """Which parts of the map are exact, and which are not."""
-    first = "Colours, labels and shares are what is proved, at every step of the slider."
+    first = "Colours, labels and shares are proved at every step of the slider."
     if facts["isMerged"]:
         first = (
             f"This map is too large to be shown piece by piece ({counted(result.region_count, 'region')}; the limit is "
             f"{MOST_UNITS:,}): areas with the same labels are merged on a grid of {GRID} × {GRID} points, with the "
-            "boundaries themselves on top; each colour is what is proved at its point, and the shares are those of the "
+            "boundaries themselves on top; each colour is proved at its point, and the shares are those of the "
             "whole result."
         )
     if stored is None:
@@ -220,7 +220,7 @@ def _head() -> str:
 
 
 def renumbered(item: object, numbers: dict[str, str] | None = None) -> object:
-    """What `json_item` gives, with models numbered in their order: Bokeh goes on counting from one figure to the next.
+    """The answer of `json_item` with models numbered in order: Bokeh counts on from one figure to the next.
 
     >>> renumbered({"id": "p1007", "of": [{"id": "p1003"}, {"id": "p1007"}]})
     {'id': 'm1', 'of': [{'id': 'm2'}, {'id': 'm1'}]}
@@ -239,7 +239,7 @@ def renumbered(item: object, numbers: dict[str, str] | None = None) -> object:
 
 
 def script_json(data: object) -> str:
-    """JSON that may stand in a script element: no tag can begin in it. What is not finite becomes null.
+    """JSON that may stand in a script element: no tag can begin in it, and numbers that are not finite become null.
 
     >>> script_json({"name": "</script>", "bound": float("inf")})
     '{"name":"\\\\u003c/script>","bound":null}'

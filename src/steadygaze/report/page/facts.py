@@ -147,7 +147,7 @@ def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
 
 
 def proof_rows(summary: Summary) -> list[FactRow]:
-    """What was proved by what, and how it was checked."""
+    """The method of the proof, its parts, and how it was checked."""
     is_map, is_stopped = summary["method"] == "map", summary["stopped"] is not None
     rows = [("method", METHODS["partial map" if is_map and is_stopped else summary["method"]])]
     shares = summary.get("guarantee_shares")

@@ -100,7 +100,7 @@ def headline(result: DomainResult | SearchResult) -> list[str]:
 def _common_content(
     result: DomainResult | SearchResult, summary: Summary, place: Path | None, origin: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """What the pages of all methods hold."""
+    """The content that the pages of all methods share."""
     problem, is_search = result.problem, isinstance(result, SearchResult)
     seconds = {"total": result.seconds} if isinstance(result, SearchResult) else result.seconds
     return {
@@ -129,7 +129,7 @@ def _common_content(
 
 
 def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
-    """What only the page of a map or a refinement holds."""
+    """The content of maps and refinements."""
     asked = [Property.CR, Property.AR, Property.BOTH] if result.is_measured else [Property.CR]
     kept = {wanted.value: find_kept_range(result, wanted) for wanted in asked}
     steps = make_thresholds(result)
@@ -150,7 +150,7 @@ def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
 
 
 def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
-    """What only the page of a search holds."""
+    """The content of searches."""
     empty: dict[str, Any] = dict.fromkeys(("shares", "sums", "ranges", "witnesses", "deltas"), ())
     return empty | {
         "verdict": search_sentences(summary),

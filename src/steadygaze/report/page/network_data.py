@@ -69,7 +69,7 @@ def describe_network(result: DomainResult) -> ThetaData | None:
     facts = {"layers": layers, **_describe_cells(problem, result.original, arrays)}
     regions = result.exact_regions
     if regions is not None:
-        # Rounded up, so that what is rounding for the result is rounding for the page.
+        # Rounded up: the page takes for rounding whatever the result does.
         noise = np.concatenate([np.zeros(0), *problem.compound.noise[: len(segments) - 1]])
         arrays["noise"] = ("f4", np.nextafter(noise.astype(np.float32), np.float32(np.inf)))
     return ThetaData(arrays, facts)
@@ -119,7 +119,7 @@ def _describe_cells(problem: Problem, original: np.ndarray, arrays: Arrays) -> d
     else:
         pairs = [expected_maps(problem.compound, cell, original) for cell in perturbed.cells]
         expected = np.stack([low for low, _ in pairs])
-        # Single precision where these arrays are the largest of all: their error stays far below what is compared.
+        # Single precision for the largest arrays of all: their error stays far below the differences of maps.
         kind = "f8" if 16 * expected.size <= MOST_DOUBLE else "f4"
         arrays["expected"] = (kind, expected)
         arrays["change"] = (kind, np.stack([0.0 * original if slope is None else slope for _, slope in pairs]))

@@ -88,7 +88,7 @@ def _parts(wanted: str, label: str, attention: str) -> tuple[str, ...]:
 
 
 def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
-    """The verdict on a map or a refinement: how far the property is kept, where it fails, what is undecided.
+    """The verdict on a map or a refinement: how far the property is kept, where it fails, how much is undecided.
 
     `kept` is the box around zero in which the property of the question is proved, None if there is none.
     """
@@ -103,7 +103,7 @@ def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
 
 
 def small_print(summary: Summary) -> list[str]:
-    """What a reader of the verdict must know beside it: kinks, strips too close to decide, unmeasured attention."""
+    """The conditions of the verdict: kinks, strips too close to decide, unmeasured attention."""
     found = [] if _contains_zero(summary) else ["The unperturbed image itself does not belong to the space."]
     is_search, kinks = "area" not in summary, summary["sliver_share"]
     undecided = 0.0 if is_search else undecided_share(summary)
@@ -259,7 +259,7 @@ def _contains_zero(summary: Summary) -> bool:
 
 
 def _failures(summary: Summary) -> tuple[str, str]:
-    """What it means to lose the label, and to lose the attention."""
+    """The words for a lost label, and for lost attention."""
     differ = f"its attention maps differ from the expected ones by more than {allowed_text(summary)}"
     return f"it no longer predicts {label_text(summary)}", differ
 

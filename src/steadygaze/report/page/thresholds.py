@@ -63,7 +63,7 @@ class Thresholds:
 
 
 def exact_answers(result: DomainResult) -> Answers | None:
-    """What the regions that were found one by one know; None where there are none."""
+    """The answers of regions that were found one by one; None if there are none."""
     return result.answers if isinstance(result, Result | RefineResult) else None
 
 
@@ -73,19 +73,17 @@ def count_units(result: DomainResult) -> tuple[int, int]:
 
 
 def make_thresholds(result: DomainResult) -> Thresholds:
-    """The steps for a result; a single one, its own δ, where attention was not measured."""
+    """The steps for a result; only its own δ if attention was not measured."""
     answers, (boxes, regions) = exact_answers(result), count_units(result)
     units = boxes + regions
     exact = None if answers is None or answers.curves is None else _Exact(answers)
     if not result.is_measured or (answers is not None and exact is None):
-        own_areas = {name: np.array([bounds]) for name, bounds in result.areas.items()}
+        own, areas = np.array([result.answer.delta]), {name: np.array([area]) for name, area in result.areas.items()}
         never, none = np.ones(units, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        own = np.array([result.answer.delta])
-        zero = np.zeros(units, dtype=np.int64)
-        return Thresholds(own, (str(result.delta),), 0, own_areas, never, zero, np.zeros(2), none, np.zeros((0, 4)))
+        return Thresholds(own, (str(result.delta),), 0, areas, never, 0 * never, np.zeros(2), none, np.zeros((0, 4)))
     deltas, texts = _steps(result, _largest(result, exact))
     states = np.ones((len(deltas), units), dtype=np.uint8)
-    areas: list[dict[str, tuple[float, float]]] = []
+    rows: list[dict[str, tuple[float, float]]] = []
     slab_unit, slabs, counts = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4))], [0]
     chosen = int(np.argmin(np.abs(deltas - result.answer.delta)))
     for step, delta in enumerate(deltas):
@@ -100,19 +98,10 @@ def make_thresholds(result: DomainResult) -> Thresholds:
             cells += _box_cells(result, float(delta), states[step])
         # Bounds may decide the kinks too at the result's own δ; at the others they were not asked.
         kinks = result.sliver_share if step == chosen or exact is None else exact.answers.slivers
-        areas.append(_named(result, cells, kinks))
-    kept_from, lost_until = _runs(states)
-    return Thresholds(
-        deltas=deltas,
-        texts=texts,
-        chosen=chosen,
-        areas={name: np.array([row[name] for row in areas]) for name in areas[0]},
-        kept_from=kept_from,
-        lost_until=lost_until,
-        slab_starts=np.array(counts),
-        slab_unit=np.concatenate(slab_unit),
-        slabs=np.concatenate(slabs),
-    )
+        rows.append(_named(result, cells, kinks))
+    areas = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    slab_columns = np.array(counts), np.concatenate(slab_unit), np.concatenate(slabs)
+    return Thresholds(deltas, texts, chosen, areas, *_runs(states), *slab_columns)
 
 
 def _largest(result: DomainResult, exact: "_Exact | None") -> float:
@@ -149,7 +138,7 @@ def _codes(low: np.ndarray, high: np.ndarray, delta: float) -> np.ndarray:
 
 
 def _box_cells(result: RefineResult, delta: float, states: np.ndarray) -> np.ndarray:
-    """Shares (3, 3) of what bounds decide, and of what was not reached; writes the states of boxes (B,)."""
+    """Shares (3, 3) of the boxes that bounds decide and of unreached parts; writes the states of boxes (B,)."""
     answer, boxes = result.answer, result.boxes
     chosen = answer.bounded
     low, high = boxes.inconsistency.T
@@ -178,7 +167,7 @@ def _named(result: DomainResult, cells: np.ndarray, kinks: float) -> dict[str, t
 
 
 def _runs(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """From which step on units (U,) are AR, and up to which they are IR, for their states (N, U)."""
+    """The step from which on each unit (U,) is AR, and the step up to which it is IR, from its states (N, U)."""
     kept, lost = states == Kept.YES, states == Kept.NO
     never = len(states)
     kept_from = never - np.logical_and.accumulate(kept[::-1], axis=0).sum(axis=0)
@@ -186,7 +175,7 @@ def _runs(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Exact:
-    """Asks exact regions for one δ after another; only what a δ comes near is looked at again."""
+    """Asks exact regions for one δ after another, and looks again only at regions that δ comes near."""
 
     def __init__(self, answers: Answers) -> None:
         assert answers.curves is not None and answers.errors is not None
@@ -200,10 +189,7 @@ class _Exact:
         self.slab_region, self.slabs = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
 
     def ask(self, delta: float, *, is_own: bool) -> np.ndarray:
-        """Shares (3, 3) for δ, without what was not reached; sets `states` (R,), `slab_region` and `slabs`.
-
-        `is_own`: as exactly as the answer itself.
-        """
+        """Shares (3, 3) of reached parts for δ (`is_own`: as exactly as the answer); sets `states` (R,) and slabs."""
         low, high = self.reach.T
         self.states = _codes(low, high, delta).astype(np.uint8)
         near = np.flatnonzero(self.states == Kept.UNKNOWN)
@@ -228,7 +214,7 @@ class _Exact:
         return cells
 
     def _label(self, near: np.ndarray, delta: float, *, is_coarse: bool) -> AttentionLabels:
-        """Labels of all regions, of which only those that are near count."""
+        """Labels of all regions; only the near ones count."""
         answers, curves = self.answers, self.curves
         own = replace(curves, curve=curves.curve[near])
         taus, doubtful = answers.taus[near], answers.doubtful.among(near)
@@ -252,7 +238,7 @@ class _Exact:
         return np.array(shares(join(answers.compound, answers.regions, own, labels)).cells)
 
     def _keep(self, near: np.ndarray, labels: AttentionLabels) -> None:
-        """Write states of the regions that are near, and slabs of those that are neither AR nor IR as a whole."""
+        """Write states of near regions, and slabs of the regions that are partly AR."""
         is_kept, is_lost = labels.is_kept[near], labels.is_lost[near]
         self.states[near[is_kept]], self.states[near[is_lost]] = Kept.YES, Kept.NO
         axis = self.answers.compound.perturbed.moving_axis
@@ -271,7 +257,7 @@ class _Exact:
 
 
 def coarse_reach(answers: Answers) -> np.ndarray:
-    """Bounds (R, 2) of ai that hold whatever δ."""
+    """Bounds (R, 2) of ai that hold for every δ."""
     assert answers.curves is not None and answers.errors is not None
     reach = reaches(answers.curves, answers.taus) + answers.errors.coarse * np.array([-1.0, 1.0])
     reach[answers.doubtful.regions] = answers.doubtful.bounds
@@ -282,7 +268,7 @@ def coarse_reach(answers: Answers) -> np.ndarray:
 class DeltaCurve:
     """Bounds of the share of AR: for δ in [delta[k], delta[k+1]) it lies between low[k] and high[k] (K,).
 
-    delta[0] is 0, and the last step goes on for ever.
+    delta[0] is 0, and the last step has no end.
     """
 
     delta: np.ndarray
@@ -296,7 +282,7 @@ class DeltaCurve:
 
 
 def make_delta_curve(result: DomainResult, known: Thresholds) -> DeltaCurve | None:
-    """The curve of a result with its thresholds; None where attention was not measured."""
+    """The curve of a result with its thresholds; None if attention was not measured."""
     if not result.is_measured:
         return None
     low, high, volume = _enclosures(result)
@@ -311,7 +297,7 @@ def make_delta_curve(result: DomainResult, known: Thresholds) -> DeltaCurve | No
 
 
 def _enclosures(result: DomainResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bounds of ai (N,), (N,) over parts of the domain, and their volumes (N,); what was not reached is unknown."""
+    """Bounds of ai (N,), (N,) over parts of the domain, and their volumes (N,); unreached parts have no bound."""
     answers, parts = exact_answers(result), []
     if answers is not None:
         volumes = answers.regions.polytopes.volumes
@@ -323,12 +309,12 @@ def _enclosures(result: DomainResult) -> tuple[np.ndarray, np.ndarray, np.ndarra
         missing = answer.missing[answer.missing > 0.0]
         parts.append((np.zeros(len(missing)), np.full(len(missing), np.inf), missing))
     low, high, volume = (np.concatenate(column) for column in zip(*parts, strict=True))
-    # What is not known encloses everything.
+    # Without a bound everything is possible.
     return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), np.inf, high), volume
 
 
 def _thinned(steps: np.ndarray) -> np.ndarray:
-    """At most so many of the steps, spread evenly over their number and over their range."""
+    """At most `MOST_STEPS` of the steps, spread evenly over their number and over their range."""
     if len(steps) <= MOST_STEPS:
         return steps
     places = np.linspace(0, len(steps) - 1, MOST_STEPS // 2).astype(np.int64)
@@ -338,13 +324,13 @@ def _thinned(steps: np.ndarray) -> np.ndarray:
 def _staircases(
     steps: np.ndarray, low: np.ndarray, high: np.ndarray, volume: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of the share between steps: what is surely kept at the left end, what may be kept before the right end."""
+    """Bounds of the share between steps: surely kept at the left end, possibly kept before the right end."""
     by_high, by_low = np.argsort(high, kind="stable"), np.argsort(low, kind="stable")
     kept = np.append(0.0, np.cumsum(volume[by_high]))[np.searchsorted(high[by_high], steps, side="right")]
     total = float(volume.sum())
     ends = np.append(steps[1:], np.inf)
     lost = total - np.append(0.0, np.cumsum(volume[by_low]))[np.searchsorted(low[by_low], ends, side="left")]
-    # Everything is said exactly, whatever the rounding of the sums.
+    # A share of everything is exact, whatever the rounding of the sums.
     is_all = np.searchsorted(high[by_high], steps, side="right") == len(high)
     is_covered = abs(total - 1.0) < 1e-9
     kept = np.where(is_all & is_covered, 1.0, np.minimum(kept, 1.0))
@@ -354,7 +340,7 @@ def _staircases(
 def _sharpened(curve: DeltaCurve, known: Thresholds) -> DeltaCurve:
     """The curve with the shares at the thresholds: the share grows with δ, so each tells of all others."""
     asked, (low, high) = known.deltas, known.areas["AR"].T
-    # A little outward for the rounding of the sums, but nothing stays nothing, and everything stays everything.
+    # A little outward for the rounding of the sums; 0 and 1 are exact.
     low = np.where(low < 1.0, np.maximum(low - ROUNDING, 0.0), 1.0)
     high = np.where(high > 0.0, np.minimum(high + ROUNDING, 1.0), 0.0)
     steps = np.unique(np.append(curve.delta, asked))
@@ -375,7 +361,7 @@ def delta_figure(result: DomainResult, curve: DeltaCurve) -> Figure:
     top = _end_of_axis(result, curve)
     x = np.append(curve.delta[curve.delta <= top], top)
     low, high = (np.append(values[: len(x) - 1], values[len(x) - 2]) for values in (curve.low, curve.high))
-    # Steps as narrow as the error of the maps are not to be seen.
+    # Steps as narrow as the error of the maps are invisible.
     if float(((high - low)[:-1] * np.diff(x)).sum()) > 1e-5 * top:
         axes.fill_between(x, low, high, step="post", color="#9db4c8", linewidth=0, label="between the proved bounds")
     axes.step(x, low, where="post", color=INK, linewidth=1.4, label="proved to be kept, at least")
@@ -400,7 +386,7 @@ def delta_figure(result: DomainResult, curve: DeltaCurve) -> Figure:
 
 
 def _end_of_axis(result: DomainResult, curve: DeltaCurve) -> float:
-    """Where the curve has reached everything, or where the size of the original maps is well passed."""
+    """Where the curve reaches everything, or well beyond the size of the original maps."""
     is_full = np.flatnonzero(curve.low >= 1.0)
     end = float(curve.delta[is_full[0]]) if len(is_full) else float(curve.delta[-1])
     if result.map_size > 0.0:

@@ -51,7 +51,7 @@ LOWER_SHARE = 0.9
 class Tiles:
     """Pieces (P of them) in parts of one kind of shape: first boxes, then pieces of exact regions.
 
-    unit (P,), winner (P,: −1 where it is not told), label (P,: `Kept` codes), margin (P, 2). `boxes` units are boxes,
+    unit (P,), winner (P,: −1 if unknown), label (P,: `Kept` codes), margin (P, 2). `boxes` units are boxes,
     the other `regions` ones are regions; what they are called is their number within their kind.
     """
 
@@ -73,7 +73,7 @@ class Tiles:
 class Plane:
     """Polygons (S of them) in two coordinates of t, and the piece (S,) that each shows.
 
-    `held`: the third parameter, its theta, and its t just beside it; None where there is none.
+    `held`: the third parameter, its theta, and its t just beside it; None for a whole map.
     """
 
     axes: tuple[int, int]
@@ -180,7 +180,7 @@ def merge_tiles(
     compound = result.problem.compound
     rows, owners, shades = [], [], []
     steps_count = len(steps.deltas) + 1
-    # Every kind of area has one number, which is what makes finding the different ones quick.
+    # Every kind of area is one number: that makes finding the different ones quick.
     sizes = (len(result.problem.names) + 1, len(Kept), steps_count, steps_count, 2)
     for plane in planes:
         edges = np.zeros(len(plane.points), dtype=np.int64)
@@ -201,7 +201,7 @@ def merge_tiles(
     mean = np.bincount(inverse, weights=np.nan_to_num(shade), minlength=len(table)) / np.maximum(counts, 1.0)
     mean[counts == 0] = np.nan
     if len(table) > MOST_AREAS:
-        # What there is no number for becomes one area in which nothing is decided.
+        # Areas without a number become one area in which nothing is decided.
         table, mean = table[: MOST_AREAS + 1], mean[: MOST_AREAS + 1]
         table[MOST_AREAS], mean[MOST_AREAS] = [-1, Kept.UNKNOWN, len(steps.deltas), 0, 0], np.nan
         inverse = np.minimum(inverse, MOST_AREAS)
@@ -239,7 +239,7 @@ def _moving_t(compound: Compound, plane: Plane, is_there: np.ndarray) -> np.ndar
 
 
 def _steps_at(steps: Thresholds, unit: np.ndarray, t: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """From which step on points (N,) of units are AR, and before which IR; slabs tell where units are mixed."""
+    """The step from which on points (N,) of units are AR, and the step before which IR; slabs divide mixed units."""
     kept_from, lost_until = steps.kept_from[unit], steps.lost_until[unit]
     if t is None or not len(steps.slab_unit):
         return kept_from, lost_until
@@ -327,7 +327,7 @@ def unit_values(result: DomainResult, tiles: Tiles) -> tuple[np.ndarray, np.ndar
 
 
 def shown_top(values: np.ndarray, tiles: Tiles) -> float:
-    """The inconsistency where shades end: that of all but the highest tenth of the domain, and of what is near it.
+    """The inconsistency where shades end: the highest of the lower nine tenths of the domain, or a little above.
 
     A few small regions may be far above all others; the rest of the picture would be one colour.
     """
