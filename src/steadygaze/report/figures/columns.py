@@ -13,21 +13,8 @@ from numpy.typing import ArrayLike
 
 from ...errors import OptionError
 from ...results.domain_result import DomainResult, Point
+from ..drawing import exhibits
 from ..drawing.colours import FAINT_INK
-from ..drawing.exhibits import (
-    ShownMaps,
-    checked_thetas,
-    common_scale,
-    draw_gauge,
-    longest_gauge,
-    nearest_to_zero,
-    show_image,
-    show_map,
-    show_scale,
-    unperturbed_point,
-    write_map_names,
-    write_prediction,
-)
 from ..drawing.sheet import HEADER, Sheet, finish, write_header
 from ..wording import signed
 
@@ -77,7 +64,7 @@ def columns_figure(results: Sequence[DomainResult], thetas: Sequence[ArrayLike])
         x = LEFT + NAMES + place * PITCH
         _write_heading(sheet, column, numbered(column, columns), x)
         image = next(network.points[column].image for network in networks if column in network.points)
-        show_image(sheet, x, HEADER + HEADING, SIDE, image)
+        exhibits.show_image(sheet, x, HEADER + HEADING, SIDE, image)
     sheet.write(LEFT, HEADER + HEADING + SIDE / 2, "image", weight="bold")
     for place, network in enumerate(networks):
         _draw_network(sheet, network, columns, top + place * pitch)
@@ -97,7 +84,7 @@ def group_networks(results: Sequence[DomainResult], thetas: Sequence[ArrayLike])
         found.setdefault(result.problem.model.sha256, []).append(result)
     networks = []
     for same in found.values():
-        points = {ORIGINAL: unperturbed_point(same[0])}
+        points = {ORIGINAL: exhibits.unperturbed_point(same[0])}
         for result in same:
             for column, theta in _columns_of(result, thetas):
                 if column not in points:
@@ -113,11 +100,11 @@ def _columns_of(result: DomainResult, thetas: Sequence[ArrayLike]) -> list[tuple
     if len(thetas):
         return [
             (MapColumn(str(place), ", ".join(domain.names), ", ".join(signed(value) for value in theta)), theta)
-            for place, theta in enumerate(checked_thetas(domain, thetas), start=1)
+            for place, theta in enumerate(exhibits.checked_thetas(domain, thetas), start=1)
         ]
     found = []
     for axis, perturbation in enumerate(perturbed.perturbations):
-        theta = nearest_to_zero(domain)
+        theta = exhibits.nearest_to_zero(domain)
         held = [
             f"{domain.names[other]} {signed(theta[other])}"
             for other in range(domain.dimension)
@@ -156,13 +143,13 @@ def _write_heading(sheet: Sheet, column: MapColumn, letter: str, left: float) ->
 
 def _draw_network(sheet: Sheet, network: NetworkRows, columns: Sequence[MapColumn], top: float) -> None:
     problem, delta, room = network.result.problem, network.result.answer.delta, NAMES - 0.12
-    shown = ShownMaps.of(problem)
+    shown = exhibits.ShownMaps.of(problem)
     pairs = {column: shown.pair(point) for column, point in network.points.items()}
-    norm = common_scale([part for pair in pairs.values() for part in pair])
-    longest = longest_gauge(list(network.points.values()), delta)
+    norm = exhibits.common_scale([part for pair in pairs.values() for part in pair])
+    longest = exhibits.longest_gauge(list(network.points.values()), delta)
     tops = [top + CAPTION + row * (SIDE + GAP) for row in range(3)]
     sheet.write(LEFT, top + 0.1, problem.model_name, size=11, weight="bold", width=room)
-    write_map_names(sheet, LEFT, tops, SIDE, shown, room)
+    exhibits.write_map_names(sheet, LEFT, tops, SIDE, shown, room)
     words = f"{problem.attention.filter.name}, {problem.attention.distance.name}"
     sheet.write(LEFT, tops[2] + 0.27, words, size=8, colour=FAINT_INK, width=room)
     for place, column in enumerate(columns):
@@ -171,9 +158,9 @@ def _draw_network(sheet: Sheet, network: NetworkRows, columns: Sequence[MapColum
         if point is None:
             sheet.write(x, tops[0] + SIDE, "not in its results", size=8.5, colour=FAINT_INK, width=PITCH - 0.1)
             continue
-        write_prediction(sheet, problem, point, x, top + 0.1, PITCH - 0.1)
+        exhibits.write_prediction(sheet, problem, point, x, top + 0.1, PITCH - 0.1)
         for y, values in zip(tops, pairs[column], strict=False):
-            show_map(sheet, x, y, SIDE, values, norm)
-        draw_gauge(sheet, point, delta, longest, x, tops[2], SIDE, PITCH - 0.1)
+            exhibits.show_map(sheet, x, y, SIDE, values, norm)
+        exhibits.draw_gauge(sheet, point, delta, longest, x, tops[2], SIDE, PITCH - 0.1)
     right = LEFT + NAMES + (len(columns) - 1) * PITCH + SIDE
-    show_scale(sheet, right + 0.15, tops[0], 2 * SIDE + GAP, norm)
+    exhibits.show_scale(sheet, right + 0.15, tops[0], 2 * SIDE + GAP, norm)
