@@ -6,6 +6,7 @@ labels; volumes come from the pieces themselves.
 
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from ...search.store import StoredSearch
 from ...tolerances import BESIDE
 from ..wording import number
 
+Array = np.ndarray[Any, Any]
+"""Short for the arguments of compiled loops."""
 NEAR = 1e-4
 """A section shows a theta that is nearer to its plane than this share of the domain's width."""
 SMALLEST = 1e-15
@@ -199,7 +202,7 @@ def cut_at(polyhedra: Polyhedra, axis: int, at: float) -> tuple[Polygons, np.nda
     points, edges = np.zeros((room, 2)), np.zeros(room, dtype=np.int64)
     starts = np.zeros(len(chosen) + 1, dtype=np.int64)
     most, words = int(sizes.max(initial=0)) ** 2 // 4 + 1, polyhedra.incidence.shape[1]
-    cut_polyhedra(
+    _cut_polyhedra(
         polyhedra.points, polyhedra.starts, polyhedra.facets, polyhedra.facet_starts, polyhedra.incidence,
         chosen, axis, at, np.zeros((most, 3)), np.zeros((most, words), dtype=np.uint64), points, edges, starts,
     )  # fmt: skip
@@ -210,7 +213,7 @@ def cut_at(polyhedra: Polyhedra, axis: int, at: float) -> tuple[Polygons, np.nda
 
 
 @compiled
-def _is_edge(incidence, first, end, i, j, shared):
+def _is_edge(incidence: Array, first: int, end: int, i: int, j: int, shared: Array) -> bool:
     """Whether two vertices span an edge: at least two common facets, and no third vertex on all of these."""
     count = 0
     for w in range(shared.shape[0]):
@@ -232,7 +235,7 @@ def _is_edge(incidence, first, end, i, j, shared):
 
 
 @compiled
-def _common_cut(mine, other, facets, first):
+def _common_cut(mine: Array, other: Array, facets: Array, first: int) -> int:
     """The cut of the first facet that two points share, 0 if there is none."""
     for w in range(mine.shape[0]):
         both = mine[w] & other[w]
@@ -243,7 +246,7 @@ def _common_cut(mine, other, facets, first):
 
 
 @compiled
-def _is_new(crossing, on, last):
+def _is_new(crossing: Array, on: Array, last: int) -> bool:
     """Whether the last crossing is none of the others; one that is gives its facets to that other.
 
     The plane may run through a vertex, where several edges are crossed at once.
@@ -257,7 +260,7 @@ def _is_new(crossing, on, last):
 
 
 @compiled
-def _by_angle(crossing, count, on):
+def _by_angle(crossing: Array, count: int, on: Array) -> None:
     """Sort crossings (x, y, angle) counter-clockwise around their mean; `on` goes with them."""
     x, y = 0.0, 0.0
     for i in range(count):
@@ -274,9 +277,10 @@ def _by_angle(crossing, count, on):
 
 
 @compiled
-def cut_polyhedra(
-    points, starts, facets, facet_starts, incidence, chosen, axis, at, crossing, on, out_points, out_edges, out_starts
-):
+def _cut_polyhedra(
+    points: Array, starts: Array, facets: Array, facet_starts: Array, incidence: Array, chosen: Array, axis: int,
+    at: float, crossing: Array, on: Array, out_points: Array, out_edges: Array, out_starts: Array,
+) -> None:  # fmt: skip
     """Write the sections of the chosen polyhedra where t[axis] = at; polygons have the other two coordinates.
 
     crossing (N, 3) and on (N, words) are scratch, with room for every pair of a vertex below and one above. A polygon

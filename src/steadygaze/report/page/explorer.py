@@ -14,7 +14,8 @@ import numpy as np
 from bokeh import models
 from bokeh.embed import json_item
 from bokeh.layouts import column
-from bokeh.models import ColumnDataSource, PlainText, Range1d, Span
+from bokeh.models import ColumnDataSource, PlainText, Range1d
+from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
