@@ -25,7 +25,7 @@ from steadygaze.campaign.panels import LogScale, Panel, draw_panels, name_places
 from steadygaze.campaign.stored_campaign import Store, Task
 from steadygaze.campaign.tables import make_records
 from steadygaze.errors import OptionError, StoreError
-from steadygaze.report.files import drawing_settings
+from steadygaze.report.drawing.sheet import drawing_settings
 
 
 def answer(task: Task) -> dict[str, Any] | None:

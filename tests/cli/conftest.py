@@ -6,7 +6,8 @@ import pytest
 
 from cli.running import Run, Runner
 from steadygaze.cli import main
-from steadygaze.report import figures, searches
+from steadygaze.report import figures
+from steadygaze.report.figures import visited
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def run(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         return drawn
 
     monkeypatch.setattr(figures, "draw_map", draw)
-    monkeypatch.setattr(searches, "draw_search", draw)
+    monkeypatch.setattr(visited, "draw_search", draw)
 
     def run_command(*arguments: str) -> Run:
         capsys.readouterr()

@@ -8,7 +8,7 @@ import pytest
 
 from cli.running import SMALL, Runner
 from steadygaze.cli.boundary_command import certainty_text, describe_boundary, reach_text
-from steadygaze.report import boundary_figure, boundary_panels
+from steadygaze.report.figures import boundary
 from steadygaze.results import store
 
 PLANE = (
@@ -20,7 +20,7 @@ PLANE = (
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures that take no time."""
-    monkeypatch.setattr(boundary_figure, "draw_boundary", lambda result, found, path: [Path(f"{path}.png")])
+    monkeypatch.setattr(boundary, "draw_boundary", lambda result, found, path: [Path(f"{path}.png")])
 
 
 @pytest.fixture
@@ -118,10 +118,10 @@ def test_the_shares_of_a_figure_add_up(run: Runner):
     run(*PLANE)
     result = store.load("out")
     found = result.boundary("ar")
-    rows = boundary_panels.area_rows(found)
+    rows = boundary.area_rows(found)
     assert sum(float(row.share.strip("<> %")) for row in rows) == pytest.approx(100, abs=0.2)
-    assert len(boundary_panels.line_rows(found, result.answers.compound)) == len(found.components)
-    drawn = [Path(path).read_bytes() for path in boundary_figure.draw_boundary(result, found, "one")]
-    again = [Path(path).read_bytes() for path in boundary_figure.draw_boundary(result, found, "two")]
+    assert len(boundary.line_rows(found, result.answers.compound)) == len(found.components)
+    drawn = [Path(path).read_bytes() for path in boundary.draw_boundary(result, found, "one")]
+    again = [Path(path).read_bytes() for path in boundary.draw_boundary(result, found, "two")]
     assert drawn == again
-    assert len(np.unique(boundary_panels.piece_codes(found))) == len(rows)
+    assert len(np.unique(boundary.piece_codes(found))) == len(rows)

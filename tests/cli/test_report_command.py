@@ -7,14 +7,14 @@ import pytest
 
 from cli.running import SMALL, Runner
 from steadygaze import load
-from steadygaze.report.page import boundary_facts, html
+from steadygaze.report.page import cards, html
 
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No interactive map, and pictures that take no time."""
     monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
-    for module in (html, boundary_facts):
+    for module in (html, cards):
         monkeypatch.setattr(module, "figure_uri", lambda make: "data:image/png;base64,")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from cli.running import SEARCHES, SMALL, Runner
 from steadygaze import api, load_search
-from steadygaze.report import searches
+from steadygaze.report.figures import visited
 
 FILES = {"result.json", "regions.npz", "image.npy", "image.png", "timings.json", "search.png", "search.svg"}
 LINE = (*SMALL, "--delta", "3.0")
@@ -168,7 +168,7 @@ def test_the_first_signal_gives_what_was_visited(run: Runner, monkeypatch: pytes
 def test_four_parameters_have_no_picture_and_the_text_says_so(
     run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(searches, "draw_search", DRAW)
+    monkeypatch.setattr(visited, "draw_search", DRAW)
     question = (*SPACE, "--perturb", "translate:dx=1:0..0.01")
     result = run(*question, "--method", "gbs", "--property", "cr", "--max-regions", "3", "--out", "out")
     assert result.code == 3 and "picture none: up to 3 parameters are drawn; regions.npz" in result.out
@@ -176,7 +176,7 @@ def test_four_parameters_have_no_picture_and_the_text_says_so(
     assert run("show", "out").out == result.out
 
 
-DRAW = searches.draw_search
+DRAW = visited.draw_search
 
 
 def test_four_parameters_can_be_searched_but_not_mapped(run: Runner):

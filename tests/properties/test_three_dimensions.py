@@ -10,7 +10,7 @@ from steadygaze.api import verify
 from steadygaze.properties import shapes
 from steadygaze.properties.joint import Kept
 from steadygaze.regions.polyhedra import Polyhedra, box
-from steadygaze.report.sections import cut_at
+from steadygaze.report.drawing.sections import cut_at
 from steadygaze.results.result import Result
 from steadygaze.verdict import Verdict
 

@@ -12,9 +12,8 @@ from matplotlib.text import Text
 
 from steadygaze import OptionError
 from steadygaze.properties.joint import Kept
-from steadygaze.report.colours import BOX_INK
+from steadygaze.report.drawing.colours import BOX_INK, CLASSIFICATION
 from steadygaze.report.figures import make_figure
-from steadygaze.report.region_labels import CLASSIFICATION
 
 MOVING = ("translate:dx=2:0..1.5", "brightness:0..0.05")
 LINE = ("brightness:0..0.3",)

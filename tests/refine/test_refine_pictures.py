@@ -11,14 +11,12 @@ from matplotlib.text import Text
 from test_refine_result import LINE, MOVING, MOVING_LINE, PLANE, blank
 
 from steadygaze.properties.joint import Kept
-from steadygaze.report.boundary_figure import boundary_figure
-from steadygaze.report.colours import CHANGED, KEPT, UNKNOWN
-from steadygaze.report.extent import extent_text
-from steadygaze.report.lines import line_through
-from steadygaze.report.map_figure import map_figure
-from steadygaze.report.panels import make_views
-from steadygaze.report.sections import make_sections
-from steadygaze.report.values import profile
+from steadygaze.report.drawing.colours import CHANGED, KEPT, UNKNOWN
+from steadygaze.report.drawing.sections import make_sections
+from steadygaze.report.figures.boundary import boundary_figure
+from steadygaze.report.figures.map import make_views, map_figure
+from steadygaze.report.figures.strip import line_through, profile
+from steadygaze.report.wording import extent_text
 
 SPACE = ("brightness:0..0.3", "patch:x=12,y=12,w=4,h=4:0..0.3", "translate:dx=1:0..0.3")
 

@@ -5,9 +5,9 @@ import pytest
 
 from steadygaze.api import verify
 from steadygaze.properties.joint import Kept
+from steadygaze.regions.adjacency import touching
 from steadygaze.regions.region import Cut, Polygons
-from steadygaze.report.borders import borders_between
-from steadygaze.report.raster import ASIDE, BLOCK, colour_grid, owners_on_grid
+from steadygaze.report.drawing.raster import ASIDE, BLOCK, borders_between, colour_grid, owners_on_grid
 from steadygaze.results.result import Result
 
 
@@ -30,7 +30,7 @@ def test_borders_separate_codes_and_none_is_missing(result: Result) -> None:
     kinds = joint.pieces.cuts[np.abs(joint.polytopes.edges) - 1, 0]
     assert {Cut.KNOT, Cut.NEURON, Cut.ARGMAX, Cut.SLAB} <= set(kinds.tolist())
     codes = 2 * (joint.attention == Kept.NO) + joint.pieces.keeps_label
-    segments = borders_between(joint.polytopes, codes)
+    segments = borders_between(touching(joint.polytopes), codes)
     middles = segments.mean(axis=1)
     along = segments[:, 1] - segments[:, 0]
     lengths = np.hypot(*along.T)
@@ -63,7 +63,7 @@ def _crossings(segments: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nd
 
 def test_one_code_has_no_borders(result: Result) -> None:
     polygons = result.answer.joint.polytopes
-    assert borders_between(polygons, np.full(len(polygons), 3)).shape == (0, 2, 2)
+    assert borders_between(touching(polygons), np.full(len(polygons), 3)).shape == (0, 2, 2)
 
 
 def test_every_pixel_lies_in_its_polygon(result: Result) -> None:

@@ -9,9 +9,9 @@ from matplotlib.image import AxesImage
 from matplotlib.text import Text
 
 from steadygaze.api import verify
-from steadygaze.report.exhibits import MOST, choose_exhibits
-from steadygaze.report.map_figure import map_figure
-from steadygaze.report.marks import place_badges
+from steadygaze.report.drawing.exhibits import MOST, choose_exhibits
+from steadygaze.report.drawing.marks import place_badges
+from steadygaze.report.figures.map import map_figure
 from steadygaze.report.wording import comparison
 from steadygaze.results.result import Result
 

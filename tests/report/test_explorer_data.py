@@ -11,14 +11,13 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.properties.joint import Kept
-from steadygaze.report.page import explorer, merged_tiles, thresholds
+from steadygaze.report.drawing.raster import ASIDE
+from steadygaze.report.page import explorer, thresholds
+from steadygaze.report.page import tiles as page_tiles
 from steadygaze.report.page.explorer import Explorer, make_explorer
-from steadygaze.report.page.merged_tiles import GRID, merge_tiles
-from steadygaze.report.page.pack import KINDS, pack
-from steadygaze.report.page.shading import shown_top, unit_values
+from steadygaze.report.page.network_data import KINDS, pack
 from steadygaze.report.page.thresholds import ENOUGH, make_thresholds
-from steadygaze.report.page.tiles import make_planes, make_tiles
-from steadygaze.report.raster import ASIDE
+from steadygaze.report.page.tiles import GRID, make_planes, make_tiles, merge_tiles, shown_top, unit_values
 from steadygaze.results.domain_result import DomainResult
 from steadygaze.results.locate import deepest
 
@@ -131,7 +130,7 @@ def test_areas_beyond_the_limit_are_undecided(moving: DomainResult, monkeypatch:
     steps, planes = make_thresholds(moving), make_planes(moving.problem.compound, tiles)
     values = unit_values(moving, tiles)
     (whole,) = merge_tiles(moving, tiles, planes, steps, *values).planes
-    monkeypatch.setattr(merged_tiles, "MOST_AREAS", 5)
+    monkeypatch.setattr(page_tiles, "MOST_AREAS", 5)
     merged = merge_tiles(moving, tiles, planes, steps, *values)
     table = {name: array for name, (_, array) in merged.arrays.items()}
     assert len(table["label"]) == 6 and table["label"][5] == Kept.UNKNOWN

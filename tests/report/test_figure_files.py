@@ -57,5 +57,5 @@ def test_a_place_that_cannot_be_written_is_refused(result: Result, tmp_path: Pat
 
 
 def test_pyplot_is_not_used() -> None:
-    sources = Path(steadygaze.report.__file__).parent.glob("*.py")
+    sources = Path(steadygaze.report.__file__).parent.rglob("*.py")
     assert not [path.name for path in sources if "pyplot" in path.read_text(encoding="utf-8")]

@@ -13,11 +13,10 @@ from matplotlib.text import Text
 
 import steadygaze
 from steadygaze import Budget, Limits, Result, SearchResult
-from steadygaze.report.boundaries_figure import boundaries_figure
-from steadygaze.report.colours import FOLLOWED, SEARCHED
+from steadygaze.report.drawing.colours import ATTENTION, BOTH, CLASSIFICATION, FOLLOWED, SEARCHED
 from steadygaze.report.figures import make_figure
-from steadygaze.report.path_figure import CHANGED_FRAME
-from steadygaze.report.region_labels import ATTENTION, BOTH, CLASSIFICATION
+from steadygaze.report.figures.boundary import boundaries_figure
+from steadygaze.report.figures.path import CHANGED_FRAME
 from steadygaze.report.wording import comparison, number, percent
 from steadygaze.verdict import Property
 

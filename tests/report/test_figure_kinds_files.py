@@ -11,10 +11,10 @@ from PIL import Image
 import steadygaze
 from steadygaze import OptionError, Result, SearchResult, StoreError
 from steadygaze.perturbation import Domain
+from steadygaze.report.drawing.exhibits import path_thetas
+from steadygaze.report.drawing.marks import place_badges
 from steadygaze.report.figures import KINDS, make_figure
-from steadygaze.report.lines import line_through
-from steadygaze.report.marks import place_badges
-from steadygaze.report.thetas import path_thetas
+from steadygaze.report.figures.strip import line_through
 
 SCRIPT = "</script><script>alert(1)</script>"
 PICTURE = "<img src=x onerror=alert(1)>"

@@ -16,10 +16,10 @@ from matplotlib.text import Text
 
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
-from steadygaze.report import colours, panels, tiles
-from steadygaze.report.map_figure import map_figure
-from steadygaze.report.sections import make_sections
-from steadygaze.report.wording import number, percent, percent_between
+from steadygaze.report.drawing import colours, raster
+from steadygaze.report.drawing.sections import make_sections
+from steadygaze.report.figures.map import make_views, map_figure
+from steadygaze.report.wording import number, percent, percent_between, share_not_reached
 from steadygaze.results.result import Result
 
 PATCH = "patch:x=10,y=10,w=8,h=8"
@@ -46,7 +46,7 @@ def words(figure: Figure) -> list[str]:
 
 def pictures(figure: Figure) -> list[AxesImage]:
     """The images that hold a whole view of a map; those of the strip and of swatches are far smaller."""
-    return [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == tiles.PIXELS]
+    return [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == raster.PIXELS]
 
 
 def test_every_piece_is_drawn_once_in_each_of_three_panels(small: Result, small_figure: Figure) -> None:
@@ -62,7 +62,7 @@ def test_every_piece_is_drawn_once_in_each_of_three_panels(small: Result, small_
 
 def test_pieces_of_the_joint_panel_have_the_colour_of_their_labels(small: Result) -> None:
     joint = small.answer.joint
-    view = panels.make_views(small, make_sections(small))[2]
+    view = make_views(small, make_sections(small))[2]
     areas = joint.polytopes.volumes
     for name, colour in colours.JOINT.items():
         chosen = np.abs(view.colours[:, :3] - to_rgb(colour)).max(axis=1) < 1e-6
@@ -72,7 +72,7 @@ def test_pieces_of_the_joint_panel_have_the_colour_of_their_labels(small: Result
 
 def test_a_large_map_is_a_picture_with_the_same_shares(large: Result) -> None:
     figure = map_figure(large)
-    assert len(large.answer.joint.pieces) > tiles.MOST_VECTOR_PIECES
+    assert len(large.answer.joint.pieces) > raster.MOST_VECTOR_PIECES
     assert len(pictures(figure)) == 3
     pixels = np.asarray(pictures(figure)[2].get_array())
     assert (pixels[..., 3] == 1.0).all()
@@ -140,7 +140,7 @@ def test_names_from_users_are_shown_literally(name: str, shown: str | None, tmp_
 def test_what_a_partial_map_did_not_reach_is_hatched_and_said() -> None:
     budget = Budget(Limits(max_regions=300))
     result = verify("M-FNN-100", "mnist:69996", ["translate:dy=1", "brightness"], budget=budget, threads=1)
-    missing = panels.share_not_reached(result)
+    missing = share_not_reached(result)
     assert 0.0 < missing < 1.0
     figure = map_figure(result)
     shown = words(figure)

@@ -7,10 +7,9 @@ from matplotlib.text import Text
 
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
-from steadygaze.report.lines import line_through
-from steadygaze.report.map_figure import map_figure
-from steadygaze.report.marks import spread
-from steadygaze.report.values import profile
+from steadygaze.report.drawing.marks import spread
+from steadygaze.report.figures.map import map_figure
+from steadygaze.report.figures.strip import line_through, profile
 
 SPECS = {"keeps the map": ("brightness", "l2"), "moves it, L2": ("translate:dx=3:-1.5..3", "l2"),
          "moves it, L1": ("translate:dx=2", "l1")}  # fmt: skip

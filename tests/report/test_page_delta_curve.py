@@ -5,9 +5,8 @@ import pytest
 
 import steadygaze
 from steadygaze.properties.joint import Kept
-from steadygaze.report.page import delta_curve
-from steadygaze.report.page.delta_curve import make_delta_curve
-from steadygaze.report.page.thresholds import make_thresholds
+from steadygaze.report.page import thresholds
+from steadygaze.report.page.thresholds import make_delta_curve, make_thresholds
 from steadygaze.results.domain_result import DomainResult
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -42,7 +41,7 @@ def test_the_share_lies_between_the_staircases_at_every_delta(result: DomainResu
 def test_it_is_exact_where_maps_are_kept():
     result = steadygaze.verify("M-FNN-100", "mnist:69992", ["brightness:0..0.3", PATCH])
     curve = make_delta_curve(result, make_thresholds(result))
-    assert curve is not None and len(curve.delta) < delta_curve.MOST_STEPS
+    assert curve is not None and len(curve.delta) < thresholds.MOST_STEPS
     kinks = result.answers.slivers
     for name, (low, high) in result.kept_shares.items():
         first, last = curve.at(float(name.removesuffix("%")) / 100.0 * result.map_size)
@@ -54,7 +53,7 @@ def test_it_is_exact_where_maps_are_kept():
 def test_steps_are_thinned_outward(monkeypatch: pytest.MonkeyPatch):
     result = steadygaze.verify("M-FNN-100", "mnist:69992", ["brightness:0..0.3", PATCH])
     fine = make_delta_curve(result, make_thresholds(result))
-    monkeypatch.setattr(delta_curve, "MOST_STEPS", 10)
+    monkeypatch.setattr(thresholds, "MOST_STEPS", 10)
     coarse = make_delta_curve(result, make_thresholds(result))
     assert fine is not None and coarse is not None and len(coarse.delta) <= 12
     for delta in np.linspace(0.0, result.map_size, 50):

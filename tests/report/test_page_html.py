@@ -19,10 +19,10 @@ from PIL import Image
 import steadygaze
 from steadygaze import Budget, Limits, StoreError, zoo
 from steadygaze.cli.entry_point import main
-from steadygaze.report.page import boundary_facts, html
+from steadygaze.report.page import cards, html
+from steadygaze.report.page.cards import image_uri, map_uri
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.html import make_report, write_report
-from steadygaze.report.page.pictures import image_uri, map_uri
 from steadygaze.report.page.thresholds import make_thresholds
 from steadygaze.results.domain_result import DomainResult
 from steadygaze.results.store import read_summary
@@ -72,7 +72,7 @@ def plain(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> No
     monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
 
     tiny = image_uri(np.zeros((1, 2, 2)))
-    for module in (html, boundary_facts):
+    for module in (html, cards):
         monkeypatch.setattr(module, "figure_uri", lambda make: tiny)
 
 
@@ -187,7 +187,7 @@ def test_every_kind_of_result_has_a_page(name: str):
     assert_quiet(text)
     page = Page(text)
     assert (result.stopped is None) or f"stopped ({result.stopped})" in page.text
-    assert ("The attention was not looked at." in page.text) == (name == "refined")
+    assert ("The attention was not measured." in page.text) == (name == "refined")
     assert ("The unperturbed image itself does not belong to the space." in page.text) == (name == "away")
     assert ("Not told here: the boundary" in page.text) == (name in ("partial", "four", "away"))
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import steadygaze
 from steadygaze.properties.kept_box import Suspects, kept_box
-from steadygaze.report.page.kept_range import find_kept_range
+from steadygaze.report.page.sentences import find_kept_range
 from steadygaze.results.domain_result import DomainResult
 from steadygaze.verdict import Property
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from steadygaze.report.page.rounding import (
+from steadygaze.report.wording import (
     percent_down,
     percent_up,
     rounded_down,

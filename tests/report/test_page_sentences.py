@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze.report.page.kept_range import KeptRange, find_kept_range
-from steadygaze.report.page.sentences import search_sentences, small_print, undecided_share, verdict_sentences
+from steadygaze.report.page.sentences import (
+    KeptRange,
+    find_kept_range,
+    search_sentences,
+    small_print,
+    undecided_share,
+    verdict_sentences,
+)
 from steadygaze.results.domain_result import DomainResult
 
 DIFFER = "its attention maps differ from the expected ones by more than the allowed 25 % of the original maps' size"
@@ -69,11 +75,11 @@ CASES = {
     ),
     "as in the issue": (NOT_ROBUST | {"area": MIXED}, KeptRange((0.0,), (0.3199,), False), [
         "Up to brightness +0.319 the network keeps its label 8 and its attention.",
-        f"In about 12.4 % of the space it still says 8, but {DIFFER}.",
-        "In about 4 % of the space it no longer says 8.",
+        f"In about 12.4 % of the space it still predicts 8, but {DIFFER}.",
+        "In about 4 % of the space it no longer predicts 8.",
     ]),
     "label alone": (NOT_ROBUST | {"property": "cr", "area": MIXED}, KeptRange((0.0,), (0.5,), False), [
-        "Up to brightness +0.5 the network keeps its label 8.", "In about 4 % of the space it no longer says 8.",
+        "Up to brightness +0.5 the network keeps its label 8.", "In about 4 % of the space it no longer predicts 8.",
     ]),
     "attention alone": (NOT_ROBUST | {"property": "ar", "area": MIXED}, KeptRange((0.0,), (0.5,), False), [
         "Up to brightness +0.5 the network keeps its attention.", f"In about 16 % of the space {DIFFER}.",
@@ -81,16 +87,16 @@ CASES = {
     "attention lost only where the label is": (
         NOT_ROBUST | {"area": MIXED | {"CR&IR": [0.0, 0.0]}}, KeptRange((0.0,), (0.5,), False), [
             "Up to brightness +0.5 the network keeps its label 8 and its attention.",
-            f"In about 16 % of the space {DIFFER}.", "In about 4 % of the space it no longer says 8.",
+            f"In about 16 % of the space {DIFFER}.", "In about 4 % of the space it no longer predicts 8.",
         ],
     ),
     "bounds, undecided, stopped": (
         NOT_ROBUST | {"area": MIXED | {"CR&IR": [0.10, 0.2001], "MR": [0.0, 0.1], "undecided": [0.1, 0.1]},
                       "stopped": "timeout of 10 s"}, None, [
-            "No range around the unperturbed image that is worth naming is proved to keep its label 8 and its "
+            "No range worth naming around the unperturbed image is proved to keep its label 8 and its "
             "attention.",
-            f"In between 10 % and 20.1 % of the space it still says 8, but {DIFFER}.",
-            "For up to 10 % of the space this is not decided.",
+            f"In between 10 % and 20.1 % of the space it still predicts 8, but {DIFFER}.",
+            "Up to 10 % of the space is undecided.",
             "The run was stopped (timeout of 10 s) before it was done.",
         ],
     ),
@@ -98,18 +104,18 @@ CASES = {
         NOT_ROBUST | {"property": "cr", "area": {"CR": [0.5, 1.0], "MR": [0.0, 0.5]},
                       "nearest": {"CR": {"low": 0.5, "high": 0.7, "theta": [0.7]}}},
         KeptRange((0.0,), (0.5,), False), [
-            "Up to brightness +0.5 the network keeps its label 8.", "At brightness = 0.7 it no longer says 8.",
-            "How much of the space violates is not decided.", "For up to 50 % of the space this is not decided.",
+            "Up to brightness +0.5 the network keeps its label 8.", "At brightness = 0.7 it no longer predicts 8.",
+            "How much of the space violates is not decided.", "Up to 50 % of the space is undecided.",
         ],
     ),
     "undecided by a hair": ({"verdict": "undecided", "area": {"undecided": [1e-9, 1e-9]}}, None, [
-        "No range around the unperturbed image that is worth naming is proved to keep its label 8 and its attention.",
-        "No violation is proved anywhere.", "For up to 1e−7 % of the space this is not decided.",
+        "No range worth naming around the unperturbed image is proved to keep its label 8 and its attention.",
+        "No violation is proved anywhere.", "Up to 1e−7 % of the space is undecided.",
     ]),
     "zero outside": (
         NOT_ROBUST | {"area": MIXED, "domain": {"names": ["brightness"], "low": [0.1], "high": [1.0]}}, None, [
-            f"In about 12.4 % of the space it still says 8, but {DIFFER}.",
-            "In about 4 % of the space it no longer says 8.",
+            f"In about 12.4 % of the space it still predicts 8, but {DIFFER}.",
+            "In about 4 % of the space it no longer predicts 8.",
         ],
     ),
     "two parameters, both directions": (
@@ -118,7 +124,7 @@ CASES = {
                                  "high": [1.0, 3.0]}},
         KeptRange((-0.12345, 0.0), (0.12345, 0.9999), False), [
             "For every combination of brightness from −0.123 to +0.123 and translation up by up to 0.999 px the "
-            "network keeps its label bag (class 8).", "In about 4 % of the space it no longer says bag (class 8).",
+            "network keeps its label bag (class 8).", "In about 4 % of the space it no longer predicts bag (class 8).",
         ],
     ),
     "downwards": (
@@ -126,7 +132,7 @@ CASES = {
                       "domain": {"names": ["brightness"], "low": [-1.0], "high": [0.0]}},
         KeptRange((-0.2999,), (0.0,), False), [
             "Down to brightness −0.299 the network keeps its label 8.",
-            "In about 4 % of the space it no longer says 8.",
+            "In about 4 % of the space it no longer predicts 8.",
         ],
     ),
     "both directions": (
@@ -134,12 +140,12 @@ CASES = {
                       "domain": {"names": ["brightness"], "low": [-1.0], "high": [1.0]}},
         KeptRange((-0.25,), (0.5,), False), [
             "From brightness −0.25 to +0.5 the network keeps its label 8.",
-            "In about 4 % of the space it no longer says 8.",
+            "In about 4 % of the space it no longer predicts 8.",
         ],
     ),
     "a range too small to name": (NOT_ROBUST | {"property": "cr", "area": MIXED}, KeptRange((0.0,), (1e-5,), False), [
-        "No range around the unperturbed image that is worth naming is proved to keep its label 8.",
-        "In about 4 % of the space it no longer says 8.",
+        "No range worth naming around the unperturbed image is proved to keep its label 8.",
+        "In about 4 % of the space it no longer predicts 8.",
     ]),
 }  # fmt: skip
 
@@ -160,7 +166,7 @@ def test_the_small_print_names_what_the_verdict_leaves_out():
     away = make_summary(domain={"names": ["brightness"], "low": [0.1], "high": [1.0]})
     assert small_print(away) == ["The unperturbed image itself does not belong to the space."]
     unmeasured = make_summary(property="cr", measures=["label"])
-    assert small_print(unmeasured) == ["The attention was not looked at."]
+    assert small_print(unmeasured) == ["The attention was not measured."]
     assert undecided_share(make_summary(property="ar", area={"AR": [0.25, 0.5]})) == 0.25
 
 
@@ -171,7 +177,7 @@ SEARCHES = {
              ["2 regions or programs got no answer", "1 label could not be decided"]),
     "violated": (
         {"verdict": "not robust", "sets": {"CR": 5, "MR": 3, "CB": 2, "AR": 0, "IR": 12, "AB": 0}},
-        ["Everywhere on 3 and on part of 2 of the 12 visited regions it no longer says 8.",
+        ["Everywhere on 3 and on part of 2 of the 12 visited regions it no longer predicts 8.",
          f"Everywhere on 12 of the 12 visited regions {DIFFER}.", "nothing is said of the rest"],
     ),
     "all visited": ({"verdict": "robust", "visited_share": 1.0}, ["Everywhere in the space (brightness from 0 to +1)"]),
@@ -230,7 +236,7 @@ def test_shares_in_the_sentences_are_those_of_samples(result: DomainResult):
     """The share of right label with other evidence, against thetas drawn evenly from the domain."""
     summary, domain = result.summary(), result.problem.perturbed.domain
     sentences = verdict_sentences(summary, find_kept_range(result, result.problem.property))
-    text = next(sentence for sentence in sentences if "it still says 7" in sentence)
+    text = next(sentence for sentence in sentences if "it still predicts 7" in sentence)
     claimed = [
         float(number) / 100 for number in re.findall(r"([\d.]+) %(?! of the original)", text.partition(" it ")[0])
     ]

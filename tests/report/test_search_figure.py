@@ -10,11 +10,10 @@ from PIL import Image
 
 import steadygaze
 from steadygaze import Budget, SearchResult
-from steadygaze.report import search_panels
-from steadygaze.report.colours import JOINT, KEPT, MIXED
-from steadygaze.report.search_panels import common_rows, make_search_views, outlined
-from steadygaze.report.search_sections import make_search_sections
-from steadygaze.report.searches import draw_search
+from steadygaze.report.drawing import raster
+from steadygaze.report.drawing.colours import JOINT, KEPT, MIXED
+from steadygaze.report.drawing.sections import make_sections
+from steadygaze.report.figures.visited import common_rows, draw_search, make_search_views, outlined
 
 SQUARE = ["translate:dx=2:0..0.5", "brightness:0..0.05"]
 
@@ -63,7 +62,7 @@ def test_tables_count_what_was_visited(gbs: SearchResult):
 
 
 def test_polygons_are_the_regions(gbs: SearchResult):
-    (section,) = make_search_sections(gbs)
+    (section,) = make_sections(gbs)
     assert np.array_equal(section.piece, np.arange(len(gbs)))
     assert np.allclose(section.polygons.volumes, [one.region.volume for one in gbs.visited])
     assert np.array_equal(outlined(gbs), [one.is_following for one in gbs.visited])
@@ -95,7 +94,7 @@ def test_every_method_and_property_can_be_drawn(specs: list[str], property: str,
 
 def test_many_regions_are_drawn_as_a_picture(gbs: SearchResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fine = draw_search(gbs, tmp_path / "fine")[0]
-    monkeypatch.setattr(search_panels, "MOST_VECTOR_PIECES", 10)
+    monkeypatch.setattr(raster, "MOST_VECTOR_PIECES", 10)
     coarse = draw_search(gbs, tmp_path / "coarse")[0]
     with Image.open(fine) as one, Image.open(coarse) as other:
         assert one.size == other.size
@@ -112,7 +111,7 @@ def test_what_was_stopped_at_once_can_be_drawn(tmp_path: Path):
 def test_three_parameters_are_drawn_as_sections_through_zero(tmp_path: Path):
     specs = ["translate:dx=2:0..0.1", "brightness:0..0.01", "patch:x=10,y=10,w=2,h=2:0..0.1"]
     result = search("bfs", specs)
-    sections = make_search_sections(result)
+    sections = make_sections(result)
     assert [section.held for section in sections] == [(2, 0.0), (1, 0.0), (0, 0.0)]
     for section in sections:
         assert section.polygons.volumes.sum() == pytest.approx(1.0, abs=1e-6)

@@ -11,11 +11,12 @@ from matplotlib.text import Text
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.properties import shapes
+from steadygaze.regions.adjacency import touching
 from steadygaze.regions.polyhedra import box
-from steadygaze.report import panels, tiles
-from steadygaze.report.borders import borders_between
-from steadygaze.report.map_figure import map_figure
-from steadygaze.report.sections import cut_at, make_sections
+from steadygaze.report.drawing import raster
+from steadygaze.report.drawing.raster import borders_between
+from steadygaze.report.drawing.sections import cut_at, make_sections
+from steadygaze.report.figures.map import make_views, map_figure
 from steadygaze.results.result import Result
 
 SPECS = ["translate:dx=2:0.9..1.1", "patch:x=12,y=12,w=4,h=4:-0.3..0.46", "brightness:0..0.2"]
@@ -64,10 +65,10 @@ def test_a_plane_through_vertices_and_edges() -> None:
     pieces, *_ = shapes.split_by_argmax(cube, logits, 1e-12, 6)
     polygons, piece = cut_at(pieces, 2, 0.5)
     assert np.diff(polygons.starts).tolist() == [3, 3] and piece.tolist() == [0, 1]
-    segments = borders_between(polygons, np.array([0, 1]))
+    segments = borders_between(touching(polygons), np.array([0, 1]))
     assert len(segments) == 1
     np.testing.assert_allclose(sorted(segments[0].tolist()), [[0.0, 0.0], [1.0, 1.0]], atol=1e-12)
-    assert len(borders_between(cut_at(pieces, 0, 0.5)[0], np.array([0, 1]))) == 1
+    assert len(borders_between(touching(cut_at(pieces, 0, 0.5)[0]), np.array([0, 1]))) == 1
     tip, _ = cut_at(shapes.split_by_slab(pieces, np.array([[0.5, 2.0]] * 2), 2, 7)[0], 2, 0.5 + 1e-7)
     assert tip.volumes.sum() == pytest.approx(1.0)
 
@@ -87,11 +88,11 @@ def test_nine_panels_with_the_labels_of_the_pieces(result: Result, figure: Figur
     sections = make_sections(result)
     assert [section.axes for section in sections] == [(0, 1), (0, 2), (1, 2)]
     drawn = [len(c.get_paths()) for c in figure.findobj(PolyCollection) if len(c.get_paths()) > 1]
-    pictures = [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == tiles.PIXELS]
-    vectors = [len(section.polygons) for section in sections if len(section.polygons) <= tiles.MOST_VECTOR_PIECES]
+    pictures = [image for image in figure.findobj(AxesImage) if image.get_array().shape[0] == raster.PIXELS]
+    vectors = [len(section.polygons) for section in sections if len(section.polygons) <= raster.MOST_VECTOR_PIECES]
     assert drawn == [size for size in vectors for _ in range(3)]
     assert len(drawn) + len(pictures) == 9
-    views = panels.make_views(result, sections)
+    views = make_views(result, sections)
     for section in sections:
         theta = np.insert(section.polygons.centres, section.held[0], 0.0, axis=1)
         chosen = section.polygons.volumes > 1e-4

@@ -20,9 +20,9 @@ from .. import api, zoo
 from ..budget import Budget, Limits
 from ..engines.search.search_result import SearchResult
 from ..errors import OptionError, StoreError
-from ..report.colours import FAINT_INK
-from ..report.files import figure_files, refuse_in_the_way, write_figure
-from ..report.searches import search_figure
+from ..report.drawing.colours import FAINT_INK
+from ..report.drawing.sheet import figure_files, refuse_in_the_way, write_figure
+from ..report.figures.visited import search_figure
 from ..report.wording import counted, number
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..verdict import Status

@@ -15,11 +15,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 from scipy.stats import rankdata
 
-from ..report.colours import FAINT_INK, INK
-from ..report.files import finish
-from ..report.sheet import HATCHED, ROW, Sheet, name_axis
-from ..report.titles import HEADER, write_header
-from ..report.wording import font_families, printable
+from ..report.drawing.colours import FAINT_INK, HATCHED, INK
+from ..report.drawing.sheet import (
+    HEADER,
+    ROW,
+    Sheet,
+    finish,
+    font_families,
+    name_axis,
+    printable,
+    write_header,
+)
 
 PANEL = (3.7, 2.5)
 SINGLE = 6.8  # width of a panel, in inches, that has no others beside it

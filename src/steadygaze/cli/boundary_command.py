@@ -54,7 +54,7 @@ def boundary(
 
 def _draw(result: DomainResult, found: Boundary, directory: Path) -> list[Path]:
     """Draw the boundary; a failure to write pictures does not withhold the answer."""
-    from ..report.boundary_figure import draw_boundary  # noqa: PLC0415 (matplotlib is slow to import)
+    from ..report.figures.boundary import draw_boundary  # noqa: PLC0415 (matplotlib is slow to import)
 
     try:
         return draw_boundary(result, found, directory / PICTURES)

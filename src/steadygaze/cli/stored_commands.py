@@ -10,7 +10,7 @@ from rich.console import Console
 from .. import api
 from ..engines.search.search_files import load_search
 from ..errors import OptionError
-from ..report.formats import FORMATS
+from ..report import FORMATS
 from ..results import store
 from ..results.directory import check_file
 from ..results.domain_result import DomainResult

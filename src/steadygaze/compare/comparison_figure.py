@@ -18,13 +18,12 @@ from matplotlib.image import AxesImage
 
 from ..errors import StoreError
 from ..properties.joint import Kept
-from ..report.colours import CHANGED, FAINT_INK, JOINT, KEPT, MIXED, UNKNOWN
-from ..report.files import finish, write_figure
-from ..report.formats import FORMATS
-from ..report.panels import SMALLEST_SHARE_SHOWN
-from ..report.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
-from ..report.sections import Section, make_sections
-from ..report.sheet import ROW, Row, Sheet, name_axis
+from ..report import FORMATS
+from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, MIXED, UNKNOWN, Row
+from ..report.drawing.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
+from ..report.drawing.sections import Section, make_sections
+from ..report.drawing.sheet import ROW, Sheet, finish, name_axis, write_figure
+from ..report.figures.map import SMALLEST_SHARE_SHOWN
 from ..report.wording import number, percent, percent_between
 from ..results.directory import check_file, file_written_at_once, written_at_once
 from ..results.domain_result import DomainResult

@@ -212,7 +212,7 @@ class SearchResult:
 
     def plot(self, path: str | Path) -> list[Path]:
         """Draw the visited regions as PNG and SVG; from four parameters on there is no picture."""
-        from ...report.searches import draw_search  # noqa: PLC0415 (matplotlib is slow to import)
+        from ...report.figures.visited import draw_search  # noqa: PLC0415 (matplotlib is slow to import)
 
         return draw_search(self, path)
 

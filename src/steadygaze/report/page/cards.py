@@ -1,103 +1,83 @@
-"""Single thetas for the page: image, actual and expected map, their difference, and what the network says there.
+"""Parts of a page with pictures: cards of single thetas, and the outermost boundary. Pictures become data URIs.
 
-Turns a result into cards of text and pictures. Which thetas violate was decided before.
+A card shows image, actual and expected map, their difference, and what the network predicts. Nothing is decided here.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import base64
+import io
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
 
 from ...attention.inconsistency import original_maps
 from ...attention.methods.gradient import pattern_of
-from ...engines.search import SearchResult, Visited
+from ...boundary import Boundary
+from ...engines.search import SearchResult
+from ...errors import OptionError
 from ...problem import Problem
 from ...properties.nearest import Nearest
+from ...results.boundary_summary import summarise_boundary
 from ...results.claim import Violation
 from ...results.domain_result import DomainResult, Point, view_point
-from ..pictures import ShownMaps
-from ..wording import comparison
-from .pictures import image_uri, map_uri
-from .rounding import rounded, rounded_down, rounded_up
-from .sentences import Summary, theta_text
+from ...verdict import Property
+from ..drawing.colours import MAP_SHADES
+from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart
+from ..drawing.sheet import figure_bytes
+from ..figures.boundary import boundary_figure
+from ..wording import KEPT_WORDS, comparison, counted, percent_down, percent_up, rounded, rounded_down, rounded_up
+from .sentences import Summary, named_theta
 
-ORIGINAL = "Unperturbed image"
-CLOSE = 0.003
-"""Thetas nearer to each other than this share of the domain's widths show the same picture: one of them is enough."""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """One picture of a card: what it shows, and its data URI."""
-
-    title: str
-    text: str
-    uri: str
+MOST_ROWS = 10
+"""Components and enclaves of a boundary that a page lists."""
 
 
-@dataclass(frozen=True)
-class Card:
-    """A theta to be shown: why, where it is, what the network says there, and pictures; `scale` is that of the maps.
-
-    `is_original` tells the unperturbed image from violations.
-    """
-
-    title: str
-    reason: str
-    theta: str
-    facts: tuple[tuple[str, str], ...]
-    pictures: tuple[Picture, ...]
-    scale: str
-    is_original: bool
+Wish = tuple[str, str, np.ndarray]
+"""A theta that a page may show: a title, why it is shown, and where it is."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Wish:
-    title: str
-    reason: str
-    theta: np.ndarray
-
-
-def make_cards(result: DomainResult, summary: Summary) -> list[Card]:
+def make_cards(result: DomainResult, summary: Summary) -> list[dict[str, Any]]:
     """The unperturbed image, the nearest violations, and the witness of the right label with other evidence."""
-    wishes = _original(result.problem)
-    titles = {"AR": "Nearest attention violation", "CR": "Nearest label violation"}
-    for name in ("AR", "CR"):
+    wishes: list[Wish] = []
+    for name, title in (("AR", "Nearest attention violation"), ("CR", "Nearest label violation")):
         found = result.nearest[name]
         if found.theta is not None and (name == "CR" or result.is_measured):
             where = "outside of kinks " if name == "AR" and result.sliver_share > 0.0 else ""
-            wishes.append(_Wish(titles[name], nearest_text(found, where), found.theta))
+            wishes.append((title, _nearest_text(found, where), found.theta))
     for witness in result.witnesses:
         if witness.kind is Violation.EVIDENCE:
-            wishes.append(
-                _Wish("Right label, other evidence", "A witness that was replayed, see below.", witness.point.theta)
-            )
-    points = [(wish, result.at(wish.theta)) for wish in _apart(wishes, result.problem)]
-    return _cards(result.problem, summary, points, has_maps=result.is_measured)
+            wishes.append(("Right label, other evidence", "A replayed witness, see below.", witness.point.theta))
+    return _cards(result.problem, summary, wishes, result.at, has_maps=result.is_measured)
 
 
-def make_search_cards(result: SearchResult, summary: Summary) -> list[Card]:
-    """The unperturbed image, and of visited regions that violate everywhere a theta in the one nearest to zero."""
+def make_search_cards(result: SearchResult, summary: Summary) -> list[dict[str, Any]]:
+    """The unperturbed image, and a theta in the nearest visited region that violates everywhere, for each kind."""
     problem, domain = result.problem, result.problem.perturbed.domain
-    wishes = _original(problem)
-    for name, title in (("IR", "Attention violation"), ("MR", "Label violation")):
-        found = [one for one in result.visited if name in (one.classification, one.attention)]
-        if found:
-            nearest = min(found, key=lambda one: float(np.linalg.norm(_inside(one, problem) / domain.widths)))
-            reason = "Inside the visited region of this kind whose inner point is nearest to 0."
-            wishes.append(_Wish(title, reason, _inside(nearest, problem)))
     original = original_maps(problem.compound, problem.attention)
-    points = []
-    for wish in _apart(wishes, problem):
-        bits = pattern_of(problem.model.graph, problem.perturbed.image(wish.theta).reshape(1, -1))
-        points.append((wish, view_point(problem, original, wish.theta, bits)))
-    return _cards(problem, summary, points, has_maps=any(one.attention for one in result.visited))
+
+    def view(theta: np.ndarray) -> Point:
+        bits = pattern_of(problem.model.graph, problem.perturbed.image(theta).reshape(1, -1))
+        return view_point(problem, original, theta, bits)
+
+    wishes: list[Wish] = []
+    for name, title in (("IR", "Attention violation"), ("MR", "Label violation")):
+        found = [one.region.inside for one in result.visited if name in (one.classification, one.attention)]
+        thetas = [np.clip(domain.low + inside * domain.widths, domain.low, domain.high) for inside in found]
+        if thetas:
+            nearest = min(thetas, key=lambda theta: float(np.linalg.norm(theta / domain.widths)))
+            wishes.append((title, "Inside the visited region of this kind whose inner point is nearest to 0.", nearest))
+    return _cards(problem, summary, wishes, view, has_maps=any(one.attention for one in result.visited))
 
 
-def nearest_text(found: Nearest, where: str = "") -> str:
-    """How near a violation is, and how near one could be; distances divide every parameter by its range.
+def _nearest_text(found: Nearest, where: str) -> str:
+    """How near a violation is, and how near one could be in the part of the space that `where` names.
 
-    `where` names the part of the space that this is said of, if it is not all of it.
+    Distances divide every parameter by its range.
     """
     distance = f"At distance {rounded(found.high)} from 0"
     if found.high - found.low <= 1e-5 * max(found.high, 1e-300):
@@ -107,62 +87,142 @@ def nearest_text(found: Nearest, where: str = "") -> str:
     return f"{distance}; a nearer one is not excluded."
 
 
-def _original(problem: Problem) -> list[_Wish]:
-    """The unperturbed image, where it belongs to the domain."""
-    domain = problem.perturbed.domain
-    return [_Wish(ORIGINAL, "Where all parameters are 0.", np.zeros(domain.dimension))] * domain.contains_zero
-
-
-def _inside(one: Visited, problem: Problem) -> np.ndarray:
-    domain = problem.perturbed.domain
-    return np.clip(domain.low + one.region.inside * domain.widths, domain.low, domain.high)
-
-
-def _apart(wishes: Sequence[_Wish], problem: Problem) -> list[_Wish]:
-    widths, chosen = problem.perturbed.domain.widths, list[_Wish]()
+def _cards(
+    problem: Problem, summary: Summary, wishes: Sequence[Wish], view: Callable[[np.ndarray], Point], *, has_maps: bool
+) -> list[dict[str, Any]]:
+    """A card for the unperturbed image, if the domain contains it, and for wishes that are apart from each other."""
+    domain, shown, delta = problem.perturbed.domain, ShownMaps.of(problem), float(summary["delta"]["value"])
+    chosen: list[Wish] = []
     for wish in wishes:
-        others = [other for other in chosen if other.theta.any()]
-        if all(np.abs((wish.theta - other.theta) / widths).max() > CLOSE for other in others):
+        if is_apart(wish[2], [theta for _, _, theta in chosen], domain.widths, CLOSEST_VIOLATION):
             chosen.append(wish)
-    return chosen
+    if domain.contains_zero:
+        chosen = [("Unperturbed image", "Where all parameters are 0.", np.zeros(domain.dimension)), *chosen]
+    points = [view(theta) for _, _, theta in chosen]
+    pairs = [shown.pair(point) for point in points]
+    maps = [np.stack([actual, expected, actual - expected]) for actual, expected in pairs]
+    size = max((float(np.abs(values).max()) for values in maps), default=1.0)
+    cards = []
+    for (title, reason, theta), point, values in zip(chosen, points, maps, strict=True):
+        words = "label kept" if point.label == problem.label else "label changed"
+        # At a border both labels are right within rounding; the margin shows it.
+        facts = [("predicts", f"{problem.names[point.label]} ({words})"), ("margin", rounded(point.margin))]
+        pictures = [{"title": "image", "text": "the perturbed image", "uri": image_uri(point.image)}]
+        if has_maps:
+            facts.append(("inconsistency", comparison(point.inconsistency, delta)))
+            for name, picture in zip(("actual map", "expected map", "difference"), values, strict=True):
+                text = f"{name} of class {shown.name}"
+                pictures.append({"title": name, "text": text, "uri": map_uri(picture, size)})
+        card = {"title": title, "reason": reason, "theta": named_theta(summary, theta.tolist()), "facts": facts}
+        cards.append(card | {"pictures": pictures, "scale": rounded_up(size, 2), "is_original": not theta.any()})
+    return cards
 
 
-def _cards(problem: Problem, summary: Summary, points: Sequence[tuple[_Wish, Point]], *, has_maps: bool) -> list[Card]:
-    shown = ShownMaps.of(problem)
-    size = max((float(np.abs(_three_maps(point, shown)).max()) for _, point in points), default=1.0)
-    return [
-        Card(
-            title=wish.title,
-            reason=wish.reason,
-            theta=theta_text(summary, wish.theta.tolist()),
-            facts=_facts(problem, summary, point, has_maps=has_maps),
-            pictures=_pictures(point, shown, size)[: 4 if has_maps else 1],
-            scale=rounded_up(size, 2),
-            is_original=wish.title == ORIGINAL,
-        )
-        for wish, point in points
+def describe_boundary(result: DomainResult) -> dict[str, Any]:
+    """The boundary of the property that was asked for, in words and rows, or the reason why there is none."""
+    try:
+        found = result.boundary()
+    except OptionError as error:
+        return {"reason": str(error)}
+    summary = _cautious(result, summarise_boundary(result, found))
+    components = [
+        (rounded(part["measure"], 4), "yes" if part["touches_border"] else "no",
+         f"{len(part['inner_regions']):,} / {len(part['outer_regions']):,}", percent_up(part["share_beyond"]))
+        for part in summary["components"][:MOST_ROWS]
+    ]  # fmt: skip
+    enclaves = [
+        (percent_up(part["share"]), percent_down(part["satisfying_share"]),
+         named_theta(summary, part["nearest"]["theta"]), rounded(part["nearest"]["distance"], 4))
+        for part in summary["enclaves"][:MOST_ROWS]
+    ]  # fmt: skip
+    return {
+        "reason": "",
+        "sentence": _boundary_sentence(summary),
+        "facts": _boundary_rows(summary, found),
+        "components": [(str(place), *row) for place, row in enumerate(components, start=1)],
+        "more_components": len(summary["components"]) - len(components),
+        "enclaves": [(str(place), *row) for place, row in enumerate(enclaves, start=1)],
+        "more_enclaves": len(summary["enclaves"]) - len(enclaves),
+        "picture": figure_uri(lambda: boundary_figure(result, found)),
+    }
+
+
+def _cautious(result: DomainResult, summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary with shares that are proved: without the strips of pieces that are too close to a threshold."""
+    name = {"cr": "CR", "ar": "AR", "both": "CR&AR"}[summary["property"]]
+    strips = summary["undecided"]["strip_share"]
+    lower = {key: max(0.0, summary[key] - strips) for key in ("reachable_share", "enclosed_share")}
+    return summary | lower | {"satisfying_share": min(summary["satisfying_share"], result.areas[name][0])}
+
+
+def _boundary_sentence(summary: Summary) -> str:
+    kept = KEPT_WORDS[Property(summary["property"])]
+    if not summary["starts"]:
+        return f"It is not proved that {kept} anywhere around the unperturbed image, so no part counts as reachable."
+    if summary["verdict"] == "robust" and not summary["components"] and not summary["enclaves"]:
+        return f"All of the space can be reached from the unperturbed image while {kept}: there is no boundary."
+    share, count = percent_down(summary["reachable_share"]), len(summary["enclaves"])
+    text = f"At least {share} of the space can be reached from the unperturbed image while {kept} all the way."
+    if count:
+        enclaves = counted(count, "enclave")
+        text += f" It encloses {enclaves}: parts inside of it where that does not hold, or is not decided."
+    return text
+
+
+def _boundary_rows(summary: Summary, found: Boundary) -> list[tuple[str, str]]:
+    undecided = summary["undecided"]
+    rows = [
+        ("satisfies the property", f"at least {percent_down(summary['satisfying_share'])}"),
+        ("of it not reachable from the unperturbed image", percent_up(summary["unreachable_share"])),
+        ("inside the outermost boundary, enclaves included", f"at least {percent_down(summary['enclosed_share'])}"),
     ]
+    if summary["farthest"] is not None:
+        rows.append(("farthest reachable", named_theta(summary, summary["farthest"]["theta"])))
+    if undecided["pieces_beside"]:
+        text = f"{undecided['pieces_beside']:,}; if they satisfy the property, more can be reached"
+        rows.append(("undecided pieces beside the boundary", text))
+    if undecided["strip_share"] > 0.0:
+        rows.append(("too close to a threshold to call", f"share at most {rounded_up(undecided['strip_share'], 2)}"))
+    if not found.is_certain and undecided["share"] > 0.0:
+        rows.append(("undecided, counts as not kept", f"share at most {rounded_up(undecided['share'], 2)}"))
+    return rows
 
 
-def _facts(problem: Problem, summary: Summary, point: Point, *, has_maps: bool) -> tuple[tuple[str, str], ...]:
-    words = "label kept" if point.label == problem.label else "label changed"
-    # At a border both answers are right within rounding, so only the margin is told.
-    facts = [("says", f"{problem.names[point.label]} ({words})"), ("margin", rounded(point.margin))]
-    if has_maps:
-        facts.append(("inconsistency", comparison(point.inconsistency, float(summary["delta"]["value"]))))
-    return tuple(facts)
+def image_uri(image: np.ndarray) -> str:
+    """An image (C, H, W) with pixels in [0,1]: colour for three channels, otherwise the mean of all as grey."""
+    values = np.rint(255.0 * np.clip(image, 0.0, 1.0)).astype(np.uint8)
+    if len(values) == 3:
+        return _png_uri(np.ascontiguousarray(np.moveaxis(values, 0, 2)))
+    return _png_uri(np.rint(255.0 * np.clip(image.mean(axis=0), 0.0, 1.0)).astype(np.uint8))
 
 
-def _three_maps(point: Point, shown: ShownMaps) -> np.ndarray:
-    """Actual and expected map and their difference (3, H, W) of the class that is shown."""
-    actual, expected = shown.pair(point)
-    return np.stack([actual, expected, actual - expected])
+def map_uri(values: np.ndarray, top: float) -> str:
+    """A map (H, W) in two colours from −top to top, white at 0."""
+    scaled = 0.5 + 0.5 * np.clip(values / top if top > 0.0 else np.zeros_like(values), -1.0, 1.0)
+    return _png_uri(np.rint(255.0 * matplotlib.colormaps[MAP_SHADES](scaled)[:, :, :3]).astype(np.uint8))
 
 
-def _pictures(point: Point, shown: ShownMaps, top: float) -> tuple[Picture, ...]:
-    titles = ("actual map", "expected map", "difference")
-    maps = [
-        Picture(title, f"{title} of class {shown.name}", map_uri(values, top))
-        for title, values in zip(titles, _three_maps(point, shown), strict=True)
-    ]
-    return (Picture("image", "the perturbed image", image_uri(point.image)), *maps)
+def figure_uri(make: Callable[[], Figure]) -> str:
+    """A figure of `report` as PNG."""
+    return _data_uri(figure_bytes(make, "png"))
+
+
+def inline_svg(make: Callable[[], Figure], title: str) -> str:
+    """A figure as an SVG element for the body of a page: markup that holds no text of users, and its title."""
+    text = figure_bytes(make, "svg").decode("utf-8")
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    # The size comes from the page; the view box keeps the proportions.
+    head, rest = text.split(">", 1)
+    head = re.sub(r' (width|height)="[^"]*"', "", head)
+    return f'{head} role="img" aria-label="{escape(title)}">{rest}'
+
+
+def _png_uri(pixels: np.ndarray) -> str:
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="PNG", optimize=True)
+    return _data_uri(buffer.getvalue())
+
+
+def _data_uri(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"

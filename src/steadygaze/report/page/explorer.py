@@ -1,38 +1,51 @@
 """From a result to its interactive map: markup, scripts and styles for a page that needs no network.
 
-Bokeh gives axes, zoom and pan; assets/*.js rasterise the pieces, recolour them for another δ or view, and compute
-image, logits and attention maps of a theta from the embedded weights. What is shown as proved is what the result says.
-Everything that users named is escaped. Nothing is written to disk here.
+Bokeh gives axes, zoom and pan in figures that the page fills in; assets/*.js rasterise the pieces, recolour them for
+another δ or view, and compute image, logits and attention maps of a theta from the embedded weights. The page shows as
+proved only what the result says. Names of users are escaped. No callback is written in Python: it would need `eval`.
 """
 
 import json
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from bokeh import models
 from bokeh.embed import json_item
+from bokeh.layouts import column
+from bokeh.models import ColumnDataSource, PlainText, Range1d
+from bokeh.models.annotations import Span
+from bokeh.plotting import figure
 from bokeh.resources import Resources
 
 from ...attention.filters import Filter
 from ...results.domain_result import DomainResult
 from ...tolerances import MAX_MAP_PARAMETERS
-from ..extent import share_not_reached
-from ..wording import counted
-from .filling import fill, read_asset
-from .frames import make_frames, marks_of
-from .merged_tiles import GRID, MOST_LINES, NO_AREA, MergedPlane, merge_tiles
-from .network_data import NetworkData, describe_network
-from .pack import outward, pack
-from .shading import palette, shown_top, tables, unit_values
-from .stored_points import StoredPoints, store_points
+from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
+from ..drawing.exhibits import NEARER
+from ..figures.strip import Profile, line_through, profile
+from ..wording import counted, share_not_reached
+from . import fill, read_asset, visible
+from .network_data import Arrays, ThetaData, describe_network, outward, pack, store_points
 from .thresholds import Thresholds
-from .tiles import Plane, Tiles, make_planes, make_tiles
-from .visible import visible
+from .tiles import (
+    GRID,
+    MOST_LINES,
+    NO_AREA,
+    Plane,
+    Tiles,
+    make_planes,
+    make_tiles,
+    merge_tiles,
+    palette,
+    shade_tables,
+    shown_top,
+    unit_values,
+)
 
 MOST_UNITS = 50_000
-"""Regions and boxes up to which the pieces themselves are embedded; beyond that areas are merged."""
-
+"""Up to so many regions and boxes the pieces themselves are embedded; with more, areas are merged."""
 SCRIPTS = (
     "data.js", "network.js", "stored.js", "map.js", "paint.js", "pictures.js", "panel.js", "controls.js", "link.js",
     "explorer.js",
@@ -41,15 +54,18 @@ SCRIPTS = (
 
 FIXED = 2.0**32 - 1
 """Positions in the unit square are whole numbers up to this one: finer than float32, in the same space."""
+HEIGHT, STRIP, CURVE, TOOLBAR = 560, 64, 225, 34
 
-Arrays = dict[str, tuple[str, np.ndarray]]
+FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
+
+BAND = "#8fa9c4"
 
 
 @dataclass(frozen=True)
 class Explorer:
-    """The interactive map as parts of a page: `head` (scripts and styles) and `html` (for the body).
+    """The interactive map as escaped markup: `head` (scripts and styles) and `html` (for the body).
 
-    Both are markup with everything escaped. A note in the body says what is exact and what is not.
+    A note in the body names the exact parts.
     """
 
     html: str
@@ -57,9 +73,9 @@ class Explorer:
 
 
 def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
-    """Make the interactive map of a result of one to three parameters with its thresholds; there is none of four.
+    """The interactive map of a result of one to three parameters with its thresholds; None for four and more.
 
-    What it says to be proved is what the result proves; at other steps of the δ slider than its own, see `thresholds`.
+    It claims what the result proves; for the steps of the δ slider other than its own, see `thresholds`.
     """
     if result.problem.compound.domain.dimension > MAX_MAP_PARAMETERS:
         return None
@@ -67,16 +83,12 @@ def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
     network = describe_network(result)
     stored = None if network is not None else store_points(result)
     arrays, facts = _describe_map(result, tiles, steps)
-    facts |= _describe_question(result, steps)
-    facts |= {"palette": palette(result, tiles), "network": None, "stored": None}
-    if network is not None:
-        arrays |= {f"net.{name}": item for name, item in network.arrays.items()}
-        facts["network"] = network.facts
-    if stored is not None:
-        arrays |= {f"stored.{name}": item for name, item in stored.arrays.items()}
-        facts["stored"] = stored.facts
-    arrays |= tables()
-    facts["note"] = _note(result, facts, network, stored)
+    facts |= _describe_question(result, steps) | {"palette": palette(result, tiles)}
+    for name, prefix, data in (("network", "net", network), ("stored", "stored", stored)):
+        facts[name] = None if data is None else data.facts
+        arrays |= {} if data is None else {f"{prefix}.{key}": item for key, item in data.arrays.items()}
+    arrays |= shade_tables()
+    facts["note"] = _note(result, facts, stored)
     return Explorer(_html(result, arrays, facts), _head(result.problem.attention.filter))
 
 
@@ -85,21 +97,27 @@ def _describe_map(result: DomainResult, tiles: Tiles, steps: Thresholds) -> tupl
     compound = result.problem.compound
     planes = make_planes(compound, tiles)
     values, spans = unit_values(result, tiles)
+    helds = [
+        None if plane.held is None else dict(zip(("axis", "value", "t"), plane.held, strict=True)) for plane in planes
+    ]
     facts: dict[str, Any] = {
         "boxes": tiles.boxes,
         "top": shown_top(values, tiles),
         "largest": float(values[np.isfinite(values)].max(initial=0.0)),
-        "isMerged": max(len(plane.piece) for plane in planes) > 0 and _is_large(tiles, planes),
+        "isMerged": _is_large(tiles, planes),
         "moving": compound.perturbed.moving_axis,
-        "planes": [_describe_plane(plane) for plane in planes],
+        "planes": [{"axes": list(plane.axes), "held": held} for plane, held in zip(planes, helds, strict=True)],
         "gridSide": GRID,
         "mostLines": MOST_LINES,
     }
+    arrays: Arrays = {}
     if facts["isMerged"]:
         merged = merge_tiles(result, tiles, planes, steps, values, spans)
-        facts |= {"boxes": 0, "moving": None}
-        arrays = _merged_arrays(merged.planes) | merged.arrays
-        return arrays, facts
+        for number, areas in enumerate(merged.planes):
+            arrays[f"cells.{number}"] = ("u2", np.where(areas.areas < 0, NO_AREA, areas.areas))
+            arrays[f"lines.{number}"] = ("f4", areas.lines)
+            arrays[f"lineKinds.{number}"] = ("u1", areas.kinds)
+        return arrays | merged.arrays, facts | {"boxes": 0, "moving": None}
     arrays = {
         "unit": ("u4", tiles.unit),
         "winner": ("i2", tiles.winner),
@@ -123,26 +141,8 @@ def _describe_map(result: DomainResult, tiles: Tiles, steps: Thresholds) -> tupl
 
 def _is_large(tiles: Tiles, planes: tuple[Plane, ...]) -> bool:
     """Whether some plane shows more than a page can handle quickly."""
-    if len(planes) > 1:
-        return max(len(plane.piece) for plane in planes) > MOST_UNITS
-    return len(np.unique(tiles.unit)) > MOST_UNITS
-
-
-def _describe_plane(plane: Plane) -> dict[str, Any]:
-    held = None
-    if plane.held is not None:
-        axis, value, t = plane.held
-        held = {"axis": axis, "value": value, "t": t}
-    return {"axes": list(plane.axes), "held": held}
-
-
-def _merged_arrays(planes: tuple[MergedPlane, ...]) -> Arrays:
-    arrays: Arrays = {}
-    for number, plane in enumerate(planes):
-        arrays[f"cells.{number}"] = ("u2", np.where(plane.areas < 0, NO_AREA, plane.areas))
-        arrays[f"lines.{number}"] = ("f4", plane.lines)
-        arrays[f"lineKinds.{number}"] = ("u1", plane.kinds)
-    return arrays
+    most = max(len(plane.piece) for plane in planes)
+    return most > MOST_UNITS if len(planes) > 1 or not most else len(np.unique(tiles.unit)) > MOST_UNITS
 
 
 def _unit_reach(result: DomainResult, tiles: Tiles) -> np.ndarray:
@@ -173,51 +173,44 @@ def _describe_question(result: DomainResult, steps: Thresholds) -> dict[str, Any
     }
 
 
-def _note(result: DomainResult, facts: dict[str, Any], network: NetworkData | None, stored: StoredPoints | None) -> str:
-    """What is exact, what falls back."""
-    count = counted(result.region_count, "region")
+def _note(result: DomainResult, facts: dict[str, Any], stored: ThetaData | None) -> str:
+    """Which parts of the map are exact, and which are not."""
+    first = "Colours, labels and shares are proved at every step of the slider."
     if facts["isMerged"]:
         first = (
-            f"This map is too large to be shown piece by piece ({count}; the limit is {MOST_UNITS:,}): areas with the "
-            f"same labels are merged on a grid of {GRID} × {GRID} points, with the boundaries themselves on top; each "
-            "colour is what is proved at its point, and the shares are those of the whole result."
+            f"This map is too large to be shown piece by piece ({counted(result.region_count, 'region')}; the limit is "
+            f"{MOST_UNITS:,}): areas with the same labels are merged on a grid of {GRID} × {GRID} points, with the "
+            "boundaries themselves on top; each colour is proved at its point, and the shares are those of the "
+            "whole result."
         )
-    else:
-        first = "Colours, labels and shares are what is proved, at every step of the slider."
     if stored is None:
-        second = (
-            "Image, logits and maps of a point are computed in this page from the network's own weights, in double "
-            "precision."
+        return (
+            f"{first} Image, logits and maps of a point are computed in this page from the network's own weights, in "
+            "double precision."
         )
-    else:
-        second = (
-            f"The network is too large to be computed in this page: images and maps are stored for {stored.count} "
-            "thetas with 8 bits, their logits and inconsistencies exactly; other thetas show the nearest of them."
-        )
-    return f"{first} {second}"
+    return (
+        f"{first} The network is too large to be computed in this page: images and maps are stored for {stored.count} "
+        "thetas with 8 bits, their logits and inconsistencies exactly; other thetas show the nearest of them."
+    )
 
 
 def _html(result: DomainResult, arrays: Arrays, facts: dict[str, Any]) -> str:
     packed = pack(arrays)
     item = renumbered(json_item(make_frames(result), "sg-figure"))  # type: ignore[arg-type]
     domain = facts["domain"]
+    axes = sorted({plane["held"]["axis"] for plane in facts["planes"] if plane["held"]}, reverse=True)
     content = {
         "facts": facts,
         "channels": len(result.problem.perturbed.x0),
         "parameters": list(zip(domain["names"], domain["low"], domain["high"], strict=True)),
-        "has_zero": all(low <= 0.0 <= high for low, high in zip(domain["low"], domain["high"], strict=True)),
+        "has_zero": result.problem.compound.domain.contains_zero,
         "class_names": [(number, facts["names"][number]) for number in facts["classes"]],
-        "held_axes": _held_axes(facts),
+        "held_axes": [(axis, domain["names"][axis]) for axis in axes],
         "facts_json": script_json(facts | {"places": packed.places}),
         "figure_json": script_json(item),
         "block": packed.block,
     }
     return fill("explorer.html.j2", content)
-
-
-def _held_axes(facts: dict[str, Any]) -> list[tuple[int, str]]:
-    axes = sorted({plane["held"]["axis"] for plane in facts["planes"] if plane["held"]}, reverse=True)
-    return [(axis, facts["domain"]["names"][axis]) for axis in axes]
 
 
 def _head(steps: Filter) -> str:
@@ -229,7 +222,7 @@ def _head(steps: Filter) -> str:
 
 
 def renumbered(item: object, numbers: dict[str, str] | None = None) -> object:
-    """What `json_item` gives, with models numbered in their order: Bokeh goes on counting from one figure to the next.
+    """The answer of `json_item` with models numbered in order: Bokeh counts on from one figure to the next.
 
     >>> renumbered({"id": "p1007", "of": [{"id": "p1003"}, {"id": "p1007"}]})
     {'id': 'm1', 'of': [{'id': 'm2'}, {'id': 'm1'}]}
@@ -248,7 +241,7 @@ def renumbered(item: object, numbers: dict[str, str] | None = None) -> object:
 
 
 def script_json(data: object) -> str:
-    """JSON that may stand in a script element: no tag can begin in it. What is not finite becomes null.
+    """JSON that may stand in a script element: no tag can begin in it, and numbers that are not finite become null.
 
     >>> script_json({"name": "</script>", "bound": float("inf")})
     '{"name":"\\\\u003c/script>","bound":null}'
@@ -263,3 +256,129 @@ def _finite(data: object) -> object:
     if isinstance(data, list | tuple):
         return [_finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def make_frames(result: DomainResult) -> models.LayoutDOM:
+    """The figure of a map, or with one parameter a strip with the profiles of margin and inconsistency below it."""
+    domain = result.problem.compound.domain
+    if domain.dimension == 1:
+        return _profile_frames(result)
+    frame = _frame(domain.low[:2], domain.high[:2], HEIGHT)
+    _add_map(frame)
+    _name_axes(frame, domain.names[0], domain.names[1])
+    return frame
+
+
+def marks_of(result: DomainResult) -> list[dict[str, object]]:
+    """Thetas that are marked on the map: the unperturbed image, and the nearest violations that are proved."""
+    domain = result.problem.compound.domain
+    marks: list[dict[str, object]] = []
+    if domain.contains_zero:
+        marks.append({"theta": [0.0] * domain.dimension, "text": "unperturbed image", "marker": "circle"})
+    for name, what, marker in (("CR", "the label changes", "triangle"), ("AR", "the attention changes", "diamond")):
+        found = result.nearest[name]
+        if found.theta is not None and (name == "CR" or result.is_measured):
+            word = "nearest point" if found.high - found.low < NEARER else "nearest point found"
+            marks.append({"theta": found.theta.tolist(), "text": f"{word} where {what}", "marker": marker})
+    return marks
+
+
+def _frame(low: np.ndarray, high: np.ndarray, height: int, x_range: Range1d | None = None) -> figure:
+    """An empty figure that can be panned and zoomed within its limits."""
+    ends = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+    x, y = (_range(*pair) for pair in ends)
+    dimensions: Literal["both", "width"] = "both" if height == HEIGHT else "width"
+    # With Ctrl only: the map stands in a page that is longer than the window and must scroll.
+    wheel = models.WheelZoomTool(dimensions=dimensions, modifiers={"ctrl": True})
+    pan, box = models.PanTool(dimensions=dimensions), models.BoxZoomTool(dimensions=dimensions)
+    frame = figure(
+        height=height, sizing_mode="stretch_width", x_range=x_range or x, y_range=y, min_border=4,
+        tools=[pan, wheel, box, models.ResetTool()], toolbar_location="right", outline_line_color=None,
+        background_fill_color=None,
+    )  # fmt: skip
+    frame.toolbar.logo = None
+    frame.toolbar.active_scroll = wheel
+    for axis in frame.axis:
+        axis.major_label_text_font = axis.axis_label_text_font = FONT
+        axis.major_label_text_font_size, axis.axis_label_text_font_size = "12px", "13px"
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_text_color = axis.major_label_text_color = INK
+        axis.minor_tick_line_color = None
+        axis.major_tick_in, axis.major_tick_out = 0, 5
+    frame.grid.visible = False
+    return frame
+
+
+def _range(low: float, high: float) -> Range1d:
+    """A range that cannot be left, or made so small that positions lose their digits."""
+    return Range1d(start=low, end=high, bounds=(low, high), min_interval=1e-6 * (high - low))
+
+
+def _name_axes(frame: figure, below: str, beside: str) -> None:
+    # As plain text: Bokeh takes "$$" for mathematics and would fetch the library for it.
+    frame.xaxis.axis_label, frame.yaxis.axis_label = PlainText(text=below), PlainText(text=beside)
+
+
+def _add_map(frame: figure) -> None:
+    """The picture, the marks and the selected theta, all to be filled in by the page."""
+    frame.name = "sg-map"
+    pixel = np.zeros((1, 1), dtype=np.uint32)
+    picture = ColumnDataSource({"image": [pixel], "x": [0.0], "y": [0.0], "dw": [1.0], "dh": [1.0]}, name="sg-picture")
+    frame.image_rgba(image="image", x="x", y="y", dw="dw", dh="dh", source=picture, level="image")
+    lines = ColumnDataSource({"x0": [], "y0": [], "x1": [], "y1": [], "colour": []}, name="sg-lines")
+    frame.segment(
+        x0="x0", y0="y0", x1="x1", y1="y1", source=lines, line_color="colour", line_width=1.4, line_cap="round"
+    )
+    # Marks are overlays: Bokeh then repaints them alone, and not the picture and the lines below them.
+    marks = ColumnDataSource({"x": [], "y": [], "marker": []}, name="sg-marks")
+    frame.scatter(
+        x="x", y="y", marker="marker", source=marks, size=9, fill_color="white", line_color=INK, line_width=1.4,
+        level="overlay",
+    )  # fmt: skip
+    chosen = ColumnDataSource({"x": [], "y": []}, name="sg-chosen")
+    ring: dict[str, Any] = {"x": "x", "y": "y", "source": chosen, "size": 15, "fill_color": None, "level": "overlay"}
+    frame.scatter(marker="circle", line_color="white", line_width=4, **ring)
+    frame.scatter(marker="circle_cross", line_color=INK, line_width=1.8, **ring)
+    frame.add_tools(models.CrosshairTool(line_color=INK, line_alpha=0.25))
+
+
+def _profile_frames(result: DomainResult) -> models.LayoutDOM:
+    domain = result.problem.compound.domain
+    low, high = float(domain.low[0]), float(domain.high[0])
+    shared = _range(low, high)
+    strip = _frame(np.array([low, 0.0]), np.array([high, 1.0]), STRIP, shared)
+    _add_map(strip)
+    strip.yaxis.visible = strip.xaxis.visible = False
+    curves = profile(result.answer, line_through(result.answer, 0, domain.low))
+    frames = [strip, _curve_frame("margin", curves, curves.margin, curves.margin_bounds, shared)]
+    if result.is_measured:
+        frames.append(_curve_frame("inconsistency", curves, curves.inconsistency, curves.inconsistency_bounds, shared))
+    frames[-1].xaxis.axis_label = PlainText(text=domain.names[0])
+    # The plots stand below each other with the same width beside the axis, so that one theta is one vertical line; the
+    # tools of one of them serve all, since they share their range.
+    for frame in frames:
+        frame.min_border_left = 74
+        if frame is not frames[1]:
+            frame.toolbar_location, frame.min_border_right = None, TOOLBAR
+    for frame in frames[1:-1]:
+        frame.xaxis.major_label_text_font_size = "0px"
+    return column(frames, sizing_mode="stretch_width", spacing=4)
+
+
+def _curve_frame(name: str, curves: Profile, values: np.ndarray, bounds: np.ndarray, shared: Range1d) -> figure:
+    """One profile: the curve where it is known, a band between the bounds where only they are."""
+    known = np.concatenate([values, bounds.ravel(), [0.0]])
+    known = known[np.isfinite(known)]
+    room = 0.06 * (known.max() - known.min()) or 1.0
+    ends = np.array([known.min() - (room if known.min() < 0.0 else 0.0), known.max() + room])
+    frame = _frame(np.array([0.0, ends[0]]), np.array([1.0, ends[1]]), CURVE, shared)
+    frame.name = f"sg-{name}"
+    if np.isfinite(bounds).any():
+        frame.varea(x=curves.theta, y1=bounds[:, 0], y2=bounds[:, 1], fill_color=BAND, fill_alpha=0.55)
+    frame.line(x=curves.theta, y=values, line_color=INK, line_width=1.8)
+    colour = DELTA_LINE if name == "inconsistency" else FAINT_INK
+    frame.add_layout(Span(location=0.0, dimension="width", line_color=colour, line_width=1.6, name=f"sg-{name}-level"))
+    where: dict[str, Any] = {"location": float("nan"), "dimension": "height", "line_dash": "dotted"}
+    frame.add_layout(Span(line_color=INK, name=f"sg-{name}-at", **where))
+    _name_axes(frame, "", name)
+    return frame

@@ -4,17 +4,15 @@ Turns summaries into words and rounds outward. Knows no HTML, and decides nothin
 """
 
 import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from ... import tolerances
 from ...results.store import current_versions
-from ..colours import JOINT, KEPT, UNKNOWN
-from ..wording import counted
-from .kept_range import KeptRange
-from .rounding import ALL_DIGITS, percent_down, percent_up, rounded, rounded_up, share_bounds
+from ..drawing.colours import JOINT, KEPT, UNKNOWN
+from ..wording import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up, share_bounds
 from .sentences import (
+    KeptRange,
     Summary,
     allowed_text,
     domain_text,
@@ -25,105 +23,88 @@ from .sentences import (
     undecided_share,
 )
 
-Row = tuple[str, str]
+FactRow = tuple[str, str]
 
 PROPERTIES = {
     "cr": "the label is kept (cr)",
     "ar": "the attention is kept (ar)",
     "both": "the label and the attention are kept (both)",
 }
+
 METHODS = {
-    "map": "A map: the space was divided into the regions on which the network is affine, each with its label.",
-    "refine": "A refinement: boxes of the space were decided by bounds of the network first, and by their "
-    "regions where bounds did not suffice.",
+    "map": "A map: it divides the space into the regions on which the network is affine, each with its label.",
+    "partial map": "A map that was stopped before it was complete: it divides part of the space into the regions on "
+    "which the network is affine, each with its label.",
+    "refine": "A refinement: bounds of the network decide boxes of the space first, and the regions of a box where "
+    "bounds do not suffice.",
     "bfs": "A search through all regions, from one to the next (bfs).",
     "gbs": "A search along a line from the unperturbed image, then along the boundary that it met (gbs), as in the "
     "paper. It visits part of the space.",
     "boundary": "A search along the outermost boundary alone (boundary). It visits part of the space.",
 }
-PARTIAL_MAP = (
-    "A map that was stopped before it was complete: part of the space was divided into the regions on which the "
-    "network is affine, each with its label."
-)
 LABELS = (
     ("CR&AR", "label and attention kept"),
     ("CR&IR", "label kept, attention not: right answer, other evidence"),
     ("MR&AR", "attention kept, label not"),
     ("MR&IR", "neither kept"),
 )
+
 TOLERANCES = (
     ("a line closer to a vertex does not split there", tolerances.DISTANCE),
     ("values of a neuron below this times its scale are rounding", tolerances.NOISE),
     ("two largest logits closer than this, relative to their size, are a tie", tolerances.TIE),
 )
 
+
 WHOLE_TOLERANCES = (
     ("how far the areas of all regions may be from the whole", tolerances.AREA),
     ("two regions touch where their common side is wider", tolerances.TOUCH),
 )
+
 SEARCH_TOLERANCES = (
     ("the tolerance of linear programs", tolerances.FEASIBILITY),
     ("sides and regions with a smaller ball inside do not count, where programs find them", tolerances.THIN),
 )
 
 
-@dataclass(frozen=True)
-class ShareRow:
-    """A share of the space: its names, proved bounds as text, and the part of a bar from `start` on, in thousandths."""
-
-    name: str
-    meaning: str
-    low: str
-    high: str
-    colour: str
-    start: float
-    width: float
-
-
-def question_rows(summary: Summary) -> list[Row]:
-    """What was asked of what."""
+def question_rows(summary: Summary) -> list[FactRow]:
+    """The question."""
     attention, delta = summary["attention"], summary["delta"]
     shape = " × ".join(str(side) for side in summary["image"]["shape"])
     rows = [
         ("network", f"{summary['model']['name']}, {counted(summary['model']['classes'], 'class', 'classes')}"),
         ("image", f"{summary['image']['name']} ({shape})"),
-        ("label", f"{label_text(summary)}: what the network says for the unperturbed image"),
+        ("label", f"{label_text(summary)}: what the network predicts for the unperturbed image"),
         ("space", domain_text(summary)),
         ("has to hold", PROPERTIES[summary["property"]]),
     ]
     if measures_attention(summary):
-        value, exact = rounded(delta["value"]), rounded(delta["value"], ALL_DIGITS)
-        text = f"{value} ({delta['text'].removesuffix('%')} % of the original maps' size {rounded(delta['map_size'])})"
-        rows.append(("δ", text if delta["text"].endswith("%") else exact))
+        text = rounded(delta["value"], ALL_DIGITS)
+        if delta["text"].endswith("%"):
+            share = f"{delta['text'].removesuffix('%')} % of the original maps' size {rounded(delta['map_size'])}"
+            text = f"{rounded(delta['value'])} ({share})"
         classes = attention["classes"]
         of = "all classes" if classes == "all" else f"class {', '.join(str(number) for number in classes)}"
-        rows.append(
-            (
-                "attention",
-                f"gradient maps of {of}, filter {attention['filter']}, distance {attention['distance'].upper()}",
-            )
-        )
+        compared = f"filter {attention['filter']}, distance {attention['distance'].upper()}"
+        rows += [("δ", text), ("attention", f"gradient maps of {of}, {compared}")]
     return rows
 
 
-def share_rows(summary: Summary) -> list[ShareRow]:
-    """The shares of the space that add up to it, each with its bounds."""
-    area = summary["area"]
-    chosen = [(name, meaning, JOINT[name], area[name]) for name, meaning in LABELS]
+def share_rows(summary: Summary) -> list[dict[str, Any]]:
+    """The shares that add up to the space: names, proved bounds, and their part of a bar, in thousandths."""
+    area, rows, start = summary["area"], [], 0.0
+    chosen = [(name, meaning, JOINT[name], share_bounds(area[name]), area[name][0]) for name, meaning in LABELS]
     if not measures_attention(summary):
-        changed = JOINT["MR&AR"]
-        chosen = [("CR", "label kept", KEPT, area["CR"]), ("MR", "label changed", changed, area["MR"])]
-    rows, start = [], 0.0
-    undecided = max(0.0, 1.0 - sum(bounds[0] for *_, bounds in chosen))
+        looks = (("CR", "label kept", KEPT), ("MR", "label changed", JOINT["MR&AR"]))
+        chosen = [(*look, share_bounds(area[look[0]]), area[look[0]][0]) for look in looks]
+    undecided = max(0.0, 1.0 - sum(share for *_, share in chosen))
     if undecided > 1e-9 or undecided_share(summary) > 0.0:
-        chosen.append(("undecided", "not decided, in one of the two senses", UNKNOWN, (undecided, undecided)))
-    for name, meaning, colour, bounds in chosen:
-        low, high = share_bounds(bounds)
-        width = 1000.0 * float(bounds[0])
-        if name == "undecided":
-            low, high = "", percent_up(undecided)
-        rows.append(ShareRow(name, meaning, low, high, colour, round(start, 3), round(width, 3)))
-        start += width
+        bounds = "", percent_up(undecided)
+        chosen.append(("undecided", "not decided, in one of the two senses", UNKNOWN, bounds, undecided))
+    for name, meaning, colour, (low, high), share in chosen:
+        row = {"name": name, "meaning": meaning, "low": low, "high": high, "colour": colour}
+        rows.append(row | {"start": round(start, 3), "width": round(1000.0 * float(share), 3)})
+        start += 1000.0 * float(share)
     return rows
 
 
@@ -135,9 +116,8 @@ def sum_rows(summary: Summary) -> list[tuple[str, str, str, str]]:
     return [(name, meaning, *share_bounds(summary["area"][name])) for name, meaning in words]
 
 
-def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[Row]:
+def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[FactRow]:
     """How far all parameters may go at once while something is kept, for each property."""
-    names = summary["domain"]["names"]
     titles = {"cr": "label kept", "ar": "attention kept", "both": "label and attention kept"}
     rows = []
     for name, found in kept.items():
@@ -146,53 +126,45 @@ def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[R
         elif found.is_all:
             text = f"the whole space: {domain_text(summary)}"
         else:
-            text = range_text(names, found.low, found.high)
+            text = range_text(summary["domain"]["names"], found.low, found.high)
         rows.append((titles[name], text))
     return rows
 
 
 def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
     """The share of AR at other thresholds: threshold, bounds."""
-    size, kept = summary["delta"]["map_size"], summary["ar_at_delta"]
+    size, kept = summary["delta"]["map_size"], dict(summary["ar_at_delta"])
+    needed = kept.pop("all")
+    percents = {name: name.removesuffix("%") for name in kept}
     rows = [
-        (
-            f"{name.removesuffix('%')} % (δ = {rounded(float(name.removesuffix('%')) / 100 * size)})",
-            *share_bounds(bounds),
-        )
+        (f"{percents[name]} % (δ = {rounded(float(percents[name]) / 100 * size)})", *share_bounds(bounds))
         for name, bounds in kept.items()
-        if name != "all"
     ]
-    if kept["all"] is not None:
-        share = f"{rounded_up(100.0 * kept['all'] / size, 4)} % " if size > 0.0 else ""
-        rows.append((f"{share}(δ = {rounded_up(kept['all'], 6)}), kinks aside", "100 %", "100 %"))
+    if needed is not None:
+        share = f"{rounded_up(100.0 * needed / size, 4)} % " if size > 0.0 else ""
+        rows.append((f"{share}(δ = {rounded_up(needed, 6)}), kinks aside", "100 %", "100 %"))
     return rows
 
 
-def proof_rows(summary: Summary) -> list[Row]:
-    """What was proved by what, and how it was checked."""
-    is_partial_map = summary["method"] == "map" and summary["stopped"] is not None
-    rows = [("method", PARTIAL_MAP if is_partial_map else METHODS[summary["method"]])]
+def proof_rows(summary: Summary) -> list[FactRow]:
+    """The method of the proof, its parts, and how it was checked."""
+    is_map, is_stopped = summary["method"] == "map", summary["stopped"] is not None
+    rows = [("method", METHODS["partial map" if is_map and is_stopped else summary["method"]])]
     shares = summary.get("guarantee_shares")
     if shares is not None:
-        rows += [
-            ("by bounds over boxes, whatever the rounding", f"{percent_down(shares['rounding-sound'])} of the space"),
-            (
-                "by regions, in float64 with error bounds or in exact arithmetic",
-                f"{percent_down(shares['float64 with slack'])} of the space",
-            ),
-            ("undecided", f"at most {percent_up(shares['undecided'])} of the space"),
-        ]
+        bounds, exact = (percent_down(shares[name]) for name in ("rounding-sound", "float64 with slack"))
         boxes = summary["boxes"]
-        rows.append(
-            (
-                "boxes",
-                f"{boxes['bounded']:,} by bounds, {boxes['exact']:,} mapped region by region, {boxes['open']:,} open",
-            )
-        )
-        rows.append(("to be decided up to", str(summary["until"])))
+        counts = f"{boxes['bounded']:,} by bounds, {boxes['exact']:,} mapped region by region, {boxes['open']:,} open"
+        rows += [
+            ("by bounds over boxes, whatever the rounding", f"{bounds} of the space"),
+            ("by regions, in float64 with error bounds or in exact arithmetic", f"{exact} of the space"),
+            ("undecided", f"at most {percent_up(shares['undecided'])} of the space"),
+            ("boxes", counts),
+            ("to be decided up to", str(summary["until"])),
+        ]
     if "regions" in summary:
         rows.append(("regions found one by one", f"{summary['regions']:,}"))
-        if summary["method"] == "map" and not is_partial_map:
+        if is_map and not is_stopped:
             rows.append(("areas add up to the whole within", rounded_up(summary["tiling_error"], 2)))
     else:
         rows += _search_rows(summary)
@@ -202,11 +174,10 @@ def proof_rows(summary: Summary) -> list[Row]:
     elif measures_attention(summary):
         known = "none" if kinks == 0.0 else f"share at most {rounded_up(kinks, 2)}"
         rows.append(("kinks, where the attention is undecided", known))
-    rows.append(("stopped by a limit", str(summary["stopped"] or "no")))
-    return rows
+    return [*rows, ("stopped by a limit", str(summary["stopped"] or "no"))]
 
 
-def _search_rows(summary: Summary) -> list[Row]:
+def _search_rows(summary: Summary) -> list[FactRow]:
     rows = [
         ("visited", f"{counted(summary['visited'], 'region')}, {percent_down(summary['visited_share'])} of the space"),
         ("reached by following the boundary", f"{summary['following']:,}"),
@@ -242,20 +213,21 @@ def witness_rows(summary: Summary) -> list[dict[str, str]]:
         replay, check = witness["replay"], witness["map_check"]
         maps = "not possible here"
         if check["is_checkable"] and check["agrees"] is not None:
-            places = counted(check["checked"], "pixel")
-            maps = f"{_difference(check)} at {places}"
+            maps = f"{_difference(check)} at {counted(check['checked'], 'pixel')}"
+        theta = ", ".join(f"{name} = {value!r}" for name, value in zip(names, witness["theta"], strict=True))
+        depth = "" if witness["is_deep"] else "too close to a threshold for a replay in the file's float type"
         rows.append(
             {
                 "kind": witness["kind"],
-                "theta": ", ".join(f"{name} = {value!r}" for name, value in zip(names, witness["theta"], strict=True)),
-                "says": str(witness["label_name"]),
+                "theta": theta,
+                "predicts": str(witness["label_name"]),
                 "margin": rounded(witness["margin"]),
                 "inconsistency": rounded(witness["inconsistency"]),
                 "replay": _difference(replay),
                 "agrees": "yes" if replay["agrees"] else "no",
                 "remark": witness.get("remark") or "",
                 "maps": maps,
-                "depth": "" if witness["is_deep"] else "too close to a threshold for a replay in the file's float type",
+                "depth": depth,
             }
         )
     return rows
@@ -269,17 +241,17 @@ def _difference(check: Mapping[str, Any]) -> str:
     return f"differ by {rounded_up(check['difference'], 2)} (allowed {rounded(check['tolerance'], 2)})"
 
 
-def tolerance_rows(*, is_search: bool) -> list[Row]:
-    """The tolerances of the computation, in units of the space's ranges where they are lengths."""
+def tolerance_rows(*, is_search: bool) -> list[FactRow]:
+    """The tolerances of the computation; lengths are in units of the space's ranges."""
     chosen = TOLERANCES + (SEARCH_TOLERANCES if is_search else WHOLE_TOLERANCES)
     return [(meaning, rounded(value, 2)) for meaning, value in chosen]
 
 
 def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
-    """What a reader might take for proved, but was not."""
+    """Statements that a reader might take for proved."""
     found = [
-        "Nothing is said of other images, other perturbations, or parameters outside of the ranges above.",
-        "The label is what the network says for the unperturbed image. Whether that is the right answer is not judged.",
+        "The report says nothing of other images, other perturbations, or parameters outside of the ranges above.",
+        "The label is what the network predicts for the unperturbed image. Whether it is right was not judged.",
     ]
     if measures_attention(summary):
         found.append(
@@ -288,32 +260,31 @@ def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
             "one."
         )
     found.append(
-        "The proof is about the network with real numbers. A run in float32 may differ from it by rounding; how far "
-        "the model file was off where it was run is stated above."
+        "The proof is about the network with real numbers. A run in float32 may differ from it by rounding; the "
+        "differences found in runs of the model file are stated above."
     )
     if is_search:
         found.append("A search speaks of the regions that it visited, and of shares of the space not at all.")
     elif summary["stopped"]:
-        found.append("The run was stopped early. What it did not reach counts as undecided.")
+        found.append("The run was stopped early. Parts that it did not reach count as undecided.")
     return found
 
 
-def version_rows(origin: Mapping[str, Any] | None) -> list[Row]:
-    """The versions that gave the result, and those that wrote the page where they are others."""
+def version_rows(origin: Mapping[str, Any] | None) -> list[FactRow]:
+    """The versions that gave the result, and the versions that wrote the page if they differ."""
     now = {"Python": platform.python_version(), **current_versions()}
     if origin is None:
         return [(name, str(number)) for name, number in now.items() if number is not None]
-    machine = origin.get("machine") if isinstance(origin.get("machine"), dict) else {}
-    then = {"Python": (machine or {}).get("python"), **(origin.get("versions") or {})}
+    machine = origin.get("machine")
+    python = machine.get("python") if isinstance(machine, dict) else None
     rows = []
-    for name, number in then.items():
-        written = now.get(name)
-        text = "not recorded" if number is None else str(number)
+    for name, number in {"Python": python, **(origin.get("versions") or {})}.items():
+        text, written = "not recorded" if number is None else str(number), now.get(name)
         rows.append((name, text if written in (None, number) else f"{text} (this page: {written})"))
     return rows
 
 
-def run_rows(summary: Summary, seconds: Mapping[str, float], origin: Mapping[str, Any] | None) -> list[Row]:
+def run_rows(summary: Summary, seconds: Mapping[str, float], origin: Mapping[str, Any] | None) -> list[FactRow]:
     """When and where the result was made, and the hash of the network."""
     rows = [("SHA-256 of the model file", str(summary["model"]["sha256"]))]
     if seconds.get("total"):
@@ -327,8 +298,3 @@ def run_rows(summary: Summary, seconds: Mapping[str, float], origin: Mapping[str
         extent = [f"{cores} processors"] * bool(cores) + [f"{memory:.0f} GiB"] * isinstance(memory, float)
         rows.append(("machine", ", ".join([str(machine.get("system")), *extent])))
     return rows
-
-
-def limited(rows: Sequence[Any], most: int) -> tuple[Sequence[Any], int]:
-    """The first rows, and how many are left out."""
-    return rows[:most], max(0, len(rows) - most)

@@ -1,40 +1,38 @@
-"""From a result to its report: one HTML file with everything inside, which opens from disk and asks for no network.
+"""From a result to its report: one HTML file with everything inside, which opens from disk without any network.
 
-Gathers what the neighbours say and fills the template, where every text is escaped. Nothing is decided here.
+Gathers the parts of a page, names the commands that repeat it, and fills the template. Nothing is decided here.
 """
 
 import os
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
+import numpy as np
 
+from ... import zoo
+from ...engines.refine.refine_result import RefineResult
 from ...engines.search import SearchResult
-from ...errors import StoreError
+from ...errors import SteadygazeError, StoreError
+from ...images import read_image
+from ...problem import Problem
 from ...results.directory import check_file, file_written_at_once
 from ...results.domain_result import DomainResult
-from ...results.store import read_origin
+from ...results.store import describe_stored, read_origin
 from ...tolerances import MAX_MAP_PARAMETERS
 from ...verdict import Property
-from ..map_figure import map_figure
-from ..pictures import ShownMaps
-from ..searches import search_figure
-from . import facts
-from .boundary_facts import BoundaryFacts, describe_boundary
-from .cards import make_cards, make_search_cards
-from .commands import report_command, verify_command
-from .delta_curve import draw_delta_curve, make_delta_curve
+from ..drawing.exhibits import ShownMaps
+from ..figures.map import map_figure
+from ..figures.visited import search_figure
+from . import facts, fill, read_asset
+from .cards import describe_boundary, figure_uri, image_uri, inline_svg, make_cards, make_search_cards
 from .explorer import make_explorer
-from .filling import fill, read_asset
-from .kept_range import find_kept_range
-from .pictures import figure_uri, image_uri, inline_svg
-from .sentences import Summary, label_text, search_sentences, small_print, verdict_sentences
-from .thresholds import make_thresholds
+from .sentences import Summary, find_kept_range, label_text, search_sentences, small_print, verdict_sentences
+from .thresholds import delta_figure, make_delta_curve, make_thresholds
 
 MARK = '<meta name="generator" content="steadygaze '
-"""What a file has to hold near its beginning for --force to replace it."""
-
+"""A file must hold this near its beginning for --force to replace it."""
 ALLOWED = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"
@@ -100,10 +98,9 @@ def headline(result: DomainResult | SearchResult) -> list[str]:
 def _common_content(
     result: DomainResult | SearchResult, summary: Summary, place: Path | None, origin: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """What the pages of all methods hold."""
-    problem = result.problem
+    """The content that the pages of all methods share."""
+    problem, is_search = result.problem, isinstance(result, SearchResult)
     seconds = {"total": result.seconds} if isinstance(result, SearchResult) else result.seconds
-    is_search = isinstance(result, SearchResult)
     return {
         "allowed": ALLOWED,
         "version": facts.current_versions()["steadygaze"],
@@ -114,6 +111,7 @@ def _common_content(
         "question": facts.question_rows(summary),
         "notes": summary["notes"],
         "guarantee": summary["guarantee"],
+        "small_print": small_print(summary),
         "proof": facts.proof_rows(summary),
         "tolerances": facts.tolerance_rows(is_search=is_search),
         "not_claimed": facts.not_claimed(summary, is_search=is_search),
@@ -124,51 +122,111 @@ def _common_content(
         "report_command": report_command(result, place),
         "shown_class": ShownMaps.of(problem).name,
         "channels": len(problem.perturbed.x0),
+        "picture": _picture(result),
     }
 
 
 def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
-    """What only the page of a map or a refinement holds."""
+    """The content of maps and refinements."""
     asked = [Property.CR, Property.AR, Property.BOTH] if result.is_measured else [Property.CR]
     kept = {wanted.value: find_kept_range(result, wanted) for wanted in asked}
     steps = make_thresholds(result)
     curve = make_delta_curve(result, steps)
-    has_zero = result.problem.perturbed.domain.contains_zero
     return {
         "verdict": verdict_sentences(summary, kept[summary["property"]]),
-        "small_print": small_print(summary),
         "shares": facts.share_rows(summary),
         "sums": facts.sum_rows(summary),
         "sets": [],
-        "ranges": facts.range_rows(summary, kept) if has_zero else [],
-        "picture": _picture(result, lambda: map_figure(result)),
+        "ranges": facts.range_rows(summary, kept) if result.problem.perturbed.domain.contains_zero else [],
         "explorer": make_explorer(result, steps),
         "cards": make_cards(result, summary),
         "witnesses": facts.witness_rows(summary),
         "boundary": describe_boundary(result),
-        "curve": None if curve is None else inline_svg(draw_delta_curve(result, curve), "Share of AR against δ"),
+        "curve": None if curve is None else inline_svg(lambda: delta_figure(result, curve), "Share of AR against δ"),
         "deltas": facts.delta_rows(summary) if result.is_measured else [],
     }
 
 
 def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
-    """What only the page of a search holds."""
-    return {
+    """The content of searches."""
+    empty: dict[str, Any] = dict.fromkeys(("shares", "sums", "ranges", "witnesses", "deltas"), ())
+    return empty | {
         "verdict": search_sentences(summary),
-        "small_print": small_print(summary),
-        "shares": [],
-        "sums": [],
         "sets": facts.set_rows(summary),
-        "ranges": [],
-        "picture": _picture(result, lambda: search_figure(result)),
         "explorer": None,
         "cards": make_search_cards(result, summary),
-        "witnesses": [],
-        "boundary": BoundaryFacts(),
+        "boundary": None,
         "curve": None,
-        "deltas": [],
     }
 
 
-def _picture(result: DomainResult | SearchResult, make: Callable[[], Figure]) -> str | None:
-    return figure_uri(make) if result.problem.perturbed.domain.dimension <= MAX_MAP_PARAMETERS else None
+def _picture(result: DomainResult | SearchResult) -> str | None:
+    """The figure of the result, if it has few enough parameters."""
+    if result.problem.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
+        return None
+    if isinstance(result, SearchResult):
+        return figure_uri(lambda: search_figure(result))
+    return figure_uri(lambda: map_figure(result))
+
+
+def verify_command(result: DomainResult | SearchResult, directory: Path | None) -> str:
+    """The command that asks the same question again, by the same method and without limits.
+
+    A bundled image is named; for any other image the command names the pixels stored in the directory.
+    """
+    problem = result.problem
+    delta = result.delta if isinstance(result, DomainResult) else problem.delta
+    stored, attention = describe_stored(problem, delta)["model"], problem.attention
+    words = ["steadygaze", "verify", stored["bundled"] or stored["path"], "--image", _image(problem, directory)]
+    for perturbation in problem.perturbed.perturbations:
+        words += ["--perturb", perturbation.spec]
+    words += ["--property", problem.property.value, "--delta", str(delta)]
+    words += ["--filter", attention.filter.name, "--dist", attention.distance.name.lower()]
+    words += ["--classes", "all" if attention.classes is None else ",".join(map(str, attention.classes))]
+    for name, usual in (("mean", 0.0), ("std", 1.0)):
+        values = stored[name] if isinstance(stored[name], list) else [stored[name]]
+        if any(value != usual for value in values):
+            words += [f"--{name}={_numbers(values)}"]
+    words += [] if stored["scale"] == 1.0 else ["--scale", f"{stored['scale']:g}"]
+    words += ["--method", result.method]
+    if isinstance(result, RefineResult):
+        words += ["--until", str(result.until), "--goal", result.goal]
+    if isinstance(result, SearchResult):
+        words += _search_words(result)
+    return "".join(f" \\\n    {word}" if word.startswith("--") else f" {word}" for word in map(shlex.quote, words))[1:]
+
+
+def report_command(result: DomainResult | SearchResult, directory: Path | None) -> str:
+    """The command that makes this report again from the stored result."""
+    words = ["steadygaze", "report", "DIR" if directory is None else str(directory)]
+    if isinstance(result, DomainResult) and result.delta != result.problem.delta:
+        words += ["--delta", str(result.delta)]
+    return shlex.join([*words, "--force"])
+
+
+def _numbers(values: Any) -> str:
+    return ",".join(repr(float(value)) for value in values)
+
+
+def _image(problem: Problem, directory: Path | None) -> str:
+    """The name of a bundled image with these pixels (a file may be called like one), or the stored file."""
+    if directory is None:
+        return problem.image_name
+    try:
+        if zoo.is_reference(problem.image_name):
+            pixels = read_image(zoo.image_path(problem.image_name)).pixels
+            if np.array_equal(pixels.ravel(), problem.perturbed.x0.ravel()):
+                return problem.image_name
+    except SteadygazeError:
+        pass
+    return str(directory / "image.npy")
+
+
+def _search_words(result: SearchResult) -> list[str]:
+    words, domain, end = [], result.problem.perturbed.domain, result.line
+    if result.method == "gbs" and result.problem.property is not Property.CR:
+        words += ["--w-delta", repr(result.w_delta)]
+    if end is not None:
+        # The line is kept in t; rounding on the way back may move its end out of the domain.
+        words += [f"--line={_numbers(np.clip(end, domain.low, domain.high))}"]
+    return words

@@ -1,10 +1,16 @@
-"""From a problem to what a page needs to compute single thetas itself: weights, pixels and expected maps as arrays.
+"""From a problem to the arrays with which a page shows single thetas, packed as text.
 
-The page repeats `DomainResult.at` with these numbers (assets/network.js): weights are stored exactly, in the smaller of
-float32 and float64 that holds them. Nothing is computed here but sizes, which decide whether a page can do it at all.
+The page repeats `DomainResult.at` with weights, pixels and expected maps (assets/network.js). Weights are stored
+exactly, in the smaller of float32 and float64 that holds them. For a network that is too large a few thetas are stored:
+images and maps with 8 bits, channels of the maps summed as in figures; logits, margin and inconsistency exactly. The
+page shows the nearest of these thetas and says which.
 """
 
+import base64
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,29 +19,39 @@ from ...attention.inconsistency import expected_maps
 from ...network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
 from ...problem import Problem
 from ...results.domain_result import DomainResult
-from .pack import smallest_kind
+from ..drawing.exhibits import is_apart
 
 MOST_BYTES = 8 << 20
-"""Weights and maps of a network that a page computes itself: more would make the report too large to hand over."""
-
+"""Weights and maps that a page computes with: more would make the report too large to hand over."""
 MOST_WORK = 60_000_000
 """Multiplications for one theta: a browser does about a billion a second, and an answer should take below 100 ms."""
-
 MOST_DOUBLE = 2 << 20
-"""Bytes of expected maps that move, up to which they are stored in double precision."""
+"""Up to so many bytes, expected maps that move are stored in double precision."""
+SIDES = {1: 17, 2: 5, 3: 3}
+"""Stored thetas along each side of a grid, by the number of parameters."""
+MOST_MAPS = 4
+"""Classes whose maps are stored: the label's first, then those of the largest original maps."""
+LEVELS = 127
+KINDS = {"f8": "<f8", "f4": "<f4", "u4": "<u4", "i2": "<i2", "u2": "<u2", "u1": "|u1"}
+"""Types that JavaScript has arrays of."""
+
+ALIGNED = 8
+"""Every array begins at a multiple of so many bytes: JavaScript refuses others."""
 
 Arrays = dict[str, tuple[str, np.ndarray]]
+"""Arrays by name, each with the type (see `KINDS`) that it is stored as."""
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkData:
-    """Arrays by name, and plain data that say what they are: layers of steps, shapes, knots, filter, distance."""
+class ThetaData:
+    """Arrays by name and plain data about them; `count` thetas are stored (0 if the page computes them)."""
 
     arrays: Arrays
     facts: dict[str, Any]
+    count: int = 0
 
 
-def describe_network(result: DomainResult) -> NetworkData | None:
+def describe_network(result: DomainResult) -> ThetaData | None:
     """Everything that one theta needs, None for networks that are too large for a page."""
     problem = result.problem
     segments = problem.model.graph.steps
@@ -53,10 +69,10 @@ def describe_network(result: DomainResult) -> NetworkData | None:
     facts = {"layers": layers, **_describe_cells(problem, result.original, arrays)}
     regions = result.exact_regions
     if regions is not None:
-        # Rounded up, so that what is rounding for the result is rounding for the page.
+        # Rounded up: the page takes for rounding whatever the result does.
         noise = np.concatenate([np.zeros(0), *problem.compound.noise[: len(segments) - 1]])
         arrays["noise"] = ("f4", np.nextafter(noise.astype(np.float32), np.float32(np.inf)))
-    return NetworkData(arrays, facts)
+    return ThetaData(arrays, facts)
 
 
 def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
@@ -103,7 +119,7 @@ def _describe_cells(problem: Problem, original: np.ndarray, arrays: Arrays) -> d
     else:
         pairs = [expected_maps(problem.compound, cell, original) for cell in perturbed.cells]
         expected = np.stack([low for low, _ in pairs])
-        # Single precision where these arrays are the largest of all: their error stays far below what is compared.
+        # Single precision for the largest arrays of all: their error stays far below the differences of maps.
         kind = "f8" if 16 * expected.size <= MOST_DOUBLE else "f4"
         arrays["expected"] = (kind, expected)
         arrays["change"] = (kind, np.stack([0.0 * original if slope is None else slope for _, slope in pairs]))
@@ -115,3 +131,113 @@ def _describe_cells(problem: Problem, original: np.ndarray, arrays: Arrays) -> d
         "filter": list(options.filter.steps),
         "distance": options.distance.value,
     }
+
+
+def store_points(result: DomainResult) -> ThetaData:
+    """Evaluate and store zero, the nearest violations, witnesses, and a grid over the domain."""
+    points = [result.at(theta) for theta in _thetas(result)]
+    classes = result.problem.attention.chosen(result.problem.model.classes).tolist()
+    places = _shown_places(result, classes)
+    images = np.stack([np.round(255 * point.image) for point in points])
+    actual, actual_scale = _quantised([point.actual[places].sum(axis=1) for point in points])
+    expected, expected_scale = _quantised([point.expected[places].sum(axis=1) for point in points])
+    distance = result.problem.attention.distance
+    arrays: Arrays = {
+        "thetas": ("f8", np.stack([point.theta for point in points])),
+        "images": ("u1", images),
+        "actual": ("u1", actual + LEVELS),
+        "actualScale": ("f8", actual_scale),
+        "expected": ("u1", expected + LEVELS),
+        "expectedScale": ("f8", expected_scale),
+        "logits": ("f8", np.stack([point.logits for point in points])),
+        "inconsistency": ("f8", np.array([point.inconsistency for point in points])),
+        "distances": (
+            "f8",
+            np.array([[distance.size(d) for d in point.actual[places] - point.expected[places]] for point in points]),
+        ),
+    }
+    facts = {"classes": [classes[place] for place in places], "shape": list(result.problem.perturbed.x0.shape)}
+    return ThetaData(arrays, facts, len(points))
+
+
+def _thetas(result: DomainResult) -> list[np.ndarray]:
+    """Different thetas of the domain in a fixed order."""
+    domain = result.problem.compound.domain
+    wanted = [np.zeros(domain.dimension)] if domain.contains_zero else []
+    names = ("CR", "AR") if result.is_measured else ("CR",)
+    wanted += [theta for name in names if (theta := result.nearest[name].theta) is not None]
+    wanted += [witness.point.theta for witness in result.witnesses]
+    side = SIDES[domain.dimension]
+    ticks = [np.linspace(low, high, side) for low, high in zip(domain.low, domain.high, strict=True)]
+    wanted += [np.array(corner) for corner in product(*ticks)]
+    chosen: list[np.ndarray] = []
+    for theta in wanted:
+        if is_apart(theta, chosen, domain.widths, 1e-9):
+            chosen.append(theta)
+    return chosen
+
+
+def _shown_places(result: DomainResult, classes: list[int]) -> list[int]:
+    """The places among the compared classes whose maps are stored."""
+    sizes = [-result.problem.attention.distance.size(part) for part in result.original]
+    ranked = [int(place) for place in np.argsort(sizes, kind="stable")]
+    if result.label in classes:
+        own = classes.index(result.label)
+        ranked = [own, *(place for place in ranked if place != own)]
+    return ranked[:MOST_MAPS]
+
+
+def _quantised(maps: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Maps (K', H, W) of all thetas as whole numbers from −127 to 127, and what one step is worth (N, K')."""
+    stacked = np.stack(maps)
+    scale = np.abs(stacked).max(axis=(2, 3)) / LEVELS
+    return np.round(stacked / np.where(scale > 0.0, scale, 1.0)[:, :, None, None]), scale
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A block in base64 and the places (type, shape, first byte) of the arrays in it."""
+
+    block: str
+    places: dict[str, dict[str, Any]]
+
+
+def pack(arrays: Mapping[str, tuple[str, np.ndarray]]) -> Pack:
+    """Pack arrays, each given with the type (see `KINDS`) that it is stored as.
+
+    >>> pack({"a": ("u1", np.array([1, 2, 3])), "b": ("f4", np.array([[0.5]]))}).places["b"]
+    {'kind': 'f4', 'shape': [1, 1], 'at': 8}
+    """
+    parts, places, at = [], {}, 0
+    for name, (kind, array) in arrays.items():
+        data = np.ascontiguousarray(array, dtype=KINDS[kind]).tobytes()
+        data += bytes(-len(data) % ALIGNED)
+        places[name] = {"kind": kind, "shape": list(np.shape(array)), "at": at}
+        parts.append(data)
+        at += len(data)
+    return Pack(base64.b64encode(zlib.compress(b"".join(parts), 6)).decode("ascii"), places)
+
+
+def smallest_kind(array: np.ndarray) -> str:
+    """The smaller of f4 and f8 that holds every number exactly.
+
+    >>> smallest_kind(np.array([0.5])), smallest_kind(np.array([0.1]))
+    ('f4', 'f8')
+    """
+    with np.errstate(over="ignore"):
+        return "f4" if np.array_equal(np.asarray(array, dtype=np.float32), array, equal_nan=True) else "f8"
+
+
+def outward(bounds: np.ndarray) -> np.ndarray:
+    """Bounds (…, 2) as float32, the first rounded down and the second up.
+
+    >>> low, high = outward(np.array([0.1, 0.1]))
+    >>> float(low) < 0.1 < float(high)
+    True
+    """
+    with np.errstate(over="ignore"):
+        near = np.asarray(bounds, dtype=np.float32)
+    low, high = near[..., 0], near[..., 1]
+    low = np.where(low > bounds[..., 0], np.nextafter(low, np.float32(-np.inf)), low)
+    high = np.where(high < bounds[..., 1], np.nextafter(high, np.float32(np.inf)), high)
+    return np.stack([low, high], axis=-1)

@@ -1,18 +1,26 @@
 """The verdict in words for people who are no experts: sentences that claim no more than was proved.
 
-Turns the summary of a map or a refinement, and the box in which its property is proved around zero, into text. Ranges
-and shares are rounded in the direction in which the sentence stays true. Knows no HTML.
+Turns a summary, and the box around zero in which a property is proved, into text. Ranges and shares are rounded in the
+direction in which the sentence stays true. Runs no network and knows no HTML.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ...engines.refine.merged_answer import MergedAnswer
+from ...properties.joint import Kept
+from ...properties.kept_box import Suspects, attention_suspects, kept_box, label_suspects
+from ...results.answer import Answer
+from ...results.domain_result import DomainResult
 from ...results.summary import violating_theta
-from ..wording import counted
-from .kept_range import KeptRange
-from .rounding import (
+from ...verdict import Property
+from ..wording import (
     ALL_DIGITS,
-    is_exact,
+    MINUS,
+    counted,
     percent_down,
     percent_up,
     rounded,
@@ -25,55 +33,98 @@ Summary = Mapping[str, Any]
 
 SMALLEST_RANGE = 1e-3
 """A proved box around zero that is smaller than this share of the ranges is not worth a number."""
-
 NAMED_UNDECIDED = 5e-4
-"""The undecided share from which on it belongs into the verdict; below it stands in the small print."""
+"""A smaller undecided share stands in the small print, not in the verdict."""
+
+
+@dataclass(frozen=True)
+class KeptRange:
+    """A box in theta, low and high (d,), around the unperturbed image in which a property is proved to be kept.
+
+    On kinks (`sliver_share`) the attention may not be kept. `is_all` tells that the box is the whole domain.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    is_all: bool
+
+
+def find_kept_range(result: DomainResult, wanted: Property) -> KeptRange | None:
+    """The box for a property; None if the domain does not contain zero, or nothing around it is proved."""
+    compound, answer = result.problem.compound, result.answer
+    domain, d = compound.domain, compound.domain.dimension
+    if not domain.contains_zero or not (result.is_measured or wanted is Property.CR):
+        return None
+    if isinstance(answer, Answer) and not result.is_complete:
+        return None
+    suspects = [group for name in _parts(wanted.value, "CR", "AR") for group in _suspects(answer, name)]
+    low, high = kept_box(compound.to_unit(np.zeros((1, d)))[0, :d], suspects)
+    if not (high > low).any():
+        return None
+    is_all = bool((low <= 0.0).all() and (high >= 1.0).all())
+    # Rounding may have moved an end by a few units in the last place: never beyond zero or the domain.
+    ends = np.clip(domain.low + np.stack([low, high]) * domain.widths, domain.low, domain.high)
+    first, last = (domain.low, domain.high) if is_all else (np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0))
+    return KeptRange(tuple(first.tolist()), tuple(last.tolist()), is_all)
+
+
+def _suspects(answer: object, name: str) -> list[Suspects]:
+    if isinstance(answer, Answer):
+        regions = answer.answers.regions
+        if name == "CR":
+            return [label_suspects(regions, answer.joint)]
+        return [attention_suspects(answer.compound, regions, answer.joint, answer.labels)]
+    assert isinstance(answer, MergedAnswer)
+    codes = answer.label_codes if name == "CR" else answer.attention_codes
+    may_fail = answer.missing > 0.0
+    may_fail[answer.bounded] = codes[answer.bounded] != Kept.YES
+    boxes = Suspects(answer.boxes.low[may_fail], answer.boxes.high[may_fail])
+    return [boxes] if answer.exact is None else [boxes, *_suspects(answer.exact, name)]
+
+
+def _parts(wanted: str, label: str, attention: str) -> tuple[str, ...]:
+    """The names for label and attention that a property ("cr", "ar" or "both") concerns."""
+    return {"cr": (label,), "ar": (attention,)}.get(wanted, (label, attention))
 
 
 def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
-    """The verdict on a map or a refinement: how far it is kept, where and how it fails, what is not decided.
+    """The verdict on a map or a refinement: how far the property is kept, where it fails, how much is undecided.
 
-    `kept` is the box around zero in which the property of the question is proved, None where there is none.
+    `kept` is the box around zero in which the property of the question is proved, None if there is none.
     """
     if summary["verdict"] == "robust":
         return [_robust(summary)]
-    found = [*_range_sentences(summary, kept)]
-    if summary["verdict"] == "not robust":
-        found += _violations(summary)
-    else:
-        found.append("No violation is proved anywhere.")
-    return [*found, *_open_sentences(summary)]
+    found = _range_sentences(summary, kept)
+    found += _violations(summary) if summary["verdict"] == "not robust" else ["No violation is proved anywhere."]
+    undecided = undecided_share(summary)
+    if undecided >= NAMED_UNDECIDED or (summary["verdict"] == "undecided" and undecided > 0.0):
+        found.append(f"Up to {percent_up(undecided)} of the space is undecided.")
+    return [*found, *_stopped(summary, "run")]
 
 
 def small_print(summary: Summary) -> list[str]:
-    """What a reader of the verdict must know beside it: kinks, what is too close to decide, what was not looked at."""
+    """The conditions of the verdict: kinks, strips too close to decide, unmeasured attention."""
     found = [] if _contains_zero(summary) else ["The unperturbed image itself does not belong to the space."]
-    undecided = undecided_share(summary) if "area" in summary else 0.0
+    is_search, kinks = "area" not in summary, summary["sliver_share"]
+    undecided = 0.0 if is_search else undecided_share(summary)
     if summary["verdict"] == "not robust" and 0.0 < undecided < NAMED_UNDECIDED:
+        share = percent_up(undecided)
+        found.append(f"At most {share} of the space is too close to a threshold to decide; it counts as undecided.")
+    if is_search and summary["verdict"] != "robust":
         found.append(
-            f"At most {percent_up(undecided)} of the space is too close to a threshold to decide; it counts as "
-            "undecided."
+            "Statements about regions hold except on kinks, narrow strips along their borders, whose share a search "
+            "does not add up."
         )
-    kinks = summary["sliver_share"]
-    if "area" not in summary:
-        if summary["verdict"] != "robust":
-            found.append(
-                "What is said of regions holds except on kinks, narrow strips along their borders, whose share a "
-                "search does not add up."
-            )
-    elif kinks > 0.0 and measures_attention(summary):
+    elif not is_search and kinks > 0.0 and measures_attention(summary):
         found.append(
             f"On kinks, the borders between regions (a share of at most {rounded_up(kinks, 2)}), the attention is "
             "undecided; ranges that keep the attention leave them out."
         )
-    if not measures_attention(summary):
-        found.append("The attention was not looked at.")
-    return found
+    return found if measures_attention(summary) else [*found, "The attention was not measured."]
 
 
 def search_sentences(summary: Summary) -> list[str]:
-    """The verdict on a search, which speaks of the whole space only where all of it was visited."""
-    visited = f"{counted(summary['visited'], 'region')} that {'was' if summary['visited'] == 1 else 'were'} visited"
+    """The verdict on a search, which speaks of the whole space only if all of it was visited."""
     if summary["verdict"] == "robust":
         return [_robust(summary)]
     share = summary["visited_share"]
@@ -84,19 +135,22 @@ def search_sentences(summary: Summary) -> list[str]:
     )
     if summary["verdict"] == "not robust":
         between = "A refinement proves a violation between the regions that were visited."
-        return [*(_search_violations(summary) or [between]), cover, *_stopped_search(summary)]
+        return [*(_search_violations(summary) or [between]), cover, *_stopped(summary, "search")]
+    visited = counted(summary["visited"], "visited region")
+    found = [f"No violation was found on the {visited}, but that is no proof for the whole space.", cover]
+    found += _stopped(summary, "search")
     unknown = sum(count or 0 for count in summary["undecided"].values())
-    lost = [f"{counted(unknown, 'label')} could not be decided."] if unknown else []
+    if unknown:
+        found.append(f"{counted(unknown, 'label')} could not be decided.")
     if summary["failures"]:
-        lost.append(f"{counted(summary['failures'], 'region or program', 'regions or programs')} got no answer.")
-    first = f"No violation was found on the {visited}, but that is no proof for the whole space."
+        found.append(f"{counted(summary['failures'], 'region or program', 'regions or programs')} got no answer.")
     if summary.get("confirmation") is not None:
-        lost.append("A refinement, which looks at every point of the space, could not confirm it.")
-    return [first, cover, *_stopped_search(summary), *lost]
+        found.append("A refinement, which looks at every point of the space, could not confirm it.")
+    return found
 
 
 def undecided_share(summary: Summary) -> float:
-    """The share of the domain where the property that was asked for is not decided."""
+    """The share of the domain where the property of the question is not decided."""
     area, wanted = summary["area"], summary["property"]
     if wanted == "both":
         return float(area["undecided"][1])
@@ -105,7 +159,7 @@ def undecided_share(summary: Summary) -> float:
 
 
 def measures_attention(summary: Summary) -> bool:
-    """Whether attention was looked at; searches and refinements do not where the label alone is asked for."""
+    """Whether attention was measured; searches and refinements skip it if only the label is asked for."""
     return "attention" in summary.get("measures", ("attention",)) and summary["sets"]["AR"] is not None
 
 
@@ -118,7 +172,7 @@ def allowed_text(summary: Summary) -> str:
 
 
 def label_text(summary: Summary) -> str:
-    """The label by name, and by number where the name is another one."""
+    """The label by name, and by number if the name is another one."""
     name, number = str(summary["label_name"]), str(summary["label"])
     return name if name == number else f"{name} (class {number})"
 
@@ -131,7 +185,14 @@ def range_text(names: Sequence[str], low: Sequence[float], high: Sequence[float]
     >>> range_text(["brightness", "translation right [px]"], [-0.25, 0.0], [0.123456, 1.0])
     'brightness from −0.25 to +0.123 and translation right by up to 1 px'
     """
-    parts = [_one_range(*axis) for axis in zip(names, low, high, strict=True)]
+    parts = []
+    for name, first, last in zip(names, low, high, strict=True):
+        start, end = _end(first, name, is_low=True), _end(last, name, is_low=False)
+        words = (
+            f"from {start} to {end}" if first < 0.0 < last else f"down to {start}" if first < 0.0 else f"up to {end}"
+        )
+        by = "by " * (first >= 0.0 and bool(_unit(name)))
+        parts.append(f"{plain_name(name)} {by}{words}{_unit(name)}")
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
@@ -142,53 +203,54 @@ def domain_text(summary: Summary) -> str:
     'brightness from +0.1 to +0.5'
     """
     domain = summary["domain"]
-    parts = [
+    return ", ".join(
         f"{plain_name(name)} from {_end(low, name, is_low=True, digits=6)} to "
         f"{_end(high, name, is_low=False, digits=6)}{_unit(name)}"
         for name, low, high in zip(domain["names"], domain["low"], domain["high"], strict=True)
-    ]
-    return ", ".join(parts)
-
-
-def theta_text(summary: Summary, theta: Sequence[float]) -> str:
-    """A theta with the names of its parameters, to the nearest of five digits.
-
-    >>> theta_text({"domain": {"names": ["brightness", "translation right [px]"]}}, [-0.25, 1.2345678])
-    'brightness = −0.25, translation right ≈ 1.2346 px'
-    """
-    return ", ".join(
-        f"{plain_name(name)} {'=' if is_exact(value) else '≈'} {rounded(value)}{_unit(name)}"
-        for name, value in zip(summary["domain"]["names"], theta, strict=True)
     )
 
 
-def kept_words(summary: Summary) -> str:
-    """What the network keeps where the property holds."""
-    label, attention = f"its label {label_text(summary)}", "its attention"
-    return {"cr": label, "ar": attention, "both": f"{label} and {attention}"}[summary["property"]]
+def named_theta(summary: Summary, theta: Sequence[float]) -> str:
+    """A theta with the names of its parameters, to the nearest of five digits.
+
+    >>> named_theta({"domain": {"names": ["brightness", "translation right [px]"]}}, [-0.25, 1.2345678])
+    'brightness = −0.25, translation right ≈ 1.2346 px'
+    """
+    parts = []
+    for name, value in zip(summary["domain"]["names"], theta, strict=True):
+        text = rounded(value)
+        sign = "=" if float(text.replace(MINUS, "-")) == value else "≈"
+        parts.append(f"{plain_name(name)} {sign} {text}{_unit(name)}")
+    return ", ".join(parts)
 
 
 def _robust(summary: Summary) -> str:
-    text = f"Everywhere in the space ({domain_text(summary)}) the network keeps {kept_words(summary)}"
+    text = f"Everywhere in the space ({domain_text(summary)}) the network keeps {_kept_words(summary)}"
     if summary["property"] == "cr":
         return f"{text}."
     return f"{text}: its attention maps differ from the expected ones by at most {allowed_text(summary)}."
 
 
+def _kept_words(summary: Summary) -> str:
+    return " and ".join(_parts(summary["property"], f"its label {label_text(summary)}", "its attention"))
+
+
 def _range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
-    domain = summary["domain"]
-    names, low, high = domain["names"], domain["low"], domain["high"]
+    names, low, high = (summary["domain"][key] for key in ("names", "low", "high"))
     if not _contains_zero(summary):
         return []
-    if kept is not None:
-        sizes = [last - first for first, last in zip(kept.low, kept.high, strict=True)]
-        share = max(size / (b - a) for size, a, b in zip(sizes, low, high, strict=True))
-        if share >= SMALLEST_RANGE:
-            text = range_text(names, kept.low, kept.high)
-            if len(names) > 1:
-                return [f"For every combination of {text} the network keeps {kept_words(summary)}."]
-            return [f"{_single_range(names[0], kept.low[0], kept.high[0])} the network keeps {kept_words(summary)}."]
-    return [f"No range around the unperturbed image that is worth naming is proved to keep {kept_words(summary)}."]
+    words = _kept_words(summary)
+    if kept is None or np.max(np.subtract(kept.high, kept.low) / np.subtract(high, low)) < SMALLEST_RANGE:
+        return [f"No range worth naming around the unperturbed image is proved to keep {words}."]
+    if len(names) > 1:
+        return [f"For every combination of {range_text(names, kept.low, kept.high)} the network keeps {words}."]
+    (name,), (first,), (last,) = names, kept.low, kept.high
+    start, end = _end(first, name, is_low=True), _end(last, name, is_low=False)
+    if first < 0.0 < last:
+        text = f"From {plain_name(name)} {start} to {end}"
+    else:
+        text = f"Down to {plain_name(name)} {start}" if first < 0.0 else f"Up to {plain_name(name)} {end}"
+    return [f"{text}{_unit(name)} the network keeps {words}."]
 
 
 def _contains_zero(summary: Summary) -> bool:
@@ -196,55 +258,47 @@ def _contains_zero(summary: Summary) -> bool:
     return all(low <= 0.0 <= high for low, high in zip(domain["low"], domain["high"], strict=True))
 
 
-def _violations(summary: Summary) -> list[str]:
-    area, wanted, label = summary["area"], summary["property"], label_text(summary)
+def _failures(summary: Summary) -> tuple[str, str]:
+    """The words for a lost label, and for lost attention."""
     differ = f"its attention maps differ from the expected ones by more than {allowed_text(summary)}"
+    return f"it no longer predicts {label_text(summary)}", differ
+
+
+def _violations(summary: Summary) -> list[str]:
+    area, wanted = summary["area"], summary["property"]
+    lost, differ = _failures(summary)
     found = []
     if wanted == "both" and area["CR&IR"][0] > 0.0:
-        found.append(f"In {share_between(*area['CR&IR'])} of the space it still says {label}, but {differ}.")
+        share, label = share_between(*area["CR&IR"]), label_text(summary)
+        found.append(f"In {share} of the space it still predicts {label}, but {differ}.")
     elif wanted != "cr" and area["IR"][0] > 0.0:
         found.append(f"In {share_between(*area['IR'])} of the space {differ}.")
     if wanted != "ar" and area["MR"][0] > 0.0:
-        found.append(f"In {share_between(*area['MR'])} of the space it no longer says {label}.")
-    return found or _single_violations(summary, differ)
-
-
-def _single_violations(summary: Summary, differ: str) -> list[str]:
-    """Where single thetas violate, but no share of the domain is proved to."""
-    names = {"cr": ("CR",), "ar": ("AR",)}.get(summary["property"], ("CR", "AR"))
-    what = {"CR": f"it no longer says {label_text(summary)}", "AR": differ}
-    thetas = {name: violating_theta(summary, name) for name in names}
-    found = [f"At {theta_text(summary, theta)} {what[name]}." for name, theta in thetas.items() if theta is not None]
+        found.append(f"In {share_between(*area['MR'])} of the space {lost}.")
+    if found:
+        return found
+    # Single thetas violate, but no share of the domain is proved to.
+    for name, words in (("CR", lost), ("AR", differ)):
+        theta = violating_theta(summary, name) if name in _parts(wanted, "CR", "AR") else None
+        if theta is not None:
+            found.append(f"At {named_theta(summary, theta)} {words}.")
     return [*found, "How much of the space violates is not decided."]
-
-
-def _open_sentences(summary: Summary) -> list[str]:
-    undecided, found = undecided_share(summary), []
-    if undecided >= NAMED_UNDECIDED or (summary["verdict"] == "undecided" and undecided > 0.0):
-        found.append(f"For up to {percent_up(undecided)} of the space this is not decided.")
-    if summary["stopped"]:
-        found.append(f"The run was stopped ({summary['stopped']}) before it was done.")
-    return found
 
 
 def _search_violations(summary: Summary) -> list[str]:
     sets, found = summary["sets"], []
-    what = {
-        "MR": ("CB", f"it no longer says {label_text(summary)}"),
-        "IR": ("AB", f"its attention maps differ from the expected ones by more than {allowed_text(summary)}"),
-    }
-    for name in {"cr": ("MR",), "ar": ("IR",)}.get(summary["property"], ("MR", "IR")):
-        partly, words = what[name]
+    lost, differ = _failures(summary)
+    for name, partly, words in (("MR", "CB", lost), ("IR", "AB", differ)):
         everywhere, in_part = sets[name] or 0, sets[partly] or 0
         places = [f"everywhere on {everywhere:,}"] * (everywhere > 0) + [f"on part of {in_part:,}"] * (in_part > 0)
-        if places:
+        if places and name in _parts(summary["property"], "MR", "IR"):
             which = f"{' and '.join(places)} of the {counted(summary['visited'], 'visited region')}"
             found.append(f"{which[0].upper()}{which[1:]} {words}.")
     return found
 
 
-def _stopped_search(summary: Summary) -> list[str]:
-    return [f"The search was stopped ({summary['stopped']}) before it was done."] if summary["stopped"] else []
+def _stopped(summary: Summary, what: str) -> list[str]:
+    return [f"The {what} was stopped ({summary['stopped']}) before it was done."] if summary["stopped"] else []
 
 
 def plain_name(name: str) -> str:
@@ -257,24 +311,6 @@ def _unit(name: str) -> str:
 
 
 def _end(value: float, name: str, *, is_low: bool, digits: int = 3) -> str:
-    """An end of a range, rounded inward, with its sign where it has no unit."""
+    """An end of a range, rounded inward, with its sign if it has no unit."""
     text = rounded_up(value, digits) if is_low else rounded_down(value, digits)
     return f"+{text}" if value > 0.0 and not _unit(name) else text
-
-
-def _single_range(name: str, low: float, high: float) -> str:
-    """The range of the only parameter, as a sentence begins with it."""
-    first, last = _end(low, name, is_low=True), _end(high, name, is_low=False)
-    if low < 0.0 < high:
-        return f"From {plain_name(name)} {first} to {last}{_unit(name)}"
-    start, end = ("Down to", first) if low < 0.0 else ("Up to", last)
-    return f"{start} {plain_name(name)} {end}{_unit(name)}"
-
-
-def _one_range(name: str, low: float, high: float) -> str:
-    first, last = _end(low, name, is_low=True), _end(high, name, is_low=False)
-    if low < 0.0 < high:
-        return f"{plain_name(name)} from {first} to {last}{_unit(name)}"
-    if low < 0.0:
-        return f"{plain_name(name)} down to {first}{_unit(name)}"
-    return f"{plain_name(name)} {'by ' if _unit(name) else ''}up to {last}{_unit(name)}"

@@ -1,24 +1,31 @@
-"""From a result to what a slider of δ needs: the steps, the shares at each of them, and which units are AR or IR there.
+"""From a result to all values of δ: the steps of a slider with the labels of units there, and the δ-curve.
 
-Everything is proved, and at the result's own δ as in its answer. At other steps it is what `result.with_delta(step)`
-says, but for a share of at most `ENOUGH` that may stay undecided: there the error bound for all maps together serves,
-unless it leaves more, and maps need not be computed again. Nothing is drawn here.
+Everything is proved, and at the result's own δ as in its answer. Another step says what `result.with_delta(step)` says,
+but for a share of at most `ENOUGH` that may stay undecided: one error bound for all maps together serves there unless
+it leaves more, and maps need not be computed again. The δ-curve encloses the share of AR at every δ between two
+staircases: as tight as errors and kinks allow where maps are kept, and where they move, at every step of the slider; as
+wide as the enclosures of boxes where a refinement left them wide.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 from ...engines.refine.merged_answer import undecided_share
 from ...engines.refine.refine_result import RefineResult
 from ...properties.attention import AttentionLabels, label_attention, label_coarsely, reaches
-from ...properties.classification import Pieces, strip_volumes
+from ...properties.classification import strip_volumes
 from ...properties.joint import Kept, Shares, join, shares
 from ...results.answer import Answers
 from ...results.domain_result import DomainResult
+from ...results.result import Result
 from ...tolerances import UNIT
 from ...verdict import Property
-from .tiles import count_units, exact_answers
+from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 
 FINEST = (0.05, 0.1, 0.2, 0.5, 1.0)
 """Steps in percent of the original map's size: the smallest with which a hundred steps reach the largest value."""
@@ -28,6 +35,10 @@ FURTHER = (*range(110, 201, 10), *range(250, 501, 50), *range(600, 1001, 100))
 
 ENOUGH = 1e-6
 """Share of the domain that a step may leave undecided beside what no bound decides."""
+MOST_STEPS = 400
+"""Steps of the curve that the picture tells apart; between them it is rounded outward."""
+ROUNDING = 1e-12
+"""A bound of the rounding of sums of volumes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +62,28 @@ class Thresholds:
     slabs: np.ndarray
 
 
+def exact_answers(result: DomainResult) -> Answers | None:
+    """The answers of regions that were found one by one; None if there are none."""
+    return result.answers if isinstance(result, Result | RefineResult) else None
+
+
+def count_units(result: DomainResult) -> tuple[int, int]:
+    """How many units are boxes, and how many regions."""
+    return len(result.boxes) if isinstance(result, RefineResult) else 0, result.region_count
+
+
 def make_thresholds(result: DomainResult) -> Thresholds:
-    """The steps for a result; a single one, its own δ, where attention was not measured."""
+    """The steps for a result; only its own δ if attention was not measured."""
     answers, (boxes, regions) = exact_answers(result), count_units(result)
     units = boxes + regions
     exact = None if answers is None or answers.curves is None else _Exact(answers)
     if not result.is_measured or (answers is not None and exact is None):
-        own_areas = {name: np.array([bounds]) for name, bounds in result.areas.items()}
+        own, areas = np.array([result.answer.delta]), {name: np.array([area]) for name, area in result.areas.items()}
         never, none = np.ones(units, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        own = np.array([result.answer.delta])
-        zero = np.zeros(units, dtype=np.int64)
-        return Thresholds(own, (str(result.delta),), 0, own_areas, never, zero, np.zeros(2), none, np.zeros((0, 4)))
+        return Thresholds(own, (str(result.delta),), 0, areas, never, 0 * never, np.zeros(2), none, np.zeros((0, 4)))
     deltas, texts = _steps(result, _largest(result, exact))
     states = np.ones((len(deltas), units), dtype=np.uint8)
-    areas: list[dict[str, tuple[float, float]]] = []
+    rows: list[dict[str, tuple[float, float]]] = []
     slab_unit, slabs, counts = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4))], [0]
     chosen = int(np.argmin(np.abs(deltas - result.answer.delta)))
     for step, delta in enumerate(deltas):
@@ -79,19 +98,10 @@ def make_thresholds(result: DomainResult) -> Thresholds:
             cells += _box_cells(result, float(delta), states[step])
         # Bounds may decide the kinks too at the result's own δ; at the others they were not asked.
         kinks = result.sliver_share if step == chosen or exact is None else exact.answers.slivers
-        areas.append(_named(result, cells, kinks))
-    kept_from, lost_until = _runs(states)
-    return Thresholds(
-        deltas=deltas,
-        texts=texts,
-        chosen=chosen,
-        areas={name: np.array([row[name] for row in areas]) for name in areas[0]},
-        kept_from=kept_from,
-        lost_until=lost_until,
-        slab_starts=np.array(counts),
-        slab_unit=np.concatenate(slab_unit),
-        slabs=np.concatenate(slabs),
-    )
+        rows.append(_named(result, cells, kinks))
+    areas = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    slab_columns = np.array(counts), np.concatenate(slab_unit), np.concatenate(slabs)
+    return Thresholds(deltas, texts, chosen, areas, *_runs(states), *slab_columns)
 
 
 def _largest(result: DomainResult, exact: "_Exact | None") -> float:
@@ -122,12 +132,17 @@ def _steps(result: DomainResult, top: float) -> tuple[np.ndarray, tuple[str, ...
     return deltas, tuple(steps[float(delta)] for delta in deltas)
 
 
+def _codes(low: np.ndarray, high: np.ndarray, delta: float) -> np.ndarray:
+    """Codes of `Kept` for inconsistencies between bounds."""
+    return np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN))
+
+
 def _box_cells(result: RefineResult, delta: float, states: np.ndarray) -> np.ndarray:
-    """Shares (3, 3) of what bounds decide, and of what was not reached; writes the states of boxes (B,)."""
+    """Shares (3, 3) of the boxes that bounds decide and of unreached parts; writes the states of boxes (B,)."""
     answer, boxes = result.answer, result.boxes
     chosen = answer.bounded
     low, high = boxes.inconsistency.T
-    codes = np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN))
+    codes = _codes(low, high, delta)
     states[: len(boxes)] = codes
     cells = np.zeros((3, 3))
     np.add.at(cells, (answer.label_codes[chosen], codes[chosen]), boxes.volumes[chosen])
@@ -152,7 +167,7 @@ def _named(result: DomainResult, cells: np.ndarray, kinks: float) -> dict[str, t
 
 
 def _runs(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """From which step on units (U,) are AR, and up to which they are IR, for their states (N, U)."""
+    """The step from which on each unit (U,) is AR, and the step up to which it is IR, from its states (N, U)."""
     kept, lost = states == Kept.YES, states == Kept.NO
     never = len(states)
     kept_from = never - np.logical_and.accumulate(kept[::-1], axis=0).sum(axis=0)
@@ -160,7 +175,7 @@ def _runs(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Exact:
-    """Asks exact regions for one δ after another; only what a δ comes near is looked at again."""
+    """Asks exact regions for one δ after another, and looks again only at regions that δ comes near."""
 
     def __init__(self, answers: Answers) -> None:
         assert answers.curves is not None and answers.errors is not None
@@ -174,12 +189,9 @@ class _Exact:
         self.slab_region, self.slabs = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
 
     def ask(self, delta: float, *, is_own: bool) -> np.ndarray:
-        """Shares (3, 3) for δ, without what was not reached; sets `states` (R,), `slab_region` and `slabs`.
-
-        `is_own`: as exactly as the answer itself.
-        """
+        """Shares (3, 3) of reached parts for δ (`is_own`: as exactly as the answer); sets `states` (R,) and slabs."""
         low, high = self.reach.T
-        self.states = np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN)).astype(np.uint8)
+        self.states = _codes(low, high, delta).astype(np.uint8)
         near = np.flatnonzero(self.states == Kept.UNKNOWN)
         pieces, cells = self.answers.pieces, np.zeros((3, 3))
         state = self.states[pieces.region]
@@ -202,7 +214,7 @@ class _Exact:
         return cells
 
     def _label(self, near: np.ndarray, delta: float, *, is_coarse: bool) -> AttentionLabels:
-        """Labels of all regions, of which only those that are near count."""
+        """Labels of all regions; only the near ones count."""
         answers, curves = self.answers, self.curves
         own = replace(curves, curve=curves.curve[near])
         taus, doubtful = answers.taus[near], answers.doubtful.among(near)
@@ -219,12 +231,14 @@ class _Exact:
         return AttentionLabels(delta, taus=answers.taus, **columns)
 
     def _near_cells(self, chosen: np.ndarray, labels: AttentionLabels) -> np.ndarray:
-        answers = self.answers
-        joint = join(answers.compound, answers.regions, _chosen_pieces(answers.pieces, chosen), labels)
-        return np.array(shares(joint).cells)
+        answers, pieces = self.answers, self.answers.pieces
+        names = ("region", "winner", "margin", "slack", "most_strip")
+        columns: dict[str, Any] = {name: getattr(pieces, name)[chosen] for name in names}
+        own = replace(pieces, polytopes=pieces.polytopes.take(chosen), **columns)
+        return np.array(shares(join(answers.compound, answers.regions, own, labels)).cells)
 
     def _keep(self, near: np.ndarray, labels: AttentionLabels) -> None:
-        """Write states of the regions that are near, and slabs of those that are neither AR nor IR as a whole."""
+        """Write states of near regions, and slabs of the regions that are partly AR."""
         is_kept, is_lost = labels.is_kept[near], labels.is_lost[near]
         self.states[near[is_kept]], self.states[near[is_lost]] = Kept.YES, Kept.NO
         axis = self.answers.compound.perturbed.moving_axis
@@ -243,13 +257,138 @@ class _Exact:
 
 
 def coarse_reach(answers: Answers) -> np.ndarray:
-    """Bounds (R, 2) of ai that hold whatever δ."""
+    """Bounds (R, 2) of ai that hold for every δ."""
     assert answers.curves is not None and answers.errors is not None
     reach = reaches(answers.curves, answers.taus) + answers.errors.coarse * np.array([-1.0, 1.0])
     reach[answers.doubtful.regions] = answers.doubtful.bounds
     return reach
 
 
-def _chosen_pieces(pieces: Pieces, chosen: np.ndarray) -> Pieces:
-    columns = {name: getattr(pieces, name)[chosen] for name in ("region", "winner", "margin", "slack", "most_strip")}
-    return replace(pieces, polytopes=pieces.polytopes.take(chosen), **columns)
+@dataclass(frozen=True, eq=False)
+class DeltaCurve:
+    """Bounds of the share of AR: for δ in [delta[k], delta[k+1]) it lies between low[k] and high[k] (K,).
+
+    delta[0] is 0, and the last step has no end.
+    """
+
+    delta: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def at(self, delta: float) -> tuple[float, float]:
+        """Bounds of the share at one δ."""
+        step = max(0, int(np.searchsorted(self.delta, delta, side="right")) - 1)
+        return float(self.low[step]), float(self.high[step])
+
+
+def make_delta_curve(result: DomainResult, known: Thresholds) -> DeltaCurve | None:
+    """The curve of a result with its thresholds; None if attention was not measured."""
+    if not result.is_measured:
+        return None
+    low, high, volume = _enclosures(result)
+    steps = _thinned(np.unique(np.concatenate([[0.0], low[np.isfinite(low)], high[np.isfinite(high)]])))
+    steps = np.unique(np.append(steps[steps >= 0.0], [0.0, result.answer.delta]))
+    least, most = _staircases(steps, low, high, volume)
+    answers = exact_answers(result)
+    kinks = 0.0 if answers is None or answers.curves is None else answers.slivers
+    curve = DeltaCurve(steps, np.maximum(least - kinks, 0.0), np.minimum(most + kinks, 1.0))
+    # Where the expected map moves, the enclosures of whole regions are wide.
+    return curve if result.problem.perturbed.moving_axis is None else _sharpened(curve, known)
+
+
+def _enclosures(result: DomainResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bounds of ai (N,), (N,) over parts of the domain, and their volumes (N,); unreached parts have no bound."""
+    answers, parts = exact_answers(result), []
+    if answers is not None:
+        volumes = answers.regions.polytopes.volumes
+        reach = np.tile([0.0, np.inf], (len(volumes), 1)) if answers.curves is None else coarse_reach(answers)
+        parts.append((np.maximum(reach[:, 0], 0.0), reach[:, 1], volumes))
+    if isinstance(result, RefineResult):
+        answer, boxes = result.answer, result.boxes
+        parts.append((*boxes.inconsistency[answer.bounded].T, boxes.volumes[answer.bounded]))
+        missing = answer.missing[answer.missing > 0.0]
+        parts.append((np.zeros(len(missing)), np.full(len(missing), np.inf), missing))
+    low, high, volume = (np.concatenate(column) for column in zip(*parts, strict=True))
+    # Without a bound everything is possible.
+    return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), np.inf, high), volume
+
+
+def _thinned(steps: np.ndarray) -> np.ndarray:
+    """At most `MOST_STEPS` of the steps, spread evenly over their number and over their range."""
+    if len(steps) <= MOST_STEPS:
+        return steps
+    places = np.linspace(0, len(steps) - 1, MOST_STEPS // 2).astype(np.int64)
+    return np.unique(np.concatenate([steps[places], np.linspace(steps[0], steps[-1], MOST_STEPS // 2)]))
+
+
+def _staircases(
+    steps: np.ndarray, low: np.ndarray, high: np.ndarray, volume: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of the share between steps: surely kept at the left end, possibly kept before the right end."""
+    by_high, by_low = np.argsort(high, kind="stable"), np.argsort(low, kind="stable")
+    kept = np.append(0.0, np.cumsum(volume[by_high]))[np.searchsorted(high[by_high], steps, side="right")]
+    total = float(volume.sum())
+    ends = np.append(steps[1:], np.inf)
+    lost = total - np.append(0.0, np.cumsum(volume[by_low]))[np.searchsorted(low[by_low], ends, side="left")]
+    # A share of everything is exact, whatever the rounding of the sums.
+    is_all = np.searchsorted(high[by_high], steps, side="right") == len(high)
+    is_covered = abs(total - 1.0) < 1e-9
+    kept = np.where(is_all & is_covered, 1.0, np.minimum(kept, 1.0))
+    return kept, np.clip(1.0 - np.where(lost > ROUNDING, lost, 0.0), kept, 1.0)
+
+
+def _sharpened(curve: DeltaCurve, known: Thresholds) -> DeltaCurve:
+    """The curve with the shares at the thresholds: the share grows with δ, so each tells of all others."""
+    asked, (low, high) = known.deltas, known.areas["AR"].T
+    # A little outward for the rounding of the sums; 0 and 1 are exact.
+    low = np.where(low < 1.0, np.maximum(low - ROUNDING, 0.0), 1.0)
+    high = np.where(high > 0.0, np.minimum(high + ROUNDING, 1.0), 0.0)
+    steps = np.unique(np.append(curve.delta, asked))
+    old = np.searchsorted(curve.delta, steps, side="right") - 1
+    below = np.searchsorted(asked, steps, side="right")
+    floor = np.append(0.0, np.maximum.accumulate(low))
+    above = np.searchsorted(asked, np.append(steps[1:], np.inf), side="left")
+    ceiling = np.append(np.minimum.accumulate(high[::-1])[::-1], 1.0)
+    sharper = np.maximum(curve.low[old], floor[below])
+    return DeltaCurve(steps, sharper, np.maximum(np.minimum(curve.high[old], ceiling[above]), sharper))
+
+
+def delta_figure(result: DomainResult, curve: DeltaCurve) -> Figure:
+    """The picture of a curve, to be made with the settings of all figures."""
+    delta, size = result.answer.delta, result.map_size
+    figure = Figure(figsize=(7.4, 3.5), facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    top = _end_of_axis(result, curve)
+    x = np.append(curve.delta[curve.delta <= top], top)
+    low, high = (np.append(values[: len(x) - 1], values[len(x) - 2]) for values in (curve.low, curve.high))
+    # Steps as narrow as the error of the maps are invisible.
+    if float(((high - low)[:-1] * np.diff(x)).sum()) > 1e-5 * top:
+        axes.fill_between(x, low, high, step="post", color="#9db4c8", linewidth=0, label="between the proved bounds")
+    axes.step(x, low, where="post", color=INK, linewidth=1.4, label="proved to be kept, at least")
+    axes.axvline(delta, color=DELTA_LINE, linewidth=1.4, linestyle=(0, (4, 2)), label="δ of this report")
+    axes.set_xlim(0.0, top)
+    axes.set_ylim(0.0, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_xlabel("allowed difference δ of the attention maps", fontsize=9.5)
+    axes.set_ylabel("share of the space", fontsize=9.5)
+    axes.tick_params(labelsize=8.5)
+    axes.grid(color="#e3e5e8", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    if size > 0.0:
+        other = axes.secondary_xaxis("top", functions=(partial(np.multiply, 1.0 / size), partial(np.multiply, size)))
+        other.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if top > 0.2 * size else None))
+        other.tick_params(labelsize=8, colors=FAINT_INK)
+        other.set_xlabel("in percent of the original maps' size", fontsize=8.5, color=FAINT_INK)
+    figure.legend(fontsize=8.5, frameon=False, loc="outside lower center", ncols=3)
+    return figure
+
+
+def _end_of_axis(result: DomainResult, curve: DeltaCurve) -> float:
+    """Where the curve reaches everything, or well beyond the size of the original maps."""
+    is_full = np.flatnonzero(curve.low >= 1.0)
+    end = float(curve.delta[is_full[0]]) if len(is_full) else float(curve.delta[-1])
+    if result.map_size > 0.0:
+        end = min(end, 3.0 * result.map_size)
+    return 1.08 * max(end, result.answer.delta) or 1.0

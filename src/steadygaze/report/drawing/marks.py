@@ -1,4 +1,4 @@
-"""Puts the numbers of exhibits onto maps and plots: a dot or a line at theta, its number where nothing else stands."""
+"""Thetas on maps and plots: a dot, a dotted line or a dashed path, with the number of the exhibit in a free place."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,13 +6,15 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.axes import Axes
 
-from .colours import INK
-from .sheet import BADGE, BADGE_SIZE, Sheet
+from .colours import INK, PAPER
+from .sections import Section
+from .sheet import BADGE, BADGE_SIZE, DASHES, Sheet
 
 NUMBERS = 0.35
 """Height in inches of the row of numbers above plots along one parameter."""
 
 _RADII = (0.22, 0.32, 0.44, 0.58, 0.75)
+
 _TURNS = np.deg2rad([0, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150, 180])
 
 
@@ -43,7 +45,7 @@ def _lack(
     dot: np.ndarray, at: np.ndarray, dots: np.ndarray, centres: list[np.ndarray], size: np.ndarray,
     legs: list[tuple[np.ndarray, np.ndarray]],
 ) -> float:  # fmt: skip
-    """How much distance a number at a place lacks to what is nearest to it in its way; 0 where it suits."""
+    """The largest distance that a number at a place lacks to anything in its way; 0 if the place suits."""
     lacks = [0.0, 0.12 - float(np.minimum(at, size - at).min()), *(0.16 - np.hypot(*(dots - at).T))]
     lacks += [0.15 - _to_segment(at, start, end) for start, end in legs]
     for other, centre in zip(dots, centres, strict=False):
@@ -57,14 +59,16 @@ def _to_segment(point: np.ndarray, start: np.ndarray, end: np.ndarray) -> float:
     return float(np.hypot(*(start + along * (end - start) - point)))
 
 
-def mark_thetas(
-    axes: Axes, thetas: Sequence[np.ndarray | None], size: tuple[float, float], *, is_path: bool = False
-) -> None:
-    """Mark thetas (2,) with their place in the sequence on a panel of the given size in inches; None has no mark.
-
-    The numbers of a path keep off it.
-    """
-    shown = [(place, theta) for place, theta in enumerate(thetas) if theta is not None]
+def mark_section(
+    axes: Axes, section: Section, thetas: Sequence[np.ndarray | None], size: tuple[float, float], *,
+    is_path: bool = False,
+) -> None:  # fmt: skip
+    """Mark the thetas (d,) that a section shows, with their places in the sequence, on a panel of `size` inches."""
+    shown = [
+        (place, np.append(theta, 0.5)[list(section.axes)])
+        for place, theta in enumerate(thetas)
+        if theta is not None and section.shows(theta)
+    ]
     if not shown:
         return
     low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
@@ -99,6 +103,12 @@ def mark_along(
             fontsize=BADGE_SIZE, weight="bold", color=INK, bbox=BADGE,
             arrowprops={"arrowstyle": "-", "linewidth": 0.8, "color": INK, "shrinkA": 0, "shrinkB": 0},
         )  # fmt: skip
+
+
+def add_dashes(axes: Axes, points: np.ndarray, rim: float, width: float) -> None:
+    """A dashed line of `width` points through points (N, 2), on a bright one as wide as `rim`."""
+    axes.plot(*points.T, linestyle="-", color=PAPER, linewidth=rim, zorder=4)
+    axes.plot(*points.T, linestyle=DASHES, color=INK, linewidth=width, zorder=4)
 
 
 def spread(places: Sequence[float], distance: float) -> list[float]:

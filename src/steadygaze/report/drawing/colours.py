@@ -1,0 +1,203 @@
+"""The colours of all pictures, and views of regions: a colour for each label, and the rows of the table that name it.
+
+Lightness falls from both kept to neither kept, and no two neighbours differ in red against green alone, so figures can
+be read in grey print. Draws nothing.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgba, to_rgba_array
+
+from ..wording import percent
+
+INK = "#1f2328"
+
+FAINT_INK = "#6b7077"
+
+PAPER = "#ffffff"
+
+
+KEPT = "#d3e4f3"
+
+UNKNOWN = "#bcbcbc"
+
+NOT_REACHED = "#ececec"
+
+HATCH_INK = "#a3a3a3"
+
+HATCH = "/////"
+HATCHED: dict[str, Any] = {"facecolor": NOT_REACHED, "edgecolor": HATCH_INK, "hatch": "//////"}
+"""How unreached parts of the domain look."""
+
+JOINT = {"CR&AR": KEPT, "CR&IR": "#f0a63c", "MR&AR": "#9170b8", "MR&IR": "#4b1a45"}
+
+DELTA_LINE = "#0b4f8a"
+
+MIXED = "#2f8f83"
+"""A region where a property holds in part."""
+SEARCHED, FOLLOWED = "#ecd9a0", "#3f5f8f"
+"""Regions that a search met on its line, and regions that it met while following a boundary."""
+BOX_INK = "#8a4b00"
+"""Edges of boxes."""
+CHANGED = "#9170b8"
+"""A piece whose label changes to an unknown class, or to several."""
+CHANGED_INK = JOINT["MR&IR"]
+"""Words about a label that is not kept."""
+WINNERS = ("#6a1f5d", "#cf6a9b", "#1c6f72", "#b3a641", "#35468c")
+
+OTHER_WINNER = "#85858a"
+
+
+AR_SHADES = LinearSegmentedColormap.from_list("attention kept", ["#f1f7fc", "#a3c6e3"])
+
+IR_SHADES = LinearSegmentedColormap.from_list("attention not kept", ["#f6b550", "#d9741c", "#7a2c05"])
+
+MAP_SHADES = "RdBu_r"
+
+PATTERN_SHADES = LinearSegmentedColormap.from_list(
+    "patterns", ["#26456e", "#6c8ebf", "#b9cbe3", "#f4efe6", "#e6c98b", "#c08a3e", "#7a4f1d"], N=1 << 16
+)
+
+OTHER, UNDECIDED = "in part", "undecided"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: a swatch (a colour, shades, a line, or hatched), its meaning, and a share or nothing.
+
+    `is_hatched` marks unreached parts, `hatch` is laid over a colour; `frame` is the width of the outline.
+    """
+
+    text: str
+    share: str = ""
+    colour: str = NOT_REACHED
+    shades: Colormap | None = None
+    is_hatched: bool = False
+    hatch: str = ""
+    is_line: bool = False
+    is_dashed: bool = False
+    frame: float = 0.5
+
+
+Lines = tuple[tuple[np.ndarray, str, float], ...]
+"""Lines of one picture: segments in t, colour, width."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One way to look at a tiling: a colour (P, 4) for each piece, the rows of its table, the lines of every section.
+
+    Pieces in `is_hatched` (P,) have lines over them, as grey print would not tell them from others.
+    """
+
+    title: str
+    colours: np.ndarray
+    is_hatched: np.ndarray
+    rows: tuple[Row, ...]
+    lines: tuple[Lines, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """One set of labels: a colour and a meaning for each; `optional` labels have a row only where they occur."""
+
+    title: str
+    colours: dict[str, str]
+    meanings: dict[str, str]
+    hatched: frozenset[str] = frozenset()
+    optional: frozenset[str] = field(default=frozenset((OTHER, UNDECIDED)))
+
+
+CLASSIFICATION = Kind(
+    "Classification: is the label kept?",
+    {"CR": KEPT, "MR": JOINT["MR&AR"], "CB": MIXED, UNDECIDED: UNKNOWN},
+    {"CR": "CR  label kept", "MR": "MR  label changed", "CB": "CB  both occur", UNDECIDED: UNDECIDED},
+    hatched=frozenset(("CB", UNDECIDED)),
+)
+
+ATTENTION = Kind(
+    "Attention: is the map as expected?",
+    {"AR": KEPT, "IR": JOINT["CR&IR"], "AB": MIXED, UNDECIDED: UNKNOWN},
+    {"AR": "AR  differs by ≤ δ", "IR": "IR  differs by more", "AB": "AB  both occur", UNDECIDED: UNDECIDED},
+    hatched=frozenset(("AB", UNDECIDED)),
+)
+
+BOTH = Kind(
+    "Both together",
+    {**JOINT, OTHER: MIXED, UNDECIDED: UNKNOWN},
+    {
+        "CR&AR": "CR&AR  both kept", "CR&IR": "CR&IR  label kept alone", "MR&AR": "MR&AR  attention kept alone",
+        "MR&IR": "MR&IR  neither kept", OTHER: "CB or AB  in part", UNDECIDED: UNDECIDED,
+    },
+    hatched=frozenset((OTHER, UNDECIDED)),
+)  # fmt: skip
+
+PHASE = Kind(
+    "Phase: how was it reached?",
+    {"searching": SEARCHED, "following": FOLLOWED},
+    {"searching": "searching for the boundary", "following": "following the boundary"},
+)
+
+
+def make_region_view(
+    kind: Kind, labels: Sequence[str], shares: np.ndarray, *, is_counted: np.ndarray | None = None
+) -> View:
+    """The view of regions with these labels, each covering a share (R,) of the domain: rows count and add them up.
+
+    Only the regions in `is_counted` (R,) count, if it is given.
+    """
+    counts = Counter(np.array(labels)[is_counted].tolist() if is_counted is not None and len(labels) else labels)
+    sums = dict.fromkeys(kind.colours, 0.0)
+    for label, share in zip(labels, shares.tolist(), strict=True):
+        sums[label] += share
+    rows = [
+        Row(kind.meanings[name], f"{counts[name]:,} · {percent(min(sums[name], 1.0))}", colour,
+            hatch=HATCH if name in kind.hatched else "")
+        for name, colour in kind.colours.items()
+        if counts[name] or name not in kind.optional
+    ]  # fmt: skip
+    colours = to_rgba_array([kind.colours[label] for label in labels]) if len(labels) else np.zeros((0, 4))
+    is_hatched = np.array([label in kind.hatched for label in labels], dtype=bool)
+    return View(kind.title, colours, is_hatched, tuple(rows))
+
+
+def joint_label(classification: str, attention: str) -> str:
+    """Both labels of a region as one.
+
+    >>> joint_label("CR", "IR"), joint_label("CB", "AR"), joint_label("undecided", "AB")
+    ('CR&IR', 'in part', 'undecided')
+    """
+    labels = classification, attention
+    if UNDECIDED in labels:
+        return UNDECIDED
+    return OTHER if "CB" in labels or "AB" in labels else "&".join(labels)
+
+
+def winner_colours(ranked: list[int], label: int) -> dict[int, str]:
+    """A colour for the label and for each class that wins somewhere, given by falling share.
+
+    >>> winner_colours([8], 9)[9] == KEPT, len(set(winner_colours(list(range(8)), 9).values()))
+    (True, 7)
+    """
+    colours = {winner: OTHER_WINNER for winner in ranked}
+    colours |= dict(zip(ranked, WINNERS, strict=False))
+    return colours | {label: KEPT}
+
+
+def attention_colours(
+    inconsistency: np.ndarray, is_kept: np.ndarray, is_unknown: np.ndarray, delta: float, top: float
+) -> np.ndarray:
+    """RGBA rows (P, 4): shades of one colour from 0 to δ where the attention is kept, of another up to `top` above.
+
+    >>> attention_colours(np.array([0.0]), np.array([True]), np.array([False]), 0.0, 0.0).shape
+    (1, 4)
+    """
+    below = np.clip(inconsistency / delta if delta > 0.0 else np.zeros_like(inconsistency), 0.0, 1.0)
+    above = np.clip((inconsistency - delta) / max(top - delta, 1e-300), 0.0, 1.0)
+    colours = np.where(is_kept[:, None], AR_SHADES(below), IR_SHADES(above))
+    colours[is_unknown] = to_rgba(UNKNOWN)
+    return colours

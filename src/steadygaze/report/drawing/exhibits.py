@@ -1,0 +1,325 @@
+"""Exhibits: the thetas that a figure shows, given or chosen, and their pictures: image, attention maps, captions.
+
+Given thetas are checked; others are chosen along a path, along a parameter, or because they tell something: zero,
+nearest violations, pieces where label and attention part, corners.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from numpy.typing import ArrayLike
+
+from ...errors import OptionError
+from ...perturbation import Domain
+from ...problem import Problem
+from ...properties.joint import Kept
+from ...results.domain_result import DomainResult, Point
+from ..wording import comparison, theta_text
+from .colours import CHANGED_INK, FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
+from .sheet import Sheet
+
+MOST_SHOWN = 24
+"""Thetas that one figure may show with their images."""
+MOST = 6
+"""Thetas that a figure chooses."""
+CLOSEST_VIOLATION, CLOSEST_OTHER = 0.003, 0.05
+"""Thetas nearer to each other than these shares of the domain's widths show the same picture: one of them is enough."""
+NEARER = 0.003
+"""Figures say "nearest found" if a violation may be nearer by more than this, in widths of the domain."""
+CAPTION = 0.66
+"""Height of a caption in inches."""
+
+Wish = tuple[float, str, np.ndarray]
+"""A theta that a figure may show: how near another one may be, why it is shown, and where it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exhibit:
+    """A theta to be shown: why, and everything about it."""
+
+    title: str
+    point: Point
+
+
+def choose_exhibits(result: DomainResult) -> tuple[Exhibit, ...]:
+    """At most six thetas in a fixed order, the unperturbed image first (also where zero is outside of the domain)."""
+    return _chosen(result, [*_nearest(result), *_telling(result), *_corners(result)])
+
+
+def choose_beside(result: DomainResult, farthest: Sequence[tuple[str, np.ndarray]]) -> tuple[Exhibit, ...]:
+    """At most six thetas that tell two boundaries apart: zero, the farthest thetas given, telling and nearest ones."""
+    wishes = [(CLOSEST_VIOLATION, *wish) for wish in farthest]
+    return _chosen(result, [*wishes, *_telling(result), *_nearest(result), *_corners(result)])
+
+
+def _chosen(result: DomainResult, wishes: Sequence[Wish]) -> tuple[Exhibit, ...]:
+    widths = result.problem.compound.domain.widths
+    chosen = [Exhibit("unperturbed", unperturbed_point(result))]
+    for closest, title, theta in wishes:
+        if len(chosen) < MOST and is_apart(theta, [other.point.theta for other in chosen], widths, closest):
+            chosen.append(Exhibit(title, result.at(theta)))
+    return tuple(chosen)
+
+
+def is_apart(theta: np.ndarray, others: Sequence[np.ndarray], widths: np.ndarray, closest: float) -> bool:
+    """Whether a theta is farther than `closest` from all others, along some parameter, in widths of the domain."""
+    return all(float((np.abs(theta - other) / widths).max()) > closest for other in others)
+
+
+def unperturbed_point(result: DomainResult) -> Point:
+    """Everything about the unperturbed image, also where zero is outside of the domain."""
+    problem = result.problem
+    theta = np.zeros(problem.perturbed.domain.dimension)
+    if problem.perturbed.domain.contains_zero:
+        return result.at(theta)
+    logits = problem.model.graph.logits(problem.perturbed.x0[None])[0]
+    margin = float(logits[result.label] - np.delete(logits, result.label).max())
+    return Point(theta, None, problem.perturbed.x0, logits, result.label, margin, result.original, result.original, 0.0)
+
+
+def _nearest(result: DomainResult) -> list[Wish]:
+    found = [("IR", result.nearest["AR"]), ("MR", result.nearest["CR"])]
+    words = ["nearest" if near.high - near.low < NEARER else "nearest found" for _, near in found]
+    return [
+        (CLOSEST_VIOLATION, f"{word} {name}", near.theta)
+        for word, (name, near) in zip(words, found, strict=True)
+        if near.theta is not None
+    ]
+
+
+def _telling(result: DomainResult) -> list[Wish]:
+    """Inside the pieces that only both labels together show: the label kept for another reason, and the reverse."""
+    joint, compound = result.answer.joint, result.problem.compound
+    label = joint.label_codes
+    centres = joint.polytopes.centres
+    found = []
+    other_reason = np.flatnonzero((label == Kept.YES) & (joint.attention == Kept.NO))
+    if len(other_reason):
+        ai = result.answer.inconsistencies[other_reason]
+        found.append(("other evidence", centres[other_reason[np.argmax(ai)]]))
+    same_reason = np.flatnonzero((label == Kept.NO) & (joint.attention == Kept.YES))
+    if len(same_reason):
+        largest = same_reason[np.argmax(joint.polytopes.volumes[same_reason])]
+        found.append(("MR, same evidence", centres[largest]))
+    return [(CLOSEST_OTHER, title, compound.to_theta(centre[None])[0]) for title, centre in found]
+
+
+def _corners(result: DomainResult) -> list[Wish]:
+    """The corners of the domain, the one farthest from zero first, then thetas between them."""
+    domain = result.problem.compound.domain
+    word, shares = ("end", (0.5, 0.25, 0.75)) if domain.dimension == 1 else ("corner", (0.5,))
+    corners = [np.array(corner) for corner in product(*zip(domain.low, domain.high, strict=True))]
+    corners.sort(key=lambda corner: -float(np.abs(corner / domain.widths).sum()))
+    between = [(CLOSEST_OTHER, "in between", domain.low + share * domain.widths) for share in shares]
+    return [(CLOSEST_OTHER, word, corner) for corner in corners] + between
+
+
+def checked_thetas(domain: Domain, given: Sequence[ArrayLike]) -> list[np.ndarray]:
+    """Thetas (d,) of the domain; OptionError for any other.
+
+    >>> unit = Domain(("brightness",), np.zeros(1), np.ones(1))
+    >>> checked_thetas(unit, [0.5, [1]])
+    [array([0.5]), array([1.])]
+    """
+    if len(given) > MOST_SHOWN:
+        raise OptionError(f"{len(given)} thetas are given; a figure shows up to {MOST_SHOWN}: leave some out")
+    return [_checked(domain, theta) for theta in given]
+
+
+def _checked(domain: Domain, given: Any) -> np.ndarray:
+    try:
+        theta = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise OptionError(f"theta {given!r} is not numbers; give one for each of {', '.join(domain.names)}") from None
+    words = ",".join(f"{value:g}" for value in theta.ravel()[:8])
+    if theta.shape != domain.low.shape:
+        raise OptionError(
+            f"theta {words} has {theta.size} numbers for {domain.dimension} parameters ({', '.join(domain.names)}); "
+            "give one for each, joined by commas"
+        )
+    if not domain.contains(theta):
+        ends = ", ".join(
+            f"{name} {low:g}..{high:g}" for name, low, high in zip(domain.names, domain.low, domain.high, strict=True)
+        )
+        raise OptionError(f"theta {words} is outside of the domain ({ends}); give one inside")
+    return theta
+
+
+def nearest_to_zero(domain: Domain) -> np.ndarray:
+    """The theta (d,) of the domain that is nearest to zero, along each axis."""
+    return np.clip(np.zeros(domain.dimension), domain.low, domain.high)
+
+
+def path_thetas(domain: Domain, through: Sequence[np.ndarray], steps: int) -> np.ndarray:
+    """Thetas (N, d) on the path from zero through given thetas (to the farthest corner if there are none).
+
+    The given ones are among them; the others divide the legs between them evenly. N is `steps`, or more where more are
+    given. A domain without zero is entered where it is nearest to zero.
+
+    >>> unit = Domain(("a", "b"), np.zeros(2), np.ones(2))
+    >>> path_thetas(unit, [np.array([1.0, 0.0]), np.array([1.0, 0.5])], 4).tolist()
+    [[0.0, 0.0], [0.5, 0.0], [1.0, 0.0], [1.0, 0.5]]
+    """
+    farthest = np.where(np.abs(domain.low) > np.abs(domain.high), domain.low, domain.high)
+    stops = [nearest_to_zero(domain), *(through or [farthest])]
+    if len(stops) > 1 and np.array_equal(stops[0], stops[1]):
+        stops = stops[1:]
+    lengths = np.array([float(np.linalg.norm((b - a) / domain.widths)) for a, b in pairwise(stops)])
+    parts = np.ones(len(lengths), dtype=np.int64)
+    for _ in range(steps - len(stops)):
+        if not len(parts):
+            break
+        parts[np.argmax(lengths / parts)] += 1
+    found = [stops[0]]
+    for (start, end), count in zip(pairwise(stops), parts, strict=True):
+        found += [start + (end - start) * (step / count) for step in range(1, count)] + [end]
+    return np.array(found)
+
+
+def axis_of(domain: Domain, along: str | int | None) -> int:
+    """The parameter that is meant by a number (from 1 on) or the beginning of a name; the first one unless given.
+
+    >>> unit = Domain(("brightness", "translation right [px]"), np.zeros(2), np.ones(2))
+    >>> axis_of(unit, None), axis_of(unit, "trans"), axis_of(unit, "2")
+    (0, 1, 1)
+    """
+    if along is None:
+        return 0
+    words = str(along).strip().lower()
+    if words.isdecimal() and 1 <= int(words) <= domain.dimension:
+        return int(words) - 1
+    found = [axis for axis, name in enumerate(domain.names) if words and name.lower().startswith(words)]
+    if len(found) != 1:
+        names = ", ".join(f"{place} ({name})" for place, name in enumerate(domain.names, start=1))
+        what = "fits several parameters" if found else "is not a parameter of this result"
+        raise OptionError(f"along {along!r} {what}; expected one of {names}, as number or beginning of the name")
+    return found[0]
+
+
+def thetas_along(domain: Domain, axis: int, held: np.ndarray, steps: int) -> np.ndarray:
+    """Thetas (steps, d) from the low to the high end of a parameter, the others as in `held` (d,).
+
+    Zero is among them where it is inside of the range.
+
+    >>> unit = Domain(("a", "b"), np.array([-1.0, 0.0]), np.ones(2))
+    >>> thetas_along(unit, 0, np.array([0.0, 0.5]), 4).round(2).tolist()
+    [[-1.0, 0.5], [0.0, 0.5], [0.33, 0.5], [1.0, 0.5]]
+    """
+    low, high = float(domain.low[axis]), float(domain.high[axis])
+    # Rounded, so that captions need not say ≈ for 0.1 in steps of 0.2 from −0.5 on.
+    values = np.clip(np.round(np.linspace(low, high, steps), 12), low, high)
+    if low < 0.0 < high and steps > 2:
+        values[1 + np.argmin(np.abs(values[1:-1]))] = 0.0
+    thetas = np.tile(held, (steps, 1))
+    thetas[:, axis] = values
+    return thetas
+
+
+@dataclass(frozen=True, eq=False)
+class ShownMaps:
+    """The attention map that figures show: the label's, if it is compared, otherwise the first.
+
+    place counts into the maps of a `Point`; name is the name of its class; words describe it, one line each.
+    """
+
+    place: int
+    name: str
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, problem: Problem) -> "ShownMaps":
+        """The choice for a question."""
+        chosen = problem.attention.chosen(problem.model.classes).tolist()
+        place = chosen.index(problem.label) if problem.label in chosen else 0
+        name = problem.names[chosen[place]]
+        words = (f"of class {name}",)
+        # Colour images have one map for each channel; figures show their sum.
+        return cls(place, name, (*words, "channels summed") if len(problem.perturbed.x0) > 1 else words)
+
+    def pair(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        """The actual and the expected map (H, W) at a theta."""
+        return point.actual[self.place].sum(axis=0), point.expected[self.place].sum(axis=0)
+
+
+def common_scale(maps: Sequence[np.ndarray]) -> Normalize:
+    """One scale for all maps, symmetric around 0; a few extreme pixels may saturate."""
+    size = np.abs(np.concatenate([values.ravel() for values in maps]))
+    top = float(np.quantile(size, 0.999)) or float(size.max()) or 1.0
+    return Normalize(-top, top)
+
+
+def show_image(sheet: Sheet, left: float, top: float, side: float, image: np.ndarray, *, frame: float = 0.6) -> None:
+    """An image (C, H, W) inside a square: three channels are colours, others are averaged to grey."""
+    if len(image) == 3:
+        _show(sheet, left, top, side, np.moveaxis(image, 0, 2), frame=frame)
+    else:
+        _show(sheet, left, top, side, image.mean(axis=0), cmap="gray", norm=Normalize(0.0, 1.0), frame=frame)
+
+
+def show_map(sheet: Sheet, left: float, top: float, side: float, values: np.ndarray, norm: Normalize) -> None:
+    """An attention map (H, W) inside a square."""
+    _show(sheet, left, top, side, values, cmap=MAP_SHADES, norm=norm)
+
+
+def _show(sheet: Sheet, left: float, top: float, side: float, pixels: np.ndarray, **look: Any) -> None:
+    """Pixels (H, W, …) that stay square, in the middle of a square."""
+    height, width = (side * length / max(pixels.shape[:2]) for length in pixels.shape[:2])
+    sheet.image(left + 0.5 * (side - width), top + 0.5 * (side - height), width, height, pixels, **look)
+
+
+def show_scale(sheet: Sheet, left: float, top: float, height: float, norm: Normalize) -> None:
+    """The colours of the maps with their values."""
+    bar = sheet.axes(left, top, 0.11, height)
+    sheet.figure.colorbar(ScalarMappable(norm=norm, cmap=MAP_SHADES), cax=bar)
+    bar.tick_params(labelsize=8, width=0.6, length=2, colors=INK)
+
+
+def write_caption(
+    sheet: Sheet, result: DomainResult, place: int, exhibit: Exhibit, x: float, top: float, width: float
+) -> None:
+    """Number, title, theta and prediction of an exhibit, in `CAPTION` inches from the top on."""
+    point, domain = exhibit.point, result.problem.perturbed.domain
+    sheet.badge(x + 0.1, top + 0.08, place)
+    sheet.write(x + 0.27, top + 0.08, exhibit.title, weight="bold", width=width - 0.27)
+    outside = "" if domain.contains(point.theta) else ", outside"
+    sheet.write(x, top + 0.3, theta_text(point.theta, domain.widths) + outside, size=8.5, width=width, colour=FAINT_INK)
+    write_prediction(sheet, result.problem, point, x, top + 0.5, width)
+
+
+def write_prediction(sheet: Sheet, problem: Problem, point: Point, left: float, top: float, width: float) -> None:
+    """The prediction at a theta; bold and dark if it is not the label."""
+    look = {} if point.label == problem.label else {"colour": CHANGED_INK, "weight": "bold"}
+    sheet.write(left, top, f"predicts {problem.names[point.label]}", size=8.5, width=width, **look)
+
+
+def write_map_names(
+    sheet: Sheet, left: float, tops: Sequence[float], side: float, shown: ShownMaps, width: float
+) -> None:
+    """The names of the rows of actual maps, expected maps and inconsistencies, which begin at the three tops."""
+    for name, y in zip(("actual map", "expected map"), tops, strict=False):
+        sheet.write(left, y + side / 2, name, weight="bold", width=width)
+        for line, text in enumerate(shown.words, start=1):
+            sheet.write(left, y + side / 2 + 0.16 * line, text, size=8, colour=FAINT_INK, width=width)
+    sheet.write(left, tops[2] + 0.1, "inconsistency", weight="bold", width=width)
+
+
+def longest_gauge(points: Sequence[Point], delta: float) -> float:
+    """The inconsistency that fills the gauges of several points."""
+    return 1.06 * max([delta, *(point.inconsistency for point in points)]) or 1.0
+
+
+def draw_gauge(
+    sheet: Sheet, point: Point, delta: float, longest: float, left: float, top: float, side: float, width: float
+) -> None:
+    """A bar as long as the inconsistency, with a tick at δ; `longest` is the value that fills the side."""
+    colour = KEPT if point.inconsistency <= delta else JOINT["CR&IR"]
+    sheet.box(left, top + 0.05, side, 0.11, facecolor="white")
+    sheet.box(left, top + 0.05, side * point.inconsistency / longest, 0.11, facecolor=colour)
+    tick = left + side * delta / longest
+    sheet.page.plot([tick, tick], [top + 0.02, top + 0.19], color=INK, linewidth=1.6)
+    sheet.write(left, top + 0.3, comparison(point.inconsistency, delta), size=8.5, width=width)

@@ -1,0 +1,198 @@
+"""Sections drawn into axes: coloured pieces as polygons, or as a picture where there are too many; lines over them.
+
+Drawing tens of thousands of polygons is slow, and antialiasing leaves seams between neighbours. Colours looked up pixel
+by pixel and averaged over blocks avoid both. Pictures only: areas are computed from the polygons.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
+from matplotlib.image import AxesImage
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path as MplPath
+
+from ...regions.adjacency import Adjacency
+from ...regions.region import Polygons
+from .colours import HATCH, HATCHED, INK, View
+from .sections import Section
+from .sheet import name_axis
+
+MOST_VECTOR_PIECES = 1500
+"""Sections with more pieces are drawn as a picture, in SVG too, where each polygon costs 200 bytes."""
+MOST_VECTOR_LINES = 30000
+"""More segments become a picture in SVG and PDF."""
+PIXELS = 900
+"""Pixels along each side of a picture."""
+BLOCK = 2
+"""Pixels along each side of a block that is averaged into one pixel of the picture."""
+
+HATCH_PERIOD, HATCH_WIDTH, HATCH_DARKENING = 16, 3, 0.55
+"""Distance and width of hatching lines in pixels of the picture, and how much they darken it."""
+ASIDE = np.array([2.0**-0.5, 3.0**-0.5])
+"""The point inside a pixel that is looked up. Centres would not do: lines with simple slopes run exactly through them,
+and rounding then leaves some centres to neither neighbour."""
+
+
+def draw_view(
+    axes: Axes, section: Section, view: View, owners: np.ndarray | None, *, row: int = 0, is_partial: bool = False
+) -> None:
+    """Draw section number `row` of a view, given its `pixel_owners`; `is_partial` hatches what no piece covers."""
+    if is_partial:
+        add_not_reached(axes, section)
+    add_pieces(axes, section, view, owners)
+    if owners is None and section.domain.dimension > 1:
+        add_lines(axes, section.positions(section.outlines), to_rgba(INK, 0.16), 0.35, zorder=-3)
+    for segments, colour, width in view.lines[row]:
+        add_lines(axes, section.positions(segments), colour, width, zorder=2)
+    set_limits(axes, section)
+
+
+def pixel_owners(section: Section) -> np.ndarray | None:
+    """The piece of every pixel for sections with too many polygons to draw, otherwise None."""
+    return None if len(section.polygons) <= MOST_VECTOR_PIECES else all_pixel_owners(section)
+
+
+def all_pixel_owners(section: Section) -> np.ndarray:
+    """The piece of every pixel (BLOCK · PIXELS of them along each side), −1 where there is none."""
+    return np.append(section.piece, -1)[owners_on_grid(section.polygons, BLOCK * PIXELS)]
+
+
+def add_pieces(axes: Axes, section: Section, view: View, owners: np.ndarray | None) -> None:
+    """Draw pieces in the colours of a view, as polygons, or as a picture if `owners` (see `pixel_owners`) is given."""
+    if owners is not None:
+        picture = colour_grid(owners, view.colours)
+        hatch_grid(picture, owners, view.is_hatched, is_rising=True)
+        add_picture(axes, section, picture)
+        return
+    shapes, own, is_hatched = polygons_of(section), view.colours[section.piece], view.is_hatched[section.piece]
+    # A thin line of its own colour around each polygon closes the seams that antialiasing leaves between neighbours.
+    collection = PolyCollection(shapes, facecolors=own, edgecolors=own, linewidths=0.4, zorder=-4)
+    axes.add_collection(collection, autolim=False)
+    if is_hatched.any():
+        chosen = [shapes[place] for place in np.flatnonzero(is_hatched)]
+        lines = PolyCollection(
+            chosen, facecolors="none", edgecolors=[to_rgba(INK, 0.55)], linewidths=0.0, hatch=HATCH, zorder=-3.5
+        )
+        axes.add_collection(lines, autolim=False)
+
+
+def add_picture(axes: Axes, section: Section, picture: np.ndarray) -> None:
+    """Draw a picture (n, n, 4) that covers the section."""
+    (left, bottom), (right, top) = section.corners
+    image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
+    image.set_data(picture)
+    axes.add_artist(image)
+
+
+def polygons_of(section: Section) -> list[np.ndarray]:
+    """The polygons (V, 2) of a section as drawn."""
+    points = section.positions(section.polygons.points)
+    return [points[start:end] for start, end in pairwise(section.polygons.starts)]
+
+
+def add_lines(axes: Axes, segments: np.ndarray, colour: str | Sequence[float], width: float, *, zorder: float) -> None:
+    """Draw segments (S, 2, 2), given in theta."""
+    if not len(segments):
+        return
+    # One path for all segments: an SVG would otherwise hold an element with its own style for each.
+    codes = np.tile(np.array([MplPath.MOVETO, MplPath.LINETO], dtype=np.uint8), len(segments))
+    path = MplPath(segments.reshape(-1, 2), codes)
+    patch = PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle="round", zorder=zorder)
+    patch.set_rasterized(len(segments) > MOST_VECTOR_LINES)
+    axes.add_artist(patch)
+
+
+def add_not_reached(axes: Axes, section: Section) -> None:
+    """Hatch the whole section behind its pieces: the gaps they leave were not reached."""
+    corner, end = section.corners
+    width, height = end - corner
+    axes.add_patch(Rectangle(tuple(corner), width, height, linewidth=0, zorder=-5, **HATCHED))
+
+
+def set_limits(axes: Axes, section: Section) -> None:
+    """The limits of the axes: the whole section."""
+    (left, bottom), (right, top) = section.corners
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+
+
+def name_axes(axes: Axes, section: Section, *, has_name_beside: bool = True, has_ticks_beside: bool = True) -> None:
+    """Name the parameters of a section below and on the left; a single parameter has nothing on the left."""
+    names = section.domain.names
+    name_axis(axes, names[section.axes[0]], is_below=True)
+    if len(names) == 1:
+        axes.set_yticks([])
+    elif has_name_beside:
+        name_axis(axes, names[section.axes[1]], is_below=False)
+    elif not has_ticks_beside:
+        axes.tick_params(labelleft=False)
+
+
+def owners_on_grid(polygons: Polygons, side: int) -> np.ndarray:
+    """The polygon (side, side) near every pixel centre of the unit square, −1 where there is none; rows count upwards.
+
+    >>> triangle = Polygons(np.array([[0.0, 0], [1, 0], [0, 1]]), np.array([0, 3]), np.array([1, 2, 3]))
+    >>> owners_on_grid(triangle, 3).tolist()
+    [[0, 0, -1], [0, -1, -1], [-1, -1, -1]]
+    """
+    # In units of pixels, with the points that are looked at on whole numbers.
+    start = polygons.points * side - ASIDE
+    end = start[polygons.following]
+    first, last = (
+        np.clip(np.ceil(rows), 0, side).astype(np.int64)
+        for rows in (np.minimum(start[:, 1], end[:, 1]), np.maximum(start[:, 1], end[:, 1]))
+    )
+    counts = last - first
+    edge = np.repeat(np.arange(len(start)), counts)
+    row = np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts) + first[edge]
+    rise = end[edge, 1] - start[edge, 1]
+    across = start[edge, 0] + (row - start[edge, 1]) / rise * (end[edge, 0] - start[edge, 0])
+    owner = polygons.owner[edge]
+    # A row meets a convex polygon in two edges, or in none: edges include their lower end only.
+    order = np.lexsort((across, row, owner))
+    left, right = np.clip(np.ceil(across[order].reshape(-1, 2)), 0, side).astype(np.int64).T
+    row, owner = row[order][::2], owner[order][::2]
+    widths = right - left
+    column = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths - left, widths)
+    grid = np.full((side, side), -1, dtype=np.int32)
+    grid[np.repeat(row, widths), column] = np.repeat(owner, widths)
+    return grid
+
+
+def colour_grid(owners: np.ndarray, colours: np.ndarray) -> np.ndarray:
+    """RGBA (n, n, 4) of a grid of owners (n · BLOCK, …), averaged over blocks; colours (P, 4), transparent where −1."""
+    table = np.vstack([colours, np.zeros((1, 4))])
+    table[:, :3] *= table[:, 3:]
+    side = len(owners) // BLOCK
+    sums = np.zeros((side, side, 4))
+    for y in range(BLOCK):
+        for x in range(BLOCK):
+            sums += table[owners[y::BLOCK, x::BLOCK]]
+    sums /= BLOCK**2
+    sums[..., :3] /= np.maximum(sums[..., 3:], 1e-9)
+    return np.clip(sums, 0.0, 1.0)
+
+
+def hatch_grid(picture: np.ndarray, owners: np.ndarray, chosen: np.ndarray, *, is_rising: bool) -> None:
+    """Lay thin dark lines, rising or falling, over the chosen polygons (P,) of a picture from `colour_grid`."""
+    inside = np.append(chosen, False)[owners[::BLOCK, ::BLOCK]]
+    row, column = np.indices(inside.shape)
+    is_line = inside & ((column - row if is_rising else column + row) % HATCH_PERIOD < HATCH_WIDTH)
+    picture[is_line, :3] *= HATCH_DARKENING
+
+
+def borders_between(common: Adjacency, codes: np.ndarray, *, passed_over: int = -1) -> np.ndarray:
+    """Segments (S, 2, 2) in t where polygons of different codes (P,) touch; none around the code `passed_over`.
+
+    >>> from steadygaze.regions.adjacency import touching
+    >>> points = np.array([[0, 0], [0.5, 0], [0.5, 1], [0, 1], [0.5, 0], [1, 0], [1, 1], [0.5, 1.0]])
+    >>> halves = touching(Polygons(points, np.array([0, 4, 8]), np.array([1, 5, 3, 4, 1, 2, 3, -5])))
+    >>> borders_between(halves, np.array([0, 1])).tolist(), len(borders_between(halves, np.array([7, 7])))
+    ([[[0.5, 1.0], [0.5, 0.0]]], 0)
+    """
+    first, second = codes[common.first], codes[common.second]
+    return common.extent[(first != second) & (first != passed_over) & (second != passed_over)]

@@ -1,0 +1,217 @@
+"""The kinds of figures by name: the results each takes, its options, and how it is made and written.
+
+Checks what a figure is asked for; the module of each kind draws it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from ...engines.search.search_result import SearchResult
+from ...errors import OptionError
+from ...results.domain_result import DomainResult
+from ...tolerances import MAX_MAP_PARAMETERS
+from ..drawing.exhibits import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
+from ..drawing.sheet import drawing_settings, figure_files, refuse_in_the_way, write_figure
+from .boundary import boundaries_figure
+from .columns import columns_figure
+from .map import map_figure
+from .path import path_figure
+from .strip import strip_figure
+from .tiling import BY, tiling_figure
+from .visited import search_figure
+
+Drawable = DomainResult | SearchResult
+"""The results that figures are drawn from."""
+
+PATH_STEPS, STRIP_STEPS = 8, 6
+
+
+class Wishes(TypedDict, total=False):
+    """The options of figures.
+
+    at: thetas (d,): the path goes through them, the strip holds the other parameters there, boundary shows them,
+    columns has a column for each. along: the parameter of a strip, by number (from 1 on) or by the beginning of its
+    name. steps: how many images path and strip show. by: "cr", "ar", "both" or "pattern", for the colours of a tiling.
+    """
+
+    at: Sequence[ArrayLike]
+    along: str | int | None
+    steps: int | None
+    by: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class FigureKind:
+    """A kind of figure: what it shows, how it is made, the options and results it takes.
+
+    takes: "map" (maps and refinements), "search", or "any". `make` gets one result, or a list if `is_of_several`.
+    """
+
+    shows: str
+    make: Callable[..., Figure]
+    options: frozenset[str] = frozenset()
+    takes: str = "map"
+    most_parameters: int | None = MAX_MAP_PARAMETERS
+    is_of_several: bool = False
+
+
+def _path(result: DomainResult, wishes: Wishes) -> Figure:
+    domain = result.problem.perturbed.domain
+    return path_figure(
+        result, path_thetas(domain, checked_thetas(domain, wishes.get("at", ())), wishes.get("steps") or PATH_STEPS)
+    )
+
+
+def _strip(result: DomainResult, wishes: Wishes) -> Figure:
+    domain = result.problem.perturbed.domain
+    held = [*checked_thetas(domain, wishes.get("at", ())), nearest_to_zero(domain)]
+    if len(held) > 2:
+        raise OptionError(f"strip takes one theta, where the other parameters are held; {len(held) - 1} are given")
+    axis = axis_of(domain, wishes.get("along"))
+    return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.get("steps") or STRIP_STEPS))
+
+
+def _boundary(result: DomainResult, wishes: Wishes) -> Figure:
+    return boundaries_figure(result, checked_thetas(result.problem.perturbed.domain, wishes.get("at", ())))
+
+
+def _tiling(result: DomainResult | SearchResult, wishes: Wishes) -> Figure:
+    return tiling_figure(result, wishes.get("by") or result.problem.property.value)
+
+
+KINDS: dict[str, FigureKind] = {
+    "map": FigureKind(
+        "classification, attention and both on the map, with telling images", lambda result, _: map_figure(result)
+    ),
+    "path": FigureKind(
+        "images and predictions along a path of combinations", _path, frozenset(("at", "steps")),
+        most_parameters=None,
+    ),
+    "strip": FigureKind(
+        "images, actual and expected maps and inconsistency along one parameter", _strip,
+        frozenset(("at", "along", "steps")), most_parameters=None,
+    ),
+    "boundary": FigureKind(
+        "the outermost boundaries of label and attention side by side, with images", _boundary, frozenset(("at",))
+    ),
+    "columns": FigureKind(
+        "maps of several networks under each perturbation: columns (O), (B), (P), (T)",
+        lambda results, wishes: columns_figure(results, wishes.get("at", ())), frozenset(("at",)),
+        most_parameters=None, is_of_several=True,
+    ),
+    "tiling": FigureKind("all regions with their edges, by label or pattern", _tiling, frozenset(("by",)), takes="any"),
+    "visited": FigureKind(
+        "the regions that a search visited, by phase and label", lambda result, _: search_figure(result), takes="search"
+    ),
+}  # fmt: skip
+"""All kinds of figures."""
+
+
+def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
+    """Write the figure of a map to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both.
+
+    From four parameters on there is no picture, and nothing is written or returned.
+    """
+    if result.problem.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
+        return []
+    return write_figure(lambda: map_figure(result), path)
+
+
+def draw(
+    kind: str, results: Drawable | Sequence[Drawable], path: str | Path, *, formats: Sequence[str] = ("png",),
+    force: bool = False, delta: str | float | None = None, **wishes: Unpack[Wishes],
+) -> list[Path]:  # fmt: skip
+    """Write a figure to PATH.png and so on, one file for each format; an existing one is refused without `force`.
+
+    See `make_figure` for the rest. The same results give the same bytes.
+    """
+    check_request(kind, path, formats=formats, force=force, **wishes)
+    make = lambda: make_figure(kind, results, delta=delta, **wishes)  # noqa: E731
+    return write_figure(make, path, formats=formats, force=force)
+
+
+def make_figure(
+    kind: str, results: Drawable | Sequence[Drawable], *, delta: str | float | None = None, **wishes: Unpack[Wishes]
+) -> Figure:
+    """A figure of a kind, from one result or, for columns, from several; OptionError if they do not fit.
+
+    delta: another threshold, for maps and refinements. See `Wishes` for the others.
+    """
+    chosen = check_kind(kind)
+    _check_wishes(kind, chosen, wishes)
+    drawn = [results] if isinstance(results, Drawable) else list(results)
+    if not drawn or (len(drawn) > 1 and not chosen.is_of_several):
+        raise OptionError(f"{kind} is drawn from one result, {len(drawn)} are given; columns takes several")
+    for result in drawn:
+        _check_result(kind, chosen, result)
+    if delta is not None:
+        drawn = [_with_delta(result, delta) for result in drawn]
+    with drawing_settings():
+        return chosen.make(drawn if chosen.is_of_several else drawn[0], wishes)
+
+
+def check_request(
+    kind: str, path: str | Path, *, formats: Sequence[str], force: bool, **wishes: Unpack[Wishes]
+) -> None:
+    """Refuse what `draw` would refuse for any results, before a large one is read."""
+    _check_wishes(kind, check_kind(kind), wishes)
+    refuse_in_the_way(figure_files(path, formats), force=force)
+
+
+def check_kind(kind: str) -> FigureKind:
+    """The kind of that name; OptionError if there is none."""
+    if kind in KINDS:
+        return KINDS[kind]
+    near = get_close_matches(kind.lower(), KINDS, n=1, cutoff=0.5)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    raise OptionError(f"figure {kind!r} is not known.{guess} Expected {', '.join(KINDS)}")
+
+
+def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
+    by, steps = wishes.get("by"), wishes.get("steps")
+    given = {"at": len(wishes.get("at", ())) > 0, "along": wishes.get("along"), "steps": steps, "by": by}
+    for name, value in given.items():
+        if value not in (None, False) and name not in chosen.options:
+            fitting = [other for other, kind_of in KINDS.items() if name in kind_of.options]
+            raise OptionError(f"--{name} does not go with {kind}; it belongs to {', '.join(fitting)}: leave it out")
+    if by is not None and by not in BY:
+        raise OptionError(f"--by {by!r} is not known; expected {', '.join(BY)}")
+    if steps is not None and not 2 <= steps <= MOST_SHOWN:
+        raise OptionError(f"--steps is {steps}; expected a whole number from 2 to {MOST_SHOWN}")
+
+
+def _check_result(kind: str, chosen: FigureKind, result: DomainResult | SearchResult) -> None:
+    if isinstance(result, SearchResult):
+        names, other = result.summary()["domain"]["names"], ""
+        if chosen.takes == "map":
+            raise OptionError(
+                f"{kind} needs a map or a refinement, and the result is a search ({result.summary()['method']}); take "
+                "visited or tiling, or run verify with --method map or refine"
+            )
+    else:
+        names, other = result.problem.perturbed.domain.names, "take path or strip, or "
+        if chosen.takes == "search":
+            noun = "map" if result.method == "map" else "refinement"
+            raise OptionError(
+                f"{kind} needs a search, and the result is a {noun}; take tiling, or run verify with --method gbs"
+            )
+    if chosen.most_parameters is not None and len(names) > chosen.most_parameters:
+        raise OptionError(
+            f"{kind} shows up to {chosen.most_parameters} parameters, and the result has {len(names)}; {other}leave "
+            "some out"
+        )
+
+
+def _with_delta(result: DomainResult | SearchResult, delta: str | float) -> DomainResult:
+    if isinstance(result, SearchResult):
+        raise OptionError(
+            f"a search answers δ = {result.summary()['delta']['text']} alone; leave --delta out, or run verify with "
+            "--method map"
+        )
+    return result.with_delta(delta)

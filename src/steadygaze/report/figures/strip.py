@@ -1,0 +1,286 @@
+"""Along one parameter: margin and inconsistency as curves, and a strip of images, actual and expected maps.
+
+Turns the pieces that a line meets into intervals, exactly, and these into curves; runs no network but at the exhibits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ...regions.polyhedra import Polyhedra
+from ...regions.region import Polygons
+from ...results.answer import DeltaAnswer
+from ...results.domain_result import DomainResult
+from ...tolerances import BESIDE, MAX_MAP_PARAMETERS
+from ..drawing.colours import DELTA_LINE, FAINT_INK, HATCHED, INK, JOINT, KEPT, UNKNOWN
+from ..drawing.exhibits import (
+    CAPTION,
+    Exhibit,
+    ShownMaps,
+    common_scale,
+    draw_gauge,
+    longest_gauge,
+    show_image,
+    show_map,
+    show_scale,
+    write_caption,
+    write_map_names,
+)
+from ..drawing.marks import NUMBERS, mark_along
+from ..drawing.sections import cut_at
+from ..drawing.sheet import HEADER, Sheet, finish, name_axis, write_header
+from ..wording import attention_text, delta_text, extent_text, signed, subject_text
+
+WIDTH, LEFT, RIGHT = 13.0, 0.4, 0.45
+CURVE_NAMES, STRIP_NAMES = 1.5, 1.3
+SIDE, GAP, GAUGE, COLOUR_BAR, WIDEST_PITCH = 1.38, 0.07, 0.42, 0.7, 1.85
+STRIP_HEIGHT = CAPTION + 3 * (SIDE + GAP) + GAUGE
+CURVE = 1.55
+CURVE_PITCH = CURVE + 0.15
+CURVES = 2 * CURVE_PITCH
+"""Height of both curves in inches, without the name of the axis."""
+
+SAMPLES_PER_DOMAIN = 1000
+
+TOUCHING = 1e-9
+"""Pieces that are less apart than this touch."""
+
+
+@dataclass(frozen=True, eq=False)
+class LineCut:
+    """The pieces (N,) that a line meets, sorted along it, from low (N,) to high (N,) of t[axis].
+
+    point (D,) is a point of the line in t, beside the borders of the domain.
+    """
+
+    axis: int
+    point: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    piece: np.ndarray
+
+    def points(self, along: np.ndarray) -> np.ndarray:
+        """Points (N, D) of the line in t, where t[axis] has the given values (N,)."""
+        points = np.tile(self.point, (len(along), 1))
+        points[:, self.axis] = along
+        return points
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """A map along theta (N,) of one parameter, with NaN in the gaps (G, 2) of theta that a partial map leaves.
+
+    margin and inconsistency (N,) are the curves, NaN where only bounds are known; margin_bounds and
+    inconsistency_bounds (N, 2) are these bounds, NaN where the curve is known and where there are none.
+    """
+
+    theta: np.ndarray
+    margin: np.ndarray
+    inconsistency: np.ndarray
+    margin_bounds: np.ndarray
+    inconsistency_bounds: np.ndarray
+    gaps: np.ndarray
+
+
+def strip_figure(result: DomainResult, axis: int, thetas: np.ndarray) -> Figure:
+    """Thetas (N, d) that differ along one axis alone; with up to three parameters curves stand above them."""
+    domain = result.problem.perturbed.domain
+    name, ends = domain.names[axis], (float(domain.low[axis]), float(domain.high[axis]))
+    short = name.partition(" ")[0]
+    exhibits = [Exhibit(f"{short} {signed(theta[axis])}", result.at(theta)) for theta in thetas]
+    has_curves = domain.dimension <= MAX_MAP_PARAMETERS
+    upper = NUMBERS + CURVES + 0.65 if has_curves else 0.0
+    sheet = Sheet(WIDTH, HEADER + upper + STRIP_HEIGHT + 0.2)
+    facts = [extent_text(result), delta_text(result), attention_text(result.problem)]
+    others = [
+        f"{domain.names[other]} = {signed(thetas[0][other])}" for other in range(domain.dimension) if other != axis
+    ]
+    held = f", at {', '.join(others)}" if others else ""
+    write_header(sheet, f"{subject_text(result.problem)}: along {name}{held}", facts)
+    if has_curves:
+        width, top = WIDTH - LEFT - CURVE_NAMES - RIGHT, HEADER + NUMBERS
+        draw_curves(sheet, result, axis, thetas[0], LEFT, top, width)
+        mark_along(sheet, thetas[:, axis].tolist(), ends, LEFT + CURVE_NAMES, HEADER, top + CURVES - 0.15, width)
+    draw_strip(sheet, result, exhibits, LEFT, HEADER + upper, WIDTH - LEFT - 0.3)
+    return finish(sheet.figure)
+
+
+def draw_strip(
+    sheet: Sheet, result: DomainResult, exhibits: Sequence[Exhibit], left: float, top: float, width: float
+) -> None:
+    """Draw image, actual map, expected map and inconsistency of exhibits side by side; maps share one scale."""
+    shown = ShownMaps.of(result.problem)
+    maps = [shown.pair(exhibit.point) for exhibit in exhibits]
+    norm = common_scale([part for pair in maps for part in pair])
+    pitch = min((width - STRIP_NAMES - COLOUR_BAR) / len(exhibits), WIDEST_PITCH)
+    side = min(SIDE, pitch - 0.06)
+    tops = [top + CAPTION + row * (side + GAP) for row in range(4)]
+    sheet.write(left, tops[0] + side / 2, "image", weight="bold", width=STRIP_NAMES - 0.1)
+    write_map_names(sheet, left, tops[1:], side, shown, STRIP_NAMES - 0.1)
+    delta = result.answer.delta
+    longest = longest_gauge([exhibit.point for exhibit in exhibits], delta)
+    for place, (exhibit, pair) in enumerate(zip(exhibits, maps, strict=True)):
+        x = left + STRIP_NAMES + place * pitch
+        write_caption(sheet, result, place, exhibit, x, top, pitch - 0.08)
+        show_image(sheet, x, tops[0], side, exhibit.point.image)
+        for y, values in zip(tops[1:], pair, strict=False):
+            show_map(sheet, x, y, side, values, norm)
+        draw_gauge(sheet, exhibit.point, delta, longest, x, tops[3], side, pitch - 0.08)
+    right = left + STRIP_NAMES + (len(exhibits) - 1) * pitch + side
+    show_scale(sheet, right + 0.15, tops[1], 2 * side + GAP, norm)
+
+
+def draw_curves(
+    sheet: Sheet, result: DomainResult, axis: int, theta: np.ndarray, left: float, top: float, width: float
+) -> None:
+    """Margin and, below, inconsistency along a parameter through a theta (d,); the plots have the given width.
+
+    Their names take `CURVE_NAMES` inches on the left. If attention was not measured, the lower plot says so.
+    """
+    domain = result.problem.compound.domain
+    curves = profile(result.answer, line_through(result.answer, axis, theta))
+    plots = [sheet.axes(left + CURVE_NAMES, top + place * CURVE_PITCH, width, CURVE) for place in (0, 1)]
+    for axes in plots:
+        axes.set_xlim(float(domain.low[axis]), float(domain.high[axis]))
+        for start, end in curves.gaps:
+            axes.axvspan(start, end, zorder=-5, linewidth=0, **HATCHED)
+    _draw_margin(plots[0], curves)
+    if result.is_measured:
+        _draw_inconsistency(plots[1], curves, result.answer.delta)
+    else:
+        plots[1].set_yticks([])
+        plots[1].text(
+            0.5, 0.5, "not measured over the domain", transform=plots[1].transAxes, ha="center", va="center",
+            fontsize=9, color=FAINT_INK,
+        )  # fmt: skip
+    name_axis(plots[1], domain.names[axis], is_below=True)
+    for place, (name, meaning) in enumerate([("margin", "> 0: label kept"), ("inconsistency", "≤ δ: attention kept")]):
+        middle = top + place * CURVE_PITCH + CURVE / 2
+        sheet.write(left, middle, name, weight="bold")
+        sheet.write(left, middle + 0.17, meaning, size=8, colour=FAINT_INK)
+        bounds = curves.margin_bounds if place == 0 else curves.inconsistency_bounds
+        if np.isfinite(bounds).any() and (result.is_measured or place == 0):
+            sheet.write(left, middle + 0.33, "thin lines: bounds", size=8, colour=FAINT_INK)
+
+
+def _draw_margin(axes: Axes, curves: Profile) -> None:
+    theta, margin = curves.theta, curves.margin
+    low, high = curves.margin_bounds.T
+    for is_here, colour in ((low > 0.0, KEPT), (high < 0.0, JOINT["MR&AR"]), ((low <= 0.0) & (high >= 0.0), UNKNOWN)):
+        ends = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        axes.fill_between(theta, *ends, where=is_here, color=colour, linewidth=0)
+    axes.fill_between(theta, 0.0, np.maximum(margin, 0.0), color=KEPT, linewidth=0)
+    axes.fill_between(theta, 0.0, np.minimum(margin, 0.0), color=JOINT["MR&AR"], linewidth=0)
+    axes.plot(theta, margin, color=INK, linewidth=1.1)
+    axes.axhline(0.0, color=INK, linewidth=0.7)
+    _draw_bounds(axes, theta, curves.margin_bounds)
+    with_zero = np.concatenate([margin, curves.margin_bounds.ravel(), [0.0]])
+    low, high = float(np.nanmin(with_zero)), float(np.nanmax(with_zero))
+    room = 0.06 * (high - low) or 1.0
+    axes.set_ylim(low - room, high + room)
+    axes.tick_params(labelbottom=False)
+
+
+def _draw_inconsistency(axes: Axes, curves: Profile, delta: float) -> None:
+    theta, ai = curves.theta, curves.inconsistency
+    axes.fill_between(theta, 0.0, ai, where=ai <= delta, color=KEPT, linewidth=0)
+    axes.fill_between(theta, 0.0, ai, where=ai > delta, color=JOINT["CR&IR"], linewidth=0)
+    axes.plot(theta, ai, color=INK, linewidth=1.1)
+    low, high = curves.inconsistency_bounds.T
+    for is_here, colour in (
+        (high <= delta, KEPT), (low > delta, JOINT["CR&IR"]), ((low <= delta) & (high > delta), UNKNOWN)
+    ):  # fmt: skip
+        axes.fill_between(theta, 0.0, high, where=is_here, color=colour, linewidth=0)
+    _draw_bounds(axes, theta, curves.inconsistency_bounds)
+    top = 1.1 * float(np.nanmax(np.concatenate([ai, curves.inconsistency_bounds.ravel(), [0.0]]))) or 1.0
+    is_in_sight = delta <= 3.0 * top
+    if is_in_sight:
+        top = max(top, 1.12 * delta)
+        axes.axhline(delta, color=DELTA_LINE, linewidth=1.2)
+    axes.set_ylim(0.0, top)
+    name_delta(axes, delta / top, is_in_sight=is_in_sight)
+
+
+def name_delta(axes: Axes, height: float, *, is_in_sight: bool) -> None:
+    """Write δ on the right at a height in axes; a threshold far above would press curves flat and is only named."""
+    axes.annotate(
+        "δ" if is_in_sight else "δ ↑", xy=(1.0, min(height, 1.0)), xycoords="axes fraction", xytext=(4, 0),
+        textcoords="offset points", va="center", fontsize=9.5, color=DELTA_LINE, weight="bold",
+    )  # fmt: skip
+
+
+def _draw_bounds(axes: Axes, theta: np.ndarray, bounds: np.ndarray) -> None:
+    for end in bounds.T:
+        axes.plot(theta, end, color=INK, linewidth=0.5)
+
+
+def line_through(answer: DeltaAnswer, axis: int, theta: np.ndarray) -> LineCut:
+    """The line along a parameter through a theta (d,), of maps of up to three parameters."""
+    point = answer.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
+    # Zero is often a border of the domain or a knot, where regions end.
+    point = np.where(point < 0.5, point + BESIDE, point - BESIDE)
+    polytopes = answer.joint.polytopes
+    if isinstance(polytopes, Polyhedra):
+        held = max({0, 1, 2} - {axis})
+        polygons, piece = cut_at(polytopes, held, float(point[held]))
+        rest = [other for other in range(3) if other != held]
+        low, high, which = row_of(polygons, rest.index(axis), float(point[rest[1 - rest.index(axis)]]))
+        piece = piece[which]
+    else:
+        low, high, piece = row_of(polytopes, axis, float(point[1 - axis]))
+    order = np.argsort(low, kind="stable")
+    return LineCut(axis, point, low[order], high[order], piece[order])
+
+
+def row_of(polygons: Polygons, axis: int, at: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the line t[1 − axis] = at meets polygons: from low (N,) to high (N,) of t[axis], and the polygons (N,).
+
+    >>> triangle = Polygons(np.array([[0.0, 0], [1, 0], [0, 1]]), np.array([0, 3]), np.array([1, 2, 3]))
+    >>> [part.tolist() for part in row_of(triangle, 0, 0.25)], len(row_of(triangle, 0, 2.0)[0])
+    ([[0.0], [0.75], [0]], 0)
+    """
+    start, end = polygons.points, polygons.points[polygons.following]
+    across = 1 - axis
+    # An edge includes its lower end only, so a line meets a convex polygon in two edges, or in none.
+    chosen = np.flatnonzero((start[:, across] < at) != (end[:, across] < at))
+    first, last = start[chosen], end[chosen]
+    share = (at - first[:, across]) / (last[:, across] - first[:, across])
+    along = (first[:, axis] + share * (last[:, axis] - first[:, axis])).reshape(-1, 2)
+    return along.min(axis=1), along.max(axis=1), polygons.owner[chosen][::2]
+
+
+def profile(answer: DeltaAnswer, line: LineCut) -> Profile:
+    """Margin and inconsistency along a line through a map; both ends of every piece that it meets are among the thetas.
+
+    The thetas of the profile are those of the parameter that the line runs along.
+    """
+    compound = answer.compound
+    start, width = compound.domain.low[line.axis], compound.domain.widths[line.axis]
+    low, high, none = line.low, line.high, np.zeros((0, 2))
+    if not len(low):
+        return Profile(none[:, 0], none[:, 0], none[:, 0], none, none, np.array([[start, start + width]]))
+    counts = np.ceil((high - low) * SAMPLES_PER_DOMAIN).astype(np.int64) + 2
+    ends = np.cumsum(counts)
+    step = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+    share = step / np.repeat(counts - 1, counts)
+    t = np.repeat(low, counts) + share * np.repeat(high - low, counts)
+    points = line.points(t)
+    which = np.repeat(answer.joint.pieces.region[line.piece], counts)
+    starts_gap = ends[:-1][low[1:] - high[:-1] > TOUCHING]
+    gaps = np.stack([np.append(0.0, high), np.append(low, 1.0)], axis=1)
+    gaps = gaps[gaps[:, 1] - gaps[:, 0] > TOUCHING]
+    margin, margin_bounds = _told_apart(answer.margin_bounds_at(which, points))
+    inconsistency, inconsistency_bounds = _told_apart(answer.inconsistency_bounds_at(which, points))
+    columns = (start + t * width, margin, inconsistency, margin_bounds, inconsistency_bounds)
+    theta, *curves = (np.insert(column, starts_gap, np.nan, axis=0) for column in columns)
+    return Profile(theta, curves[0], curves[1], curves[2], curves[3], start + gaps * width)
+
+
+def _told_apart(bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values (N,) where bounds (N, 2) are equal, and the bounds where they differ; NaN elsewhere."""
+    is_known = bounds[:, 0] == bounds[:, 1]
+    is_bounded = np.isfinite(bounds).all(axis=1) & ~is_known
+    return np.where(is_known, bounds[:, 0], np.nan), np.where(is_bounded[:, None], bounds, np.nan)

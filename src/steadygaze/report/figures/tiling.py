@@ -1,0 +1,221 @@
+"""The figure of a tiling: all regions with their edges, coloured by label or by pattern; of a refinement also boxes.
+
+Draws maps, refinements and searches. Every label is one that the result holds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from ...engines.refine.boxes import State
+from ...engines.refine.refine_result import RefineResult
+from ...engines.search.search_result import SearchResult
+from ...errors import OptionError
+from ...properties.joint import Kept
+from ...regions.region import Cut
+from ...results.answer import Answer
+from ...results.domain_result import DomainResult
+from ...results.result import Result
+from ..drawing.colours import (
+    ATTENTION,
+    BOTH,
+    BOX_INK,
+    CLASSIFICATION,
+    INK,
+    PAPER,
+    PATTERN_SHADES,
+    UNDECIDED,
+    Kind,
+    Row,
+    View,
+    joint_label,
+    make_region_view,
+)
+from ..drawing.raster import add_lines, add_not_reached, add_pieces, name_axes, pixel_owners, set_limits
+from ..drawing.sections import Section, edge_segments, make_sections
+from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_header
+from ..wording import counted, delta_text, extent_text, percent, share_not_reached, subject_text
+from .visited import not_visited_rows, write_search_header
+
+LEFT, RIGHT, GAP, WIDE_GAP = 0.85, 0.35, 0.5, 0.75
+PANEL, NARROW_PANEL, BAND, BAND_WIDTH = 6.4, 3.7, 0.8, 10.5
+TABLE, TITLE, AXIS, SECTION_TITLE = 3.5, 0.3, 0.6, 0.22
+EDGE, FINEST_EDGE = 0.5, 0.06
+"""Widths of edges in points: of large tiles, and at the least."""
+BRIGHTENED = 0.2
+"""Wider edges have a bright rim."""
+
+KINDS: dict[str, Kind] = {"cr": CLASSIFICATION, "ar": ATTENTION, "both": BOTH}
+BY = (*KINDS, "pattern")
+"""The ways to colour tiles."""
+PATTERN_TITLE = "Activation patterns of the classifier"
+GOLDEN = 0.6180339887498949
+"""Steps of this size spread any number of patterns over the shades, and neighbouring numbers far apart."""
+
+MIXED_BOX = "#e3e3e3"
+"""A box, which may hold many patterns."""
+
+
+@dataclass(frozen=True, eq=False)
+class TileLabels:
+    """T tiles, to be coloured: both labels ("" if not asked for), shares (T,), pattern (T,), −1 for a box."""
+
+    classification: Sequence[str]
+    attention: Sequence[str]
+    shares: np.ndarray
+    pattern: np.ndarray
+
+
+def tiling_figure(result: DomainResult | SearchResult, by: str) -> Figure:
+    """The tiling of a map, a refinement or a search, coloured by "cr", "ar", "both" or "pattern"."""
+    sections, box_edges = _tile_sections(result)
+    tiles = _tiles_of(result)
+    view = _by_pattern(tiles) if by == "pattern" else _by_label(tiles, by)
+    rows = (*view.rows, *_edge_rows(result))
+    is_line, is_single = sections[0].domain.dimension == 1, len(sections) == 1
+    width = BAND_WIDTH if is_line else PANEL if is_single else NARROW_PANEL
+    height = BAND if is_line else width
+    panels = len(sections) * width + (len(sections) - 1) * WIDE_GAP
+    is_beside = is_single and not is_line
+    top = HEADER + TITLE + (0.0 if is_single else SECTION_TITLE)
+    below = top + height + AXIS
+    table = ROW * len(rows)
+    total = LEFT + panels + RIGHT + (GAP + TABLE if is_beside else 0.0)
+    sheet = Sheet(total, max(below, HEADER + TITLE + table) if is_beside else below + table + 0.2)
+    if isinstance(result, SearchResult):
+        write_search_header(sheet, result)
+    else:
+        facts = [extent_text(result), *([delta_text(result)] if result.is_measured else [])]
+        write_header(sheet, f"{subject_text(result.problem)}: the tiling", facts)
+    sheet.write(LEFT, HEADER + 0.05, view.title, size=11, weight="bold", width=panels)
+    is_partial = isinstance(result, DomainResult) and share_not_reached(result) > 0.0
+    for place, (section, edges) in enumerate(zip(sections, box_edges, strict=True)):
+        corner = LEFT + place * (width + WIDE_GAP), top
+        _draw_section(sheet, section, view, edges, corner, (width, height), is_partial=is_partial)
+    sheet.table(*((LEFT + panels + GAP, HEADER + TITLE) if is_beside else (LEFT, below)), TABLE, rows)
+    return finish(sheet.figure)
+
+
+def _draw_section(
+    sheet: Sheet, section: Section, view: View, box_edges: np.ndarray, corner: tuple[float, float],
+    size: tuple[float, float], *, is_partial: bool,
+) -> None:  # fmt: skip
+    sheet.write(corner[0], corner[1] - 0.12, section.place, size=9.5, weight="bold", width=size[0])
+    axes = sheet.axes(*corner, *size)
+    if is_partial:
+        add_not_reached(axes, section)
+    add_pieces(axes, section, view, pixel_owners(section))
+    width = edge_width(len(np.unique(section.piece)), size, is_line=section.domain.dimension == 1)
+    edges = section.positions(section.outlines)
+    if width > BRIGHTENED:
+        # Dark edges alone would be lost between dark tiles.
+        add_lines(axes, edges, to_rgba(PAPER, 0.4), 2.2 * width, zorder=1)
+    add_lines(axes, edges, to_rgba(INK, 0.75), width, zorder=2)
+    add_lines(axes, section.positions(box_edges), to_rgba(BOX_INK, 0.85), 1.4 * width, zorder=3)
+    set_limits(axes, section)
+    name_axes(axes, section)
+
+
+def edge_width(tiles: int, size: tuple[float, float], *, is_line: bool) -> float:
+    """Width of edges in points: a small part of the side of a tile of average size, so that colours stay visible.
+
+    >>> edge_width(10, (6.0, 6.0), is_line=False), edge_width(10**6, (6.0, 6.0), is_line=False)
+    (0.5, 0.06)
+    """
+    side = 72.0 * (size[0] / max(tiles, 1) if is_line else (size[0] * size[1] / max(tiles, 1)) ** 0.5)
+    return float(np.clip(0.06 * side, FINEST_EDGE, EDGE))
+
+
+def _by_label(tiles: TileLabels, by: str) -> View:
+    is_empty = not len(tiles.shares)
+    has_label, has_attention = (is_empty or any(labels) for labels in (tiles.classification, tiles.attention))
+    if (by != "ar" and not has_label) or (by != "cr" and not has_attention):
+        missing, other = ("label", "ar") if not has_label else ("attention", "cr")
+        raise OptionError(f"this result has no {missing} of its regions, as it was not asked for; take --by {other}")
+    labels = {
+        "cr": tiles.classification,
+        "ar": tiles.attention,
+        "both": [joint_label(*pair) for pair in zip(tiles.classification, tiles.attention, strict=True)],
+    }[by]
+    return make_region_view(KINDS[by], labels, tiles.shares, is_counted=tiles.shares > 0.0)
+
+
+def _by_pattern(tiles: TileLabels) -> View:
+    is_box = tiles.pattern < 0
+    colours = PATTERN_SHADES((tiles.pattern * GOLDEN) % 1.0)
+    colours[is_box] = to_rgba(MIXED_BOX)
+    count = len(np.unique(tiles.pattern[~is_box]))
+    rows = [Row("shades by pattern", counted(count, "pattern"), shades=PATTERN_SHADES)]
+    if is_box.any():
+        boxes = tiles.shares[is_box & (tiles.shares > 0.0)]
+        rows.append(Row("boxes: any pattern", f"{len(boxes):,} · {percent(min(float(boxes.sum()), 1.0))}", MIXED_BOX))
+    return View(PATTERN_TITLE, colours, np.zeros(len(colours), dtype=bool), tuple(rows))
+
+
+def _tiles_of(result: DomainResult | SearchResult) -> TileLabels:
+    if isinstance(result, SearchResult):
+        rows = result.arrays["pattern"]
+        pattern = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1) if len(result) else np.zeros(0)
+        return TileLabels(result.classification, result.attention, result.arrays["volume"], pattern.astype(np.int64))
+    if isinstance(result, RefineResult):
+        return _tiles_of_refinement(result)
+    assert isinstance(result, Result)
+    return _tiles_of_answer(result.answer)
+
+
+def _tiles_of_answer(answer: Answer) -> TileLabels:
+    regions = answer.answers.regions
+    attention = answer.attentions.tolist() if answer.answers.curves is not None else [""] * len(regions)
+    return TileLabels(answer.classifications.tolist(), attention, regions.polytopes.volumes, regions.pattern)
+
+
+def _tiles_of_refinement(result: RefineResult) -> TileLabels:
+    """Boxes, then regions; a box that was mapped exactly has no share of its own."""
+    answer, boxes = result.answer, result.boxes
+    classification, attention = (
+        [names[Kept(code)] for code in codes]
+        for names, codes in (
+            ({Kept.YES: "CR", Kept.NO: "MR", Kept.UNKNOWN: UNDECIDED}, answer.label_codes),
+            ({Kept.YES: "AR", Kept.NO: "IR", Kept.UNKNOWN: UNDECIDED}, answer.attention_codes),
+        )
+    )
+    shares = np.where(boxes.state == State.EXACT, 0.0, boxes.volumes)
+    pattern = np.full(len(boxes), -1)
+    if answer.exact is not None:
+        exact = _tiles_of_answer(answer.exact)
+        classification, attention = [*classification, *exact.classification], [*attention, *exact.attention]
+        shares, pattern = np.concatenate([shares, exact.shares]), np.concatenate([pattern, exact.pattern])
+    return TileLabels(classification, attention if result.is_measured else [""] * len(shares), shares, pattern)
+
+
+def _tile_sections(result: DomainResult | SearchResult) -> tuple[list[Section], list[np.ndarray]]:
+    """The sections with tiles as their pieces and edges of regions as outlines; and the edges of boxes."""
+    if isinstance(result, SearchResult):
+        found = list(make_sections(result))
+        return found, [np.zeros((0, 2, 2))] * len(found)
+    pieces = result.answer.joint.pieces
+    sections, box_edges = [], []
+    for section in make_sections(result):
+        kind = pieces.cuts[np.abs(section.polygons.edges) - 1, 0]
+        segments, is_first = edge_segments(section.polygons), section.polygons.edges > 0
+        outlines = segments[is_first & np.isin(kind, (Cut.NEURON, Cut.KNOT))]
+        sections.append(replace(section, piece=pieces.region[section.piece], outlines=outlines))
+        box_edges.append(segments[is_first & (kind == Cut.SPLIT)])
+    return sections, box_edges
+
+
+def _edge_rows(result: DomainResult | SearchResult) -> list[Row]:
+    """Rows for the edges, and for the part of the domain without tiles."""
+    count = len(result) if isinstance(result, SearchResult) else result.region_count
+    rows = [Row("edges of regions", counted(count, "region"), INK, is_line=True)]
+    if isinstance(result, SearchResult):
+        return [*rows, *not_visited_rows(result)]
+    if isinstance(result, RefineResult):
+        boxes = int((result.boxes.state != State.EXACT).sum())
+        own = [Row("edges of boxes", counted(boxes, "box", "boxes"), BOX_INK, is_line=True)] if boxes else []
+        rows = (rows if count else []) + own
+    missing = share_not_reached(result)
+    return [*rows, *([Row("not reached", percent(missing), is_hatched=True)] if missing > 0.0 else [])]
