@@ -64,7 +64,7 @@ def contradictions(result: Any, samples: int) -> list[str]:
     import numpy as np  # noqa: PLC0415
 
     from steadygaze.properties.joint import Kept  # noqa: PLC0415
-    from steadygaze.results.locate import deepest  # noqa: PLC0415
+    from steadygaze.results.result import deepest  # noqa: PLC0415
 
     compound, joint, delta = result.answers.compound, result.answer.joint, result.answer.delta
     found = []

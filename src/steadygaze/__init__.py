@@ -19,8 +19,7 @@ from .errors import (
 )
 from .network.model import Model, read_model
 from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
-from .results.domain_result import Point
-from .results.result import Result
+from .results.result import Point, Result
 from .verdict import Property, Status, Verdict
 
 __all__ = [

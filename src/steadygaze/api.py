@@ -37,10 +37,8 @@ from .properties.settling import label_pieces
 from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
-from .results.domain_result import DomainResult
-from .results.export import check_what, map_table
-from .results.export_files import write_table
-from .results.result import Result
+from .results.export import check_what, map_table, write_table
+from .results.result import DomainResult, Result
 from .results.store import is_refinement, is_search, read_summary
 from .results.store import load as load_map
 from .verdict import Property

@@ -11,7 +11,7 @@ import pytest
 
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.thresholds import make_thresholds
-from steadygaze.results.domain_result import DomainResult
+from steadygaze.results.result import DomainResult
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",

@@ -13,7 +13,7 @@ from steadygaze.properties.joint import Kept
 from steadygaze.report.page import explorer, network_data
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.thresholds import make_thresholds
-from steadygaze.results.domain_result import DomainResult
+from steadygaze.results.result import DomainResult
 
 BP = ["brightness:0..1", "patch:x=10,y=10,w=5,h=5"]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"

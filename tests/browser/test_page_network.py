@@ -9,7 +9,7 @@ import pytest
 
 from browser.browsing import Browser, random_thetas, running_browser
 from steadygaze.api import verify
-from steadygaze.results.domain_result import DomainResult
+from steadygaze.results.result import DomainResult
 
 CLOSE = 1e-4
 

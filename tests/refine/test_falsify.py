@@ -14,7 +14,7 @@ from steadygaze.engines.refine.falsify import FEWEST, MOST_POINTS, Violations, f
 from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.problem import Problem
 from steadygaze.properties.joint import Kept
-from steadygaze.results.locate import deepest
+from steadygaze.results.result import deepest
 from steadygaze.verdict import Property
 
 PATCH = "patch:x=12,y=12,w=4,h=4"

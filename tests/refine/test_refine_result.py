@@ -13,7 +13,7 @@ from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import InternalError, OptionError
 from steadygaze.properties.joint import Kept
 from steadygaze.regions.check import CheckedMap
-from steadygaze.results.claim import Violation
+from steadygaze.results.claims import Violation
 from steadygaze.verdict import Property, Verdict
 
 PLANE = ("brightness:0..1", "patch:x=12,y=12,w=4,h=4")

@@ -15,7 +15,8 @@ from steadygaze.api import load, make_problem
 from steadygaze.engines.refine.refine_files import load_refine, load_to_resume, pack_refine
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import OptionError, StoreError
-from steadygaze.results import archive, store
+from steadygaze.results import arrays as archive
+from steadygaze.results import store
 
 RESULTS: dict[str, Callable[[], RefineResult]] = {
     "boxes": lambda: made(PLANE, 6, thetas=((1.0, 0.0),)),

@@ -18,8 +18,7 @@ from steadygaze.report.page.explorer import Explorer, make_explorer
 from steadygaze.report.page.network_data import KINDS, pack
 from steadygaze.report.page.thresholds import ENOUGH, make_thresholds
 from steadygaze.report.page.tiles import GRID, make_planes, make_tiles, merge_tiles, shown_top, unit_values
-from steadygaze.results.domain_result import DomainResult
-from steadygaze.results.locate import deepest
+from steadygaze.results.result import DomainResult, deepest
 
 MOVING = ["translate:dx=2:-0.5..1", "brightness:0..0.3"]
 KEPT = ["brightness:0..1", "patch:x=10,y=10,w=5,h=5"]

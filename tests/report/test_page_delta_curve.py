@@ -7,7 +7,7 @@ import steadygaze
 from steadygaze.properties.joint import Kept
 from steadygaze.report.page import thresholds
 from steadygaze.report.page.thresholds import make_delta_curve, make_thresholds
-from steadygaze.results.domain_result import DomainResult
+from steadygaze.results.result import DomainResult
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 QUESTIONS = {

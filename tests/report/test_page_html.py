@@ -24,7 +24,7 @@ from steadygaze.report.page.cards import image_uri, map_uri
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.html import make_report, write_report
 from steadygaze.report.page.thresholds import make_thresholds
-from steadygaze.results.domain_result import DomainResult
+from steadygaze.results.result import DomainResult
 from steadygaze.results.store import read_summary
 
 PATCH = "patch:x=12,y=12,w=4,h=4"

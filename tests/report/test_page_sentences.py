@@ -15,7 +15,7 @@ from steadygaze.report.page.sentences import (
     undecided_share,
     verdict_sentences,
 )
-from steadygaze.results.domain_result import DomainResult
+from steadygaze.results.result import DomainResult
 
 DIFFER = "its attention maps differ from the expected ones by more than the allowed 25 % of the original maps' size"
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from steadygaze.results.table import Table
+from steadygaze.results.export import Table
 
 
 def rows_of(table: Table) -> list[dict]:

@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 
 from steadygaze import OptionError, StoreError, export, search
-from steadygaze.results import export_files
-from steadygaze.results.export import map_table
-from steadygaze.results.export_files import write_table
+from steadygaze.results import export as export_files
+from steadygaze.results.export import BLOCK, INTEGER, NUMBER, POINTS, Part, Table, make_columns, map_table, write_table
 from steadygaze.results.result import Result
-from steadygaze.results.table import BLOCK, INTEGER, NUMBER, POINTS, Part, Table, make_columns
 
 HOSTILE = (
     '=HYPERLINK("http://x")',

@@ -9,8 +9,7 @@ import pytest
 from compare.compared_networks import answered
 from results.questions import QUESTIONS
 from results.reading_tables import rows_of, sums
-from steadygaze.results.export import map_table
-from steadygaze.results.table import make_columns
+from steadygaze.results.export import make_columns, map_table
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "export.md"
 

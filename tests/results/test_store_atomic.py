@@ -8,7 +8,7 @@ import pytest
 
 from steadygaze.errors import StoreError
 from steadygaze.results import directory, store
-from steadygaze.results.directory import written_at_once
+from steadygaze.results.directory import atomic_directory
 from steadygaze.results.store import read_summary, save
 
 
@@ -104,7 +104,7 @@ def killed(action: Callable[[], None]) -> None:
 
 def test_leftovers_of_a_killed_run_are_removed_by_the_next(old):
     def write_and_die() -> None:
-        with written_at_once(old, replaces=True) as folder:
+        with atomic_directory(old, replaces=True) as folder:
             (folder / "half").write_text("x")
             os._exit(1)
 
@@ -112,7 +112,7 @@ def test_leftovers_of_a_killed_run_are_removed_by_the_next(old):
     killed(write_and_die)
     assert len(leftovers(old.parent)) == 1
     assert bytes_of(old) == before
-    with written_at_once(old, replaces=True) as folder:
+    with atomic_directory(old, replaces=True) as folder:
         (folder / "whole").write_text("y")
     assert bytes_of(old) == {"whole": b"y"}
     assert leftovers(old.parent) == []
@@ -129,21 +129,21 @@ def test_run_killed_between_the_two_renamings_is_mended_by_the_next(old, monkeyp
     def write_and_die() -> None:
         with monkeypatch.context() as patched:
             patched.setattr(Path, "rename", die_for_new)
-            with written_at_once(old, replaces=True) as folder:
+            with atomic_directory(old, replaces=True) as folder:
                 (folder / "whole").write_text("y")
 
     killed(write_and_die)
     assert not old.exists()
-    with pytest.raises(CrashError), written_at_once(old, replaces=True):
+    with pytest.raises(CrashError), atomic_directory(old, replaces=True):
         raise CrashError
     assert bytes_of(old) == before
     assert leftovers(old.parent) == []
 
 
 def test_a_run_that_is_still_writing_is_left_alone(old):
-    with written_at_once(old, replaces=True) as slow:
+    with atomic_directory(old, replaces=True) as slow:
         (slow / "slow").write_text("1")
-        with written_at_once(old, replaces=True) as fast:
+        with atomic_directory(old, replaces=True) as fast:
             (fast / "fast").write_text("2")
         assert bytes_of(old) == {"fast": b"2"}
         assert (slow / "slow").exists()
@@ -153,6 +153,6 @@ def test_a_run_that_is_still_writing_is_left_alone(old):
 
 def test_names_as_long_as_names_can_be(tmp_path):
     place = tmp_path / ("n" * 255)
-    with written_at_once(place, replaces=False) as folder:
+    with atomic_directory(place, replaces=False) as folder:
         (folder / "x").write_text("x")
     assert bytes_of(place) == {"x": b"x"}

@@ -12,9 +12,8 @@ import pytest
 
 from results.questions import run
 from steadygaze.errors import StoreError
-from steadygaze.results import archive
-from steadygaze.results.archive import write_arrays
-from steadygaze.results.arrays import NEW_ARRAYS, SHAPES, unpack_map
+from steadygaze.results import arrays as archive
+from steadygaze.results.arrays import NEW_ARRAYS, SHAPES, unpack_map, write_arrays
 from steadygaze.results.store import _checksum, _sha256, check_directory, load, read_summary, save
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from results.questions import ALL
-from steadygaze.results.schema import SCHEMA_VERSION
+from steadygaze.results.arrays import SCHEMA_VERSION
 
 AREAS = ["CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided"]
 

@@ -11,10 +11,9 @@ from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.errors import StoreError
 from steadygaze.regions.polyhedra import Polyhedra
-from steadygaze.results import archive
+from steadygaze.results import arrays as archive
 from steadygaze.results.arrays import SHAPES, array_shapes, unpack_map
-from steadygaze.results.locate import deepest
-from steadygaze.results.result import Result
+from steadygaze.results.result import Result, deepest
 from steadygaze.results.store import _checksum, _sha256, load, save
 
 SPECS = ["translate:dx=2:0.9..1.1", "patch:x=12,y=12,w=4,h=4:0.16..0.46", "brightness:0.1..0.2"]

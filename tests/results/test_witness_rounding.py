@@ -14,9 +14,8 @@ from steadygaze.errors import InternalError
 from steadygaze.network.replay import FLOAT32
 from steadygaze.report.page.facts import witness_rows
 from steadygaze.results import map_check
-from steadygaze.results.claim import Claim, Violation
-from steadygaze.results.enclosure import Enclosing
-from steadygaze.results.witness import find_witnesses
+from steadygaze.results.claims import Claim, Violation
+from steadygaze.results.witness import Enclosing, find_witnesses
 
 PLACE, ASIDE, STEEP = np.float32(0.371), np.float32(1.5e-8), np.float32(1e8)
 CENTRE = float(PLACE) + float(ASIDE)

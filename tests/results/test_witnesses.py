@@ -10,7 +10,7 @@ from steadygaze.errors import InternalError
 from steadygaze.network.replay import FLOAT32
 from steadygaze.properties.joint import Kept
 from steadygaze.results import map_check, witness
-from steadygaze.results.claim import Violation
+from steadygaze.results.claims import Violation
 from steadygaze.results.map_check import check_maps, longest_steps
 from steadygaze.results.witness import find_witnesses
 

@@ -20,7 +20,7 @@ from ..engines.search.search_result import SearchResult
 from ..errors import InternalError, SteadygazeError, StoreError
 from ..problem import Problem
 from ..results.answer import Answer
-from ..results.domain_result import DomainResult
+from ..results.result import DomainResult
 from ..tolerances import AREA
 from ..verdict import Status, Verdict
 from .stored_campaign import METHODS, Plan, Task, digest_of, image_file, made_by

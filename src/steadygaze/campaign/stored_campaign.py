@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from .. import zoo
 from ..errors import StoreError
-from ..results.directory import file_written_at_once
+from ..results.directory import atomic_file
 
 try:
     import fcntl
@@ -320,7 +320,7 @@ def _tidy(place: Path) -> None:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file into an existing folder atomically: a crash leaves the old content or the new."""
     path.parent.stat()  # an OSError where there is no such folder
-    with file_written_at_once(path) as new:
+    with atomic_file(path) as new:
         new.write_bytes(content.encode() if isinstance(content, str) else content)
 
 

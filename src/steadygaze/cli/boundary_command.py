@@ -10,9 +10,8 @@ from rich.text import Text
 from ..boundary import Boundary
 from ..errors import StoreError
 from ..results.answer import round_up
-from ..results.boundary_summary import summarise_boundary
-from ..results.domain_result import DomainResult
-from ..results.summary import kinks_text
+from ..results.result import DomainResult
+from ..results.summary import kinks_text, summarise_boundary
 from ..tolerances import TOUCH
 from ..verdict import Verdict
 from . import command_options as o

@@ -13,9 +13,8 @@ from ..errors import OptionError
 from ..report import FORMATS
 from ..results import store
 from ..results.directory import check_file
-from ..results.domain_result import DomainResult
-from ..results.export import check_what
-from ..results.export_files import ENDINGS, check_format
+from ..results.export import ENDINGS, check_format, check_what
+from ..results.result import DomainResult
 from ..verdict import Verdict
 from . import command_options as o
 from .printing import describe, print_json, print_notes, print_places, print_verdict

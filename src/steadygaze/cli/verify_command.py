@@ -16,7 +16,7 @@ from ..engines.search.search_result import SearchResult
 from ..errors import OptionError, StoreError
 from ..problem import Problem
 from ..results import store
-from ..results.domain_result import DomainResult
+from ..results.result import DomainResult
 from ..verdict import Verdict
 from . import command_options as o
 from .answer_text import Summary, class_text

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import OptionError
 from ..problem import Delta, Problem
-from ..results.domain_result import DomainResult
+from ..results.result import DomainResult
 from ..results.summary import describe_question, kinks_text, nearest_summary
 from ..verdict import Property
 from .overlay import Bounds, combine, lay_over

@@ -25,8 +25,8 @@ from ..report.drawing.sections import Section, make_sections
 from ..report.drawing.sheet import ROW, Sheet, finish, name_axis, write_figure
 from ..report.figures.map import SMALLEST_SHARE_SHOWN
 from ..report.wording import number, percent, percent_between
-from ..results.directory import check_file, file_written_at_once, written_at_once
-from ..results.domain_result import DomainResult
+from ..results.directory import atomic_directory, atomic_file, check_file
+from ..results.result import DomainResult
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..verdict import Property
 from .comparison import Comparison, Difference, describe
@@ -89,13 +89,13 @@ def save_comparison(comparison: Comparison, path: str | Path, *, force: bool = F
     target = check_place(path, force=force)
     try:
         if _ending(target) == NUMBERS:
-            with file_written_at_once(target) as new:
+            with atomic_file(target) as new:
                 _write_numbers(comparison.summary(), new)
             return [Path(path)]
         if _ending(target) in FORMATS:
             draw_comparison(comparison, target, force=force)
             return [Path(path)]
-        with written_at_once(target, replaces=force) as folder:
+        with atomic_directory(target, replaces=force) as folder:
             _write_numbers(comparison.summary(), folder / f"{NAME}.{NUMBERS}")
             draw_comparison(comparison, folder / NAME)
     except OSError as error:

@@ -12,7 +12,7 @@ from ..compiling import compiled
 from ..geometry.polygon import shared_area
 from ..properties.joint import Kept, Shares
 from ..regions.region import Polygons
-from ..results.domain_result import DomainResult
+from ..results.result import DomainResult
 from ..tolerances import AREA, UNIT
 from ..verdict import Property
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..properties.joint import Kept
-from ..results.domain_result import DomainResult
+from ..results.result import DomainResult
 from ..verdict import Property
 from .overlay import Bounds, lost_share
 

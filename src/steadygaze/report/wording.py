@@ -9,7 +9,7 @@ import numpy as np
 from ..engines.refine.boxes import State
 from ..engines.refine.refine_result import RefineResult
 from ..problem import Problem
-from ..results.domain_result import DomainResult
+from ..results.result import DomainResult
 from ..verdict import Property, Verdict
 
 MINUS = "−"

@@ -1,6 +1,6 @@
-"""Writes a directory or a file all at once: beside its place first, so that a crash leaves the old one or the new.
+"""Atomic writes of directories and files: a crash leaves either the old one or the new one.
 
-Knows nothing of what is written. Leftovers of runs that were killed are removed by the next one for the same place.
+The next write to the same place removes what killed runs left behind.
 """
 
 import os
@@ -20,7 +20,7 @@ except ImportError:  # no such locks on this system: leftovers then stay, and no
 
 
 @contextmanager
-def written_at_once(target: Path, *, replaces: bool) -> Iterator[Path]:
+def atomic_directory(target: Path, *, replaces: bool) -> Iterator[Path]:
     """Give an empty sibling directory, which becomes `target` when the block ends without an error.
 
     With `replaces` an existing target is exchanged only then; without it that is an OSError. After an error everything
@@ -43,7 +43,7 @@ def written_at_once(target: Path, *, replaces: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def file_written_at_once(target: Path) -> Iterator[Path]:
+def atomic_file(target: Path) -> Iterator[Path]:
     """Give a place beside `target` for a file, which replaces it when the block ends without an error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.parent / f"{_prefix(target)}new-{uuid.uuid4().hex}"

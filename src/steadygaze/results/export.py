@@ -1,22 +1,149 @@
-"""From a map to the rows of an export: one for each region, or for each piece of a region with one label alone.
+"""Exports: the schema of columns, the rows of a map, and the writers of CSV, GeoJSON and Parquet.
 
-Refinements and searches make their own rows (see `refine_files` and `search.export`); `export_files` writes them all.
+Refinements and searches make their own rows. Rows are made and written in blocks; the file appears when it is complete.
+Reading a written number gives the same float. CSV holds no text from users, so no cell can be a formula; the other two
+formats carry such text beside the rows, as JSON.
 """
 
+import csv
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..compound import Compound
-from ..errors import OptionError
+from ..errors import OptionError, StoreError
 from ..problem import Problem
 from ..properties.joint import Kept
 from ..properties.shapes import Polytopes
 from .answer import Answer
-from .domain_result import DomainResult
-from .result import Result
+from .directory import atomic_file, check_file
+from .result import DomainResult, Result
 from .summary import describe_question
-from .table import Block, Part, Table, shape_columns
+
+INTEGER, NUMBER, TEXT, POINTS = "int64", "float64", "string", "list of lists of float64"
+"""The types of columns."""
+
+BLOCK = 8192
+"""Rows that are made and written at a time, so that memory does not grow with their number."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, type, unit, and what it holds. `is_optional`: a row may have nothing there."""
+
+    name: str
+    kind: str
+    unit: str
+    meaning: str
+    is_optional: bool = False
+
+
+Block = dict[str, Any]
+"""Columns of some rows, in the order of the schema: arrays for numbers, lists for texts and points.
+
+In an array of numbers NaN stands for nothing, in an array of integers −1, in a list None.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows of one kind: how many, and what makes the rows from one to another as a block without `id`."""
+
+    count: int
+    make: Callable[[int, int], Block]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What an export writes: parts one after another, and facts about all of them.
+
+    dimension is the number of parameters; `facts` are plain data, with texts that come from users.
+    """
+
+    parts: tuple[Part, ...]
+    dimension: int
+    facts: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return sum(part.count for part in self.parts)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The schema."""
+        return make_columns(self.dimension)
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows, some at a time; each block has the columns of the schema in their order."""
+        first = 0
+        names = [column.name for column in self.columns]
+        for part in self.parts:
+            for start in range(0, part.count, BLOCK):
+                stop = min(start + BLOCK, part.count)
+                block = part.make(start, stop) | {"id": np.arange(first, first + stop - start)}
+                yield {name: block[name] for name in names}
+                first += stop - start
+
+
+def make_columns(dimension: int) -> tuple[Column, ...]:
+    """The columns for so many parameters.
+
+    >>> [column.name for column in make_columns(1)][-5:]
+    ['delta', 'low_1', 'high_1', 'inside_1', 'vertices']
+    """
+    axes = range(1, dimension + 1)
+    return (
+        Column("id", INTEGER, "", "number of the row, from 0"),
+        Column("kind", TEXT, "", "`region` or `box` (of a refinement, known by bounds alone)"),
+        Column("number", INTEGER, "", "number of the region (as in `result.regions`) or box that the row is, or is in"),
+        Column("classification", TEXT, "", "`CR`, `MR`, `CB` (both occur) or `undecided`", is_optional=True),
+        Column("attention", TEXT, "", "`AR`, `IR`, `AB` (both occur) or `undecided`", is_optional=True),
+        Column("winner", INTEGER, "class", "the class that wins everywhere in it, where that is one", is_optional=True),
+        Column("share", NUMBER, "of the domain", "its length, area or volume"),
+        Column(
+            "label_open", NUMBER, "of the domain", "the part of `share` where the label is not decided",
+            is_optional=True,
+        ),
+        Column(
+            "attention_open", NUMBER, "of the domain", "the part of `share` where the attention is not decided",
+            is_optional=True,
+        ),
+        Column("margin_low", NUMBER, "logit", "no margin (f_label − largest other logit) is below", is_optional=True),
+        Column("margin_high", NUMBER, "logit", "no margin is above", is_optional=True),
+        Column(
+            "inconsistency_low", NUMBER, "as δ", "no inconsistency in the region or box is below", is_optional=True
+        ),
+        Column(
+            "inconsistency_high", NUMBER, "as δ", "no inconsistency in the region or box is above", is_optional=True
+        ),
+        Column("delta", NUMBER, "as δ", "the threshold that `attention` is about"),
+        *(Column(f"low_{axis}", NUMBER, "theta", f"smallest value of parameter {axis}") for axis in axes),
+        *(Column(f"high_{axis}", NUMBER, "theta", f"largest value of parameter {axis}") for axis in axes),
+        *(Column(f"inside_{axis}", NUMBER, "theta", f"parameter {axis} of a theta inside") for axis in axes),
+        Column(
+            "vertices", POINTS, "theta", "the corners: the two ends with one parameter, counter-clockwise with two, in "
+            "no order with three and more",
+        ),
+    )  # fmt: skip
+
+
+def shape_columns(corners: np.ndarray, starts: np.ndarray, inside: np.ndarray) -> Block:
+    """The columns that say where rows are: corners (V, d), of row r starts[r]:starts[r+1]; thetas inside (R, d)."""
+    axes = range(inside.shape[1])
+    low, high = (end.reduceat(corners, starts[:-1], axis=0) for end in (np.minimum, np.maximum))
+    points = corners.tolist()
+    return {
+        **{f"low_{axis + 1}": low[:, axis] for axis in axes},
+        **{f"high_{axis + 1}": high[:, axis] for axis in axes},
+        **{f"inside_{axis + 1}": inside[:, axis] for axis in axes},
+        "vertices": [points[first:last] for first, last in pairwise(starts.tolist())],
+    }
+
 
 WHATS = ("regions", "pieces")
 LABELS, ATTENTIONS = np.array(["CR", "undecided", "MR"]), np.array(["AR", "undecided", "IR"])
@@ -167,3 +294,126 @@ def shape_of(compound: Compound, polytopes: Polytopes) -> Block:
     else:
         thetas = compound.to_theta(points)
     return shape_columns(thetas, starts, compound.to_theta(polytopes.centres))
+
+
+MOST_DRAWN = 2
+"""Parameters up to which rows are shapes in the plane."""
+
+ENDINGS = {"csv": ".csv", "geojson": ".geojson", "parquet": ".parquet"}
+
+
+def check_format(format: str, dimension: int) -> str:
+    """The format, if it can hold shapes of so many parameters, and what writes it is installed; OptionError else."""
+    if format not in ENDINGS:
+        raise OptionError(f"--format {format!r} is not known; expected {', '.join(ENDINGS)}")
+    if format == "geojson" and dimension > MOST_DRAWN:
+        raise OptionError(
+            f"GeoJSON holds shapes of one or two parameters, this result has {dimension}; take --format csv or "
+            "parquet, which take any number"
+        )
+    if format == "parquet":
+        _pyarrow()
+    return format
+
+
+def write_table(table: Table, path: str | Path, format: str, *, force: bool = False) -> Path:
+    """Write a table to a file, which appears when it is complete; an existing one is refused without `force`."""
+    write = {"csv": _write_csv, "geojson": _write_geojson, "parquet": _write_parquet}[
+        check_format(format, table.dimension)
+    ]
+    target = check_file(path, force=force)
+    try:
+        with atomic_file(target) as new:
+            write(table, new)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out") from None
+    return target
+
+
+def _write_csv(table: Table, path: Path) -> None:
+    with path.open("w", encoding="ascii", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([column.name for column in table.columns])
+        for block in table.blocks():
+            writer.writerows(zip(*(_cells(column, block, _csv_number) for column in table.columns), strict=True))
+
+
+def _csv_number(value: float) -> Any:
+    return "" if math.isnan(value) else value
+
+
+def _write_geojson(table: Table, path: Path) -> None:
+    """A FeatureCollection as in RFC 7946, whose positions are thetas; what the question was is a foreign member."""
+    names = [column.name for column in table.columns if column.kind != POINTS]
+    columns = [column for column in table.columns if column.kind != POINTS]
+    with path.open("w", encoding="ascii") as stream:
+        facts = json.dumps(dict(table.facts), allow_nan=False)
+        stream.write(f'{{"type": "FeatureCollection", "steadygaze": {facts}, "features": [')
+        separator = "\n"
+        for block in table.blocks():
+            rows = zip(*(_cells(column, block, _json_number) for column in columns), strict=True)
+            for row, corners in zip(rows, block["vertices"], strict=True):
+                properties = dict(zip(names, row, strict=True))
+                feature = {"type": "Feature", "id": properties["id"], "geometry": _geometry(corners)}
+                stream.write(separator + json.dumps(feature | {"properties": properties}, allow_nan=False))
+                separator = ",\n"
+        stream.write("\n]}\n")
+
+
+def _json_number(value: float) -> Any:
+    return value if math.isfinite(value) else None
+
+
+def _geometry(corners: list[list[float]]) -> dict[str, Any]:
+    """A polygon with a closed ring; with one parameter a line on the first axis, as a position has two numbers.
+
+    >>> _geometry([[0.25], [0.5]])
+    {'type': 'LineString', 'coordinates': [[0.25, 0.0], [0.5, 0.0]]}
+    """
+    if len(corners[0]) == 1:
+        return {"type": "LineString", "coordinates": [[end, 0.0] for (end,) in corners]}
+    return {"type": "Polygon", "coordinates": [[*corners, corners[0]]]}
+
+
+def _write_parquet(table: Table, path: Path) -> None:
+    arrow, parquet = _pyarrow()
+    kinds = {
+        INTEGER: arrow.int64(),
+        NUMBER: arrow.float64(),
+        TEXT: arrow.string(),
+        POINTS: arrow.list_(arrow.list_(arrow.float64())),
+    }
+    fields = [arrow.field(column.name, kinds[column.kind], column.is_optional) for column in table.columns]
+    schema = arrow.schema(fields, metadata={"steadygaze": json.dumps(dict(table.facts), allow_nan=False)})
+    with parquet.ParquetWriter(path, schema) as writer:
+        for block in table.blocks():
+            writer.write_table(arrow.Table.from_pydict(dict(_arrays(table, block)), schema=schema))
+
+
+def _arrays(table: Table, block: Block) -> Iterator[tuple[str, list[Any]]]:
+    for column in table.columns:
+        yield column.name, _cells(column, block, lambda value: None if math.isnan(value) else value)
+
+
+def _cells(column: Column, block: Block, number: Callable[[float], Any]) -> list[Any]:
+    """The cells of a column as plain values; nothing is None, and of numbers what `number` makes of it."""
+    values = block[column.name]
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if column.kind == NUMBER:
+        return [number(value) for value in values]
+    if column.kind == INTEGER:
+        return [None if value < 0 else value for value in values]
+    return list(values)
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    """The library that writes Parquet, an extra of the installation."""
+    try:
+        import pyarrow  # noqa: PLC0415 (large, and needed for one format alone)
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        raise OptionError(
+            "Parquet needs pyarrow, which is not installed: pip install 'steadygaze[export]', or take --format csv"
+        ) from None
+    return pyarrow, parquet

@@ -25,10 +25,8 @@ from ..problem import Delta, Problem
 from ..regions.check import CheckedMap
 from ..verdict import Property
 from .answer import Answers
-from .archive import read_arrays
-from .arrays import array_shapes, unpack_map
+from .arrays import OLDER, SCHEMA_VERSION, array_shapes, read_arrays, unpack_map
 from .result import Result
-from .schema import OLDER, SCHEMA_VERSION
 
 
 def rebuild(
@@ -97,7 +95,7 @@ def refusing_damage(folder: Path) -> Iterator[None]:
     except StoreError:
         raise
     except SteadygazeError as error:
-        raise StoreError(f"{folder}: the question cannot be put again: {error}") from None
+        raise StoreError(f"{folder}: cannot restore the stored question: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
         raise StoreError(

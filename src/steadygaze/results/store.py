@@ -26,12 +26,10 @@ from ..budget import machine_gib
 from ..errors import StoreError
 from ..problem import Delta, Problem
 from ..regions.region import RegionSet
-from .archive import write_arrays
-from .arrays import pack
-from .directory import written_at_once
+from .arrays import READ_VERSIONS, pack, write_arrays
+from .directory import atomic_directory
 from .rebuild import rebuild
 from .result import Result
-from .schema import READ_VERSIONS
 from .summary import summarise
 
 ANSWER, MAP, PIXELS, PICTURE, TIMINGS = "result.json", "regions.npz", "image.npy", "image.png", "timings.json"
@@ -73,7 +71,7 @@ def write_result(
     """Write an answer, what is stored beside it, its arrays and the image into a new directory, all or nothing."""
     target = check_directory(directory, force=force)
     try:
-        with written_at_once(target, replaces=force) as folder:
+        with atomic_directory(target, replaces=force) as folder:
             write_arrays(folder / MAP, arrays)
             np.save(folder / PIXELS, problem.perturbed.x0, allow_pickle=False)
             _picture(problem.perturbed.x0).save(folder / PICTURE)

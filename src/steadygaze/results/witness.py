@@ -1,26 +1,72 @@
-"""From a result to witnesses: for each kind of violation one theta strictly inside it, replayed through the model file.
+"""Witnesses: for each kind of violation one theta strictly inside it, replayed through the model file.
 
-A claim is tested by proved bounds at its theta (see `enclosure`). What they confirm is a violation, even if onnxruntime
-cannot show it in the file's float type: then it is flagged. What they neither confirm nor refute is passed over. What
-they refute beyond all error bounds is a false proof and ends in an InternalError, never in an answer.
+Proved bounds at the theta, over a box without extent, test each claim; they share nothing with regions, patterns or
+their error bounds. A confirmed claim is a violation, even if onnxruntime cannot show it in the file's float type: then
+it is flagged. A claim that stays open is passed over. A claim refuted beyond all error bounds means that a proof is
+false: it ends in an InternalError, never in an answer.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ..attention.methods.gradient import pattern_of
-from ..errors import InternalError
+from ..bounds.bounder import Bounder
+from ..errors import InternalError, ModelError
 from ..network.model import LEAST_SHARE
 from ..network.replay import FileRounding, estimate_rounding
+from ..problem import Problem
 from ..tolerances import UNIT
 from ..verdict import Property, Verdict
-from .claim import Claim, Violation
-from .domain_result import DomainResult, Point
-from .enclosure import Enclosing
+from .claims import Claim, Violation
 from .map_check import MapCheck, check_maps
+from .result import DomainResult, Point
+
+UNKNOWN = (-np.inf, np.inf)
+
+
+@dataclass(frozen=True)
+class Enclosed:
+    """Proved bounds (low, high) of the margin and of the inconsistency at a theta; infinite ends say nothing."""
+
+    margin: tuple[float, float]
+    inconsistency: tuple[float, float]
+
+
+class Enclosing:
+    """Encloses single thetas of one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def at(self, theta: np.ndarray, *, has_attention: bool) -> Enclosed:
+        """Bounds at theta (d,); those of the inconsistency only if wanted."""
+        if self._bounder is None:
+            return Enclosed(UNKNOWN, UNKNOWN)
+        compound = self.problem.compound
+        # Back and forth between theta and t costs a few roundings; the bounds of the pixels allow for more than that.
+        place = compound.to_unit(theta[None])[:, : compound.domain.dimension]
+        cell = self.problem.perturbed.cell_of(theta).index
+        found = self._bounder.bound(cell, place, place, np.array([has_attention]))
+        return Enclosed(_ends(found.margin[0]), _ends(found.inconsistency[0]))
+
+    @cached_property
+    def _bounder(self) -> Bounder | None:
+        problem = self.problem
+        try:
+            return Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
+        except ModelError:  # weights so small that products with them vanish
+            return None
+
+
+def _ends(bounds: np.ndarray) -> tuple[float, float]:
+    """Bounds as numbers; where an end is not a number, nothing is known."""
+    low, high = (float(end) for end in bounds)
+    return (low, high) if low <= high else UNKNOWN
+
 
 __all__ = ["Findings", "LogitReplay", "Violation", "Witness", "find_witnesses"]
 

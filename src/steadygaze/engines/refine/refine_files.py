@@ -19,12 +19,10 @@ from ...properties.joint import Kept
 from ...regions.check import CheckedMap
 from ...regions.region import Cut
 from ...results import store
-from ...results.archive import read_arrays
-from ...results.arrays import array_shapes, check_range, pack, require, shaped
-from ...results.export import ATTENTIONS, LABELS, exact_part, make_table
+from ...results.arrays import array_shapes, check_range, pack, read_arrays, require, shaped
+from ...results.export import ATTENTIONS, LABELS, Block, Part, Table, exact_part, make_table, shape_columns
 from ...results.rebuild import read_pixels, rebuild_answers, rebuild_problem, refusing_damage, stored_delta
 from ...results.summary import describe_question
-from ...results.table import Block, Part, Table, shape_columns
 from ...tolerances import AREA
 from ...verdict import Property
 from .boxes import Boxes, State

@@ -19,12 +19,11 @@ from ...properties.nearest import Nearest
 from ...regions.check import CheckedMap
 from ...regions.region import RegionSet
 from ...results.answer import RELATIVE_DELTAS, Answers, round_up, verdict_from, verdict_of
-from ...results.claim import Claim, Violation
-from ...results.domain_result import DomainResult
-from ...results.enclosure import Enclosing
-from ...results.piece_claims import TRIES, piece_claims
+from ...results.claims import TRIES, Claim, Violation, piece_claims
+from ...results.result import DomainResult
 from ...results.summary import SINGLE_THETAS, agreement_text, kinks_text, summarise_domain
 from ...results.view import Region, Regions
+from ...results.witness import Enclosing
 from ...tolerances import MAX_MAP_PARAMETERS
 from ...verdict import Property, Verdict
 from .boxes import Boxes, State

@@ -13,12 +13,10 @@ from scipy.spatial import HalfspaceIntersection
 from ...errors import OptionError, StoreError
 from ...perturbation import Domain
 from ...problem import Problem
-from ...results.archive import read_arrays
-from ...results.arrays import Shapes, check_range, require, shaped
-from ...results.export import NOTE
+from ...results.arrays import Shapes, check_range, read_arrays, require, shaped
+from ...results.export import NOTE, Block, Part, Table, shape_columns
 from ...results.rebuild import rebuild_problem, refusing_damage
 from ...results.store import MAP, PIXELS, is_search, read_checked, read_seconds
-from ...results.table import Block, Part, Table, shape_columns
 from ...verdict import Verdict
 from .search_result import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, SearchResult, Visited
 from .traversal import TraversedRegion

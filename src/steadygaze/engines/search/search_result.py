@@ -15,7 +15,7 @@ import numpy as np
 
 from ...perturbation import Domain
 from ...problem import Problem
-from ...results.schema import SCHEMA_VERSION
+from ...results.arrays import SCHEMA_VERSION
 from ...results.store import check_directory, describe_stored, write_result
 from ...results.summary import agreement_text, describe_question
 from ...tolerances import AREA, FEASIBILITY

@@ -18,7 +18,7 @@ from ...errors import OptionError
 from ...perturbation import Domain
 from ...problem import Problem
 from ...properties.joint import Kept
-from ...results.domain_result import DomainResult, Point
+from ...results.result import DomainResult, Point
 from ..wording import comparison, theta_text
 from .colours import CHANGED_INK, FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
 from .sheet import Sheet

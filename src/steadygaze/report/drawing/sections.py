@@ -15,7 +15,7 @@ from ...engines.search.search_result import SearchResult
 from ...perturbation import Domain
 from ...regions.polyhedra import Polyhedra
 from ...regions.region import Cut, Polygons
-from ...results.domain_result import DomainResult
+from ...results.result import DomainResult
 from ...tolerances import BESIDE
 from ..wording import number
 

@@ -25,7 +25,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from ...errors import OptionError, StoreError
-from ...results.directory import file_written_at_once
+from ...results.directory import atomic_file
 from .. import FORMATS
 from .colours import FAINT_INK, HATCHED, INK, Row
 
@@ -237,7 +237,7 @@ def write_figure(
         figure = make()
         for file in files:
             try:
-                with file_written_at_once(file) as new:
+                with atomic_file(file) as new:
                     new.write_bytes(_figure_bytes(figure, file.suffix.removeprefix(".")))
             except OSError as error:
                 raise _not_writable(file, error) from None

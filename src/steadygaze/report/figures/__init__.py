@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...engines.search.search_result import SearchResult
 from ...errors import OptionError
-from ...results.domain_result import DomainResult
+from ...results.result import DomainResult
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
 from ..drawing.sheet import drawing_settings, figure_files, refuse_in_the_way, write_figure

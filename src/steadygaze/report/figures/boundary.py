@@ -17,7 +17,7 @@ from ...boundary import Boundary
 from ...compound import Compound
 from ...properties.joint import Kept
 from ...regions.adjacency import touching
-from ...results.domain_result import DomainResult, Point
+from ...results.result import DomainResult, Point
 from ...verdict import Property
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption

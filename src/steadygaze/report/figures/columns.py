@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ...errors import OptionError
-from ...results.domain_result import DomainResult, Point
+from ...results.result import DomainResult, Point
 from ..drawing import exhibits
 from ..drawing.colours import FAINT_INK
 from ..drawing.sheet import HEADER, Sheet, finish, write_header

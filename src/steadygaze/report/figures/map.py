@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ...properties.joint import Kept
 from ...regions.adjacency import touching
 from ...results.answer import round_up
-from ...results.domain_result import DomainResult
+from ...results.result import DomainResult
 from ..drawing import colours as palette
 from ..drawing.colours import DELTA_LINE, HATCH, INK, JOINT, KEPT, UNKNOWN, Lines, Row, View
 from ..drawing.exhibits import Exhibit, choose_exhibits

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from ...results.domain_result import DomainResult
+from ...results.result import DomainResult
 from ..drawing.colours import View
 from ..drawing.exhibits import CAPTION, Exhibit, show_image, write_caption
 from ..drawing.marks import NUMBERS, add_dashes, mark_along, mark_section

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from ...regions.polyhedra import Polyhedra
 from ...regions.region import Polygons
 from ...results.answer import DeltaAnswer
-from ...results.domain_result import DomainResult
+from ...results.result import DomainResult
 from ...tolerances import BESIDE, MAX_MAP_PARAMETERS
 from ..drawing.colours import DELTA_LINE, FAINT_INK, HATCHED, INK, JOINT, KEPT, UNKNOWN
 from ..drawing.exhibits import (

@@ -17,8 +17,7 @@ from ...errors import OptionError
 from ...properties.joint import Kept
 from ...regions.region import Cut
 from ...results.answer import Answer
-from ...results.domain_result import DomainResult
-from ...results.result import Result
+from ...results.result import DomainResult, Result
 from ..drawing.colours import (
     ATTENTION,
     BOTH,

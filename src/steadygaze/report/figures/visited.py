@@ -86,7 +86,7 @@ def make_search_views(found: SearchResult) -> tuple[View, ...]:
 
 def common_rows(found: SearchResult) -> tuple[Row, ...]:
     """The rows that all views share: outlines, the line, and the rest of the domain."""
-    rows, summary = [], found.summary
+    rows, summary = [], found.summary()
     if summary["components"] is not None:
         parts = counted(len(summary["components"]), "component")
         rows.append(Row("outermost boundary", parts, PAPER, frame=FRAME))

@@ -22,9 +22,9 @@ from ...engines.search import SearchResult
 from ...errors import OptionError
 from ...problem import Problem
 from ...properties.nearest import Nearest
-from ...results.boundary_summary import summarise_boundary
-from ...results.claim import Violation
-from ...results.domain_result import DomainResult, Point, view_point
+from ...results.claims import Violation
+from ...results.result import DomainResult, Point, view_point
+from ...results.summary import summarise_boundary
 from ...verdict import Property
 from ..drawing.colours import MAP_SHADES
 from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart

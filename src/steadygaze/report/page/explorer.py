@@ -20,7 +20,7 @@ from bokeh.plotting import figure
 from bokeh.resources import Resources
 
 from ...attention.filters import Filter
-from ...results.domain_result import DomainResult
+from ...results.result import DomainResult
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 from ..drawing.exhibits import NEARER

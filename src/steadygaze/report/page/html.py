@@ -17,8 +17,8 @@ from ...engines.search import SearchResult
 from ...errors import SteadygazeError, StoreError
 from ...images import read_image
 from ...problem import Problem
-from ...results.directory import check_file, file_written_at_once
-from ...results.domain_result import DomainResult
+from ...results.directory import atomic_file, check_file
+from ...results.result import DomainResult
 from ...results.store import describe_stored, read_origin
 from ...tolerances import MAX_MAP_PARAMETERS
 from ...verdict import Property
@@ -51,7 +51,7 @@ def write_report(
     target = check_target(path, force=force)
     text = make_report(result, directory=directory)
     try:
-        with file_written_at_once(target) as new:
+        with atomic_file(target) as new:
             # A file name that is not text would otherwise not be writable as UTF-8.
             new.write_bytes(text.encode("utf-8", errors="backslashreplace"))
             check_target(target, force=force)

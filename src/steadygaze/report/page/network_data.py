@@ -18,7 +18,7 @@ import numpy as np
 from ...attention.inconsistency import expected_maps
 from ...network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
 from ...problem import Problem
-from ...results.domain_result import DomainResult
+from ...results.result import DomainResult
 from ..drawing.exhibits import is_apart
 
 MOST_BYTES = 8 << 20

@@ -14,7 +14,7 @@ from ...engines.refine.merged_answer import MergedAnswer
 from ...properties.joint import Kept
 from ...properties.kept_box import Suspects, attention_suspects, kept_box, label_suspects
 from ...results.answer import Answer
-from ...results.domain_result import DomainResult
+from ...results.result import DomainResult
 from ...results.summary import violating_theta
 from ...verdict import Property
 from ..wording import (

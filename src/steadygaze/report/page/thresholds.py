@@ -21,8 +21,7 @@ from ...properties.attention import AttentionLabels, label_attention, label_coar
 from ...properties.classification import strip_volumes
 from ...properties.joint import Kept, Shares, join, shares
 from ...results.answer import Answers
-from ...results.domain_result import DomainResult
-from ...results.result import Result
+from ...results.result import DomainResult, Result
 from ...tolerances import UNIT
 from ...verdict import Property
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK

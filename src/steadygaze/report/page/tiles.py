@@ -20,8 +20,8 @@ from ...properties.joint import JointPieces, Kept
 from ...regions.adjacency import touching
 from ...regions.polyhedra import Polyhedra
 from ...regions.region import Polygons, Polytopes, box_polytopes
-from ...results.domain_result import DomainResult
-from ...results.values import inconsistency_at
+from ...results.answer import inconsistency_at
+from ...results.result import DomainResult
 from ..drawing import colours
 from ..drawing.raster import ASIDE, borders_between, owners_on_grid
 from ..drawing.sections import beside, cut_at, held_at, make_sections

@@ -1,6 +1,11 @@
-"""From the pieces of an answer to claims: the centres of those that violate, nearest to zero first."""
+"""Thetas where a result claims a violation, with everything that is needed to test the claim.
 
-from collections.abc import Iterator
+A map claims violations at the centres of its pieces, nearest to zero first.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
@@ -9,7 +14,32 @@ from ..properties.joint import Kept
 from ..properties.nearest import nearest_points
 from ..regions.pattern import unpack
 from .answer import Answer
-from .claim import Claim, Violation
+
+
+class Violation(StrEnum):
+    """What goes wrong at a theta."""
+
+    LABEL = "label"
+    ATTENTION = "attention"
+    EVIDENCE = "right label, other evidence"
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """A theta (d,) of a violation.
+
+    bits: the classifier's pattern there, one boolean array (1, n) per ReLU layer; None where it is that of a plain
+    forward pass. label_slack and attention_slack() bound how far the claimed margin and inconsistency may be off;
+    infinite where the pattern is not certain. A claim is refuted only beyond them. is_exact: exact arithmetic has
+    confirmed the claim at this very theta.
+    """
+
+    theta: np.ndarray
+    bits: list[np.ndarray] | None
+    label_slack: float
+    attention_slack: Callable[[], float]
+    is_exact: bool = False
+
 
 TRIES = 16
 """Pieces of a kind that are looked at closely; the last one is the deepest of all."""
