@@ -22,7 +22,7 @@ from steadygaze.attention.map_errors import MapErrors
 from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.compound import Compound
 from steadygaze.perturbation import parse_spec
-from steadygaze.regions.pattern import unpack
+from steadygaze.regions.patterns import unpack
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from exact.true_outcomes import hull_planes
 from oracle.exact_polytopes import box
-from steadygaze.exact.convex_parts import clip, cut, hull_of
-from steadygaze.exact.simplices import contains, evaluate, make_corner, triangulate, volume
+from steadygaze.exact.simplices import clip, contains, cut, evaluate, hull_of, make_corner, triangulate, volume
 
 
 def no_limit(_: int) -> None:

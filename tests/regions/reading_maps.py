@@ -6,7 +6,7 @@ Works on any size of network by plain forward passes; the exact answers for tiny
 import numpy as np
 
 from steadygaze.compound import Compound
-from steadygaze.regions.pattern import unpack
+from steadygaze.regions.patterns import unpack
 from steadygaze.regions.region import RegionSet
 
 

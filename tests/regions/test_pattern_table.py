@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steadygaze.api import make_problem
-from steadygaze.regions.pattern_table import EVERY, NARROW, PatternTable, join_tables
+from steadygaze.regions.patterns import EVERY, NARROW, PatternTable, join_tables
 from steadygaze.regions.subdivide import subdivide
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from regions.tiny_compounds import make_compound, plain_map
 from steadygaze.perturbation import Brightness, Translate
-from steadygaze.regions.pattern import distinct_rows, unpack
+from steadygaze.regions.patterns import distinct_rows, unpack
 from steadygaze.regions.region import Cut, Polygons
 from steadygaze.regions.subdivide import subdivide
 

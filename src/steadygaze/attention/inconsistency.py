@@ -16,8 +16,7 @@ from ..compound import Compound
 from ..errors import OptionError
 from ..network.lower import Chain
 from ..perturbation import KnotCell
-from ..regions.pattern import distinct_rows, unpack
-from ..regions.pattern_table import PatternTable
+from ..regions.patterns import PatternTable, distinct_rows, unpack
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from . import curve_kernels as kernels

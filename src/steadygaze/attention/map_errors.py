@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compound import Compound
-from ..regions.pattern import unpack
-from ..regions.pattern_table import PatternTable
+from ..regions.patterns import PatternTable, unpack
 from ..tolerances import UNIT
 from .inconsistency import WORTH_COMPRESSING, CellCurves, Inconsistency, collect_curves, measure_again, original_maps
 from .methods.gradient import pattern_of

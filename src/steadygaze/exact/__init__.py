@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from steadygaze.errors import OptionError
 
-from .outcome import Bounds, Outcome, Settlement, Shares
+from .settle import Bounds, Outcome, Settlement, Shares
 
 if TYPE_CHECKING:
     from .settle import ExactLabels

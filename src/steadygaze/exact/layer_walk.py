@@ -14,10 +14,8 @@ from time import monotonic
 import numpy as np
 from flint import fmpz
 
-from .convex_parts import Part, cut
-from .enclosed_forms import Forms, multiply, to_matrix
-from .network_forms import ExactNetwork
-from .simplices import Form, evaluate
+from .network_forms import ExactNetwork, Forms, multiply, to_matrix
+from .simplices import Form, Part, cut, evaluate
 
 CLIP_STAGES = 2
 MOST_CANDIDATES = 16

@@ -1,37 +1,82 @@
-"""The classifier in whole numbers: every linear operator of a graph as an exact map of `Forms`.
+"""The classifier in whole numbers: every linear operator of a graph as an exact map of affine forms with radii.
 
-Weights and biases of MatMul and Conv are the graph's floats, taken as exact; means divide by their exact count; a Scale
-is enclosed by `scale_constants`. The graph must have no branches. ReLUs are not applied here: they cut the domain (see
-`layer_walk`).
+The weights and biases of MatMul and Conv are the file's own floats, exactly.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from math import lcm, prod
 
 import numpy as np
 from flint import fmpz, fmpz_mat
 
-from steadygaze.errors import ModelError
-from steadygaze.network.graph import Graph
-from steadygaze.network.operators import (
-    LeftMatMul,
-    Linear,
-    MatMul,
-    Mean,
-    Operator,
-    Pad,
-    Relu,
-    Reshape,
-    Scale,
-    Shape,
-    Transpose,
-)
-from steadygaze.network.windows import AveragePool, Conv, Window
+from ..errors import ModelError
+from ..network.graph import Graph
+from ..network.operators import LeftMatMul, Linear, MatMul, Mean, Operator, Pad, Relu, Reshape, Scale, Shape, Transpose
+from ..network.windows import AveragePool, Conv, Window
+from .whole_numbers import Constants, from_floats, scale_constants
 
-from .enclosed_forms import Forms, multiply, to_matrix
-from .scale_constants import scale_constants
-from .whole_numbers import Constants, from_floats
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """Values of a layer; see the module."""
+
+    numbers: np.ndarray
+    radii: np.ndarray | None
+    denominator: fmpz
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The numbers as (n, C)."""
+        return self.numbers.reshape(-1, self.numbers.shape[-1])
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """A bound (*S) of |numbers · (t, 1)| on the unit cube."""
+        return np.abs(self.numbers).sum(axis=-1)
+
+    def add(self, constants: Constants) -> "Forms":
+        """Add constants that broadcast to S."""
+        common = self.denominator * constants.denominator // self.denominator.gcd(constants.denominator)
+        own, other = common // self.denominator, common // constants.denominator
+        numbers = self.numbers * own if own != 1 else self.numbers.copy()
+        numbers[..., -1] += constants.numbers * other
+        radii = None if self.radii is None else self.radii * own
+        if constants.radii is not None:
+            added = np.broadcast_to(constants.radii * other, numbers.shape[:-1])
+            radii = added.copy() if radii is None else radii + added
+        return Forms(numbers, radii, common)
+
+    def gated(self, is_active: np.ndarray, is_silent: np.ndarray) -> "Forms":
+        """After a ReLU: zero where not active (n,), without a radius where silent (n,): surely not positive."""
+        numbers = self.rows.copy()
+        numbers[~is_active] = fmpz(0)
+        radii = None
+        if self.radii is not None:
+            radii = self.radii.copy()
+            radii[is_silent.reshape(radii.shape)] = fmpz(0)
+        return Forms(numbers.reshape(self.numbers.shape), radii, self.denominator)
+
+    def one_minus(self) -> "Forms":
+        """1 − value."""
+        numbers = -self.numbers
+        numbers[..., -1] += self.denominator
+        return Forms(numbers, self.radii, self.denominator)
+
+
+def to_matrix(rows: np.ndarray) -> fmpz_mat:
+    """Whole numbers (n, m) as a matrix."""
+    return fmpz_mat(rows.shape[0], rows.shape[1], rows.ravel().tolist())
+
+
+def multiply(matrix: fmpz_mat, columns: np.ndarray) -> np.ndarray:
+    """matrix (n, k) times columns (k, m), exactly."""
+    product = matrix * to_matrix(columns)
+    result = np.empty(product.nrows() * product.ncols(), dtype=object)
+    result[:] = product.entries()
+    return result.reshape(product.nrows(), product.ncols())
+
 
 ZERO = fmpz(0)
 

@@ -1,23 +1,97 @@
-"""The unclipped pixels as exact affine forms of theta, or of t, on a knot cell.
+"""A polytope in t as exact convex parts, one list for each knot cell, and the unclipped pixels as exact affine forms.
 
-Pixels that all equal fl(v/255) for whole v are the rationals v/255; otherwise the floats themselves are the pixels.
-Theta is low + t·(high − low), with the ends of the domain taken as exact.
-
-A family's `change` is called with images of whole numbers (the numerators of the pixels, in pieces of 40 bits). It is
-affine in the image, so these calls determine it; where the results are whole numbers too, as for every family that adds
-whole multiples of pixels, float64 has rounded nothing and the forms are exact. Other families are enclosed: `change` is
-assumed to be accurate to `ASSUMED` of its largest entry, which about thirty roundings would use up.
+Pixels that all equal fl(v/255) for whole v are the rationals v/255; any other image holds exactly its floats.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
+from math import inf
 
 import numpy as np
 from flint import fmpq, fmpz
 
-from steadygaze.perturbation import KnotCell, Perturbation, Perturbed
-
-from .enclosed_forms import Forms
+from ..compound import Compound
+from ..errors import OptionError
+from ..perturbation import KnotCell, Perturbation, Perturbed
+from .network_forms import Forms
+from .simplices import Corner, Form, Part, clip, cut, evaluate, hull_of, make_corner
 from .whole_numbers import from_floats, to_array, to_rational
+
+
+def polytope_parts(
+    compound: Compound, vertices: np.ndarray, inflation: float, counted: Callable[[int], None]
+) -> list[Part]:
+    """The hull of vertices (V, D), enlarged by `inflation` along every axis, inside the unit cube.
+
+    The second coordinate of a single parameter is left out. Raises OptionError for vertices that are no points in t,
+    and where the polytope at most touches the unit cube.
+    """
+    dimension = compound.domain.dimension
+    vertices = np.asarray(vertices, dtype=np.float64)
+    if vertices.ndim != 2 or vertices.shape[1] != compound.coordinates or not len(vertices):
+        raise OptionError(f"vertices have shape {vertices.shape}; expected (V, {compound.coordinates}) with V > 0")
+    if not np.isfinite(vertices).all() or not 0.0 <= inflation < inf:
+        raise OptionError("vertices must be finite, and the inflation finite and not negative")
+    given = from_floats(np.append(vertices[:, :dimension].ravel(), inflation))
+    radius = given.numbers[-1]
+    steps = list(product((-radius, radius), repeat=dimension)) if radius else [(fmpz(0),) * dimension]
+    corners = [
+        make_corner((*(x + step for x, step in zip(row, chosen, strict=True)), given.denominator))
+        for row in given.numbers[:-1].reshape(-1, dimension)
+        for chosen in steps
+    ]
+    parts = [hull_of(corners, counted)]
+    for axis in range(dimension):
+        parts = clip(parts, _beyond(axis, dimension, fmpz(0), fmpz(1)), counted)
+        parts = clip(parts, tuple(-number for number in _beyond(axis, dimension, fmpz(1), fmpz(1))), counted)
+    if not parts:
+        raise OptionError("the polytope lies outside of the unit cube; give its vertices in t")
+    return parts
+
+
+def parts_by_cell(
+    compound: Compound, parts: list[Part], counted: Callable[[int], None]
+) -> Iterator[tuple[KnotCell, list[Part]]]:
+    """Cut parts at the knots, which are exact, and give those of every knot cell."""
+    domain = compound.domain
+    knots: list[tuple[int, float, Form]] = []
+    for axis in range(domain.dimension):
+        low, high = (to_rational(ends[axis]) for ends in (domain.low, domain.high))
+        for theta in sorted({float(cell.low[axis]) for cell in compound.cells}):
+            place = (to_rational(theta) - low) / (high - low)
+            knots.append((axis, theta, _beyond(axis, domain.dimension, place.p, place.q)))
+    for _, _, form in knots:
+        parts = cut(parts, form, counted)
+    groups: dict[tuple[float, ...], list[Part]] = {}
+    for part in parts:
+        starts = domain.low.tolist()
+        for axis, theta, form in knots:
+            if all(evaluate(form, corner) >= 0 for corner in part.corners):
+                starts[axis] = theta
+        groups.setdefault(tuple(starts), []).append(part)
+    cells = {tuple(cell.low.tolist()): cell for cell in compound.cells}
+    for begin, group in groups.items():
+        yield cells[begin], group
+
+
+def unit_corner(compound: Compound, theta: np.ndarray) -> Corner:
+    """The exact point t of a theta (d,)."""
+    domain = compound.domain
+    places = [
+        (to_rational(value) - to_rational(low)) / (to_rational(high) - to_rational(low))
+        for value, low, high in zip(theta, domain.low, domain.high, strict=True)
+    ]
+    weight = fmpz(1)
+    for place in places:
+        weight *= place.q
+    return make_corner((*(place.p * (weight // place.q) for place in places), weight))
+
+
+def _beyond(axis: int, dimension: int, numerator: fmpz, denominator: fmpz) -> Form:
+    """The form t[axis] − numerator/denominator, up to a positive factor."""
+    return (*(denominator if other == axis else fmpz(0) for other in range(dimension)), -numerator)
+
 
 PIECE = 40
 LARGEST_WHOLE = 2.0**52

@@ -1,27 +1,67 @@
-"""Whether the label is kept on a small convex part of the domain, in exact arithmetic, where float64 cannot tell.
+"""Settles in exact arithmetic whether the label is kept on a small convex part of the domain, where float64 cannot.
 
-Turns a polytope in t into a `Settlement` about the true compound network: real-valued, with pixels, weights and ranges
-as given (see `pixel_forms` and `network_forms`). Meant for few and small polytopes: the work grows with the number of
-regions that a polytope meets.
+Turns a polytope in t into a `Settled`: the outcome, a witness, and bounds of the shares that keep and lose the label.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from itertools import product
 from math import inf, nextafter
 from time import monotonic
+from typing import NamedTuple
 
 import numpy as np
 
-from steadygaze.compound import Compound
-from steadygaze.errors import OptionError
-
-from .convex_parts import Part
-from .domain_parts import parts_by_cell, polytope_parts, unit_corner
+from ..compound import Compound
+from ..errors import OptionError
 from .layer_walk import CLIP_STAGES, Findings, LimitReachedError, Limits, advance, leaves, margins, walk
 from .network_forms import ExactNetwork
-from .outcome import Bounds, Outcome, Settlement, Shares
-from .pixel_forms import PixelForms
+from .pixel_forms import PixelForms, parts_by_cell, polytope_parts, unit_corner
+from .simplices import Part
+
+
+class Outcome(Enum):
+    """What is proved of the margin on a polytope, its border included."""
+
+    KEPT = "the margin is positive everywhere"
+    LOST = "the margin is negative everywhere"
+    MIXED = "the margin is positive on a part with volume and negative on another"
+    TIED = "the margin vanishes somewhere and does not take both signs"
+    OPEN = "not decided; the reason says why"
+
+
+class Bounds(NamedTuple):
+    """Exact ends of an interval that holds the true value; they are equal where it is known exactly."""
+
+    low: Fraction
+    high: Fraction
+
+
+class Shares(NamedTuple):
+    """Shares of the unit cube, each (low, high) in floats rounded outward; the rest of the polytope is tied."""
+
+    kept: tuple[float, float]
+    lost: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Settlement:
+    """The outcome for one polytope, and what comes with it.
+
+    `witness` is a theta (d,) in the polytope at which, exactly as the float64 numbers it is, the margin is negative;
+    None if there is none, or none was found. `has_kept` and `has_lost` tell which signs are proved to occur on parts
+    with volume (for TIED at most one of them; for OPEN what was found so far). `shares` belong to the polytope without
+    its inflation and are there only if asked for. `reason` says why an outcome is OPEN.
+    """
+
+    outcome: Outcome
+    witness: np.ndarray | None = None
+    has_kept: bool = False
+    has_lost: bool = False
+    shares: Shares | None = None
+    reason: str = ""
+
 
 PRECISIONS = (256, 1024, 4096)
 """Bits of enclosed constants (square roots), tried in turn until something is decided."""

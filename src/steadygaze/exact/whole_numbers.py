@@ -1,7 +1,7 @@
-"""From floats and rationals to whole numbers over one denominator: the form in which constants enter exact arithmetic.
+"""Constants as whole numbers over one denominator, the form in which they enter exact arithmetic.
 
-A float64 is a whole number over a power of two, so nothing is lost. Where a constant is not rational (a square root),
-or its denominator would be too long, it is enclosed: a midpoint and a radius over the same denominator.
+A float64 is a whole number over a power of two. The constants of a `Scale` may be results of roundings: their true values
+come from the file's numbers.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from flint import fmpq, fmpz
 
-from steadygaze.errors import ModelError
+from ..errors import ModelError
+from ..network.operators import Scale
 
 LONGEST_DENOMINATOR = 2048
 """Bits of a common denominator of rationals; beyond it they are enclosed."""
@@ -104,3 +105,65 @@ def inverse_root(radicand: fmpq, bits: int) -> tuple[fmpq, fmpq]:
 
 def _shifted(whole: int, shift: int) -> int:
     return whole << shift if shift >= 0 else whole >> -shift
+
+
+ONE_ROUNDING = fmpq(1, 2**53)
+SMALLEST = fmpq(1, 2**1074)
+
+
+def scale_constants(operator: Scale, *, is_preprocessing: bool, bits: int) -> tuple[Constants, Constants]:
+    """Factor and shift that enclose the true ones; raises ModelError where nothing is known of their rounding."""
+    source = getattr(operator, "source", None)
+    if source is not None:
+        return _from_source(operator, source, bits)
+    factor, shift = np.asarray(operator.factor), np.asarray(operator.shift)
+    if factor.shape == () and abs(float(factor)) == 1.0 and (shift.shape != () or float(shift) != 0.0):
+        return from_floats(factor), from_floats(shift)  # Add or Sub
+    if shift.shape == () and float(shift) == 0.0:
+        return _rounded_once(factor, bits), from_floats(shift)  # Mul, or Div with one rounding
+    if is_preprocessing:
+        return _rounded_once(factor, bits), _rounded_once(shift, bits)
+    raise ModelError(
+        "the graph does not hold the numbers that a batch normalisation was made of, so its rounding is unknown; "
+        "exact arithmetic cannot settle anything for this network"
+    )
+
+
+def _rounded_once(values: np.ndarray, bits: int) -> Constants:
+    """Enclose numbers of which each float is the nearest one."""
+    middles = [to_rational(value) for value in values.ravel().tolist()]
+    radii = [abs(number) * ONE_ROUNDING + SMALLEST for number in middles]
+    return from_rationals(middles, radii, values.shape, bits)
+
+
+def _from_source(operator: Scale, source: object, bits: int) -> tuple[Constants, Constants]:
+    shape = np.broadcast_shapes(np.shape(operator.factor), np.shape(operator.shift))
+
+    def listed(name: str, default: float) -> list[fmpq]:
+        given = getattr(source, name, None)
+        array = np.broadcast_to(np.asarray(default if given is None else given, dtype=np.float64), shape)
+        return [to_rational(value) for value in array.ravel().tolist()]
+
+    has_root = getattr(source, "variance", None) is not None
+    variances = listed("variance", 1.0)
+    epsilons = listed("epsilon", 0.0) if has_root else [fmpq(0)] * len(variances)
+    factors: list[tuple[fmpq, fmpq]] = []
+    shifts: list[tuple[fmpq, fmpq]] = []
+    for multiplier, mean, gain, divisor, variance, epsilon, offset in zip(
+        listed("multiplier", 1.0),
+        listed("mean", 0.0),
+        listed("gain", 1.0),
+        listed("divisor", 1.0),
+        variances,
+        epsilons,
+        listed("offset", 0.0),
+        strict=True,
+    ):
+        middle, radius = inverse_root(variance + epsilon, bits)
+        middle, radius = middle * gain / divisor, radius * abs(gain / divisor)
+        factors.append((multiplier * middle, abs(multiplier) * radius))
+        shifts.append((offset - mean * middle, abs(mean) * radius))
+    return (
+        from_rationals([m for m, _ in factors], [r for _, r in factors], shape, bits),
+        from_rationals([m for m, _ in shifts], [r for _, r in shifts], shape, bits),
+    )

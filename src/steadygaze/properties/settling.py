@@ -13,7 +13,7 @@ import numpy as np
 from ..attention.map_errors import SingleCurves
 from ..compound import Compound
 from ..errors import ModelError
-from ..exact.outcome import Outcome
+from ..exact.settle import Outcome
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from .attention import Doubtful, label_attention

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..accuracy import Accuracy
 from ..geometry import polygon
-from .pattern_table import PatternTable
+from .patterns import PatternTable
 from .polyhedra import Polyhedra, boxes
 
 

@@ -22,7 +22,7 @@ from ..errors import StoreError
 from ..problem import Problem
 from ..properties.classification import Pieces
 from ..properties.shapes import Polytopes
-from ..regions.pattern_table import PatternTable
+from ..regions.patterns import PatternTable
 from ..regions.polyhedra import Polyhedra, joined
 from ..regions.region import Cut, Polygons, RegionSet
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..network.model import LEAST_SHARE
 from ..properties.joint import Kept
 from ..properties.nearest import nearest_points
-from ..regions.pattern import unpack
+from ..regions.patterns import unpack
 from .answer import Answer
 
 

@@ -22,7 +22,7 @@ from ..problem import Delta, Problem
 from ..properties.nearest import Nearest
 from ..properties.shapes import Polytopes
 from ..regions.check import CheckedMap
-from ..regions.pattern import unpack
+from ..regions.patterns import unpack
 from ..regions.polyhedra import Polyhedra
 from ..regions.region import Polygons, RegionSet
 from ..verdict import Property, Verdict

@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 
 from ..problem import Problem
-from ..regions.pattern import unpack
+from ..regions.patterns import unpack
 from .answer import Answer
 
 

@@ -12,8 +12,8 @@ from ...compound import Compound
 from ...errors import InternalError
 from ...problem import Problem
 from ...properties.joint import Kept
-from ...regions.assemble import CutTable
 from ...regions.region import Cut
+from ...regions.subdivide import CutTable
 from ...tolerances import UNIT
 from ...verdict import Property
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.cluster.hierarchy import DisjointSet
 from scipy.spatial import HalfspaceIntersection
 
-from ...properties.planes import clip
+from ...properties.shapes import clip
 from ...tolerances import DISTANCE, TOUCH, UNIT
 from ...verdict import Property
 from .labeller import Labeller

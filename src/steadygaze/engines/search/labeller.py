@@ -16,7 +16,7 @@ from ...accuracy import Accuracy
 from ...attention.map_errors import SingleCurves
 from ...bounds.bounder import Hulls
 from ...compound import Compound
-from ...exact.outcome import Outcome
+from ...exact.settle import Outcome
 from ...problem import Problem
 from ...properties.attention import AttentionLabels, Doubtful, label_attention
 from ...properties.hull_proof import HullProof

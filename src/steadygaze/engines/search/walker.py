@@ -13,7 +13,7 @@ from ...errors import InternalError, OptionError
 from ...perturbation import Domain
 from ...problem import Problem
 from ...regions.forward_error import by_layer, forward_errors, plain_errors
-from ...regions.pattern import unpack
+from ...regions.patterns import unpack
 from ...tolerances import DISTANCE, SLOW
 from ...verdict import Property
 from .halfspaces import LinearProgramTroubleError
