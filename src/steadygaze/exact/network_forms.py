@@ -1,6 +1,8 @@
-"""The classifier in whole numbers: every linear operator of a graph as an exact map of affine forms with radii.
+"""The classifier in whole numbers: every linear operator of a graph as an exact map of `Forms`.
 
-The weights and biases of MatMul and Conv are the file's own floats, exactly.
+Weights and biases of MatMul and Conv are the graph's floats, taken as exact; means divide by their exact count; a Scale
+is enclosed (`whole_numbers`). The graph must have no branches. ReLUs are not applied here: they cut the domain (see
+`layer_walk`).
 """
 
 from abc import ABC, abstractmethod

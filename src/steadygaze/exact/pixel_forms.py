@@ -1,6 +1,12 @@
-"""A polytope in t as exact convex parts, one list for each knot cell, and the unclipped pixels as exact affine forms.
+"""The unclipped pixels as exact affine forms on a knot cell, and a polytope in t as exact parts of the knot cells.
 
-Pixels that all equal fl(v/255) for whole v are the rationals v/255; any other image holds exactly its floats.
+Pixels that all equal fl(v/255) for whole v are the rationals v/255; otherwise the floats themselves are the pixels.
+Theta is low + t·(high − low), with the ends of the domain taken as exact.
+
+A family's `change` is called with images of whole numbers (the numerators of the pixels, in pieces of 40 bits). It is
+affine in the image, so these calls determine it; where the results are whole numbers too, as for every family that adds
+whole multiples of pixels, float64 has rounded nothing and the forms are exact. Other families are enclosed: `change` is
+assumed to be accurate to `ASSUMED` of its largest entry, which about thirty roundings would use up.
 """
 
 from collections.abc import Callable, Iterator

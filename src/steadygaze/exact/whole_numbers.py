@@ -1,7 +1,7 @@
 """Constants as whole numbers over one denominator, the form in which they enter exact arithmetic.
 
-A float64 is a whole number over a power of two. The constants of a `Scale` may be results of roundings: their true values
-come from the file's numbers.
+A float64 is a whole number over a power of two. The constants of a `Scale` may be results of roundings: their true
+values come from the file's numbers.
 """
 
 from dataclasses import dataclass

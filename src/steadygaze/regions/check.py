@@ -1,8 +1,9 @@
 """Checks a map before it is delivered: the tiling, and pattern and logits against a plain forward pass.
 
-A conserved area alone does not show a missed split. So the check compares every region (a fixed sample of many) with the
-graph at a point inside, and sampled edges or facets at points just on either side. The error bounds of both explain small
-differences, and every claim allows for them; a larger one means that a proof is false, and the map is not delivered.
+A conserved area alone does not show a missed split. So the check compares every region (a fixed sample of many) with
+the graph at a point inside, and sampled edges or facets at points just on either side. The error bounds of both explain
+small differences, and every claim allows for them; a larger one means that a proof is false, and the map is not
+delivered.
 """
 
 from dataclasses import dataclass
