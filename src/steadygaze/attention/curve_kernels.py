@@ -7,6 +7,7 @@ import numpy as np
 
 from ..compiling import compiled, compiled_reordered
 from ..tolerances import UNIT
+from .filters import apply_step
 from .flip_kernels import move_to
 
 
@@ -35,58 +36,56 @@ def _mixed_sum(here, expected, slope):
 
 
 @compiled
-def _sum_map(here, expected, slope, norm, out):
-    """Write Σ|u| or Σu², and Σ u·slope, of u = map − expected into out (2,); slope is empty where nothing moves."""
-    out[0] = _absolute_sum(here, expected) if norm == 1 else _square_sum(here, expected)
-    out[1] = _mixed_sum(here, expected, slope)
+def _filter_map(source, target, other, shape, steps):
+    """Apply the steps of a filter, given by number, to a flattened map (C·H·W); `other` is scratch."""
+    for i in range(target.shape[0]):
+        target[i] = source[i]
+    for step in steps:
+        apply_step(step, target, other, shape)
 
 
 @compiled
-def distances(rows, maps, packed, words, norm, expected, slope, out):
-    """Sums (P, K, 2) of unfiltered maps for packed patterns (P, bytes), given in words as well; see `_sum_map`.
+def distances(rows, maps, packed, words, first, end, steps, shape, norm, expected, slope, scratch, out):
+    """Sums for the patterns packed[first:end]: out (P, K, 2) gets Σ|u| or Σu², and Σ u·slope, of u = map − expected.
 
-    expected, slope: (K, pixels); slope is (K, 0) where the expected map does not move.
+    expected, slope: (K, pixels); slope is (K, 0) where the expected map does not move. scratch: (2, pixels).
     """
     pixels = rows.offsets[1]
-    for p in range(packed.shape[0]):
+    for p in range(first, end):
         move_to(rows, maps, packed[p], words[p])
         for n in range(expected.shape[0]):
-            _sum_map(maps.gradient[n, :pixels], expected[n], slope[n], norm, out[p, n])
+            here = maps.gradient[n, :pixels]
+            if steps.shape[0] > 0:
+                _filter_map(here, scratch[0], scratch[1], shape, steps)
+                here = scratch[0]
+            out[p, n, 0] = _absolute_sum(here, expected[n]) if norm == 1 else _square_sum(here, expected[n])
+            out[p, n, 1] = _mixed_sum(here, expected[n], slope[n])
 
 
 @compiled
-def collect_maps(rows, maps, packed, words, out):
-    """Write the unfiltered maps (P, K, pixels) for packed patterns (P, bytes)."""
-    for p in range(packed.shape[0]):
-        move_to(rows, maps, packed[p], words[p])
-        for n in range(out.shape[1]):
-            here, target = maps.gradient[n], out[p, n]
-            for i in range(target.shape[0]):
-                target[i] = here[i]
-
-
-@compiled
-def map_distances(maps, norm, expected, slope, out):
-    """Sums (P, K, 2) of given maps (P, K, pixels); see `_sum_map`."""
-    for p in range(maps.shape[0]):
-        for n in range(maps.shape[1]):
-            _sum_map(maps[p, n], expected[n], slope[n], norm, out[p, n])
-
-
-@compiled
-def breakpoints(maps, ranges, expected, slope, start, places, jumps, counts):
-    """For L1 and moving maps (P, K, pixels): ai(τ) = Σ|u − τ·slope| on ranges[p] = [τ_low, τ_high], u = map − expected.
+def breakpoints(
+    rows, maps, packed, words, first, end, ranges, steps, shape, expected, slope, scratch, start, places, jumps, counts
+):
+    """For L1 and moving maps: ai(τ) = Σ|u − τ·slope| on ranges[p] = [τ_low, τ_high], for packed[first:end].
 
     start (P, 2) gets value and right slope at τ_low; places and jumps the breakpoints inside and by how much the
-    slope grows there, pattern after pattern, counts (P,) how many.
+    slope grows there, counts[p] how many. Returns the next pattern, where the buffers are full.
     """
+    pixels = rows.offsets[1]
     used = 0
-    for p in range(maps.shape[0]):
+    for p in range(first, end):
+        if used + expected.shape[0] * pixels > places.shape[0]:
+            return p
+        move_to(rows, maps, packed[p], words[p])
         low, high = ranges[p, 0], ranges[p, 1]
         value, rise, found = 0.0, 0.0, 0
-        for n in range(maps.shape[1]):
-            for i in range(maps.shape[2]):
-                u, v = maps[p, n, i] - expected[n, i], slope[n, i]
+        for n in range(expected.shape[0]):
+            here = maps.gradient[n, :pixels]
+            if steps.shape[0] > 0:
+                _filter_map(here, scratch[0], scratch[1], shape, steps)
+                here = scratch[0]
+            for i in range(pixels):
+                u, v = here[i] - expected[n, i], slope[n, i]
                 at_low = u - low * v
                 value += abs(at_low)
                 if at_low == 0.0:
@@ -100,6 +99,7 @@ def breakpoints(maps, ranges, expected, slope, start, places, jumps, counts):
                         found += 1
         start[p, 0], start[p, 1], counts[p] = value, rise, found
         used += found
+    return end
 
 
 @compiled

@@ -5,7 +5,6 @@ moves, ai is a convex function of τ = θ_T − (low end of the cell): Σ_j √(
 for L1.
 """
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -34,8 +33,7 @@ BATCH = 32
 WORTH_COMPRESSING = 128
 """Patterns from which on finding coordinates (one QR decomposition, milliseconds) pays."""
 
-CACHED = 1 << 15
-"""Numbers that the maps of some patterns may hold while they are filtered: a quarter of a megabyte."""
+BREAKPOINT_ROOM = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,18 +220,19 @@ class CellCurves:
 
     def compute(self, packed: np.ndarray, ranges: np.ndarray) -> tuple:
         """Sums or breakpoints for packed patterns (B, bytes), over ranges (B, 2) of τ, as `_Tables.put` takes them."""
-        if self.is_broken:
-            return self._breakpoints(packed, ranges)
         sums = np.zeros((len(packed), len(self.expected), 2))
         if self.is_dense:
             self._sum_products(packed, sums)
-        elif self.filter.steps:
-            for part, maps in self._filtered(packed):
-                kernels.map_distances(maps, self.norm.value, self.expected, self.slope, sums[part])
-        else:
-            room, packed = self._start(packed)
-            words = packed.view(np.uint64)
-            kernels.distances(self.rows, room, packed, words, self.norm.value, self.expected, self.slope, sums)
+            return sums, (self.slope**2).sum(axis=1)
+        maps = blank_maps(self.rows)
+        packed = np.pad(packed, ((0, 0), (0, len(maps.packed) - packed.shape[1])))
+        scratch = np.zeros((2, self.expected.shape[1]))
+        if self.is_broken:
+            return self._breakpoints(packed, ranges, maps, scratch)
+        kernels.distances(
+            self.rows, maps, packed, packed.view(np.uint64), 0, len(packed), self.filter.codes, self.shape,
+            self.norm.value, self.expected, self.slope, scratch, sums,
+        )  # fmt: skip
         return sums, (self.slope**2).sum(axis=1)
 
     def _sum_products(self, packed: np.ndarray, sums: np.ndarray) -> None:
@@ -248,38 +247,26 @@ class CellCurves:
             if self.slope.shape[1]:
                 sums[part, :, 1] = np.einsum("pki,ki->pk", maps, self.slope)
 
-    def _start(self, packed: np.ndarray) -> tuple[Maps, np.ndarray]:
-        """Room for the maps of one pattern after another, and the patterns filled up to whole words."""
-        maps = blank_maps(self.rows)
-        return maps, np.pad(packed, ((0, 0), (0, len(maps.packed) - packed.shape[1])))
-
-    def _filtered(self, packed: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Filtered maps (P, K, pixels) of a few patterns at a time; the next ones overwrite them."""
-        maps, packed = self._start(packed)
-        step = max(1, CACHED // self.expected.size)
-        buffers = np.empty((2, step, *self.expected.shape))
-        for first in range(0, len(packed), step):
-            here = packed[first : first + step]
-            found, other = buffers[:, : len(here)]
-            kernels.collect_maps(self.rows, maps, here, here.view(np.uint64), found)
-            shape = (-1, *self.shape)
-            filtered = self.filter.fill(found.reshape(shape), other.reshape(shape))
-            yield slice(first, first + step), filtered.reshape(found.shape)
-
     def _breakpoints(
-        self, packed: np.ndarray, ranges: np.ndarray
+        self, packed: np.ndarray, ranges: np.ndarray, maps: Maps, scratch: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        start, counts = np.zeros((len(packed), 2)), np.zeros(len(packed), dtype=np.int64)
-        room = max(CACHED, self.expected.size)
-        places, jumps = np.zeros(room), np.zeros(room)
+        count = len(packed)
+        start, counts = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
+        places, jumps = np.zeros((2, max(BREAKPOINT_ROOM, self.expected.size)))
         found_places, found_jumps = [], []
-        for part, maps in self._filtered(packed):
-            kernels.breakpoints(maps, ranges[part], self.expected, self.slope, start[part], places, jumps, counts[part])
-            ends = np.cumsum(counts[part])
-            for first, end in zip(ends - counts[part], ends, strict=True):
-                order = np.argsort(places[first:end], kind="stable") + first
+        done = 0
+        while done < count:
+            end = kernels.breakpoints(
+                self.rows, maps, packed, packed.view(np.uint64), done, count, ranges, self.filter.codes, self.shape,
+                self.expected, self.slope, scratch, start, places, jumps, counts,
+            )  # fmt: skip
+            used = 0
+            for q in range(done, end):
+                order = np.argsort(places[used : used + counts[q]], kind="stable") + used
                 found_places.append(places[order])
                 found_jumps.append(jumps[order])
+                used += counts[q]
+            done = end
         return np.hstack([start, ranges[:, :1]]), found_places, found_jumps
 
 

@@ -6,14 +6,17 @@ that the page of a report runs. A step without a form raises OptionError when th
 
 import pkgutil
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from math import prod
-from typing import ClassVar, NoReturn
+from types import FunctionType
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from ...compiling import compiled
 from ...errors import InternalError, OptionError
 from ...rounding import gamma, up
 
@@ -58,8 +61,9 @@ class FilterStep(ABC):
         """Enclose the filtered maps (…, C, H, W) of all maps within the intervals, rounding included."""
         self.lack("enclosure, which refinements and proofs on hulls need")
 
-    def fill(self, maps: np.ndarray, out: np.ndarray) -> None:
-        """Write the filtered maps (N, C, H, W) into `out`, by compiled code; networks with convolutions need it."""
+    @property
+    def kernel(self) -> Callable[[np.ndarray, np.ndarray, tuple[int, ...]], None]:
+        """A compiled function (map, scratch, (C, H, W)) that filters a flattened map (C·H·W,) in place."""
         self.lack("compiled code, which maps of networks with convolutions need")
 
     def lipschitz(self, order: int) -> float:
@@ -146,12 +150,10 @@ class Filter:
             maps = step.enclose(maps)
         return maps
 
-    def fill(self, maps: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Filter maps (N, C, H, W) by compiled code; returns one of the two arrays, and overwrites both."""
-        for step in self.parts:
-            step.fill(maps, other)
-            maps, other = other, maps
-        return maps
+    @property
+    def codes(self) -> np.ndarray:
+        """The steps as `apply_step` numbers them."""
+        return np.array([KERNELS.index(step.kernel) for step in self.parts], dtype=np.int64)
 
     def lipschitz(self, order: int) -> float:
         """By how much the filter enlarges a difference of two maps at most, in the norm of an order (1 or 2)."""
@@ -165,3 +167,34 @@ class Filter:
 
 
 IDENTITY = Filter(())
+
+
+@compiled
+def _nothing(code: int, target: np.ndarray, other: np.ndarray, shape: tuple[int, ...]) -> None:
+    pass
+
+
+def _choose(code: int, target: np.ndarray, other: np.ndarray, shape: tuple[int, ...]) -> None:
+    if code == NUMBER:  # type: ignore[name-defined]  # noqa: F821 (see `_chain_kernels`)
+        KERNEL(target, other, shape)  # type: ignore[name-defined]  # noqa: F821
+    else:
+        REST(code, target, other, shape)  # type: ignore[name-defined]  # noqa: F821
+
+
+def _chain_kernels(kernels: list[Any]) -> Any:
+    """One compiled function that applies the kernel of a number: a copy of `_choose` for each, with its own globals.
+
+    Copies and no closures, because numba keeps no compiled closure on disk. Each needs a name of its own there.
+    """
+    apply = _nothing
+    for number, kernel in enumerate(kernels):
+        names = {"NUMBER": number, "KERNEL": kernel, "REST": apply, "__name__": __name__}
+        copied = FunctionType(_choose.__code__, names, f"_choose_{number}")
+        copied.__qualname__ = copied.__name__
+        apply = compiled(copied)
+    return apply
+
+
+KERNELS = [step.kernel for step in find_steps().values() if type(step).kernel is not FilterStep.kernel]
+apply_step = _chain_kernels(KERNELS)
+"""Compiled: (number of a kernel, flattened map, scratch, (C, H, W)) filters the map in place."""

@@ -1,5 +1,6 @@
 """Absolute values: how much a pixel matters, whatever its sign."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -9,10 +10,9 @@ from . import FilterStep, Intervals
 
 
 @compiled
-def _fill(maps: np.ndarray, out: np.ndarray) -> None:
-    source, target = maps.reshape(maps.size), out.reshape(out.size)
-    for i in range(source.shape[0]):
-        target[i] = abs(source[i])
+def _filter(target: np.ndarray, other: np.ndarray, shape: tuple[int, ...]) -> None:
+    for i in range(target.shape[0]):
+        target[i] = abs(target[i])
 
 
 class Absolute(FilterStep):
@@ -28,8 +28,9 @@ class Absolute(FilterStep):
         least = np.where((low < 0.0) & (high > 0.0), 0.0, np.minimum(np.abs(low), np.abs(high)))
         return Intervals.between(least, np.maximum(np.abs(low), np.abs(high)))
 
-    def fill(self, maps: np.ndarray, out: np.ndarray) -> None:
-        _fill(maps, out)
+    @property
+    def kernel(self) -> Callable[[np.ndarray, np.ndarray, tuple[int, ...]], None]:
+        return _filter
 
     def lipschitz(self, order: int) -> float:
         """1: ||a| − |b|| ≤ |a − b|."""

@@ -1,5 +1,6 @@
 """The 3×3 mean: what a pixel and its neighbours say together."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -11,17 +12,18 @@ from . import FilterStep, Intervals
 
 
 @compiled
-def _fill(maps: np.ndarray, out: np.ndarray) -> None:
-    height, width = maps.shape[2:]
-    for n in range(maps.shape[0]):
-        for c in range(maps.shape[1]):
-            for y in range(height):
-                for x in range(width):
-                    total = 0.0
-                    for v in range(max(y - 1, 0), min(y + 2, height)):
-                        for u in range(max(x - 1, 0), min(x + 2, width)):
-                            total += maps[n, c, v, u]
-                    out[n, c, y, x] = total / 9.0
+def _filter(target: np.ndarray, other: np.ndarray, shape: tuple[int, ...]) -> None:
+    channels, height, width = shape
+    for c in range(channels):
+        for y in range(height):
+            for x in range(width):
+                total = 0.0
+                for yy in range(max(y - 1, 0), min(y + 2, height)):
+                    for xx in range(max(x - 1, 0), min(x + 2, width)):
+                        total += target[(c * height + yy) * width + xx]
+                other[(c * height + y) * width + x] = total / 9.0
+    for i in range(target.shape[0]):
+        target[i] = other[i]
 
 
 class Mean3x3(FilterStep):
@@ -38,8 +40,9 @@ class Mean3x3(FilterStep):
         radius = self.value(maps.radius + gamma(12) * np.abs(maps.centre)) * up(12) + LEAST
         return Intervals(self.value(maps.centre), radius)
 
-    def fill(self, maps: np.ndarray, out: np.ndarray) -> None:
-        _fill(maps, out)
+    @property
+    def kernel(self) -> Callable[[np.ndarray, np.ndarray, tuple[int, ...]], None]:
+        return _filter
 
     def lipschitz(self, order: int) -> float:
         """1: the rows and the columns of its matrix sum to at most 1."""
