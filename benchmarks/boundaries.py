@@ -23,8 +23,8 @@ from steadygaze.api import solve
 from steadygaze.boundary import find_boundary
 from steadygaze.engines.search import SearchResult, search
 from steadygaze.engines.search.traversal import make_key
+from steadygaze.labels import Property
 from steadygaze.results.result import Result
-from steadygaze.verdict import Property
 from timing import RESULTS, print_table, write_json
 
 NETWORKS = [f"{data}-{size}" for size in (*SIZES, "CNN-S") for data in "MF"]

@@ -23,9 +23,9 @@ from as_printed.bfs import bfs
 from as_printed.problem import Problem as PrintedProblem
 from as_printed.problem import Translation, problem_from, shift_source
 from steadygaze import api
+from steadygaze.labels import Kept
 from steadygaze.network.model import Model
 from steadygaze.problem import Problem
-from steadygaze.properties.joint import Kept
 from steadygaze.regions import kernels
 from steadygaze.results.result import Result
 from timing import Spread, Stopwatch, clock, clocked, peak_mib

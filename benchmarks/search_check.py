@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from steadygaze.labels import Property, Verdict
 from steadygaze.problem import Problem
 from steadygaze.results.result import Result
-from steadygaze.verdict import Property, Verdict
 
 KINDS = {
     Property.CR: ("classification",),

@@ -63,7 +63,7 @@ def contradictions(result: Any, samples: int) -> list[str]:
     """Labels of pieces that a plain forward or backward pass at random thetas contradicts."""
     import numpy as np  # noqa: PLC0415
 
-    from steadygaze.properties.joint import Kept  # noqa: PLC0415
+    from steadygaze.labels import Kept  # noqa: PLC0415
     from steadygaze.results.result import deepest  # noqa: PLC0415
 
     compound, joint, delta = result.answers.compound, result.answer.joint, result.answer.delta

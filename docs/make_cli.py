@@ -16,8 +16,8 @@ from steadygaze.cli.requirement import NAMES, Outcome
 from steadygaze.cli.run_progress import ABORTED
 from steadygaze.engines.refine.boxes import Boxes
 from steadygaze.engines.search.search_result import pack_search
+from steadygaze.labels import Verdict
 from steadygaze.perturbation import find_families
-from steadygaze.verdict import Verdict
 
 TARGET = Path(__file__).with_name("cli.md")
 

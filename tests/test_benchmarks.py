@@ -14,7 +14,7 @@ import reference_splitter
 from affine_pass import pass_at
 from as_printed.problem import forward
 from steadygaze import api
-from steadygaze.properties.joint import Kept
+from steadygaze.labels import Kept
 from timing import Spread, Stopwatch, clock, clocked, commit, machine, print_table, write_json
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"

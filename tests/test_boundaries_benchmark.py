@@ -5,7 +5,7 @@ from dataclasses import replace
 import boundaries
 from steadygaze.api import make_problem, solve
 from steadygaze.engines.search import search
-from steadygaze.verdict import Property
+from steadygaze.labels import Property
 
 
 def test_boundaries_are_compared_with_the_map():

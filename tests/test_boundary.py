@@ -11,13 +11,13 @@ from regions.tiny_compounds import dyadic_layers, make_compound
 from steadygaze.boundary import Boundary, find_boundary
 from steadygaze.compound import Compound
 from steadygaze.errors import OptionError
+from steadygaze.labels import Kept, Property
 from steadygaze.perturbation import Brightness, Patch
 from steadygaze.properties.classification import Pieces
-from steadygaze.properties.joint import JointPieces, Kept
+from steadygaze.properties.joint import JointPieces
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 from steadygaze.results.result import Result
-from steadygaze.verdict import Property
 
 Cell = tuple[int, ...]
 YES, UNKNOWN, NO = Kept.YES, Kept.UNKNOWN, Kept.NO

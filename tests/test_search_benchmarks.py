@@ -21,7 +21,7 @@ from one_map import printed_problem
 from paper_problems import Asked, make_problem, problems_of, restricted, sample, specs
 from steadygaze import api
 from steadygaze.errors import OptionError
-from steadygaze.verdict import Property, Verdict
+from steadygaze.labels import Property, Verdict
 from timing import commit
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"

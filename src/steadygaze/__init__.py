@@ -17,10 +17,10 @@ from .errors import (
     SteadygazeError,
     StoreError,
 )
+from .labels import Property, Status, Verdict
 from .network.model import Model, read_model
 from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
 from .results.result import Point, Result
-from .verdict import Property, Status, Verdict
 
 __all__ = [
     "Brightness",

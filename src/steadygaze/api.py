@@ -30,6 +30,7 @@ from .engines.search import search as search_problem
 from .engines.search.search_files import load_search, search_table
 from .errors import ModelError, OptionError
 from .images import fit_image, image_from_array, read_image
+from .labels import Property
 from .network.model import Model, read_model
 from .perturbation import Perturbation, compose, parse_spec
 from .problem import Delta, Problem
@@ -41,7 +42,6 @@ from .results.export import check_what, map_table, write_table
 from .results.result import DomainResult, Result
 from .results.store import is_refinement, is_search, read_summary
 from .results.store import load as load_map
-from .verdict import Property
 
 Drawn = str | Path | DomainResult | SearchResult
 """What figures are drawn from: results, or the directories that hold them."""

@@ -17,11 +17,11 @@ from scipy.sparse.csgraph import connected_components
 
 from .compound import Compound
 from .errors import OptionError
-from .properties.joint import JointPieces, Kept
+from .labels import Kept, Property
+from .properties.joint import JointPieces
 from .regions.adjacency import Adjacency, on_border, touching
 from .regions.region import Polygons, Polytopes, RegionSet
 from .tolerances import TOUCH
-from .verdict import Property
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import OptionError
+from .labels import Stop
 
 
 @dataclass(frozen=True)
@@ -35,18 +36,18 @@ class Budget:
     cancelled: threading.Event = field(default_factory=threading.Event)
     regions: int = 0
 
-    def exhausted(self) -> str | None:
-        """Why the run has to end now, in a word or two, or None."""
+    def exhausted(self) -> Stop | None:
+        """Why the run has to end now, or None."""
         if self.cancelled.is_set():
-            return "interrupted"
+            return Stop("interrupted")
         limits = self.limits
         if limits.timeout_seconds is not None and self.seconds() > limits.timeout_seconds:
-            return f"timeout of {limits.timeout_seconds:g} s"
+            return Stop(f"timeout of {limits.timeout_seconds:g} s")
         if limits.max_regions is not None and self.regions >= limits.max_regions:
-            return f"limit of {limits.max_regions} regions"
+            return Stop(f"limit of {limits.max_regions} regions")
         memory = limits.memory_gib if limits.memory_gib is not None else 0.8 * machine_gib()
         if resident_gib() > memory:
-            return f"memory limit of {memory:.3g} GiB"
+            return Stop(f"memory limit of {memory:.3g} GiB")
         return None
 
     def seconds(self) -> float:

@@ -13,13 +13,13 @@ from .attention.options import AttentionOptions
 from .bounds.bounder import Bounder
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
+from .labels import Property
 from .network.graph import preactivations
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
 from .network.steps import magnitude, upwards
 from .perturbation import Perturbed
 from .tolerances import NOISE, TIE
-from .verdict import Property
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 
 from browser.browsing import Browser, random_thetas, running_browser
 from steadygaze.api import verify
-from steadygaze.properties.joint import Kept
+from steadygaze.labels import Kept
 from steadygaze.results.result import Result
 
 THETAS = ([0.3, 0.6], [0.02, 0.03], [0.9, 0.5], [0.995, 0.2])

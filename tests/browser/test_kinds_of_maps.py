@@ -9,7 +9,7 @@ from browser.browsing import Browser, random_thetas, running_browser
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.engines.refine.boxes import State
-from steadygaze.properties.joint import Kept
+from steadygaze.labels import Kept
 from steadygaze.report.page import explorer, network_data
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.thresholds import make_thresholds

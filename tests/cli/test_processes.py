@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import SMALL, Runner
-from steadygaze.verdict import Verdict
+from steadygaze.labels import Verdict
 
 PROGRAM = (sys.executable, "-c", "import sys; from steadygaze.cli import main; sys.exit(main())")
 SECONDS = 120

@@ -11,8 +11,8 @@ from steadygaze import Comparison, compare, search, verify
 from steadygaze.compare.comparison import compare_results
 from steadygaze.compare.overlay import COMBINATIONS
 from steadygaze.errors import OptionError
+from steadygaze.labels import Property
 from steadygaze.results.result import Result
-from steadygaze.verdict import Property
 
 
 def renamed(result: Result, **names: object) -> Result:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from compare.compared_networks import answered
 from steadygaze.compare.overlay import lost_share
 from steadygaze.compare.ranking import RISK, ROBUSTNESS, find_contrary, make_rankings, rank, value_of
-from steadygaze.verdict import Property
+from steadygaze.labels import Property
 
 shares = st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 bounds = st.tuples(shares, shares).map(lambda pair: (min(pair), max(pair)))

@@ -13,9 +13,8 @@ from properties.tiny_models import ask
 from steadygaze.api import verify
 from steadygaze.attention.filters import Filter
 from steadygaze.errors import ImageError
-from steadygaze.properties.joint import Kept
+from steadygaze.labels import Kept, Verdict
 from steadygaze.results.result import Result
-from steadygaze.verdict import Verdict
 
 SPECS = (
     ("brightness:-0.5..0.5", "patch:x=0,y=0,w=1,h=2"),

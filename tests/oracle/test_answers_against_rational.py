@@ -13,8 +13,8 @@ from properties.exact_shares import ExactAnswer
 from properties.tiny_models import make_answers
 from regions.tiny_compounds import crossing_layers, dyadic_layers, make_compound
 from steadygaze.compound import Compound
+from steadygaze.labels import Kept
 from steadygaze.perturbation import Brightness, Patch, Perturbation, parse_spec
-from steadygaze.properties.joint import Kept
 
 ROUNDING = 1e-12
 """Of adding the areas of some hundred pieces in floats."""

@@ -11,9 +11,9 @@ import pytest
 from attention.by_definition import Question, transported
 from regions.reading_maps import owners
 from steadygaze.api import verify
+from steadygaze.labels import Kept
 from steadygaze.network.lower import Chain
 from steadygaze.perturbation import Perturbed
-from steadygaze.properties.joint import Kept
 from steadygaze.results.result import Result
 
 PATCH = "patch:x=12,y=12,w=4,h=4"

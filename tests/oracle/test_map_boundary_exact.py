@@ -14,7 +14,7 @@ from oracle.small_problems import random_problem
 from properties.tiny_models import make_answers
 from regions.reading_maps import clip_bits, pattern_bits
 from steadygaze.boundary import Boundary, find_boundary
-from steadygaze.verdict import Property
+from steadygaze.labels import Property
 
 CLOSE = 1e-9
 CASES = [(d, seed) for d, count in ((1, 16), (2, 40), (3, 12)) for seed in range(count)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from properties.tiny_models import ask
-from steadygaze.verdict import Verdict
+from steadygaze.labels import Verdict
 
 IMAGE = np.array([[[0.5, 0.25]]])
 SPEC = "patch:x=0,y=0,w=1,h=1:-0.5..0.5"

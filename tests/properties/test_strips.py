@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from steadygaze.compound import plain_program
-from steadygaze.properties.joint import Kept, shares
+from steadygaze.labels import Kept
+from steadygaze.properties.joint import shares
 from steadygaze.regions.subdivide import subdivide_cells
 
 

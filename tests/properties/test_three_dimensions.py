@@ -7,12 +7,11 @@ from properties.space_points import owners
 from properties.tiny_models import ask
 from regions.tiny_compounds import dyadic_layers
 from steadygaze.api import verify
+from steadygaze.labels import Kept, Verdict
 from steadygaze.properties import shapes
-from steadygaze.properties.joint import Kept
 from steadygaze.regions.polyhedra import Polyhedra, box
 from steadygaze.report.drawing.sections import cut_at
 from steadygaze.results.result import Result
-from steadygaze.verdict import Verdict
 
 PIXELS = [f"patch:x={x},y=0,w=1,h=1" for x in range(3)]
 """Three parameters that are the three pixels of a black 1×3 image."""

@@ -7,9 +7,9 @@ from properties.tiny_models import ask, interrupted, make_model
 from steadygaze.api import make_problem, solve, verify
 from steadygaze.budget import Budget
 from steadygaze.errors import ImageError, OptionError
+from steadygaze.labels import Verdict
 from steadygaze.problem import Delta
 from steadygaze.results.answer import round_up
-from steadygaze.verdict import Verdict
 
 ROBUST, NOT_ROBUST, UNDECIDED = Verdict.ROBUST, Verdict.NOT_ROBUST, Verdict.UNDECIDED
 

@@ -12,10 +12,9 @@ from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
 from steadygaze.budget import Budget
 from steadygaze.engines.refine.falsify import FEWEST, MOST_POINTS, Violations, falsify
 from steadygaze.engines.refine.pointwise import PointPasses
+from steadygaze.labels import Kept, Property
 from steadygaze.problem import Problem
-from steadygaze.properties.joint import Kept
 from steadygaze.results.result import deepest
-from steadygaze.verdict import Property
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 SPACE = ["brightness:0.85..0.9", f"{PATCH}:0..0.05", "translate:dx=1:0..0.05"]

@@ -20,9 +20,9 @@ from steadygaze.engines.refine.self_check import (
     sample_contradictions,
 )
 from steadygaze.errors import InternalError
+from steadygaze.labels import Property
 from steadygaze.problem import Problem
 from steadygaze.results.answer import Answers
-from steadygaze.verdict import Property
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 DELTA = 15.0

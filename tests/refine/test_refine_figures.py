@@ -11,7 +11,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.text import Text
 
 from steadygaze import OptionError
-from steadygaze.properties.joint import Kept
+from steadygaze.labels import Kept
 from steadygaze.report.drawing.colours import BOX_INK, CLASSIFICATION
 from steadygaze.report.figures import make_figure
 

@@ -20,8 +20,8 @@ from steadygaze.engines.refine.boxes import State
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.engines.refine.run_refinement import RefineProgress, refine
 from steadygaze.errors import InternalError
+from steadygaze.labels import Property, Verdict
 from steadygaze.problem import Delta
-from steadygaze.verdict import Property, Verdict
 
 EXACT = 1e-9
 """How far shares may be from the truth."""

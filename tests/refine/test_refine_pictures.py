@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.text import Text
 from test_refine_result import LINE, MOVING, MOVING_LINE, PLANE, blank
 
-from steadygaze.properties.joint import Kept
+from steadygaze.labels import Kept
 from steadygaze.report.drawing.colours import CHANGED, KEPT, UNKNOWN
 from steadygaze.report.drawing.sections import make_sections
 from steadygaze.report.figures.boundary import boundary_figure

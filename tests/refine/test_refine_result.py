@@ -11,10 +11,9 @@ from steadygaze.attention.inconsistency import original_maps
 from steadygaze.engines.refine.boxes import Boxes, State
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import InternalError, OptionError
-from steadygaze.properties.joint import Kept
+from steadygaze.labels import Kept, Property, Verdict
 from steadygaze.regions.check import CheckedMap
 from steadygaze.results.claims import Violation
-from steadygaze.verdict import Property, Verdict
 
 PLANE = ("brightness:0..1", "patch:x=12,y=12,w=4,h=4")
 MOVING = ("translate:dx=3:-0.2..1.3", "brightness:0..0.1")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steadygaze.api import verify
-from steadygaze.properties.joint import Kept
+from steadygaze.labels import Kept
 from steadygaze.regions.adjacency import touching
 from steadygaze.regions.region import Cut, Polygons
 from steadygaze.report.drawing.raster import ASIDE, BLOCK, borders_between, colour_grid, owners_on_grid

@@ -10,7 +10,7 @@ import pytest
 
 from steadygaze.api import verify
 from steadygaze.engines.refine.refine_result import RefineResult
-from steadygaze.properties.joint import Kept
+from steadygaze.labels import Kept
 from steadygaze.report.drawing.raster import ASIDE
 from steadygaze.report.page import explorer, thresholds
 from steadygaze.report.page import tiles as page_tiles

@@ -13,12 +13,12 @@ from matplotlib.text import Text
 
 import steadygaze
 from steadygaze import Budget, Limits, Result, SearchResult
+from steadygaze.labels import Property
 from steadygaze.report.drawing.colours import ATTENTION, BOTH, CLASSIFICATION, FOLLOWED, SEARCHED
 from steadygaze.report.figures import make_figure
 from steadygaze.report.figures.boundary import boundaries_figure
 from steadygaze.report.figures.path import CHANGED_FRAME
 from steadygaze.report.wording import comparison, number, percent
-from steadygaze.verdict import Property
 
 PATCH = "patch:x=10,y=10,w=8,h=8"
 PLANE = ("brightness:-0.5..0.5", PATCH)

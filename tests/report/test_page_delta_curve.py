@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze.properties.joint import Kept
+from steadygaze.labels import Kept
 from steadygaze.report.page import thresholds
 from steadygaze.report.page.thresholds import make_delta_curve, make_thresholds
 from steadygaze.results.result import DomainResult

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import steadygaze
+from steadygaze.labels import Property
 from steadygaze.properties.kept_box import Suspects, kept_box
 from steadygaze.report.page.sentences import find_kept_range
 from steadygaze.results.result import DomainResult
-from steadygaze.verdict import Property
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 QUESTIONS = {

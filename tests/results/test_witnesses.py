@@ -7,8 +7,8 @@ import pytest
 
 from steadygaze.attention.methods.gradient import maps_under, pattern_at
 from steadygaze.errors import InternalError
+from steadygaze.labels import Kept
 from steadygaze.network.replay import FLOAT32
-from steadygaze.properties.joint import Kept
 from steadygaze.results import map_check, witness
 from steadygaze.results.claims import Violation
 from steadygaze.results.map_check import check_maps, longest_steps

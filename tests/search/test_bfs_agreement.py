@@ -20,9 +20,9 @@ from regions.reading_maps import clip_bits, pattern_bits
 from regions.tiny_compounds import on_unit_square
 from steadygaze.api import make_problem
 from steadygaze.engines.search import SearchResult, search
+from steadygaze.labels import Verdict
 from steadygaze.problem import Problem
 from steadygaze.tolerances import MAX_MAP_PARAMETERS
-from steadygaze.verdict import Verdict
 
 CLOSE = 1e-9
 NETWORKS_OF = {1: 60, 2: 90, 3: 60}

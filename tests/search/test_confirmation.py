@@ -12,8 +12,8 @@ from steadygaze.cli.answer_text import verdict_text
 from steadygaze.engines.search import SearchResult
 from steadygaze.engines.search.labeller import Labeller
 from steadygaze.engines.search.traversal import Traversal
+from steadygaze.labels import Status, Verdict
 from steadygaze.report.page.sentences import search_sentences, small_print
-from steadygaze.verdict import Status, Verdict
 
 QUESTION = ("M-FNN-100", "mnist:69990", ["brightness:0..0.1"])
 

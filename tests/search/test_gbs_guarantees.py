@@ -19,8 +19,8 @@ from oracle.small_problems import diamond, free_pixels, random_problem, shaped_p
 from steadygaze.api import explore, make_problem
 from steadygaze.engines.search import SearchResult, search
 from steadygaze.errors import OptionError, SteadygazeError
+from steadygaze.labels import Status, Verdict
 from steadygaze.problem import Problem
-from steadygaze.verdict import Status, Verdict
 
 CASES = [(d, seed) for d, count in ((1, 24), (2, 60), (3, 24)) for seed in range(count)]
 

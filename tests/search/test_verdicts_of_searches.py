@@ -6,8 +6,8 @@ import pytest
 from oracle.small_problems import FloatLayer, diamond, free_pixels, make_problem
 from steadygaze.api import explore, solve
 from steadygaze.engines.search import SearchResult
+from steadygaze.labels import Status, Verdict
 from steadygaze.problem import Problem
-from steadygaze.verdict import Status, Verdict
 
 
 def on_pixels(layers: list[FloatLayer]) -> Problem:

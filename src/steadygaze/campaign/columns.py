@@ -18,18 +18,18 @@ from ..engines.refine.refine_result import RefineResult
 from ..engines.refine.run_refinement import refine
 from ..engines.search.search_result import SearchResult
 from ..errors import InternalError, SteadygazeError, StoreError
+from ..labels import Label, Status, Verdict
 from ..problem import Problem
 from ..results.answer import Answer
 from ..results.result import DomainResult
 from ..tolerances import AREA
-from ..verdict import Status, Verdict
 from .stored_campaign import METHODS, Plan, Task, digest_of, image_file, made_by
 
 Kind = Literal["text", "whole", "number"]
 Bounds = tuple[float, float]
-SHARES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR")
-LABELS = ("CR", "MR", "CB")
-SETS = (*LABELS, "AR", "IR", "AB")
+SHARES = (Label.CR, Label.MR, Label.AR, Label.IR, "CR&AR", "CR&IR", "MR&AR", "MR&IR")
+LABELS = (Label.CR, Label.MR, Label.CB)
+SETS = (*LABELS, Label.AR, Label.IR, Label.AB)
 PERCENTS = ("10%", "25%", "50%", "100%")
 SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02"))
 SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
@@ -101,12 +101,16 @@ def _visited_bounds(result: SearchResult, share: str) -> Bounds | None:
     In two dimensions unsplit parts are known; volumes add up within AREA. Searches do not add up kinks, so nothing
     follows for the attention.
     """
-    if share not in ("CR", "MR") or result.problem.perturbed.domain.dimension != 2 or result.sets["CR"] is None:
+    if (
+        share not in (Label.CR, Label.MR)
+        or result.problem.perturbed.domain.dimension != 2
+        or result.sets[Label.CR] is None
+    ):
         return None
     slack = result.sliver_share + AREA
     own, other = (
         sum(float(one.region.volume) for one in result.visited if one.classification == name)
-        for name in (share, "MR" if share == "CR" else "CR")
+        for name in (share, Label.MR if share == Label.CR else Label.CR)
     )
     return max(0.0, own - slack), min(1.0, 1.0 - other + slack)
 
@@ -118,13 +122,13 @@ def _count_cr_ir(result: DomainResult) -> int | None:
     found = result.answer.exact if isinstance(result, RefineResult) else result.answer
     if not isinstance(found, Answer):
         return 0  # a refinement without exact regions
-    return int(((found.classifications == "CR") & (found.attentions == "IR")).sum())
+    return int(((found.classifications == Label.CR) & (found.attentions == Label.IR)).sum())
 
 
 def _count_visited_cr_ir(result: SearchResult) -> int | None:
-    if result.sets["CR"] is None or result.sets["IR"] is None:
+    if result.sets[Label.CR] is None or result.sets[Label.IR] is None:
         return None
-    return [(one.classification, one.attention) for one in result.visited].count(("CR", "IR"))
+    return [(one.classification, one.attention) for one in result.visited].count((Label.CR, Label.IR))
 
 
 def _size_of_maps(result: SearchResult) -> float:
@@ -217,7 +221,7 @@ ANSWER = (
     *(_count_column(name) for name in SETS),
     C("regions_cr_ir", "whole", "regions labelled CR and IR at once: right label, other evidence",
       domain=_count_cr_ir, search=_count_visited_cr_ir),
-    *(column for name in ("CR", "AR") for column in _nearest_columns(name)),
+    *(column for name in (Label.CR, Label.AR) for column in _nearest_columns(name)),
     C("components", "whole", "of `boundary`: components of the outermost boundary",
       search=lambda result: None if result.components is None else len(result.components)),
     C("sliver_share", "number",

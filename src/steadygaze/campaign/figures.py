@@ -20,12 +20,12 @@ from .. import api, zoo
 from ..budget import Budget, Limits
 from ..engines.search.search_result import SearchResult
 from ..errors import OptionError, StoreError
+from ..labels import Status
 from ..report.drawing.colours import FAINT_INK
 from ..report.drawing.sheet import figure_files, refuse_in_the_way, write_figure
 from ..report.figures.visited import search_figure
 from ..report.wording import counted, number
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..verdict import Status
 from . import panels as p
 from .columns import make_problem
 from .stored_campaign import Plan, Store, Task

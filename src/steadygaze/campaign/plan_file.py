@@ -23,10 +23,10 @@ from ..attention.filters import Filter
 from ..attention.options import Distance
 from ..errors import OptionError, SteadygazeError
 from ..images import read_image
+from ..labels import Property
 from ..network.model import read_model
 from ..perturbation import compose, parse_spec
 from ..problem import Delta
-from ..verdict import Property
 from .stored_campaign import METHODS, Method, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
 
 BUNDLED = ("paper", "smoke", "filters", "perturbations")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..errors import OptionError, SteadygazeError, StoreError
-from ..verdict import Status
+from ..labels import Status
 from . import columns
 from .stored_campaign import Plan, Store, Task, held, made_by
 from .worker_pool import GO_ON, LOOK_SECONDS, Asked, Duty, End, Pool, ProcessLimits, ProcessOutcome, WorkerProcess

@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from .. import zoo
 from ..errors import StoreError
+from ..labels import Label
 from ..results.directory import atomic_file
 
 try:
@@ -33,7 +34,7 @@ except ImportError:  # this system has no such locks: two runs at once go unnoti
 
 Method = Literal["map", "refine", "bfs", "gbs", "boundary"]
 METHODS: tuple[str, ...] = get_args(Method)
-LETTERS = {"cr": "CR", "ar": "AR", "both": "CRAR"}
+LETTERS = {"cr": Label.CR, "ar": Label.AR, "both": "CRAR"}
 LONGEST_KEY = 150  # names of files may have 255 bytes; the rest is for endings and temporary names
 SCHEMA_VERSION = 1
 HEAD, ROWS, TEMPORARY = "campaign.json", "rows", ".steadygaze-"

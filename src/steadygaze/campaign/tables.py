@@ -15,7 +15,7 @@ from typing import Any
 
 from ..compare.ranking import Ranking, find_contrary, rank
 from ..errors import OptionError
-from ..verdict import Status
+from ..labels import Label, Status
 from .columns import COLUMNS, MEASURED, PERCENTS, CampaignColumn, make_record, percent_column
 from .stored_campaign import Plan, Store, Task
 
@@ -242,13 +242,13 @@ def _show_collapse(records: Sequence[Record]) -> Insight:
     for settings, model, of_model in _by_model(records):
         compared = _balanced(of_model, "combination", ("image",))
         lost = {name: _mean(each, "ir") for name, each in compared.items()}
-        ranking = rank("IR", "", [(share.low, share.high) for share in lost.values()])
+        ranking = rank(Label.IR, "", [(share.low, share.high) for share in lost.values()])
         for place in ranking.ranks:
             name = list(lost)[place.result]
             lines.append(
                 settings
                 | {"model": model, "neurons": of_model[0]["neurons"], "combination": name}
-                | {"rank": Ranks(place.first, place.last), "IR": lost[name], "MR": _mean(compared[name], "mr")}
+                | {"rank": Ranks(place.first, place.last), Label.IR: lost[name], Label.MR: _mean(compared[name], "mr")}
                 | {"images": len(compared[name]), "images where most": _most_often(compared, name)}
             )
     note = "IR, MR: mean shares of the domain; a rank is a range where bounds leave the order open, or values are equal"
@@ -268,7 +268,7 @@ def _show_silent(records: Sequence[Record]) -> Insight:
                 | {"model": model, "neurons": each[0]["neurons"], "combination": combination}
                 | {"problems": len(each), "with CR&IR": sum(one["cr_ir_low"] > 0.0 for one in each)}
                 | {"not known": sum(one["cr_ir_low"] <= 0.0 < one["cr_ir_high"] for one in each)}
-                | {"CR&IR": _mean(each, "cr_ir"), "CR": _mean(each, "cr")}
+                | {"CR&IR": _mean(each, "cr_ir"), Label.CR: _mean(each, "cr")}
                 | {"CR&IR of CR": ratio_share(_all(each, "cr_ir"), _all(each, "cr"))}
                 | {"regions": regions or None, "regions CR&IR": silent if regions else None}
             )
@@ -325,7 +325,7 @@ def _show_ranking(records: Sequence[Record]) -> Insight:
             turned = find_contrary(rankings["cr"], rankings["ar"])
             for number in (place.result for place in rankings["cr"].ranks):
                 line = settings | {"group": group, "model": names[number], "problems": len(networks[names[number]])}
-                for kind, title in (("cr", "CR"), ("ar", "AR"), ("cr_ar", "CR&AR")):
+                for kind, title in (("cr", Label.CR), ("ar", Label.AR), ("cr_ar", "CR&AR")):
                     line |= {title: shares[kind][number], f"rank {title}": _ranks(rankings[kind], number)}
                 overtaken = [names[before] for before, after in turned if after == number]
                 lines.append(line | {"passes by AR": ", ".join(overtaken)})

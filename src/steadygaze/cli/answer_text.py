@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
+from ..labels import Label, Status
 from ..results.answer import round_up
 from ..results.store import is_search
 from ..results.summary import violating_theta
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..verdict import Status
 
 Summary = Mapping[str, Any]
 Facts = Iterator[tuple[str, str]]
@@ -114,7 +114,7 @@ def verdict_text(summary: Summary) -> str:
         return _search_verdict(summary)
     if summary["verdict"] == "not robust":
         return _sentence(_shares_violated(summary) or _single_violations(summary))
-    name = {"cr": "CR", "ar": "AR"}.get(summary["property"], "undecided")
+    name = {"cr": Label.CR, "ar": Label.AR}.get(summary["property"], "undecided")
     low, high = summary["area"][name]
     share = share_text(high if name == "undecided" else high - low)
     return f"No violation is proved, but {share} of the domain is not decided."
@@ -122,9 +122,9 @@ def verdict_text(summary: Summary) -> str:
 
 def domain_facts(summary: Summary, seconds: Mapping[str, float], reason: str | None) -> Facts:
     """Facts about a map or refinement: nearest violations, other thresholds, and how it was computed."""
-    yield "nearest MR", nearest_text(summary, "CR")
+    yield "nearest MR", nearest_text(summary, Label.CR)
     if measures_attention(summary):
-        yield "nearest IR", nearest_text(summary, "AR")
+        yield "nearest IR", nearest_text(summary, Label.AR)
         yield "AR at other δ", kept_text(summary)
         yield "all of it AR", enough_text(summary)
     if reason is not None:
@@ -146,9 +146,9 @@ def search_facts(summary: Summary, seconds: Mapping[str, float]) -> Facts:
     method += [] if line is None else [f"line to {theta_text(line, summary)}"]
     method += [] if width is None else [f"w^δ = {number_text(width)}"]
     yield "method", "; ".join(method)
-    if summary["sets"]["AR"] is not None:
+    if summary["sets"][Label.AR] is not None:
         yield "δ", delta_text(summary)
-    yield "status", f"{summary['status']}: {Status(summary['status']).meaning}"
+    yield "status", f"{summary['status']}: {Status(summary['status']).sentence}"
     visited = f"{count_text(summary['visited'], 'region')}, {share_text(summary['visited_share'])} of the domain"
     if summary["following"]:
         visited += f", {summary['following']:,} of them reached by following the boundary"
@@ -170,7 +170,7 @@ def nearest_text(summary: Summary, name: str) -> str:
     """Where the nearest violation of CR or AR is, or that there is none; for AR, kinks are left out."""
     found = summary["nearest"][name]
     low, high = found["low"], found["high"]
-    aside = " outside of kinks" if name == "AR" and summary["sliver_share"] > 0.0 else ""
+    aside = " outside of kinks" if name == Label.AR and summary["sliver_share"] > 0.0 else ""
     if high is None and low is None:
         return f"none in the domain{aside}"
     below = f"none below distance {number_text(low)}{aside}" if low else "a nearer one is not excluded"
@@ -203,8 +203,8 @@ def _within(summary: Summary) -> str:
 
 def _violations(summary: Summary) -> dict[str, str]:
     """The violations of the property in words, by the name of the set of thetas where they occur."""
-    words = {"MR": "the label changes", "IR": f"the attention maps are not {_within(summary)}"}
-    names = {"cr": ("MR",), "ar": ("IR",), "both": ("MR", "IR")}[summary["property"]]
+    words = {Label.MR: "the label changes", Label.IR: f"the attention maps are not {_within(summary)}"}
+    names = {"cr": (Label.MR,), "ar": (Label.IR,), "both": (Label.MR, Label.IR)}[summary["property"]]
     return {name: words[name] for name in names}
 
 
@@ -217,7 +217,7 @@ def _shares_violated(summary: Summary) -> str:
 
 def _single_violations(summary: Summary) -> str:
     """Violations at single thetas, if no share of the domain is proved to violate."""
-    kept = {"MR": "CR", "IR": "AR"}
+    kept: dict[str, Label] = {Label.MR: Label.CR, Label.IR: Label.AR}
     found = [(text, violating_theta(summary, kept[name])) for name, text in _violations(summary).items()]
     parts = [f"{text} at {theta_text(theta, summary)}" for text, theta in found if theta is not None]
     return " and ".join(parts) + "; how much of the domain violates is not decided"
@@ -259,7 +259,7 @@ def _regions_violated(summary: Summary) -> Iterator[str]:
     """The violations with the numbers of visited regions where they occur."""
     sets, visited = summary["sets"], count_text(summary["visited"], "visited region")
     for name, text in _violations(summary).items():
-        everywhere, partly = sets[name] or 0, sets[{"MR": "CB", "IR": "AB"}[name]] or 0
+        everywhere, partly = sets[name] or 0, sets[Label.CB if name == Label.MR else Label.AB] or 0
         places = [f"on {everywhere:,} of {visited}"] * (everywhere > 0)
         places += [f"on part of {partly:,}{' more' if everywhere else f' of {visited}'}"] * (partly > 0)
         if places:

@@ -9,11 +9,11 @@ from rich.text import Text
 
 from ..boundary import Boundary
 from ..errors import StoreError
+from ..labels import Verdict
 from ..results.answer import round_up
 from ..results.result import DomainResult
 from ..results.summary import kinks_text, summarise_boundary
 from ..tolerances import TOUCH
-from ..verdict import Verdict
 from . import command_options as o
 from .answer_text import Facts, Summary, count_text, number_text, property_text, question_text, share_text, theta_text
 from .printing import numbers_table, print_facts, print_json, print_notes, print_places

@@ -12,7 +12,7 @@ from rich.table import Table
 from .. import api, zoo
 from ..budget import Budget
 from ..errors import StoreError
-from ..verdict import Verdict
+from ..labels import Verdict
 from . import command_options as o
 from .answer_text import share_text
 from .run_progress import showing_progress, stopping_on_signals

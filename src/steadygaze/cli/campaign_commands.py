@@ -14,8 +14,8 @@ from ..campaign.plan_file import read_plan
 from ..campaign.run import Report, run_campaign
 from ..campaign.stored_campaign import Store, write_whole
 from ..errors import OptionError, StoreError
+from ..labels import Verdict
 from ..results.directory import check_file
-from ..verdict import Verdict
 from . import command_options as o
 from .printing import print_json, print_notes
 from .run_progress import showing_campaign, stopping_on_signals

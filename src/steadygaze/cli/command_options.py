@@ -14,8 +14,8 @@ import typer
 from ..engines.refine.planning import MOST_REGIONS
 from ..engines.search.paper_searches import METHODS as SEARCHES
 from ..errors import OptionError
+from ..labels import Property
 from ..problem import Delta
-from ..verdict import Property
 from .requirement import Requirement
 
 QUESTION, METHOD, CLASSIFIER, LIMITS, OUTPUT = "Question", "Method", "Classifier", "Limits", "Output"

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from .. import api
 from ..errors import OptionError
+from ..labels import Label
 from ..results import store
 from . import command_options as o
 from .answer_text import Summary, bounds_text, measures_attention, number_text
@@ -23,8 +24,8 @@ MAX_CONTRARY = 3
 """Pairs of results listed in the sentence on contrary rankings."""
 
 SHARES = {
-    "CR": "CR: label kept",
-    "AR": "AR: attention kept",
+    Label.CR: "CR: label kept",
+    Label.AR: "AR: attention kept",
     "CR&AR": "CR&AR: both kept",
     "CR&IR": "CR&IR: label kept alone",
     "MR&AR": "MR&AR: attention kept alone",
@@ -170,9 +171,9 @@ def _cells(result: dict[str, Any]) -> list[str]:
     is_measured = measures_attention(result)
     area, nearest = result["area"], result["nearest"]
     shares = [
-        bounds_text(area[name]) if is_measured or name in ("CR", "undecided") else "not measured" for name in SHARES
+        bounds_text(area[name]) if is_measured or name in (Label.CR, "undecided") else "not measured" for name in SHARES
     ]
-    distances = [distance_text(nearest[name]["low"], nearest[name]["high"]) for name in ("CR", "AR")]
+    distances = [distance_text(nearest[name]["low"], nearest[name]["high"]) for name in (Label.CR, Label.AR)]
     delta = number_text(result["delta"]["value"])
     if not is_measured:
         distances[1] = delta = "not measured"

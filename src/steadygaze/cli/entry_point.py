@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command
 
 from ..errors import InternalError, SteadygazeError
-from ..verdict import Verdict
+from ..labels import Verdict
 from .boundary_command import boundary
 from .bundled_commands import demo, models
 from .campaign_commands import campaign

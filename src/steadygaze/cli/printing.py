@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..labels import Label, Verdict
 from ..results.store import is_search
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..verdict import Verdict
 from .answer_text import (
     Summary,
     bounds_text,
@@ -112,9 +112,11 @@ def _styled(outcome: Verdict | Outcome, text: str) -> tuple[str, str]:
 def _share_table(summary: Summary) -> Table:
     area = summary["area"]
     table = numbers_table("share of domain", "CR: label kept", "MR: label changed", "all")
-    for name, title in (("AR", "AR: attention kept"), ("IR", "IR: not kept")) if measures_attention(summary) else ():
+    for name, title in (
+        ((Label.AR, "AR: attention kept"), (Label.IR, "IR: not kept")) if measures_attention(summary) else ()
+    ):
         table.add_row(title, *(bounds_text(area[key]) for key in (f"CR&{name}", f"MR&{name}", name)))
-    table.add_row("all", bounds_text(area["CR"]), bounds_text(area["MR"]), "100 %")
+    table.add_row("all", bounds_text(area[Label.CR]), bounds_text(area[Label.MR]), "100 %")
     if area["undecided"][1] > 0.0:
         table.add_row("undecided", "", "", share_text(area["undecided"][1]), style="dim")
     return table
@@ -123,8 +125,8 @@ def _share_table(summary: Summary) -> Table:
 def _set_table(summary: Summary) -> Table:
     table = numbers_table("visited regions", "everywhere", "nowhere", "in part", "undecided")
     for title, kind, names in (
-        ("label kept", "classification", ("CR", "MR", "CB")),
-        ("attention kept", "attention", ("AR", "IR", "AB")),
+        ("label kept", "classification", (Label.CR, Label.MR, Label.CB)),
+        ("attention kept", "attention", (Label.AR, Label.IR, Label.AB)),
     ):
         counts = [summary["sets"][name] for name in names]
         if None in counts:

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from enum import Enum
 
 from ..errors import OptionError
-from ..verdict import Verdict
+from ..labels import Label, Verdict
 
-NAMES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided")
+NAMES = (Label.CR, Label.MR, Label.AR, Label.IR, "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided")
 
 _TERM = re.compile(r"(?P<name>[^<>=]*)(?P<sign>[<>=]+)(?P<number>[^<>=]*)")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)

@@ -10,12 +10,12 @@ from rich.console import Console
 from .. import api
 from ..engines.search.search_files import load_search
 from ..errors import OptionError
+from ..labels import Verdict
 from ..report import FORMATS
 from ..results import store
 from ..results.directory import check_file
 from ..results.export import ENDINGS, check_format, check_what
 from ..results.result import DomainResult
-from ..verdict import Verdict
 from . import command_options as o
 from .printing import describe, print_json, print_notes, print_places, print_verdict
 from .verify_command import picture_name

@@ -14,10 +14,10 @@ from ..engines.refine.refine_result import RefineResult
 from ..engines.refine.run_refinement import refine
 from ..engines.search.search_result import SearchResult
 from ..errors import OptionError, StoreError
+from ..labels import Verdict
 from ..problem import Problem
 from ..results import store
 from ..results.result import DomainResult
-from ..verdict import Verdict
 from . import command_options as o
 from .answer_text import Summary, class_text
 from .method_options import MethodPlan

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError
+from ..labels import Label, Property
 from ..problem import Delta, Problem
 from ..results.result import DomainResult
 from ..results.summary import describe_question, kinks_text, nearest_summary
-from ..verdict import Property
 from .overlay import Bounds, combine, lay_over
 from .ranking import Ranking, find_contrary, is_distance, make_rankings
 
@@ -68,7 +68,7 @@ class Comparison:
         if not self.has_difference_map:
             return ()
         found = {ranking.measure: ranking for ranking in self.rankings}
-        return find_contrary(found["CR"], found["AR"]) if {"CR", "AR"} <= found.keys() else ()
+        return find_contrary(found[Label.CR], found[Label.AR]) if {Label.CR, Label.AR} <= found.keys() else ()
 
     @property
     def has_difference_map(self) -> bool:

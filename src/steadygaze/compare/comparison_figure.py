@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from ..errors import StoreError
-from ..properties.joint import Kept
+from ..labels import Kept, Property
 from ..report import FORMATS
 from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, MIXED, UNKNOWN, Row
 from ..report.drawing.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
@@ -28,7 +28,6 @@ from ..report.wording import number, percent, percent_between
 from ..results.directory import atomic_directory, atomic_file, check_file
 from ..results.result import DomainResult
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..verdict import Property
 from .comparison import Comparison, Difference, describe
 from .ranking import Rank, is_distance
 

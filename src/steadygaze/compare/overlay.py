@@ -10,11 +10,11 @@ import numpy as np
 
 from ..compiling import compiled
 from ..geometry.polygon import shared_area
-from ..properties.joint import Kept, Shares
+from ..labels import Kept, Property
+from ..properties.joint import Shares
 from ..regions.region import Polygons
 from ..results.result import DomainResult
 from ..tolerances import AREA, UNIT
-from ..verdict import Property
 
 Bounds = tuple[float, float]
 

@@ -7,22 +7,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..properties.joint import Kept
+from ..labels import Kept, Label, Property
 from ..results.result import DomainResult
-from ..verdict import Property
 from .overlay import Bounds, lost_share
 
 ROBUSTNESS = {
-    "CR": "share of the domain where the label is kept",
-    "AR": "share of the domain where the attention is kept",
+    Label.CR: "share of the domain where the label is kept",
+    Label.AR: "share of the domain where the attention is kept",
     "CR&AR": "share of the domain where both are kept",
 }
 """Measures for networks and images, the largest share first."""
 
 RISK = {
     "MR or IR": "share of the domain where the label or the attention is not kept",
-    "MR": "share of the domain where the label is not kept",
-    "IR": "share of the domain where the attention is not kept",
+    Label.MR: "share of the domain where the label is not kept",
+    Label.IR: "share of the domain where the attention is not kept",
     "nearest MR": "distance from zero, in widths of the domain, to the nearest theta where the label is not kept",
     "nearest IR": "distance from zero, in widths of the domain, to the nearest theta where the attention is not kept",
 }
@@ -71,7 +70,7 @@ def make_rankings(results: Sequence[DomainResult], differs: Sequence[str]) -> tu
     if {"network", "image"} & set(differs) or (differs and "perturbation" not in differs):
         measures |= ROBUSTNESS
     is_measured = all(result.is_measured for result in results)
-    chosen = [name for name in measures if is_measured or name in ("CR", "MR", "nearest MR")]
+    chosen = [name for name in measures if is_measured or name in (Label.CR, Label.MR, "nearest MR")]
     return tuple(
         rank(name, measures[name], [value_of(result, name) for result in results], is_risk=name in RISK)
         for name in chosen
@@ -81,14 +80,19 @@ def make_rankings(results: Sequence[DomainResult], differs: Sequence[str]) -> tu
 def value_of(result: DomainResult, measure: str) -> Bounds:
     """The proved bounds of a measure; the distance to a violation is infinite where there is none."""
     if is_distance(measure):
-        nearest = result.nearest["CR" if measure.endswith("MR") else "AR"]
+        nearest = result.nearest[Label.CR if measure.endswith(Label.MR) else Label.AR]
         return nearest.low, nearest.high
     shares = result.answer.shares
     if measure == "MR or IR":
         return lost_share(shares, Property.BOTH)
     if measure == "CR&AR":
         return shares.bounds(Kept.YES, Kept.YES)
-    codes = {"CR": (Kept.YES, None), "MR": (Kept.NO, None), "AR": (None, Kept.YES), "IR": (None, Kept.NO)}
+    codes: dict[str, tuple[Kept | None, Kept | None]] = {
+        Label.CR: (Kept.YES, None),
+        Label.MR: (Kept.NO, None),
+        Label.AR: (None, Kept.YES),
+        Label.IR: (None, Kept.NO),
+    }
     return shares.bounds(*codes[measure])
 
 

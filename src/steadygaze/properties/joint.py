@@ -5,14 +5,13 @@ that are within the error of the decision boundary, or of ai = δ; they count as
 """
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 
 import numpy as np
 
 from ..compound import Compound
+from ..labels import Kept, Label, Property
 from ..regions.region import Cut, RegionSet
 from ..tolerances import AREA, UNIT
-from ..verdict import Property
 from . import shapes
 from .attention import AttentionLabels
 from .classification import Pieces, strip_volumes
@@ -20,14 +19,6 @@ from .shapes import Polytopes
 
 NOTHING_ELSE = 1.0 - 1e-9
 """The share of a piece from which on its strip is all of it."""
-
-
-class Kept(IntEnum):
-    """Whether something is kept on a piece."""
-
-    YES = 0
-    UNKNOWN = 1
-    NO = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +98,9 @@ class Shares:
 
     def named(self) -> dict[str, tuple[float, float]]:
         """All shares by their names: CR, MR, AR, IR, CR&AR, CR&IR, MR&AR, MR&IR, undecided."""
-        labels = {"CR": Kept.YES, "MR": Kept.NO}
-        attentions = {"AR": Kept.YES, "IR": Kept.NO}
-        shares = {name: self.bounds(code, None) for name, code in labels.items()}
+        labels = {Label.CR: Kept.YES, Label.MR: Kept.NO}
+        attentions = {Label.AR: Kept.YES, Label.IR: Kept.NO}
+        shares: dict[str, tuple[float, float]] = {name: self.bounds(code, None) for name, code in labels.items()}
         shares |= {name: self.bounds(None, code) for name, code in attentions.items()}
         shares |= {f"{a}&{b}": self.bounds(i, j) for a, i in labels.items() for b, j in attentions.items()}
         return shares | {"undecided": (self.undecided, self.undecided)}

@@ -12,9 +12,10 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..compound import Compound
+from ..labels import Kept
 from ..regions.region import RegionSet
 from .attention import AttentionLabels
-from .joint import JointPieces, Kept
+from .joint import JointPieces
 from .nearest import attention_strips, label_strips
 
 MOST_PROGRAMS = 300

@@ -10,11 +10,12 @@ from functools import partial
 import numpy as np
 
 from ..compound import Compound
+from ..labels import Kept
 from ..regions.region import RegionSet
 from . import shapes
 from .attention import AttentionLabels
 from .hull_proof import HullProof
-from .joint import JointPieces, Kept
+from .joint import JointPieces
 from .shapes import Polytopes
 
 DEPTHS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)

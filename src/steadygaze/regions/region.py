@@ -8,6 +8,7 @@ import numpy as np
 
 from ..accuracy import Accuracy
 from ..geometry import polygon
+from ..labels import Stop
 from .patterns import PatternTable
 from .polyhedra import Polyhedra, boxes
 
@@ -133,7 +134,7 @@ class RegionSet:
     logits: np.ndarray
     doubtful: np.ndarray
     accuracy: Accuracy
-    stopped: str | None
+    stopped: Stop | None
 
     def __len__(self) -> int:
         return len(self.polytopes)

@@ -15,6 +15,7 @@ from ..accuracy import Accuracy, WalkMeasures
 from ..budget import Budget
 from ..compound import CellProgram, Compound, Corners
 from ..errors import OptionError
+from ..labels import Stop
 from ..program import Program
 from ..tolerances import MAX_MAP_PARAMETERS
 from . import kernels
@@ -127,7 +128,7 @@ class CutTable(CutRows):
 
 
 def assemble(
-    cells: list[CellProgram], parts: list[tuple[int, Block]], cuts: np.ndarray, stopped: str | None
+    cells: list[CellProgram], parts: list[tuple[int, Block]], cuts: np.ndarray, stopped: Stop | None
 ) -> RegionSet:
     """Join the blocks of all cells, given with the number of their cell, in that order."""
     polytopes = [block.polytopes() for _, block in parts]
@@ -273,7 +274,7 @@ class Watch:
 
     def __init__(self, budget: Budget, progress: Progress | None) -> None:
         self.budget, self.progress = budget, progress
-        self.stopped: str | None = None
+        self.stopped: Stop | None = None
         self.volume = 0.0
         self.lock = threading.Lock()
 

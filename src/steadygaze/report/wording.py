@@ -8,9 +8,9 @@ import numpy as np
 
 from ..engines.refine.boxes import State
 from ..engines.refine.refine_result import RefineResult
+from ..labels import Property, Verdict
 from ..problem import Problem
 from ..results.result import DomainResult
-from ..verdict import Property, Verdict
 
 MINUS = "−"
 ALL_DIGITS = 17

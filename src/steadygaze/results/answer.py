@@ -11,15 +11,15 @@ from ..attention.curve_kernels import curve_value
 from ..attention.inconsistency import Inconsistency, region_taus
 from ..attention.map_errors import MapErrors, SingleCurves
 from ..compound import Compound
+from ..labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
 from ..properties.attention import AttentionLabels, Doubtful, label_attention, reaches, unknown_attention
 from ..properties.classification import MOST_WORK, Pieces, hull_work
 from ..properties.hull_proof import HullProof, kink_inconsistency
-from ..properties.joint import JointPieces, Kept, Shares, join, shares
+from ..properties.joint import JointPieces, Shares, join, shares
 from ..properties.nearest import Nearest, nearest_attention_violation, nearest_label_violation
 from ..properties.settling import Settled, settle_patterns
 from ..regions.forward_error import forward_errors, kink_share, region_coverage
 from ..regions.region import RegionSet
-from ..verdict import Property, Verdict
 
 
 def inconsistency_at(
@@ -272,8 +272,8 @@ class Answer:
         """The nearest violations of CR and of AR."""
         answers = self.answers
         return {
-            "CR": nearest_label_violation(answers.compound, answers.regions, self.joint),
-            "AR": nearest_attention_violation(
+            Label.CR: nearest_label_violation(answers.compound, answers.regions, self.joint),
+            Label.AR: nearest_attention_violation(
                 answers.compound, answers.regions, self.joint, self.labels, answers.proof if answers.errors else None
             ),
         }
@@ -290,19 +290,19 @@ class Answer:
             for chosen in (keeps, ~keeps, is_open, surely_kept, surely_lost)
         )
         chosen = [kept & ~lost & ~some_open, lost & ~kept & ~some_open, some_kept & some_lost]
-        return np.select(chosen, ["CR", "MR", "CB"], "undecided")
+        return np.select(chosen, [Label.CR, Label.MR, Label.CB], "undecided")
 
     @cached_property
     def attentions(self) -> np.ndarray:
         """AR, IR, AB or undecided for every region (R,)."""
         labels = self.labels
-        return np.select([labels.is_kept, labels.is_lost, labels.is_mixed], ["AR", "IR", "AB"], "undecided")
+        return np.select([labels.is_kept, labels.is_lost, labels.is_mixed], [Label.AR, Label.IR, Label.AB], "undecided")
 
     @cached_property
     def sets(self) -> dict[str, int]:
         """Number of regions in CR, MR, CB and AR, IR, AB; regions that are not decided are in none of them."""
-        counts = {name: int((self.classifications == name).sum()) for name in ("CR", "MR", "CB")}
-        return counts | {name: int((self.attentions == name).sum()) for name in ("AR", "IR", "AB")}
+        found = ((self.classifications, CLASSIFICATIONS), (self.attentions, ATTENTIONS))
+        return {name: int((labels == name).sum()) for labels, names in found for name in names}
 
 
 def verdict_of(answer: DeltaAnswer, wanted: Property) -> Verdict:

@@ -19,6 +19,7 @@ from ..attention.inconsistency import Inconsistency
 from ..attention.options import Distance
 from ..budget import machine_gib
 from ..errors import StoreError
+from ..labels import Stop
 from ..problem import Problem
 from ..properties.classification import Pieces
 from ..properties.shapes import Polytopes
@@ -237,7 +238,7 @@ def unpack_map(
             gap=float(numbers["gap"]),
             holes=float(numbers["holes"]),
         ),
-        stopped=None if numbers["stopped"] is None else str(numbers["stopped"]),
+        stopped=None if numbers["stopped"] is None else Stop(numbers["stopped"]),
     )
     pieces = Pieces(
         polytopes=_join(whole, parts, checked["piece_region"], checked["piece_is_whole"].astype(bool)),

@@ -9,8 +9,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from ..labels import Kept
 from ..network.model import LEAST_SHARE
-from ..properties.joint import Kept
 from ..properties.nearest import nearest_points
 from ..regions.patterns import unpack
 from .answer import Answer

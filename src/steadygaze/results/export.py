@@ -18,8 +18,8 @@ import numpy as np
 
 from ..compound import Compound
 from ..errors import OptionError, StoreError
+from ..labels import Kept, Label
 from ..problem import Problem
-from ..properties.joint import Kept
 from ..properties.shapes import Polytopes
 from .answer import Answer
 from .directory import atomic_file, check_file
@@ -146,7 +146,7 @@ def shape_columns(corners: np.ndarray, starts: np.ndarray, inside: np.ndarray) -
 
 
 WHATS = ("regions", "pieces")
-LABELS, ATTENTIONS = np.array(["CR", "undecided", "MR"]), np.array(["AR", "undecided", "IR"])
+LABELS, ATTENTIONS = np.array([Label.CR, "undecided", Label.MR]), np.array([Label.AR, "undecided", Label.IR])
 """Words for `Kept` codes."""
 
 NOTE = "Coordinates are perturbation parameters (theta), not degrees of longitude and latitude."
@@ -203,7 +203,7 @@ def _regions(answer: Answer, is_measured: bool) -> Part:
     has_others = np.zeros(count, dtype=bool)
     has_others[owner[winner[owner] != joint.pieces.winner]] = True
     classification = answer.classifications
-    winner[has_others | ~np.isin(classification, ("CR", "MR"))] = -1
+    winner[has_others | ~np.isin(classification, (Label.CR, Label.MR))] = -1
     label_open, attention_open = (np.bincount(owner, open_, count) for open_ in _open_shares(answer, is_measured))
 
     def make(start: int, stop: int) -> Block:

@@ -19,11 +19,11 @@ from ..attention.map_errors import MapErrors
 from ..attention.options import AttentionOptions, Distance
 from ..errors import SteadygazeError, StoreError
 from ..images import MAX_PIXELS, fit_image
+from ..labels import Property
 from ..network.model import Agreement, Model, read_model
 from ..perturbation import compose, parse_spec
 from ..problem import Delta, Problem
 from ..regions.check import CheckedMap
-from ..verdict import Property
 from .answer import Answers
 from .arrays import OLDER, SCHEMA_VERSION, array_shapes, read_arrays, unpack_map
 from .result import Result

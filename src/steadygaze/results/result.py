@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ..attention.inconsistency import expected_maps
 from ..boundary import Boundary, find_boundary
 from ..errors import PerturbationError
+from ..labels import Property, Stop, Verdict
 from ..network.graph import preactivations
 from ..network.model import Agreement
 from ..problem import Delta, Problem
@@ -25,7 +26,6 @@ from ..regions.check import CheckedMap
 from ..regions.patterns import unpack
 from ..regions.polyhedra import Polyhedra
 from ..regions.region import Polygons, RegionSet
-from ..verdict import Property, Verdict
 from .answer import Answer, Answers, DeltaAnswer
 from .claims import Claim, Violation, piece_claims
 from .view import Regions
@@ -165,7 +165,7 @@ class DomainResult(ABC):
 
     @property
     @abstractmethod
-    def stopped(self) -> str | None:
+    def stopped(self) -> Stop | None:
         """Which limit ended the run before it was done, None for none."""
 
     @abstractmethod
@@ -336,7 +336,7 @@ class Result(DomainResult):
         return self.answer.nearest
 
     @property
-    def stopped(self) -> str | None:
+    def stopped(self) -> Stop | None:
         """Which limit ended the map before it covered the domain, None for none."""
         return self.answers.regions.stopped
 

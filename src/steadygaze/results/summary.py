@@ -11,13 +11,12 @@ import numpy as np
 
 from ..attention.options import AttentionOptions
 from ..boundary import Boundary, Component, Enclave
+from ..labels import Kept, Label, Status, Verdict
 from ..network.model import Agreement
 from ..perturbation import Perturbed
 from ..problem import Problem
-from ..properties.joint import Kept
 from ..properties.nearest import Nearest
 from ..tolerances import AREA
-from ..verdict import Status, Verdict
 from .answer import round_up, verdict_from
 from .arrays import SCHEMA_VERSION
 from .claims import Violation
@@ -101,7 +100,7 @@ def kinks_text(share: float) -> str:
 
 def violating_theta(summary: Mapping[str, Any], name: str) -> Sequence[float] | None:
     """A theta where CR, or AR, is proved to be violated: the nearest, or else a witness; None where none is known."""
-    chosen = {"CR": (Violation.LABEL,), "AR": (Violation.ATTENTION, Violation.EVIDENCE)}[name]
+    chosen = (Violation.LABEL,) if name == Label.CR else (Violation.ATTENTION, Violation.EVIDENCE)
     kinds = [kind.value for kind in chosen]
     others = [witness["theta"] for witness in summary.get("witnesses", ()) if witness["kind"] in kinds]
     return next((theta for theta in (summary["nearest"][name]["theta"], *others) if theta is not None), None)

@@ -16,11 +16,11 @@ import numpy as np
 from ..attention.methods.gradient import pattern_of
 from ..bounds.bounder import Bounder
 from ..errors import InternalError, ModelError
+from ..labels import Property, Verdict
 from ..network.model import LEAST_SHARE
 from ..network.replay import FileRounding, estimate_rounding
 from ..problem import Problem
 from ..tolerances import UNIT
-from ..verdict import Property, Verdict
 from .claims import Claim, Violation
 from .map_check import MapCheck, check_maps
 from .result import DomainResult, Point

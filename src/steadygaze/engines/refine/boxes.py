@@ -10,12 +10,11 @@ import numpy as np
 from ...bounds.bounder import Bounder, Enclosures
 from ...compound import Compound
 from ...errors import InternalError
+from ...labels import Kept, Property
 from ...problem import Problem
-from ...properties.joint import Kept
 from ...regions.region import Cut
 from ...regions.subdivide import CutTable
 from ...tolerances import UNIT
-from ...verdict import Property
 
 BLOCK = 16  # batches of boxes between two looks at the budget and at the share that is left
 SLIMMEST = 16.0  # a box whose longest side is this many times its shortest one is split along the longest

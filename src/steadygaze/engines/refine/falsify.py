@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...budget import Budget
+from ...labels import Property
 from ...problem import Problem
-from ...verdict import Property
 from .pointwise import Measured, PointPasses
 
 WORK = 3_000_000_000  # multiplications spent on each property: about a second

@@ -13,15 +13,15 @@ import numpy as np
 
 from ...compound import Compound
 from ...errors import InternalError, OptionError
+from ...labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property
 from ...properties.classification import Pieces
-from ...properties.joint import JointPieces, Kept, Shares, shares
+from ...properties.joint import JointPieces, Shares, shares
 from ...properties.nearest import DEPTHS, INSIDE, Nearest, rounded_down, zero_in_t
 from ...regions.polyhedra import Polyhedra
 from ...regions.polyhedra import joined as joined_polyhedra
 from ...regions.region import Polygons, Polytopes, box_polytopes
 from ...results.answer import Answer
 from ...tolerances import MAX_MAP_PARAMETERS, UNIT
-from ...verdict import Property
 from .boxes import Boxes, State, attention_codes, label_codes
 
 LOST = 1e-6  # a larger share of an EXACT box that no region covers is more than rounding
@@ -160,7 +160,7 @@ class MergedAnswer:
     @property
     def sets(self) -> dict[str, int]:
         """Number of exact regions in CR, MR, CB and AR, IR, AB."""
-        return dict.fromkeys(("CR", "MR", "CB", "AR", "IR", "AB"), 0) if self.exact is None else self.exact.sets
+        return dict.fromkeys((*CLASSIFICATIONS, *ATTENTIONS), 0) if self.exact is None else self.exact.sets
 
     @cached_property
     def inconsistencies(self) -> np.ndarray:
@@ -234,7 +234,7 @@ def nearest_violation(answer: MergedAnswer, name: str, thetas: np.ndarray) -> Ne
 
     Distances divide each axis by its width. `low` is proved: every box or piece that may violate lies farther away.
     """
-    codes = answer.label_codes if name == "CR" else answer.attention_codes
+    codes = answer.label_codes if name == Label.CR else answer.attention_codes
     candidates = [_nearest_box(answer, codes)]
     if len(thetas):
         away = [_distance(answer.compound, theta) for theta in thetas]

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...attention.inconsistency import original_maps
 from ...errors import OptionError, StoreError
+from ...labels import Kept, Property, Stop
 from ...network.model import Agreement
 from ...problem import Problem
-from ...properties.joint import Kept
 from ...regions.check import CheckedMap
 from ...regions.region import Cut
 from ...results import store
@@ -24,7 +24,6 @@ from ...results.export import ATTENTIONS, LABELS, Block, Part, Table, exact_part
 from ...results.rebuild import read_pixels, rebuild_answers, rebuild_problem, refusing_damage, stored_delta
 from ...results.summary import describe_question
 from ...tolerances import AREA
-from ...verdict import Property
 from .boxes import Boxes, State
 from .refine_result import RefineResult
 
@@ -144,7 +143,7 @@ def _rebuild(content: dict[str, Any], folder: Path, problem: Problem) -> RefineR
         agreement=Agreement(**stored["agreement"]), checked=CheckedMap(**stored["checked"]),
         until="exact" if content["until"] == "exact" else float(content["until"]),
         goal="verdict" if content["goal"] == "verdict" else "map",
-        stopped=None if content["stopped"] is None else str(content["stopped"]),
+        stopped=None if content["stopped"] is None else Stop(content["stopped"]),
         seconds=store.read_seconds(folder), points=checked["points"], relaxation=str(content["relaxation"]),
     )  # fmt: skip
 

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary
 from ...errors import InternalError, OptionError
+from ...labels import Kept, Label, Property, Stop, Verdict
 from ...network.model import Agreement
 from ...problem import Delta, Problem
-from ...properties.joint import Kept
 from ...properties.nearest import Nearest
 from ...regions.check import CheckedMap
 from ...regions.region import RegionSet
@@ -25,7 +25,6 @@ from ...results.summary import SINGLE_THETAS, agreement_text, kinks_text, summar
 from ...results.view import Region, Regions
 from ...results.witness import Enclosing
 from ...tolerances import MAX_MAP_PARAMETERS
-from ...verdict import Property, Verdict
 from .boxes import Boxes, State
 from .merged_answer import MergedAnswer, distances, nearest_violation, undecided_share
 from .pointwise import PointPasses
@@ -57,7 +56,7 @@ class RefineResult(DomainResult):
     checked: CheckedMap
     until: Until
     goal: Goal
-    stopped: str | None = None
+    stopped: Stop | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     points: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     relaxation: str = ""
@@ -128,14 +127,14 @@ class RefineResult(DomainResult):
         """Those of `points` (N, d) where bounds prove that CR, and that AR, is violated."""
         thetas = self.points.reshape(-1, self.problem.perturbed.domain.dimension)
         if not len(thetas):
-            return {"CR": thetas, "AR": thetas}
+            return {Label.CR: thetas, Label.AR: thetas}
         enclosing = Enclosing(self.problem)
         found = [enclosing.at(theta, has_attention=self.is_measured) for theta in thetas]
         is_violated = {
-            "CR": np.array([one.margin[1] < 0.0 for one in found]),
-            "AR": np.array([one.inconsistency[0] > self.answer.delta for one in found]),
+            Label.CR: np.array([one.margin[1] < 0.0 for one in found]),
+            Label.AR: np.array([one.inconsistency[0] > self.answer.delta for one in found]),
         }
-        for name, codes in (("CR", self.answer.label_codes), ("AR", self.answer.attention_codes)):
+        for name, codes in ((Label.CR, self.answer.label_codes), (Label.AR, self.answer.attention_codes)):
             for theta in thetas[is_violated[name]]:
                 box = self.box_at(theta)
                 if box is not None and self.boxes.state[box] != State.EXACT and codes[box] == Kept.YES:
@@ -148,7 +147,7 @@ class RefineResult(DomainResult):
     @cached_property
     def nearest(self) -> dict[str, Nearest]:
         """The nearest violations of CR and of AR."""
-        return {name: nearest_violation(self.answer, name, self.violating[name]) for name in ("CR", "AR")}
+        return {name: nearest_violation(self.answer, name, self.violating[name]) for name in (Label.CR, Label.AR)}
 
     @cached_property
     def regions(self) -> Sequence[Region]:
@@ -157,7 +156,7 @@ class RefineResult(DomainResult):
 
     def verdict_of(self, wanted: Property) -> Verdict:
         """The proved verdict on a property: robust needs every box; one violated box or theta suffices against it."""
-        names = {Property.CR: ("CR",), Property.AR: ("AR",), Property.BOTH: ("CR", "AR")}[wanted]
+        names = {Property.CR: (Label.CR,), Property.AR: (Label.AR,), Property.BOTH: (Label.CR, Label.AR)}[wanted]
         is_violated = any(len(self.violating[name]) for name in names)
         return Verdict.NOT_ROBUST if is_violated else verdict_of(self.answer, wanted)
 
@@ -216,9 +215,9 @@ class RefineResult(DomainResult):
     def _found_thetas(self, kind: Violation) -> list[np.ndarray]:
         """The proved violations of a kind among `points`."""
         if kind is Violation.EVIDENCE:
-            lost = {theta.tobytes() for theta in self.violating["CR"]}
-            return [theta for theta in self.violating["AR"] if theta.tobytes() not in lost]
-        return list(self.violating["CR" if kind is Violation.LABEL else "AR"])
+            lost = {theta.tobytes() for theta in self.violating[Label.CR]}
+            return [theta for theta in self.violating[Label.AR] if theta.tobytes() not in lost]
+        return list(self.violating[Label.CR if kind is Violation.LABEL else Label.AR])
 
     def summary(self) -> dict[str, Any]:
         """The answer as plain data, timings apart: as for a map, with `boxes` by state and `guarantee_shares`.

@@ -14,10 +14,10 @@ from ...attention.inconsistency import original_maps
 from ...bounds.bounder import Bounder
 from ...budget import Budget
 from ...errors import OptionError
+from ...labels import Stop, Verdict
 from ...problem import Problem
 from ...results.answer import Answers, verdict_from
 from ...tolerances import MAX_MAP_PARAMETERS
-from ...verdict import Verdict
 from .boxes import Boxes, BoxQuestion, Frontier, State, mixed_axes, proved_violations, split_rows
 from .exact_boxes import ExactBoxes
 from .falsify import WORK, falsify
@@ -93,7 +93,7 @@ class _Run:
         self.enough = 0.0 if until == "exact" else float(until)
         self.left, self.open, self.bounded, self.regions = 1.0, 0, 0, 0
         self.is_violated = False
-        self.stopped: str | None = None
+        self.stopped: Stop | None = None
         self.cuts: list[np.ndarray] = []
         self.run_of_regions = min(RUN_OF_REGIONS, RUN_OF_BYTES * 8.0 / max(1, self.bounder.neurons))
         self.rest: list[Boxes] = []

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compound import CellProgram
+from ...labels import Property
 from ...tolerances import TOUCH
-from ...verdict import Property
 from .boundary_parts import Parts, differing_ends, facet_corners, frontier_points, make_parts, outermost_parts
 from .halfspaces import LinearProgramTroubleError
 from .search_result import BoundaryPart, Visited

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.cluster.hierarchy import DisjointSet
 from scipy.spatial import HalfspaceIntersection
 
+from ...labels import Label, Property
 from ...properties.shapes import clip
 from ...tolerances import DISTANCE, TOUCH, UNIT
-from ...verdict import Property
 from .labeller import Labeller
 from .search_result import BoundaryPart, Visited
 from .traversal import Traversal, TraversedRegion, polygon_area
@@ -67,12 +67,12 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
     rows = []
     if wanted is not Property.CR:
         low, high = labeller.slabs(region).inner[0] if visited.attention == "undecided" else (0.0, 0.0)
-        if visited.attention == "IR" or low > high:
+        if visited.attention == Label.IR or low > high:
             return nowhere  # ai ≤ δ is certain nowhere
-        if visited.attention != "AR":
+        if visited.attention != Label.AR:
             rows += _slab_rows(labeller, region)
-    if wanted is not Property.AR and visited.classification != "CR":
-        if visited.classification == "MR" or not labeller.tells_kept_part(visited):
+    if wanted is not Property.AR and visited.classification != Label.CR:
+        if visited.classification == Label.MR or not labeller.tells_kept_part(visited):
             return nowhere  # a tie, to rounding, is not kept
         forms = labeller.leads(region).T
         # A lead without a slope (as far as a division can tell) stays as it is: only its sign counts.

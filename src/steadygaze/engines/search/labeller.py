@@ -17,6 +17,7 @@ from ...attention.map_errors import SingleCurves
 from ...bounds.bounder import Hulls
 from ...compound import Compound
 from ...exact.settle import Outcome
+from ...labels import Label
 from ...problem import Problem
 from ...properties.attention import AttentionLabels, Doubtful, label_attention
 from ...properties.hull_proof import HullProof
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = (-np.inf, np.inf)
 TINY = float(np.finfo(np.float64).tiny)
-SETTLED: dict[Outcome | None, str] = {Outcome.KEPT: "CR", Outcome.LOST: "MR"}
+SETTLED: dict[Outcome | None, str] = {Outcome.KEPT: Label.CR, Outcome.LOST: Label.MR}
 
 
 class Certainty(NamedTuple):
@@ -84,7 +85,7 @@ class Labeller:
         if name == "undecided":
             name = self.settler.classify(region)
             # Exact arithmetic gives the sign alone; the size stays as float64 bounds it.
-            low, high = max(low, TINY) if name == "CR" else low, min(high, -TINY) if name == "MR" else high
+            low, high = max(low, TINY) if name == Label.CR else low, min(high, -TINY) if name == Label.MR else high
         return name, (low, high)
 
     def _classify(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
@@ -98,7 +99,7 @@ class Labeller:
         if name == "undecided":
             margin, own = self._prove(region)
             if margin[0] > 0.0 or margin[1] < 0.0:
-                return "CR" if margin[0] > 0.0 else "MR", margin
+                return Label.CR if margin[0] > 0.0 else Label.MR, margin
             slack = min(slack, own)
             name = _decide(low, dip, seen, high, slack)
         if name == "undecided":
@@ -116,7 +117,7 @@ class Labeller:
         if is_constant and region.pattern in self._constant:
             return self._constant[region.pattern]
         found = name, reach = _named(self.slabs(region))
-        if name == "AB" and not self._is_mixed_inside(region):
+        if name == Label.AB and not self._is_mixed_inside(region):
             found = "undecided", reach  # mixed only on its border, or within the tolerance of the programs
         if is_constant:
             self._constant[region.pattern] = found
@@ -137,7 +138,7 @@ class Labeller:
         if pattern not in self._constant:
             curves, errors = self.curves.of(0, pattern)
             name, reach = _named(label_attention(curves, np.zeros((1, 2)), self.delta, errors))
-            self._constant[pattern] = "undecided" if name == "AB" else name, reach
+            self._constant[pattern] = "undecided" if name == Label.AB else name, reach
         return self._constant[pattern][0]
 
     def slabs(self, region: TraversedRegion, *, inner: bool = False) -> AttentionLabels:
@@ -309,7 +310,7 @@ class Settler:
             # The other label may be that of a neighbour: look again without the border.
             shrinks = _within_rounding(region)
             is_mixed = shrinks <= 0.5 and self._outcome(region, shrinks, 0.0) is Outcome.MIXED
-            return "CB" if is_mixed else "undecided"
+            return Label.CB if is_mixed else "undecided"
         return SETTLED.get(outcome, "undecided")
 
     def patterns(self, region: TraversedRegion) -> tuple[list[bytes], float] | None:
@@ -359,7 +360,7 @@ def _within_rounding(region: TraversedRegion) -> float:
 
 def _named(labels: AttentionLabels) -> tuple[str, tuple[float, float]]:
     """The label of a single region, and bounds of its inconsistency."""
-    names = (("AR", labels.is_kept), ("IR", labels.is_lost), ("AB", labels.is_mixed))
+    names = ((Label.AR, labels.is_kept), (Label.IR, labels.is_lost), (Label.AB, labels.is_mixed))
     name = next((name for name, holds in names if holds[0]), "undecided")
     return name, (float(labels.reach[0, 0]), float(labels.reach[0, 1]))
 
@@ -367,7 +368,7 @@ def _named(labels: AttentionLabels) -> tuple[str, tuple[float, float]]:
 def _decide(low: float, dip: float, seen: float, high: float, slack: float) -> str:
     """The label for a margin between `low` and `high` that was seen from `dip` to `seen`, with an error of `slack`."""
     if low > slack:
-        return "CR"
+        return Label.CR
     if high < -slack and dip < -slack:
-        return "MR"
-    return "CB" if dip < -slack and seen > slack else "undecided"
+        return Label.MR
+    return Label.CB if dip < -slack and seen > slack else "undecided"

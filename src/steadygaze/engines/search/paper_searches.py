@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 from ...attention.inconsistency import original_maps
 from ...budget import Budget
 from ...errors import OptionError
+from ...labels import Label, Property
 from ...problem import Problem
 from ...tolerances import AREA
-from ...verdict import Property
 from .boundary_follower import BoundaryFollower
 from .search_result import Holds, SearchResult, Visited
 from .traversal import TraversedRegion
@@ -195,7 +195,7 @@ class BoundarySearch:
             # The margin is continuous: beyond a region that keeps the label everywhere it is kept in part at least.
             return False
         delta = self.walker.labeller.delta
-        if one.classification != "MR" and any(abs(end - delta) <= self.w_delta for end in one.inconsistency):
+        if one.classification != Label.MR and any(abs(end - delta) <= self.w_delta for end in one.inconsistency):
             return True
         return self._touches_other(one, OTHER[holds])
 
@@ -207,7 +207,7 @@ class BoundarySearch:
             if is_pattern_enough:
                 key = walker.key_beyond(region, facet)
                 label = None if key is None else walker.labeller.attend_pattern(key[len(key) - len(region.pattern) :])
-                if label in ("undecided", "AR" if other is Holds.EVERYWHERE else "IR"):
+                if label in ("undecided", Label.AR if other is Holds.EVERYWHERE else Label.IR):
                     return True
                 continue
             beyond = self._beyond(region, facet)

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.spatial import HalfspaceIntersection
 
 from ...errors import OptionError, StoreError
+from ...labels import Label, Verdict
 from ...perturbation import Domain
 from ...problem import Problem
 from ...results.arrays import Shapes, check_range, read_arrays, require, shaped
 from ...results.export import NOTE, Block, Part, Table, shape_columns
 from ...results.rebuild import rebuild_problem, refusing_damage
 from ...results.store import MAP, PIXELS, is_search, read_checked, read_seconds
-from ...verdict import Verdict
 from .search_result import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, SearchResult, Visited
 from .traversal import TraversedRegion
 
@@ -191,7 +191,7 @@ def search_table(result: SearchResult, what: str) -> Table:
             "number": np.arange(start, stop),
             "classification": [label or None for label in classification],
             "attention": [label or None for label in attention],
-            "winner": np.array([result.problem.label if label == "CR" else -1 for label in classification]),
+            "winner": np.array([result.problem.label if label == Label.CR else -1 for label in classification]),
             "share": arrays["volume"][start:stop],
             "label_open": unknown,
             "attention_open": unknown,

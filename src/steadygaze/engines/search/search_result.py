@@ -13,16 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...labels import Label, Property, Status, Stop, Verdict
 from ...perturbation import Domain
 from ...problem import Problem
 from ...results.arrays import SCHEMA_VERSION
 from ...results.store import check_directory, describe_stored, write_result
 from ...results.summary import agreement_text, describe_question
 from ...tolerances import AREA, FEASIBILITY
-from ...verdict import Property, Status, Verdict
 from .traversal import TraversedRegion
 
-CLASSIFICATIONS, ATTENTIONS = ("", "undecided", "CR", "MR", "CB"), ("", "undecided", "AR", "IR", "AB")
+CLASSIFICATIONS, ATTENTIONS = (
+    ("", "undecided", Label.CR, Label.MR, Label.CB),
+    ("", "undecided", Label.AR, Label.IR, Label.AB),
+)
 """The labels in the order of their stored codes; "" if not asked for."""
 ARITHMETIC = "for the real-valued network, by float64 arithmetic with error bounds or by exact arithmetic"
 
@@ -56,13 +59,13 @@ class Visited:
 
     def holds(self, wanted: Property) -> Holds:
         """Whether a property holds on this region."""
-        asked = {self.classification if wanted is not Property.AR else "CR"}
-        asked |= {self.attention if wanted is not Property.CR else "AR"}
-        if asked & {"MR", "IR"}:
+        asked = {self.classification if wanted is not Property.AR else Label.CR}
+        asked |= {self.attention if wanted is not Property.CR else Label.AR}
+        if asked & {Label.MR, Label.IR}:
             return Holds.NOWHERE
         if asked & {"", "undecided"}:
             return Holds.UNKNOWN
-        return Holds.PARTLY if asked & {"CB", "AB"} else Holds.EVERYWHERE
+        return Holds.PARTLY if asked & {Label.CB, Label.AB} else Holds.EVERYWHERE
 
 
 class BoundaryPart(NamedTuple):
@@ -94,7 +97,7 @@ class SearchResult:
     lps: int
     failures: int
     sliver_share: float
-    stopped: str | None
+    stopped: Stop | None
     seconds: float
     is_whole: bool
     components: Sequence[BoundaryPart] | None = None

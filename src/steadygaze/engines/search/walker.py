@@ -10,12 +10,12 @@ from scipy.spatial import QhullError
 from ...accuracy import Accuracy
 from ...budget import Budget
 from ...errors import InternalError, OptionError
+from ...labels import Property, Stop
 from ...perturbation import Domain
 from ...problem import Problem
 from ...regions.forward_error import by_layer, forward_errors, plain_errors
 from ...regions.patterns import unpack
 from ...tolerances import DISTANCE, SLOW
-from ...verdict import Property
 from .halfspaces import LinearProgramTroubleError
 from .labeller import Labeller
 from .search_result import Visited
@@ -52,7 +52,7 @@ class Walker:
         )
         self.lost = 0
         self._asked = 0
-        self.stopped: str | None = None
+        self.stopped: Stop | None = None
 
     def goes_on(self, visited: int) -> bool:
         """Whether the budget allows another region; if not, `stopped` says why."""

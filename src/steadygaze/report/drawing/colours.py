@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgba, to_rgba_array
 
+from ...labels import Label
 from ..wording import percent
 
 INK = "#1f2328"
@@ -114,16 +115,16 @@ class Kind:
 
 CLASSIFICATION = Kind(
     "Classification: is the label kept?",
-    {"CR": KEPT, "MR": JOINT["MR&AR"], "CB": MIXED, UNDECIDED: UNKNOWN},
-    {"CR": "CR  label kept", "MR": "MR  label changed", "CB": "CB  both occur", UNDECIDED: UNDECIDED},
-    hatched=frozenset(("CB", UNDECIDED)),
+    {Label.CR: KEPT, Label.MR: JOINT["MR&AR"], Label.CB: MIXED, UNDECIDED: UNKNOWN},
+    {Label.CR: "CR  label kept", Label.MR: "MR  label changed", Label.CB: "CB  both occur", UNDECIDED: UNDECIDED},
+    hatched=frozenset((Label.CB, UNDECIDED)),
 )
 
 ATTENTION = Kind(
     "Attention: is the map as expected?",
-    {"AR": KEPT, "IR": JOINT["CR&IR"], "AB": MIXED, UNDECIDED: UNKNOWN},
-    {"AR": "AR  differs by ≤ δ", "IR": "IR  differs by more", "AB": "AB  both occur", UNDECIDED: UNDECIDED},
-    hatched=frozenset(("AB", UNDECIDED)),
+    {Label.AR: KEPT, Label.IR: JOINT["CR&IR"], Label.AB: MIXED, UNDECIDED: UNKNOWN},
+    {Label.AR: "AR  differs by ≤ δ", Label.IR: "IR  differs by more", Label.AB: "AB  both occur", UNDECIDED: UNDECIDED},
+    hatched=frozenset((Label.AB, UNDECIDED)),
 )
 
 BOTH = Kind(
@@ -174,7 +175,7 @@ def joint_label(classification: str, attention: str) -> str:
     labels = classification, attention
     if UNDECIDED in labels:
         return UNDECIDED
-    return OTHER if "CB" in labels or "AB" in labels else "&".join(labels)
+    return OTHER if Label.CB in labels or Label.AB in labels else "&".join(labels)
 
 
 def winner_colours(ranked: list[int], label: int) -> dict[int, str]:

@@ -15,9 +15,9 @@ from matplotlib.colors import Normalize
 from numpy.typing import ArrayLike
 
 from ...errors import OptionError
+from ...labels import Kept, Label
 from ...perturbation import Domain
 from ...problem import Problem
-from ...properties.joint import Kept
 from ...results.result import DomainResult, Point
 from ..wording import comparison, theta_text
 from .colours import CHANGED_INK, FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
@@ -83,7 +83,7 @@ def unperturbed_point(result: DomainResult) -> Point:
 
 
 def _nearest(result: DomainResult) -> list[Wish]:
-    found = [("IR", result.nearest["AR"]), ("MR", result.nearest["CR"])]
+    found = [(Label.IR, result.nearest[Label.AR]), (Label.MR, result.nearest[Label.CR])]
     words = ["nearest" if near.high - near.low < NEARER else "nearest found" for _, near in found]
     return [
         (CLOSEST_VIOLATION, f"{word} {name}", near.theta)

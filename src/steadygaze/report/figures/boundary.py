@@ -15,10 +15,9 @@ from matplotlib.figure import Figure
 
 from ...boundary import Boundary
 from ...compound import Compound
-from ...properties.joint import Kept
+from ...labels import Kept, Property
 from ...regions.adjacency import touching
 from ...results.result import DomainResult, Point
-from ...verdict import Property
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption
 from ..drawing.marks import mark_section

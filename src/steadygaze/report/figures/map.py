@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.figure import Figure
 
-from ...properties.joint import Kept
+from ...labels import Kept, Label
 from ...regions.adjacency import touching
 from ...results.answer import round_up
 from ...results.result import DomainResult
@@ -180,7 +180,7 @@ def _classification(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     share, unknown = shares[:-1], float(shares[-1])
     ranked = [int(winner) for winner in np.argsort(-share, kind="stable") if share[winner] > 0.0]
     colours = palette.winner_colours(ranked, result.label)
-    rows = [Row(f"CR  label kept: {names[result.label]}", percent_between(*result.areas["CR"]), KEPT)]
+    rows = [Row(f"CR  label kept: {names[result.label]}", percent_between(*result.areas[Label.CR]), KEPT)]
     at_least = "" if result.is_complete else "≥ "
     most = len(palette.WINNERS)
     groups = [(names[j], [j]) for j in ranked[:most]]
@@ -210,11 +210,11 @@ def _attention(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     reach = answer.reach[is_lost, 1]
     top = float(reach[np.isfinite(reach)].max(initial=delta))
     rgba = palette.attention_colours(answer.inconsistencies, joint.attention == Kept.YES, is_open, delta, top)
-    rows = [Row(f"AR  differs by ≤ δ = {number(delta)}", percent_between(*areas["AR"]), shades=palette.AR_SHADES)]
+    rows = [Row(f"AR  differs by ≤ δ = {number(delta)}", percent_between(*areas[Label.AR]), shades=palette.AR_SHADES)]
     is_known = is_lost.any() and result.is_complete and areas["undecided"][1] <= SMALLEST_SHARE_SHOWN
     is_known &= bool(np.isfinite(reach).all())
     above = f"by more, up to {number(round_up(top, 4))}" if is_known else "differs by more"
-    rows.append(Row(f"IR  {above}", percent_between(*areas["IR"]), shades=palette.IR_SHADES))
+    rows.append(Row(f"IR  {above}", percent_between(*areas[Label.IR]), shades=palette.IR_SHADES))
     if any(len(section[-1][0]) for section in lines):
         rows.append(Row("inconsistency = δ", colour=DELTA_LINE, is_line=True))
     rows += _open_rows(result, "attention")

@@ -14,7 +14,7 @@ from ...engines.refine.boxes import State
 from ...engines.refine.refine_result import RefineResult
 from ...engines.search.search_result import SearchResult
 from ...errors import OptionError
-from ...properties.joint import Kept
+from ...labels import Kept, Label
 from ...regions.region import Cut
 from ...results.answer import Answer
 from ...results.result import DomainResult, Result
@@ -177,8 +177,8 @@ def _tiles_of_refinement(result: RefineResult) -> TileLabels:
     classification, attention = (
         [names[Kept(code)] for code in codes]
         for names, codes in (
-            ({Kept.YES: "CR", Kept.NO: "MR", Kept.UNKNOWN: UNDECIDED}, answer.label_codes),
-            ({Kept.YES: "AR", Kept.NO: "IR", Kept.UNKNOWN: UNDECIDED}, answer.attention_codes),
+            ({Kept.YES: Label.CR, Kept.NO: Label.MR, Kept.UNKNOWN: UNDECIDED}, answer.label_codes),
+            ({Kept.YES: Label.AR, Kept.NO: Label.IR, Kept.UNKNOWN: UNDECIDED}, answer.attention_codes),
         )
     )
     shares = np.where(boxes.state == State.EXACT, 0.0, boxes.volumes)

@@ -15,8 +15,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from ...engines.search.search_result import SearchResult
+from ...labels import Property, Verdict
 from ...tolerances import MAX_MAP_PARAMETERS
-from ...verdict import Property, Verdict
 from ..drawing.colours import (
     ATTENTION,
     BOTH,

@@ -20,12 +20,12 @@ from ...attention.methods.gradient import pattern_of
 from ...boundary import Boundary
 from ...engines.search import SearchResult
 from ...errors import OptionError
+from ...labels import Label, Property
 from ...problem import Problem
 from ...properties.nearest import Nearest
 from ...results.claims import Violation
 from ...results.result import DomainResult, Point, view_point
 from ...results.summary import summarise_boundary
-from ...verdict import Property
 from ..drawing.colours import MAP_SHADES
 from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart
 from ..drawing.sheet import figure_bytes
@@ -44,10 +44,10 @@ Wish = tuple[str, str, np.ndarray]
 def make_cards(result: DomainResult, summary: Summary) -> list[dict[str, Any]]:
     """The unperturbed image, the nearest violations, and the witness of the right label with other evidence."""
     wishes: list[Wish] = []
-    for name, title in (("AR", "Nearest attention violation"), ("CR", "Nearest label violation")):
+    for name, title in ((Label.AR, "Nearest attention violation"), (Label.CR, "Nearest label violation")):
         found = result.nearest[name]
-        if found.theta is not None and (name == "CR" or result.is_measured):
-            where = "outside of kinks " if name == "AR" and result.sliver_share > 0.0 else ""
+        if found.theta is not None and (name == Label.CR or result.is_measured):
+            where = "outside of kinks " if name == Label.AR and result.sliver_share > 0.0 else ""
             wishes.append((title, _nearest_text(found, where), found.theta))
     for witness in result.witnesses:
         if witness.kind is Violation.EVIDENCE:
@@ -65,7 +65,7 @@ def make_search_cards(result: SearchResult, summary: Summary) -> list[dict[str, 
         return view_point(problem, original, theta, bits)
 
     wishes: list[Wish] = []
-    for name, title in (("IR", "Attention violation"), ("MR", "Label violation")):
+    for name, title in ((Label.IR, "Attention violation"), (Label.MR, "Label violation")):
         found = [one.region.inside for one in result.visited if name in (one.classification, one.attention)]
         thetas = [np.clip(domain.low + inside * domain.widths, domain.low, domain.high) for inside in found]
         if thetas:
@@ -149,7 +149,7 @@ def describe_boundary(result: DomainResult) -> dict[str, Any]:
 
 def _cautious(result: DomainResult, summary: dict[str, Any]) -> dict[str, Any]:
     """The summary with shares that are proved: without the strips of pieces that are too close to a threshold."""
-    name = {"cr": "CR", "ar": "AR", "both": "CR&AR"}[summary["property"]]
+    name = {"cr": Label.CR, "ar": Label.AR, "both": "CR&AR"}[summary["property"]]
     strips = summary["undecided"]["strip_share"]
     lower = {key: max(0.0, summary[key] - strips) for key in ("reachable_share", "enclosed_share")}
     return summary | lower | {"satisfying_share": min(summary["satisfying_share"], result.areas[name][0])}

@@ -20,6 +20,7 @@ from bokeh.plotting import figure
 from bokeh.resources import Resources
 
 from ...attention.filters import Filter
+from ...labels import Label
 from ...results.result import DomainResult
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
@@ -275,9 +276,12 @@ def marks_of(result: DomainResult) -> list[dict[str, object]]:
     marks: list[dict[str, object]] = []
     if domain.contains_zero:
         marks.append({"theta": [0.0] * domain.dimension, "text": "unperturbed image", "marker": "circle"})
-    for name, what, marker in (("CR", "the label changes", "triangle"), ("AR", "the attention changes", "diamond")):
+    for name, what, marker in (
+        (Label.CR, "the label changes", "triangle"),
+        (Label.AR, "the attention changes", "diamond"),
+    ):
         found = result.nearest[name]
-        if found.theta is not None and (name == "CR" or result.is_measured):
+        if found.theta is not None and (name == Label.CR or result.is_measured):
             word = "nearest point" if found.high - found.low < NEARER else "nearest point found"
             marks.append({"theta": found.theta.tolist(), "text": f"{word} where {what}", "marker": marker})
     return marks

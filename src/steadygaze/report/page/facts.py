@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ... import tolerances
+from ...labels import Label
 from ...results.store import current_versions
 from ..drawing.colours import JOINT, KEPT, UNKNOWN
 from ..wording import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up, share_bounds
@@ -95,7 +96,7 @@ def share_rows(summary: Summary) -> list[dict[str, Any]]:
     area, rows, start = summary["area"], [], 0.0
     chosen = [(name, meaning, JOINT[name], share_bounds(area[name]), area[name][0]) for name, meaning in LABELS]
     if not measures_attention(summary):
-        looks = (("CR", "label kept", KEPT), ("MR", "label changed", JOINT["MR&AR"]))
+        looks = ((Label.CR, "label kept", KEPT), (Label.MR, "label changed", JOINT["MR&AR"]))
         chosen = [(*look, share_bounds(area[look[0]]), area[look[0]][0]) for look in looks]
     undecided = max(0.0, 1.0 - sum(share for *_, share in chosen))
     if undecided > 1e-9 or undecided_share(summary) > 0.0:
@@ -110,9 +111,9 @@ def share_rows(summary: Summary) -> list[dict[str, Any]]:
 
 def sum_rows(summary: Summary) -> list[tuple[str, str, str, str]]:
     """The shares of the label and of the attention by themselves: name, meaning, bounds."""
-    words = [("CR", "label kept"), ("MR", "label changed")]
+    words = [(Label.CR, "label kept"), (Label.MR, "label changed")]
     if measures_attention(summary):
-        words += [("AR", "attention kept: inconsistency ≤ δ"), ("IR", "attention not kept: inconsistency > δ")]
+        words += [(Label.AR, "attention kept: inconsistency ≤ δ"), (Label.IR, "attention not kept: inconsistency > δ")]
     return [(name, meaning, *share_bounds(summary["area"][name])) for name, meaning in words]
 
 
@@ -196,8 +197,8 @@ def set_rows(summary: Summary) -> list[tuple[str, ...]]:
     """Visited regions of a search by label: title, everywhere, nowhere, in part, undecided."""
     rows = []
     for title, kind, names in (
-        ("label kept", "classification", ("CR", "MR", "CB")),
-        ("attention kept", "attention", ("AR", "IR", "AB")),
+        ("label kept", "classification", (Label.CR, Label.MR, Label.CB)),
+        ("attention kept", "attention", (Label.AR, Label.IR, Label.AB)),
     ):
         counts = [summary["sets"][name] for name in names]
         if None not in counts:

@@ -16,12 +16,12 @@ from ...engines.refine.refine_result import RefineResult
 from ...engines.search import SearchResult
 from ...errors import SteadygazeError, StoreError
 from ...images import read_image
+from ...labels import Property
 from ...problem import Problem
 from ...results.directory import atomic_file, check_file
 from ...results.result import DomainResult
 from ...results.store import describe_stored, read_origin
 from ...tolerances import MAX_MAP_PARAMETERS
-from ...verdict import Property
 from ..drawing.exhibits import ShownMaps
 from ..figures.map import map_figure
 from ..figures.visited import search_figure

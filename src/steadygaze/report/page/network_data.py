@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...attention.inconsistency import expected_maps
+from ...labels import Label
 from ...network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
 from ...problem import Problem
 from ...results.result import DomainResult
@@ -164,7 +165,7 @@ def _thetas(result: DomainResult) -> list[np.ndarray]:
     """Different thetas of the domain in a fixed order."""
     domain = result.problem.compound.domain
     wanted = [np.zeros(domain.dimension)] if domain.contains_zero else []
-    names = ("CR", "AR") if result.is_measured else ("CR",)
+    names = (Label.CR, Label.AR) if result.is_measured else (Label.CR,)
     wanted += [theta for name in names if (theta := result.nearest[name].theta) is not None]
     wanted += [witness.point.theta for witness in result.witnesses]
     side = SIDES[domain.dimension]

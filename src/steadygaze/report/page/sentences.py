@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...engines.refine.merged_answer import MergedAnswer
-from ...properties.joint import Kept
+from ...labels import Kept, Label, Property
 from ...properties.kept_box import Suspects, attention_suspects, kept_box, label_suspects
 from ...results.answer import Answer
 from ...results.result import DomainResult
 from ...results.summary import violating_theta
-from ...verdict import Property
 from ..wording import (
     ALL_DIGITS,
     MINUS,
@@ -57,7 +56,7 @@ def find_kept_range(result: DomainResult, wanted: Property) -> KeptRange | None:
         return None
     if isinstance(answer, Answer) and not result.is_complete:
         return None
-    suspects = [group for name in _parts(wanted.value, "CR", "AR") for group in _suspects(answer, name)]
+    suspects = [group for name in _parts(wanted.value, Label.CR, Label.AR) for group in _suspects(answer, name)]
     low, high = kept_box(compound.to_unit(np.zeros((1, d)))[0, :d], suspects)
     if not (high > low).any():
         return None
@@ -71,11 +70,11 @@ def find_kept_range(result: DomainResult, wanted: Property) -> KeptRange | None:
 def _suspects(answer: object, name: str) -> list[Suspects]:
     if isinstance(answer, Answer):
         regions = answer.answers.regions
-        if name == "CR":
+        if name == Label.CR:
             return [label_suspects(regions, answer.joint)]
         return [attention_suspects(answer.compound, regions, answer.joint, answer.labels)]
     assert isinstance(answer, MergedAnswer)
-    codes = answer.label_codes if name == "CR" else answer.attention_codes
+    codes = answer.label_codes if name == Label.CR else answer.attention_codes
     may_fail = answer.missing > 0.0
     may_fail[answer.bounded] = codes[answer.bounded] != Kept.YES
     boxes = Suspects(answer.boxes.low[may_fail], answer.boxes.high[may_fail])
@@ -160,7 +159,7 @@ def undecided_share(summary: Summary) -> float:
 
 def measures_attention(summary: Summary) -> bool:
     """Whether attention was measured; searches and refinements skip it if only the label is asked for."""
-    return "attention" in summary.get("measures", ("attention",)) and summary["sets"]["AR"] is not None
+    return "attention" in summary.get("measures", ("attention",)) and summary["sets"][Label.AR] is not None
 
 
 def allowed_text(summary: Summary) -> str:
@@ -271,15 +270,15 @@ def _violations(summary: Summary) -> list[str]:
     if wanted == "both" and area["CR&IR"][0] > 0.0:
         share, label = share_between(*area["CR&IR"]), label_text(summary)
         found.append(f"In {share} of the space it still predicts {label}, but {differ}.")
-    elif wanted != "cr" and area["IR"][0] > 0.0:
+    elif wanted != "cr" and area[Label.IR][0] > 0.0:
         found.append(f"In {share_between(*area['IR'])} of the space {differ}.")
-    if wanted != "ar" and area["MR"][0] > 0.0:
+    if wanted != "ar" and area[Label.MR][0] > 0.0:
         found.append(f"In {share_between(*area['MR'])} of the space {lost}.")
     if found:
         return found
     # Single thetas violate, but no share of the domain is proved to.
-    for name, words in (("CR", lost), ("AR", differ)):
-        theta = violating_theta(summary, name) if name in _parts(wanted, "CR", "AR") else None
+    for name, words in ((Label.CR, lost), (Label.AR, differ)):
+        theta = violating_theta(summary, name) if name in _parts(wanted, Label.CR, Label.AR) else None
         if theta is not None:
             found.append(f"At {named_theta(summary, theta)} {words}.")
     return [*found, "How much of the space violates is not decided."]
@@ -288,10 +287,10 @@ def _violations(summary: Summary) -> list[str]:
 def _search_violations(summary: Summary) -> list[str]:
     sets, found = summary["sets"], []
     lost, differ = _failures(summary)
-    for name, partly, words in (("MR", "CB", lost), ("IR", "AB", differ)):
+    for name, partly, words in ((Label.MR, Label.CB, lost), (Label.IR, Label.AB, differ)):
         everywhere, in_part = sets[name] or 0, sets[partly] or 0
         places = [f"everywhere on {everywhere:,}"] * (everywhere > 0) + [f"on part of {in_part:,}"] * (in_part > 0)
-        if places and name in _parts(summary["property"], "MR", "IR"):
+        if places and name in _parts(summary["property"], Label.MR, Label.IR):
             which = f"{' and '.join(places)} of the {counted(summary['visited'], 'visited region')}"
             found.append(f"{which[0].upper()}{which[1:]} {words}.")
     return found

@@ -17,13 +17,13 @@ from matplotlib.ticker import PercentFormatter
 
 from ...engines.refine.merged_answer import undecided_share
 from ...engines.refine.refine_result import RefineResult
+from ...labels import Kept, Label, Property
 from ...properties.attention import AttentionLabels, label_attention, label_coarsely, reaches
 from ...properties.classification import strip_volumes
-from ...properties.joint import Kept, Shares, join, shares
+from ...properties.joint import Shares, join, shares
 from ...results.answer import Answers
 from ...results.result import DomainResult, Result
 from ...tolerances import UNIT
-from ...verdict import Property
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 
 FINEST = (0.05, 0.1, 0.2, 0.5, 1.0)
@@ -338,7 +338,7 @@ def _staircases(
 
 def _sharpened(curve: DeltaCurve, known: Thresholds) -> DeltaCurve:
     """The curve with the shares at the thresholds: the share grows with δ, so each tells of all others."""
-    asked, (low, high) = known.deltas, known.areas["AR"].T
+    asked, (low, high) = known.deltas, known.areas[Label.AR].T
     # A little outward for the rounding of the sums; 0 and 1 are exact.
     low = np.where(low < 1.0, np.maximum(low - ROUNDING, 0.0), 1.0)
     high = np.where(high > 0.0, np.minimum(high + ROUNDING, 1.0), 0.0)

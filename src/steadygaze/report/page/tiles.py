@@ -15,8 +15,9 @@ from matplotlib import colormaps
 from ...compound import Compound
 from ...engines.refine.merged_answer import UNTOLD
 from ...engines.refine.refine_result import RefineResult
+from ...labels import Kept
 from ...properties.classification import strip_volumes
-from ...properties.joint import JointPieces, Kept
+from ...properties.joint import JointPieces
 from ...regions.adjacency import touching
 from ...regions.polyhedra import Polyhedra
 from ...regions.region import Polygons, Polytopes, box_polytopes
