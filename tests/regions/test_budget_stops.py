@@ -11,8 +11,9 @@ from steadygaze.compound import Compound
 from steadygaze.images import read_image
 from steadygaze.network.model import read_model
 from steadygaze.perturbation import compose, parse_spec
+from steadygaze.regions.assemble import CutTable
 from steadygaze.regions.region import RegionSet
-from steadygaze.regions.subdivide import CutTable, subdivide
+from steadygaze.regions.subdivide import subdivide
 from steadygaze.regions.within import subdivide_boxes
 from steadygaze.zoo import image_path, model_path
 

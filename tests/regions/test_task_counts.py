@@ -9,7 +9,7 @@ import pytest
 from steadygaze.budget import Budget
 from steadygaze.compound import plain_program
 from steadygaze.regions import subdivide as engine
-from steadygaze.regions.subdivide import Block, CutTable
+from steadygaze.regions.assemble import Block, CutTable
 
 TASKS = Path(__file__).parents[2] / "benchmarks" / "tasks"
 COUNTS = json.loads((TASKS / "tasks.json").read_text(encoding="utf-8"))

@@ -1,23 +1,19 @@
-"""Second proofs that do not depend on how the map was made: on the hulls of regions or pieces, and on kinks.
+"""Regions, or pieces of them, proved once more by bounds that do not depend on how the map was made.
 
-Bounds hold on the hull of the vertices, widened by the coverage of the map, whatever the pattern. On a kink, the signs
-of some neurons are uncertain, each with a derivative in [0, 1]: `kink_inconsistency` bounds ai there.
+Everything is computed again on the hull of the vertices, without the region's pattern: a neuron whose sign is not
+certain there is relaxed, and has a derivative in [0, 1]. So a claim of this module holds on the kinks too, and whatever
+a walk may have missed. It costs as much as bounding a box, and is asked where cheaper bounds leave something open.
 """
 
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 
-from ..attention.map_errors import SingleCurves
 from ..attention.options import AttentionOptions
 from ..bounds.bounder import Bounder
 from ..compound import Compound
-from ..regions.patterns import unpack
-from ..regions.region import RegionSet
 from ..tolerances import UNIT
-from .settling import pattern_reach
 from .shapes import Polytopes
 
 
@@ -89,59 +85,3 @@ def vertex_batches(
             counts = polytopes.starts[chosen[part] + 1] - first
             rank = np.minimum(np.arange(counts.max(initial=1)), counts[:, None] - 1)
             yield part, polytopes.points[first[:, None] + rank]
-
-
-MOST_TOGETHER = 8
-"""Neurons that may be uncertain at one vertex."""
-
-MOST_PATTERNS = 2_000
-"""Patterns other than those of regions that are looked at."""
-
-
-def kink_inconsistency(
-    compound: Compound, regions: RegionSet, errors: list[np.ndarray], curves: SingleCurves, bounder: Bounder
-) -> float:
-    """An upper bound of ai on all kinks that lie between patterns of no region; infinite where it is not known.
-
-    `errors` are those of every neuron's form. Where only patterns of regions meet, 0: nothing there exceeds them.
-    """
-    if not curves.options.filter.is_linear:
-        return np.inf
-    together = sum(float(layer.sum()) for layer in errors[:-1]) + 2.0 * float(regions.accuracy.missed.sum())
-    known = set(zip(*_patterns_of(regions, compound), strict=True))
-    found: dict[tuple[int, bytes], None] = {}
-    for places, vertices in vertex_batches(regions.polytopes, regions.cell, np.arange(len(regions)), bounder.batch):
-        cell = int(regions.cell[places[0]])
-        near = bounder.near_zero(cell, vertices[:, :, : compound.domain.dimension], together)
-        bits = np.hstack(unpack(regions.patterns[regions.pattern[places]], compound.hidden))
-        for row, vertex in zip(*np.nonzero(near.any(axis=2)), strict=True):
-            uncertain = np.flatnonzero(near[row, vertex])
-            if len(uncertain) > MOST_TOGETHER:
-                return np.inf
-            for corner in product((False, True), repeat=len(uncertain)):
-                bits[row, uncertain] = corner
-                key = _place(compound, cell), _packed(bits[row], compound.hidden)
-                if key not in known:
-                    found[key] = None
-            bits[row] = np.hstack(unpack(regions.patterns[regions.pattern[places[row : row + 1]]], compound.hidden))[0]
-            if len(found) > MOST_PATTERNS:
-                return np.inf
-    return max((pattern_reach(compound, curves, cell, pattern)[1] for cell, pattern in found), default=0.0)
-
-
-def _patterns_of(regions: RegionSet, compound: Compound) -> tuple[list[int], list[bytes]]:
-    """The knot cell, where it matters, and the packed pattern of every region."""
-    rows = regions.patterns[np.arange(len(regions.patterns))]
-    return [_place(compound, int(cell)) for cell in regions.cell], [
-        rows[number].tobytes() for number in regions.pattern
-    ]
-
-
-def _place(compound: Compound, cell: int) -> int:
-    """The knot cell of a curve: where the expected map is kept, all cells share one."""
-    return 0 if compound.perturbed.moving_axis is None else cell
-
-
-def _packed(bits: np.ndarray, sizes: tuple[int, ...]) -> bytes:
-    ends = np.cumsum(sizes)[:-1]
-    return b"".join(np.packbits(layer).tobytes() for layer in np.split(bits, ends))

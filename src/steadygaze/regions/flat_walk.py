@@ -7,10 +7,10 @@ from ..compound import CellProgram
 from ..errors import InternalError
 from ..program import Program
 from . import kernels
+from .assemble import Block
 from .forms import FED_FROM, Walk
 from .kernels import Output
 from .region import Polygons
-from .subdivide import Block
 
 CAPACITY = 4096
 

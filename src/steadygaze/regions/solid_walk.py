@@ -7,11 +7,11 @@ from ..compound import CellProgram
 from ..errors import InternalError
 from ..program import Program
 from . import solid_kernels as kernels
+from .assemble import Block
 from .forms import FED_FROM
 from .polyhedra import Polyhedra, widened
 from .solid_forms import ROWS, Walk
 from .solid_kernels import Output
-from .subdivide import Block
 
 CAPACITY = 2048
 ROOM = 4096

@@ -14,10 +14,11 @@ from ..budget import Budget, give_back_memory
 from ..compound import Compound
 from ..errors import InternalError
 from ..tolerances import AREA, UNIT
+from .assemble import Block, CutRows, assemble
 from .patterns import PatternTable, distinct_rows, join_tables
 from .polyhedra import Polyhedra, joined
 from .region import Cut, Polygons, Polytopes, RegionSet, box_polytopes
-from .subdivide import Block, CutRows, Progress, Watch, assemble, walk_cell
+from .subdivide import Progress, Watch, walk_cell
 
 _JOINED = ("polytopes", "cell", "pattern", "patterns", "clip", "clips", "doubtful")
 """What is joined row by row, beside the logits."""

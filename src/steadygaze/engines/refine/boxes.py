@@ -12,8 +12,8 @@ from ...compound import Compound
 from ...errors import InternalError
 from ...labels import Kept, Property
 from ...problem import Problem
+from ...regions.assemble import CutTable
 from ...regions.region import Cut
-from ...regions.subdivide import CutTable
 from ...tolerances import UNIT
 
 BLOCK = 16  # batches of boxes between two looks at the budget and at the share that is left
