@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steadygaze.network.lower import AffineMap
-from steadygaze.problem import Problem
+from steadygaze.question import Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +39,9 @@ class AffinePass:
         return forms
 
 
-def pass_at(problem: Problem, theta: np.ndarray) -> AffinePass:
+def pass_at(question: Question, theta: np.ndarray) -> AffinePass:
     """Prepare the pass under the pattern of theta (d,)."""
-    perturbed, chain = problem.perturbed, problem.model.chain
+    perturbed, chain = question.perturbed, question.model.chain
     cell = perturbed.cell_of(theta)
     slope = cell.slope.reshape(len(theta), -1)
     root = np.column_stack([slope.T, (perturbed.x0 + cell.offset).ravel()])

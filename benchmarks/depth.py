@@ -34,8 +34,8 @@ def grid(level: int) -> tuple[np.ndarray, np.ndarray]:
 def measure(model: str, index: int) -> dict:
     """Decided shares and multiplications of one problem (brightness and patch), for every room and level."""
     asked = paper_problems.Asked(model, "BP", paper_problems.image_name(model, index))
-    problem = paper_problems.make_problem(asked, "cr")
-    bounder = Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
+    question = paper_problems.make_problem(asked, "cr")
+    bounder = Bounder(question.model.graph, question.perturbed, question.label, question.attention)
     work = sum(step.work for steps in bounder.segments for step in steps)
     found: dict = {"model": model, "image": asked.image, "layers": len(bounder.segments) - 1, "shares": {}}
     for room in ROOMS:
@@ -50,7 +50,7 @@ def measure(model: str, index: int) -> dict:
             decided = float(((margin[:, 0] > 0.0) | (margin[:, 1] < 0.0)).mean())
             rows = 4.0 + min(room, unstable / found["layers"]) * found["layers"] / 2.0
             found["shares"][f"{room}/{level}"] = {"decided": decided, "unstable": unstable, "work": rows * work}
-    result = refine(problem, until=0.001)
+    result = refine(question, until=0.001)
     found["refine"] = {
         "undecided": result.areas["undecided"][1],
         "boxes": len(result.boxes),

@@ -17,15 +17,15 @@ from typing import Any
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 import numpy as np
+from as_printed.question import Question as PrintedProblem
+from as_printed.question import Translation, problem_from, shift_source
 
 from affine_pass import AffinePass, pass_at
 from as_printed.bfs import bfs
-from as_printed.problem import Problem as PrintedProblem
-from as_printed.problem import Translation, problem_from, shift_source
 from steadygaze import api
 from steadygaze.labels import Kept
 from steadygaze.network.model import Model
-from steadygaze.problem import Problem
+from steadygaze.question import Question
 from steadygaze.regions import kernels
 from steadygaze.results.result import Result
 from timing import Spread, Stopwatch, clock, clocked, peak_mib
@@ -38,16 +38,16 @@ PASSES = 200
 """Passes of the affine form beside each repetition of the map, at 20 different thetas."""
 
 
-def make_problem(model: str | Model, domain: str, image: str) -> Problem:
+def make_problem(model: str | Model, domain: str, image: str) -> Question:
     return api.make_problem(model, image, DOMAINS[domain], delta=DELTA)
 
 
-def time_map(problem: Problem) -> tuple[Result, dict[str, float]]:
+def time_map(question: Question) -> tuple[Result, dict[str, float]]:
     """Map and label a question that has not been asked before; seconds of the whole (`engine`) and of each stage."""
     watch = Stopwatch()
-    layout, _ = clock(lambda: problem.compound.programs)
+    layout, _ = clock(lambda: question.compound.programs)
     with clocked(watch, advance=kernels, subdivide=api, measure=api, label_pieces=api):
-        result = api.solve(problem, threads=1)
+        result = api.solve(question, threads=1)
     stages = {name: watch.lap(name) for name in ("advance", "subdivide", "measure", "label_pieces")}
     engine = layout + result.seconds["engine"]
     return result, {
@@ -67,15 +67,15 @@ def time_pass(passes: Sequence[AffinePass]) -> float:
     return float(np.median([clock(passes[n % len(passes)].logits)[0] for n in range(PASSES)]))
 
 
-def printed_problem(problem: Problem) -> PrintedProblem:
+def printed_problem(question: Question) -> PrintedProblem:
     """The same question for the printed search."""
-    perturbed = problem.perturbed
+    perturbed = question.perturbed
     if len(perturbed.cells) != 1:
         raise SystemExit("the printed search knows no knots: translate by one pixel")
     cell, axis, shape = perturbed.cells[0], perturbed.moving_axis, perturbed.x0.shape
     move = None if axis is None else perturbed.perturbations[axis]
     return problem_from(
-        [(affine.matrix, affine.bias) for affine in problem.model.chain.maps],
+        [(affine.matrix, affine.bias) for affine in question.model.chain.maps],
         perturbed.x0,
         (perturbed.x0 + cell.offset).ravel(),
         cell.slope.reshape(len(cell.slope), -1),

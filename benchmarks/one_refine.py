@@ -30,7 +30,7 @@ from steadygaze.engines.refine.run_refinement import refine
 from steadygaze.errors import SteadygazeError
 from steadygaze.images import read_image
 from steadygaze.network.model import Model
-from steadygaze.problem import Problem
+from steadygaze.question import Question as Problem
 from timing import CHECKOUT, clock, peak_mib
 from vgg import NAME as VGG
 from vgg import as_colour

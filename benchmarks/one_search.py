@@ -21,18 +21,18 @@ from steadygaze.api import solve
 from steadygaze.budget import Budget, Limits
 from steadygaze.errors import SteadygazeError
 from steadygaze.network.model import Model
-from steadygaze.problem import Problem
+from steadygaze.question import Question
 from timing import clock, peak_mib
 
 FIELDS = ("visited", "visited_share", "face_checks", "lps", "failures", "status")
 
 
-def run_search(problem: Problem, method: str, *, timeout: float) -> Any:
+def run_search(question: Question, method: str, *, timeout: float) -> Any:
     """One search of the package: gbs with the paper's w^δ, boundary without any."""
     from steadygaze.engines.search import search  # noqa: PLC0415 (the rest of this file works without it)
 
     options = {"w_delta": W_DELTA} if method == "gbs" else {}
-    return search(problem, method=method, budget=Budget(Limits(timeout_seconds=timeout)), **options)
+    return search(question, method=method, budget=Budget(Limits(timeout_seconds=timeout)), **options)
 
 
 class OneNetwork:
@@ -44,11 +44,11 @@ class OneNetwork:
         self.kept: list[tuple[Asked, dict[str, Any], Digest]] = []
         self.rows: list[dict[str, Any]] = []
 
-    def ask(self, asked: Asked, wanted: str) -> Problem:
+    def ask(self, asked: Asked, wanted: str) -> Question:
         """A question that nothing was computed for yet; the model is read once."""
-        problem = make_problem(asked, wanted, shift=self.shift, model=self.model)
-        self.model = problem.model
-        return problem
+        question = make_problem(asked, wanted, shift=self.shift, model=self.model)
+        self.model = question.model
+        return question
 
     def measure(self, asked: Asked, method: str, wanted: str) -> dict[str, Any]:
         """Run and time one search; what is wrong by its own account or by plain passes is in `wrong`."""
@@ -56,8 +56,8 @@ class OneNetwork:
         row |= dict.fromkeys(("seconds", *FIELDS), None) | {"wrong": []}
         self.rows.append(row)
         try:
-            problem = self.ask(asked, wanted)
-            row["seconds"], found = clock(lambda: run_search(problem, method, timeout=self.timeout))
+            question = self.ask(asked, wanted)
+            row["seconds"], found = clock(lambda: run_search(question, method, timeout=self.timeout))
         except SteadygazeError as error:
             row["wrong"].append(str(error))
             return row

@@ -13,7 +13,7 @@ from timing import commit
 
 if TYPE_CHECKING:
     from steadygaze.network.model import Model
-    from steadygaze.problem import Problem
+    from steadygaze.question import Question
 
 SIZES = ("FNN-100", "FNN-200", "FNN-400", "FNN-800")
 INDEXES = tuple(range(69990, 70000))
@@ -71,7 +71,7 @@ def specs(domain: str, shift: str = SHIFT) -> tuple[str, ...]:
     return tuple(letters[letter] for letter in domain)
 
 
-def make_problem(asked: Asked, wanted: str, *, shift: str = SHIFT, model: "Model | None" = None) -> "Problem":
+def make_problem(asked: Asked, wanted: str, *, shift: str = SHIFT, model: "Model | None" = None) -> "Question":
     """The question for the package; a model that was read before is taken as it is."""
     from steadygaze import api  # noqa: PLC0415 (heavy)
 

@@ -10,7 +10,7 @@ import numpy as np
 from steadygaze import api
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.engines.refine.self_check import Sampled, sample_contradictions
-from steadygaze.problem import Problem
+from steadygaze.question import Question
 from steadygaze.regions.region import Polygons
 from steadygaze.results.result import Result
 
@@ -31,7 +31,7 @@ def sampled(result: RefineResult, count: int) -> Sampled:
     delta = result.delta.value(result.map_size)
     inconsistencies = count // 10 if result.is_measured else 0
     counts = count, inconsistencies, count // 10
-    return sample_contradictions(result.problem, result.boxes, result.answers, delta, *counts)
+    return sample_contradictions(result.question, result.boxes, result.answers, delta, *counts)
 
 
 def map_disagreements(result: RefineResult, mapped: Result) -> list[str]:
@@ -54,7 +54,7 @@ def window_disagreements(result: RefineResult, count: int) -> list[str]:
     found = []
     for low in window_corners(result, count):
         window = np.stack([low, low + WINDOW])
-        mapped = api.solve(restricted_problem(result.problem, window), threads=1)
+        mapped = api.solve(restricted_problem(result.question, window), threads=1)
         least, most = (share * WINDOW**2 for share in mapped.areas["CR"])
         share, strip = kept_inside(result, window)
         if not least - strip - AREA <= share <= most + strip + AREA:
@@ -73,14 +73,16 @@ def window_corners(result: RefineResult, count: int) -> np.ndarray:
     return corners
 
 
-def restricted_problem(problem: Problem, window: np.ndarray) -> Problem:
+def restricted_problem(question: Question, window: np.ndarray) -> Question:
     """The same question on a window (2, 2) of the domain alone: its low and its high corner in t."""
-    ends = problem.compound.to_theta(window)
+    ends = question.compound.to_theta(window)
     perturbations = [
         replace(perturbation, range=(float(low), float(high)))
-        for perturbation, low, high in zip(problem.perturbed.perturbations, *ends, strict=True)
+        for perturbation, low, high in zip(question.perturbed.perturbations, *ends, strict=True)
     ]
-    return api.make_problem(problem.model, problem.perturbed.x0, perturbations, property="cr", delta=str(problem.delta))
+    return api.make_problem(
+        question.model, question.perturbed.x0, perturbations, property="cr", delta=str(question.delta)
+    )
 
 
 def kept_inside(result: RefineResult, window: np.ndarray) -> tuple[float, float]:

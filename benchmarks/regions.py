@@ -93,8 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print_table([shown(row) for row in rows])
     write_json(options.out, (__doc__ or "").splitlines()[0], repetitions=options.pairs, rows=rows)
     for row in rows:
-        for problem in row["problems"]:
-            print(f"{row['task']}: WRONG: {problem}", file=sys.stderr)
+        for question in row["problems"]:
+            print(f"{row['task']}: WRONG: {question}", file=sys.stderr)
     return 1 if any(row["problems"] for row in rows) else 0
 
 

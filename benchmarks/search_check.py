@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steadygaze.labels import Property, Verdict
-from steadygaze.problem import Problem
+from steadygaze.question import Question
 from steadygaze.results.result import Result
 
 KINDS = {
@@ -41,7 +41,7 @@ class Seen:
 class Digest:
     """What is kept of a search when its regions are gone."""
 
-    problem: Problem
+    question: Question
     status: str
     verdict: Verdict
     visited: int
@@ -51,7 +51,7 @@ class Digest:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The labels that were asked for."""
-        return KINDS[self.problem.property]
+        return KINDS[self.question.property]
 
 
 def status_word(status: Any) -> str:
@@ -63,9 +63,9 @@ def digest(found: Any, samples: int) -> Digest:
     """Keep the counts of a search and some of its regions, evenly spread over the order of the visits."""
     count = len(found.visited)
     chosen = np.unique(np.linspace(0, count - 1, min(samples, count)).round().astype(int)) if count else []
-    compound = found.problem.compound
+    compound = found.question.compound
     return Digest(
-        problem=found.problem,
+        question=found.question,
         status=status_word(found.status),
         verdict=found.verdict,
         visited=count,
@@ -77,7 +77,7 @@ def digest(found: Any, samples: int) -> Digest:
 def own_contradictions(found: Any) -> list[str]:
     """What a search says about itself that its own regions contradict."""
     wrong = []
-    visited, kinds = found.visited, KINDS[found.problem.property]
+    visited, kinds = found.visited, KINDS[found.question.property]
     if len({each.region.key for each in visited}) < len(visited):
         wrong.append("a region was visited twice")
     for kind in kinds:
@@ -107,7 +107,7 @@ def plain_contradictions(kept: Digest) -> list[str]:
     wrong = []
     for seen in kept.sampled:
         for theta in (seen.theta, *seen.others):
-            wrong += _margin_contradictions(seen, _margin(kept.problem, theta), theta)
+            wrong += _margin_contradictions(seen, _margin(kept.question, theta), theta)
     return wrong
 
 
@@ -139,7 +139,7 @@ def map_contradictions(kept: Digest, mapped: Result) -> list[str]:
                 wrong.append(f"ai in [{low:.6g}, {high:.6g}] at {where}, by a plain pass {point.inconsistency:.6g}")
     if still_open > MOST_OPEN * len(kept.sampled):
         wrong.append(f"{still_open} of {len(kept.sampled)} labels are left open that the map decides")
-    whole = mapped.answer.verdict(kept.problem.property)
+    whole = mapped.answer.verdict(kept.question.property)
     if Verdict.UNDECIDED not in (kept.verdict, whole) and kept.verdict is not whole:
         wrong.append(f"verdict {kept.verdict.value}, by the map {whole.value}")
     return wrong
@@ -162,9 +162,9 @@ def _seen(compound: Any, each: Any) -> Seen:
     )
 
 
-def _margin(problem: Problem, theta: np.ndarray) -> float:
-    logits = problem.model.graph.logits(problem.perturbed.image(theta)[None])[0]
-    return float(logits[problem.label] - np.delete(logits, problem.label).max())
+def _margin(question: Question, theta: np.ndarray) -> float:
+    logits = question.model.graph.logits(question.perturbed.image(theta)[None])[0]
+    return float(logits[question.label] - np.delete(logits, question.label).max())
 
 
 def _margin_contradictions(seen: Seen, margin: float, theta: np.ndarray) -> list[str]:

@@ -152,8 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_table([shown_map(row) for row in maps])
     write_json(options.out, summary, repetitions=options.pairs, rows=rows, model=MODEL, perturbations=SPECS, maps=maps)
     for row in [*rows, *maps]:
-        for problem in row["problems"]:
-            print(f"{row.get('task') or row['image']}: WRONG: {problem}", file=sys.stderr)
+        for question in row["problems"]:
+            print(f"{row.get('task') or row['image']}: WRONG: {question}", file=sys.stderr)
     return 1 if any(row["problems"] for row in [*rows, *maps]) else 0
 
 

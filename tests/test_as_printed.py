@@ -13,10 +13,11 @@ from oracle.rational import compound, forward, label_areas, split_regions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from as_printed import problem as printed_problem
+from as_printed.question import Translation, plain_problem, problem_from, shift_source
+
+from as_printed import question as printed_problem
 from as_printed import verify
 from as_printed.bfs import bfs
-from as_printed.problem import Translation, plain_problem, problem_from, shift_source
 from as_printed.region import LinearPrograms, construct_activation_region, flipped, is_stable
 
 MINUTE = 60.0
@@ -102,24 +103,24 @@ def test_the_start_has_no_volume_on_black_pixels():
     m, k = 8, 5
     chain = [(np.ones((1, m)), np.array([1.0])), (np.array([[1.0], [0.0]]), np.array([0.0, -1.0]))]
     black = np.zeros(m)
-    problem = problem_from(chain, black, black, np.ones((1, m)), low=[0], high=[1], delta=3.0)
-    outcome = bfs(problem, MINUTE, limit_patterns=k)
+    question = problem_from(chain, black, black, np.ones((1, m)), low=[0], high=[1], delta=3.0)
+    outcome = bfs(question, MINUTE, limit_patterns=k)
     assert outcome.queued == sum(m - i for i in range(k)) - k + 1
     assert len(outcome.found["CR"]) == k
     for region in outcome.found["CR"]:
-        full = construct_activation_region(problem, region.pattern)
+        full = construct_activation_region(question, region.pattern)
         assert interval(full) == (0, 0)
 
 
 def test_compound_network_is_the_clip_then_the_classifier():
     tiny = two_pixels_brighter()
-    problem = problem_from(
+    question = problem_from(
         tiny.floats, np.array([0, 0.5]), np.array([0, 0.5]), np.ones((1, 2)), low=[0], high=[1], delta=1.0
     )
     layers = compound(tiny.offset, tiny.slope, tiny.chain)
-    assert problem.label == tiny.label
+    assert question.label == tiny.label
     for theta in (0.0, 0.125, 0.3125, 0.5, 0.75, 1.0):
-        pattern, outputs = printed_problem.forward(problem.layers, np.array([theta]))
+        pattern, outputs = printed_problem.forward(question.layers, np.array([theta]))
         expected, logits = forward(layers, [Fraction(theta)])
         assert tuple(pattern) == expected
         assert outputs.tolist() == [float(logit) for logit in logits]
@@ -145,12 +146,14 @@ def test_labels_of_regions():
     """Below θ = 1 the label leads alone, above 3/2 it has lost to the one other class: [0,1] CR, [1,2] CB, [2,3] MR."""
     layers = (layer([[1], [1]], [-1, -2]), layer([[0, 0], [2, 0]], [1, 0]))
     assert label_areas(split_regions(layers, [Fraction(0)], [Fraction(3)]), 0)[:2] == (Fraction(3, 2), Fraction(3, 2))
-    problem = plain_problem([(np.array(w, float), np.array(b, float)) for w, b in layers], low=[0], high=[3], delta=1.0)
+    question = plain_problem(
+        [(np.array(w, float), np.array(b, float)) for w, b in layers], low=[0], high=[3], delta=1.0
+    )
     lp = LinearPrograms(MINUTE)
     answers = []
     for p in (b"\0\0", b"\1\0", b"\1\1"):
-        eta = construct_activation_region(problem, p)
-        answers.append((verify.solve_cr(problem, eta, lp), verify.solve_mr(problem, eta, lp)))
+        eta = construct_activation_region(question, p)
+        answers.append((verify.solve_cr(question, eta, lp), verify.solve_mr(question, eta, lp)))
     assert answers == [(True, False), (False, False), (False, True)]
 
 
@@ -162,11 +165,13 @@ def test_moving_map(delta, robust, inconsistent):
     chain = [(np.eye(2), np.ones(2)), (np.array([[1.0, 0.0]]), np.zeros(1))]
     image = np.array([0.5, 0.5])
     move = Translation(axis=0, source=shift_source((1, 1, 2), dx=1))
-    problem = problem_from(chain, image, image, np.zeros((1, 2)), low=[0.5], high=[0.75], delta=delta, translation=move)
-    eta = construct_activation_region(problem, printed_problem.forward(problem.layers, np.array([0.6]))[0])
+    question = problem_from(
+        chain, image, image, np.zeros((1, 2)), low=[0.5], high=[0.75], delta=delta, translation=move
+    )
+    eta = construct_activation_region(question, printed_problem.forward(question.layers, np.array([0.6]))[0])
     lp = LinearPrograms(MINUTE)
-    assert verify.solve_ar(problem, eta, lp) is robust
-    assert verify.solve_ir(problem, eta, lp) is inconsistent
+    assert verify.solve_ar(question, eta, lp) is robust
+    assert verify.solve_ir(question, eta, lp) is inconsistent
 
 
 def test_shift_source_vacates_one_border():
@@ -177,11 +182,11 @@ def test_shift_source_vacates_one_border():
 
 def test_is_stable_counts_zero_as_inactive():
     layers = [(np.array([[1.0], [-1.0], [1.0]]), np.array([0.0, 0.0, 1.0])), (np.ones((2, 3)), np.zeros(2))]
-    problem = plain_problem(layers, low=[0], high=[1], delta=1.0)
+    question = plain_problem(layers, low=[0], high=[1], delta=1.0)
     p = b"\0\0\1"
-    eta = construct_activation_region(problem, p)
+    eta = construct_activation_region(question, p)
     # θ reaches above 0 and can flip; −θ never does; θ + 1 always is above.
-    assert [is_stable(p, eta, k, problem.vertices) for k in range(3)] == [False, True, True]
+    assert [is_stable(p, eta, k, question.vertices) for k in range(3)] == [False, True, True]
     assert flipped(p, 2) == b"\0\0\0"
 
 

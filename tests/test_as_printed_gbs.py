@@ -10,9 +10,10 @@ from oracle.networks import one_line_many_times, wrong_side
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
+from as_printed.question import Translation, forward, plain_problem, problem_from, shift_source
+
 from as_printed import gbs as printed_gbs
 from as_printed.gbs import Element, Judgement, Queue, gbs, judge, together
-from as_printed.problem import Translation, forward, plain_problem, problem_from, shift_source
 from as_printed.region import LinearPrograms, calc_interior_point_on_line, construct_activation_region
 from as_printed.verify import calc_range_ar, calc_range_cr, calc_range_cr_literal
 
@@ -74,13 +75,13 @@ def test_following_turns_back_to_searching_farther_out():
 
 def test_following_without_the_line_ends_where_the_boundary_is_left():
     """Kept apart from the line, a robust region that is not near pushes nothing: line 7 of Algorithm 2."""
-    problem = on_a_line([-7, -5, -3, -1, 1])
-    simple = construct_activation_region(problem, forward(problem.layers, np.array([1.5]))[0])
+    question = on_a_line([-7, -5, -3, -1, 1])
+    simple = construct_activation_region(question, forward(question.layers, np.array([1.5]))[0])
     waiting = [Element(b"", True, 3.0)]
     for is_following, left in ((True, []), (False, waiting)):
         q = Element(simple.pattern, is_following, 3.0)
         sets = {name: [] for name in ("CR", "MR", "CB")}
-        assert printed_gbs.verify(problem, simple, q, waiting, "CR", 0.2, sets, LinearPrograms(MINUTE)) == left
+        assert printed_gbs.verify(question, simple, q, waiting, "CR", 0.2, sets, LinearPrograms(MINUTE)) == left
         assert sets["CR"] == [simple]
 
 
@@ -93,8 +94,8 @@ def test_the_farthest_along_the_line_comes_first():
 
 def test_points_on_the_line():
     """The diagonal of [0,4]² enters the second column at (1, 1), where the first row still holds."""
-    problem = grid(100.0)
-    first = construct_activation_region(problem, forward(problem.layers, np.zeros(2))[0])
+    question = grid(100.0)
+    first = construct_activation_region(question, forward(question.layers, np.zeros(2))[0])
     far = np.array([4.0, 4.0])
     assert calc_interior_point_on_line(first, 0, far).tolist() == [1.0, 1.0]
     assert calc_interior_point_on_line(first, 3, far) is None  # θ2 = 1 1/4 comes after θ1 = 1
@@ -121,12 +122,12 @@ def test_simplified_regions_invent_boundary_regions():
 
     Without its face towards the region it was reached from, [4,5] reaches back to zero, where its form is negative.
     """
-    problem = on_a_line([-7, -5, -3, -1, 1, 2, 3, 4, 5])
-    search = gbs(problem, MINUTE, kind="CR")
+    question = on_a_line([-7, -5, -3, -1, 1, 2, 3, 4, 5])
+    search = gbs(question, MINUTE, kind="CR")
     assert counts(search) == {"CR": 3, "CB": 5}
     lp = LinearPrograms(MINUTE)
-    full = [construct_activation_region(problem, region.pattern) for region in search.found["CB"]]
-    sides = [judge(*calc_range_cr(problem, region, lp), delta=0.0, w=0.0).side for region in full]
+    full = [construct_activation_region(question, region.pattern) for region in search.found["CB"]]
+    sides = [judge(*calc_range_cr(question, region, lp), delta=0.0, w=0.0).side for region in full]
     assert sides == ["boundary"] + ["violated"] * 4
 
 
@@ -146,13 +147,13 @@ def test_a_region_is_lost_behind_a_violated_one():
     """
     first = (np.array([[1.0, 0.5], [1.0, -0.5]]), np.array([-1.25, -0.5]))
     last = (np.array([[0.0, 0.0], [4.0, -2.0]]), np.array([100.0, 0.0]))
-    problem = plain_problem([first, last], low=[0, 0], high=[2, 2], delta=4.0)
-    search = gbs(problem, MINUTE, kind="AR")
+    question = plain_problem([first, last], low=[0, 0], high=[2, 2], delta=4.0)
+    search = gbs(question, MINUTE, kind="AR")
     assert search.finished
     assert counts(search) == {"AR": 2, "IR": 1}
     assert [tuple(q.p) for q in search.visited] == [(0, 0), (1, 0), (0, 1)]
-    lost = construct_activation_region(problem, b"\1\1")
-    assert calc_range_ar(problem, lost, LinearPrograms(MINUTE)) == pytest.approx((13**0.5, 13**0.5))
+    lost = construct_activation_region(question, b"\1\1")
+    assert calc_range_ar(question, lost, LinearPrograms(MINUTE)) == pytest.approx((13**0.5, 13**0.5))
 
 
 @pytest.mark.parametrize("copies", [1, 2, 5])
@@ -166,8 +167,8 @@ def test_the_queue_grows_with_patterns_without_volume():
     """Brightness on m black pixels: one region; after k patterns at θ = 0 the queue has m + (m−1) + … (k) − k + 1."""
     m, k = 8, 5
     chain = [(np.ones((1, m)), np.array([1.0])), (np.array([[1.0], [0.0]]), np.array([0.0, -1.0]))]
-    problem = problem_from(chain, np.zeros(m), np.zeros(m), np.ones((1, m)), low=[0], high=[1], delta=3.0)
-    search = gbs(problem, MINUTE, kind="CR", limit_patterns=k)
+    question = problem_from(chain, np.zeros(m), np.zeros(m), np.ones((1, m)), low=[0], high=[1], delta=3.0)
+    search = gbs(question, MINUTE, kind="CR", limit_patterns=k)
     assert not search.finished
     assert search.queued == sum(m - i for i in range(k)) - k + 1
     assert all(q.line_distance == 0.0 for q in search.visited)
@@ -199,12 +200,12 @@ def test_following_starts_when_the_band_is_as_wide_as_the_jump():
 
 def test_literal_range_swaps_kept_and_changed_labels():
     """v < 0 up to 3 1/2: [1,2] keeps the label, [5,6] has lost it."""
-    problem = on_a_line([-7, -5, -3, -1, 1, 2, 3])
+    question = on_a_line([-7, -5, -3, -1, 1, 2, 3])
     lp = LinearPrograms(MINUTE)
     answers = []
     for theta in (1.5, 5.5):
-        region = construct_activation_region(problem, forward(problem.layers, np.array([theta]))[0])
-        sensible, literal = calc_range_cr(problem, region, lp), calc_range_cr_literal(problem, region, lp)
+        region = construct_activation_region(question, forward(question.layers, np.array([theta]))[0])
+        sensible, literal = calc_range_cr(question, region, lp), calc_range_cr_literal(question, region, lp)
         assert literal == pytest.approx((-sensible[1], -sensible[0]))
         answers.append(tuple(judge(*pair, delta=0.0, w=0.0).side for pair in (sensible, literal)))
     assert answers == [("robust", "violated"), ("violated", "robust")]
@@ -214,12 +215,12 @@ def test_range_is_the_minimum_of_a_maximum():
     """Logits (3/5, θ−1, 1/2−θ) on [0,2]: the larger rival is lowest at θ = 3/4, where both are −1/4, and 1 at θ = 2."""
     first = (np.array([[1.0]]), np.array([1.0]))
     last = (np.array([[0.0], [1.0], [-1.0]]), np.array([0.6, -2.0, 1.5]))
-    problem = plain_problem([first, last], low=[0], high=[2], delta=1.0)
-    assert problem.label == 0
-    region = construct_activation_region(problem, b"\1")
+    question = plain_problem([first, last], low=[0], high=[2], delta=1.0)
+    assert question.label == 0
+    region = construct_activation_region(question, b"\1")
     lp = LinearPrograms(MINUTE)
-    assert calc_range_cr(problem, region, lp) == pytest.approx((-0.85, 0.4))
-    assert calc_range_cr_literal(problem, region, lp) == pytest.approx((-0.4, 2.1))
+    assert calc_range_cr(question, region, lp) == pytest.approx((-0.85, 0.4))
+    assert calc_range_cr_literal(question, region, lp) == pytest.approx((-0.4, 2.1))
 
 
 def test_range_of_a_moving_map():
@@ -227,9 +228,9 @@ def test_range_of_a_moving_map():
     chain = [(np.eye(2), np.ones(2)), (np.array([[1.0, 0.0]]), np.zeros(1))]
     image = np.array([0.5, 0.5])
     move = Translation(axis=0, source=shift_source((1, 1, 2), dx=1))
-    problem = problem_from(chain, image, image, np.zeros((1, 2)), low=[0.5], high=[0.75], delta=1.0, translation=move)
-    region = construct_activation_region(problem, forward(problem.layers, np.array([0.6]))[0])
-    lo, up = calc_range_ar(problem, region, LinearPrograms(MINUTE))
+    question = problem_from(chain, image, image, np.zeros((1, 2)), low=[0.5], high=[0.75], delta=1.0, translation=move)
+    region = construct_activation_region(question, forward(question.layers, np.array([0.6]))[0])
+    lo, up = calc_range_ar(question, region, LinearPrograms(MINUTE))
     assert (lo, up) == pytest.approx((0.5 * 2**0.5, 0.75 * 2**0.5), abs=1e-6)
 
 

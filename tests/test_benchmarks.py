@@ -9,10 +9,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from as_printed.question import forward
 
 import reference_splitter
 from affine_pass import pass_at
-from as_printed.problem import forward
 from steadygaze import api
 from steadygaze.labels import Kept
 from timing import Spread, Stopwatch, clock, clocked, commit, machine, print_table, write_json
@@ -180,23 +180,23 @@ def test_reference_finds_the_regions_of_a_task_in_general_position(regions):
 @pytest.mark.parametrize("model", ["M-FNN-100", "M-CNN-S"])
 @pytest.mark.parametrize("perturbations", [("brightness", PATCH), ("translate:dy=1", "brightness")])
 def test_pass_of_the_affine_form_gives_the_logits(model, perturbations):
-    problem = api.make_problem(model, "mnist:69990", perturbations)
+    question = api.make_problem(model, "mnist:69990", perturbations)
     for theta in np.random.default_rng(3).random((3, 2)):
-        forms = pass_at(problem, theta).logits()
-        logits = problem.model.graph.logits(problem.perturbed.image(theta)[None])[0]
+        forms = pass_at(question, theta).logits()
+        logits = question.model.graph.logits(question.perturbed.image(theta)[None])[0]
         np.testing.assert_allclose(forms @ np.append(theta, 1.0), logits, rtol=1e-10, atol=1e-10)
 
 
 def test_printed_search_is_asked_the_same_question(one_map):
-    problem = one_map.make_problem("M-FNN-100", "TB", "mnist:69990")
-    printed = one_map.printed_problem(problem)
-    assert printed.label == problem.label
+    question = one_map.make_problem("M-FNN-100", "TB", "mnist:69990")
+    printed = one_map.printed_problem(question)
+    assert printed.label == question.label
     for theta in np.random.default_rng(4).random((3, 2)):
-        logits = problem.model.graph.logits(problem.perturbed.image(theta)[None])[0]
+        logits = question.model.graph.logits(question.perturbed.image(theta)[None])[0]
         np.testing.assert_allclose(forward(printed.layers, theta)[1], logits, rtol=1e-9, atol=1e-9)
-    cell = problem.perturbed.cells[0]
-    maps = printed.expected.reshape(-1, *problem.perturbed.x0.shape)
-    offset, slope = problem.perturbed.transport(maps, cell)
+    cell = question.perturbed.cells[0]
+    maps = printed.expected.reshape(-1, *question.perturbed.x0.shape)
+    offset, slope = question.perturbed.transport(maps, cell)
     source = printed.translation.source
     moved = np.where(source >= 0, printed.expected[:, source], 0.0).reshape(maps.shape)
     np.testing.assert_allclose(maps + offset + slope, moved, atol=1e-12)
@@ -271,8 +271,8 @@ def test_map_fails_when_a_measurement_does(tmp_path, capsys):
 
 
 def test_one_map_measures_every_stage(one_map):
-    problem = api.make_problem("M-FNN-100", "mnist:69990", ("brightness:0..0.05", PATCH), delta=3.0)
-    result, seconds = one_map.time_map(problem)
+    question = api.make_problem("M-FNN-100", "mnist:69990", ("brightness:0..0.05", PATCH), delta=3.0)
+    result, seconds = one_map.time_map(question)
     parts = [seconds[name] for name in load("map").STAGES]
     assert len(result.answers.regions) > 1
     assert min(parts) > 0.0

@@ -9,12 +9,12 @@ from steadygaze.labels import Property
 
 
 def test_boundaries_are_compared_with_the_map():
-    problem = make_problem(
+    question = make_problem(
         "M-FNN-100", "mnist:69990", ["brightness:0..0.3", "patch:x=12,y=12,w=4,h=4:0..0.3"], property="ar", delta=3.0
     )
-    result = solve(problem)
+    result = solve(question)
     keys = boundaries.keys_of(result)
-    found = search(problem, method="boundary")
+    found = search(question, method="boundary")
     assert found.components
     assert boundaries.differences(result, keys, found, Property.AR) == []
     part = found.components[0]

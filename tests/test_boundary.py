@@ -258,7 +258,7 @@ def test_labels_of_random_networks_against_a_raster(seed: int) -> None:
     layers = [*layers[:-1], (layers[-1][0], layers[-1][1] + rng.uniform(-0.2, 0.2, 3))]
     result = ask(layers, np.zeros((1, 1, 2)), PATCHES, property="cr")
     found = result.boundary()
-    logits = result.problem.model.graph.logits(ticks(120).reshape(-1, 1, 1, 2))
+    logits = result.question.model.graph.logits(ticks(120).reshape(-1, 1, 1, 2))
     expected = raster_shares((logits.argmax(axis=1) == result.label).reshape(120, 120))
     shares = found.reachable_share, found.unreachable_share, found.enclosed_share
     assert shares == pytest.approx(expected, abs=0.02)

@@ -13,10 +13,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from as_printed.question import forward
 
 import paper_problems
 import search_check
-from as_printed.problem import forward
 from one_map import printed_problem
 from paper_problems import Asked, make_problem, problems_of, restricted, sample, specs
 from steadygaze import api
@@ -68,7 +68,7 @@ def truthful(result, wanted="both", chosen=None):
     is_violated = any(name in (each.classification, each.attention) for each in visited for name in names)
     both = [label for each in visited for label in (each.classification, each.attention)]
     return SimpleNamespace(
-        problem=dataclasses.replace(result.problem, property=Property(wanted)),
+        question=dataclasses.replace(result.question, property=Property(wanted)),
         status=SimpleNamespace(value="NotRobust" if is_violated else "Robust"),
         verdict=Verdict.NOT_ROBUST if is_violated else Verdict.UNDECIDED,
         visited=visited,
@@ -193,13 +193,13 @@ def test_names_of_the_problems():
 
 @pytest.mark.parametrize("shift", ["dx=1", "dy=1"])
 def test_printed_search_moves_the_map_in_the_same_direction(shift):
-    problem = make_problem(Asked("M-FNN-100", "TB", "mnist:69990"), "ar", shift=shift)
-    printed = printed_problem(problem)
+    question = make_problem(Asked("M-FNN-100", "TB", "mnist:69990"), "ar", shift=shift)
+    printed = printed_problem(question)
     theta = np.array([0.3, 0.2])
-    logits = problem.model.graph.logits(problem.perturbed.image(theta)[None])[0]
+    logits = question.model.graph.logits(question.perturbed.image(theta)[None])[0]
     np.testing.assert_allclose(forward(printed.layers, theta)[1], logits, rtol=1e-9, atol=1e-9)
-    maps = printed.expected.reshape(-1, *problem.perturbed.x0.shape)
-    offset, slope = problem.perturbed.transport(maps, problem.perturbed.cells[0])
+    maps = printed.expected.reshape(-1, *question.perturbed.x0.shape)
+    offset, slope = question.perturbed.transport(maps, question.perturbed.cells[0])
     source = printed.translation.source
     moved = np.where(source >= 0, printed.expected[:, source], 0.0).reshape(maps.shape)
     np.testing.assert_allclose(maps + offset + slope, moved, atol=1e-12)
@@ -209,13 +209,13 @@ def searching(change=None):
     """A stand-in for `run_search`; the map of each problem is made once."""
     maps = {}
 
-    def run(problem, method, *, timeout):
+    def run(question, method, *, timeout):
         assert method in ("gbs", "boundary")
         assert timeout > 0.0
-        name = (problem.image_name, tuple(spec.spec for spec in problem.perturbed.perturbations))
-        maps[name] = maps.get(name) or api.solve(problem, threads=1)
+        name = (question.image_name, tuple(spec.spec for spec in question.perturbed.perturbations))
+        maps[name] = maps.get(name) or api.solve(question, threads=1)
         part = len(maps[name].answers.regions) // (2 if method == "gbs" else 4)
-        found = truthful(maps[name], problem.property.value, range(part))
+        found = truthful(maps[name], question.property.value, range(part))
         if change:
             change(found)
         return found
@@ -313,7 +313,7 @@ def test_one_search_finds_a_planted_wrong_answer(one_search, every_search, chang
 
 
 def test_one_search_reports_errors_of_the_package(one_search):
-    def refuse(problem, method, *, timeout):
+    def refuse(question, method, *, timeout):
         raise OptionError(f"{method} does not know this property")
 
     with mock.patch.object(one_search, "run_search", refuse):

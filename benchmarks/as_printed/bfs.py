@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .problem import Pattern, Problem, forward
+from .question import Pattern, Question, forward
 from .region import (
     LinearPrograms,
     OutOfTime,
@@ -38,25 +38,25 @@ class Outcome:
     finished: bool
 
 
-def bfs(problem: Problem, limit_seconds: float, *, limit_patterns: int | None = None) -> Outcome:
+def bfs(question: Question, limit_seconds: float, *, limit_patterns: int | None = None) -> Outcome:
     """Search Θ from θ = 0, pattern by pattern, until Q is empty or a limit is reached."""
     lp = LinearPrograms(limit_seconds)
     popped = face_checks = 0
     finished = False
     H: dict[str, list[Region]] = {name: [] for name in ("CR", "MR", "CB", "AR", "IR", "AB")}  # line 1
     # line 2: g is curried with x0 in the problem
-    Q: deque[Pattern] = deque([forward(problem.layers, np.zeros(len(problem.low)))[0]])  # line 3: ap(0)
+    Q: deque[Pattern] = deque([forward(question.layers, np.zeros(len(question.low)))[0]])  # line 3: ap(0)
     OBS: set[Pattern] = set()  # line 4
     with suppress(OutOfTime):
         while Q and popped != limit_patterns:  # line 5
             p = Q.popleft()  # line 6
             popped += 1
             OBS.add(p)  # line 7
-            eta = construct_activation_region(problem, p)  # line 8
+            eta = construct_activation_region(question, p)  # line 8
 
             FS: list[int] = []  # line 11
-            for k, (_l, _n) in enumerate(problem.neurons):  # line 12: row k of η belongs to neuron (l, n)
-                if is_stable(p, eta, k, problem.vertices):  # line 13
+            for k, (_l, _n) in enumerate(question.neurons):  # line 12: row k of η belongs to neuron (l, n)
+                if is_stable(p, eta, k, question.vertices):  # line 13
                     continue
                 neighbour = flipped(p, k)  # line 14: p'
                 if neighbour in OBS:  # line 15
@@ -69,16 +69,16 @@ def bfs(problem: Problem, limit_seconds: float, *, limit_patterns: int | None = 
                 Q.append(neighbour)  # line 20
 
             simple = simplified(eta, FS)  # line 24: η~
-            if solve_cr(problem, simple, lp):  # lines 25 to 31
+            if solve_cr(question, simple, lp):  # lines 25 to 31
                 H["CR"].append(simple)
-            elif solve_mr(problem, simple, lp):
+            elif solve_mr(question, simple, lp):
                 H["MR"].append(simple)
             else:
                 H["CB"].append(simple)
 
-            if solve_ar(problem, simple, lp):  # lines 32 to 38
+            if solve_ar(question, simple, lp):  # lines 32 to 38
                 H["AR"].append(simple)
-            elif solve_ir(problem, simple, lp):
+            elif solve_ir(question, simple, lp):
                 H["IR"].append(simple)
             else:
                 H["AB"].append(simple)

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from .bfs import Outcome
-from .problem import Pattern, Problem, forward
+from .question import Pattern, Question, forward
 from .region import (
     LinearPrograms,
     OutOfTime,
@@ -79,29 +79,29 @@ class Queue:
 
 
 def gbs(
-    problem: Problem, limit_seconds: float, *, kind: Kind = "AR", w: float = 0.2, limit_patterns: int | None = None
+    question: Question, limit_seconds: float, *, kind: Kind = "AR", w: float = 0.2, limit_patterns: int | None = None
 ) -> Search:
     """Search Θ from θ = 0 along the line and along the boundary, until Q is empty or a limit is reached.
 
     `w` is w^δ, which gbs-CR does not use. The sets of a property that is not searched stay empty.
     """
     lp = LinearPrograms(limit_seconds)
-    line = problem.vertices[np.argmax(np.linalg.norm(problem.vertices, axis=1))]  # its far end; the near one is 0
+    line = question.vertices[np.argmax(np.linalg.norm(question.vertices, axis=1))]  # its far end; the near one is 0
     visited: list[Element] = []
-    faces = Faces(problem, line, lp)
+    faces = Faces(question, line, lp)
     finished = False
     H: dict[str, list[Region]] = {name: [] for name in ("CR", "MR", "CB", "AR", "IR", "AB")}  # 1:1
     # 1:2: g is curried with x0 in the problem
-    start = forward(problem.layers, np.zeros(len(problem.low)))[0]
+    start = forward(question.layers, np.zeros(len(question.low)))[0]
     Q = Queue(Element(start, False, 0.0))  # 1:3; 1:4: OBS is in `faces`
     with suppress(OutOfTime):
         while len(Q) and len(visited) != limit_patterns:  # 1:5
             q = Q.pop_max_line_distance()  # 1:6
             visited.append(q)
             faces.OBS.add(q.p)
-            eta = construct_activation_region(problem, q.p)  # 1:7
+            eta = construct_activation_region(question, q.p)  # 1:7
             q, FS, local = faces.of(eta, q)  # 1:8 to 1:27; `local` is Q'
-            local = verify(problem, simplified(eta, FS), q, local, kind, w, H, lp)  # 1:28 and 2:2
+            local = verify(question, simplified(eta, FS), q, local, kind, w, H, lp)  # 1:28 and 2:2
             Q.push(local)  # 1:29
         finished = not len(Q)
     seconds = time.perf_counter() - lp.started
@@ -111,8 +111,8 @@ def gbs(
 class Faces:
     """The loop over the neurons of one region (1:11 to 1:27), with OBS, which outlives it."""
 
-    def __init__(self, problem: Problem, line: np.ndarray, lp: LinearPrograms) -> None:
-        self.problem, self.line, self.lp = problem, line, lp
+    def __init__(self, question: Question, line: np.ndarray, lp: LinearPrograms) -> None:
+        self.question, self.line, self.lp = question, line, lp
         self.OBS: set[Pattern] = set()  # 1:4
         self.checks = 0
 
@@ -120,8 +120,8 @@ class Faces:
         """The element q (searching again if the line was found farther out), FS and Q' of a region."""
         FS: list[int] = []  # 1:8
         local: list[Element] = []  # 1:9: Q'
-        for k, (_l, _n) in enumerate(self.problem.neurons):  # 1:11: row k of η belongs to neuron (l, n)
-            if is_stable(q.p, eta, k, self.problem.vertices):  # 1:12
+        for k, (_l, _n) in enumerate(self.question.neurons):  # 1:11: row k of η belongs to neuron (l, n)
+            if is_stable(q.p, eta, k, self.question.vertices):  # 1:12
                 continue
             neighbour = flipped(q.p, k)  # 1:13: p'
             if neighbour in self.OBS:  # 1:14
@@ -143,7 +143,7 @@ class Faces:
 
 
 def verify(
-    problem: Problem,
+    question: Question,
     simple: Region,
     q: Element,
     local: list[Element],
@@ -155,11 +155,11 @@ def verify(
     """Algorithm 2 for η~ = `simple`: enters it into H and returns what is left of Q'."""
     judgements: list[Judgement] = []
     if kind != "AR":
-        one = judge(*calc_range_cr(problem, simple, lp), delta=0.0, w=0.0)  # 2:3 and 2:4, δ = 0 and w^δ = 0
+        one = judge(*calc_range_cr(question, simple, lp), delta=0.0, w=0.0)  # 2:3 and 2:4, δ = 0 and w^δ = 0
         H[CLASSIFICATION[one.side]].append(simple)  # 2:6, 2:9, 2:12
         judgements.append(one)
     if kind != "CR":
-        one = judge(*calc_range_ar(problem, simple, lp), delta=problem.delta, w=w)  # 2:3 and 2:4
+        one = judge(*calc_range_ar(question, simple, lp), delta=question.delta, w=w)  # 2:3 and 2:4
         H[ATTENTION[one.side]].append(simple)  # 2:6, 2:9, 2:12
         judgements.append(one)
     side, near_boundary = together(judgements)

@@ -25,7 +25,7 @@ class Translation:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Question:
     """Prob = (f, g, x0, Θ, δ), curried with x0. A ReLU follows every layer but the last, which gives K outputs."""
 
     layers: tuple[Layer, ...]  # f ∘ g^{x0}, from theta (d,)
@@ -56,7 +56,7 @@ def problem_from(
     high: Sequence[float],
     delta: float,
     translation: Translation | None = None,
-) -> Problem:
+) -> Question:
     """Put g^{x0}(θ) = clip(offset + θ·slope, 0, 1) in front of the classifier `chain`, as two ReLU layers.
 
     image (N,) or (C, H, W) is x0, offset (N,), slope (d, N). With g^(4) = 1 − ReLU(h) and g^(5) = 1 − ReLU(g^(4)) the
@@ -75,7 +75,7 @@ def problem_from(
     return _problem(layers, classifier=chain, pixels=pixels, low=low, high=high, delta=delta, translation=translation)
 
 
-def plain_problem(layers: Sequence[Layer], *, low: Sequence[float], high: Sequence[float], delta: float) -> Problem:
+def plain_problem(layers: Sequence[Layer], *, low: Sequence[float], high: Sequence[float], delta: float) -> Question:
     """A network whose pixels are the parameters themselves: g(θ, x0) = θ and x0 = 0."""
     layers = tuple(layers)
     return _problem(layers, classifier=layers, pixels=np.zeros(len(low)), low=low, high=high, delta=delta)
@@ -124,9 +124,9 @@ def _problem(
     high: Sequence[float],
     delta: float,
     translation: Translation | None = None,
-) -> Problem:
+) -> Question:
     pattern, outputs = forward(classifier, pixels)
-    return Problem(
+    return Question(
         layers=layers,
         classifier=classifier,
         expected=gradients(classifier, pattern),

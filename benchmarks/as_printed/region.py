@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import linprog
 
-from .problem import Pattern, Problem
+from .question import Pattern, Question
 
 FEASIBLE = 1e-7
 """How far the solver lets a point violate a half-space (its default); the same for points on the line."""
@@ -57,24 +57,24 @@ class Region:
     bounds: np.ndarray  # (d, 2)
 
 
-def construct_activation_region(problem: Problem, p: Pattern) -> Region:
+def construct_activation_region(question: Question, p: Pattern) -> Region:
     """constructActivationRegion: one half-space per neuron, row k for the k-th of `problem.neurons`."""
     active = np.frombuffer(p, dtype=np.uint8)
-    d = len(problem.low)
+    d = len(question.low)
     forms = np.eye(d + 1)[:d]  # (n, d + 1): values of the current layer, affine in theta
     rows, start = [], 0
-    for matrix, bias in problem.layers[:-1]:
+    for matrix, bias in question.layers[:-1]:
         forms = matrix @ forms
         forms[:, d] += bias
         rows.append(forms)
         forms = forms * active[start : start + len(bias), None]
         start += len(bias)
-    matrix, bias = problem.layers[-1]
+    matrix, bias = question.layers[-1]
     outputs = matrix @ forms
     outputs[:, d] += bias
     # Active: form ≥ 0, so −form ≤ 0. Inactive: form ≤ 0.
     signed = np.vstack(rows) * np.where(active, -1.0, 1.0)[:, None] if rows else np.empty((0, d + 1))
-    return Region(p, signed[:, :d], -signed[:, d], outputs, np.column_stack([problem.low, problem.high]))
+    return Region(p, signed[:, :d], -signed[:, d], outputs, np.column_stack([question.low, question.high]))
 
 
 def is_stable(p: Pattern, eta: Region, k: int, vertices: np.ndarray) -> bool:

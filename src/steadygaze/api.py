@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,8 +33,8 @@ from .images import fit_image, image_from_array, read_image
 from .labels import Property
 from .network.model import Model, read_model
 from .perturbation import Perturbation, compose, parse_spec
-from .problem import Delta, Problem
 from .properties.settling import label_pieces
+from .question import Question, Threshold
 from .regions.check import check_map
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
@@ -46,6 +46,10 @@ from .results.store import load as load_map
 Drawn = str | Path | DomainResult | SearchResult
 """What figures are drawn from: results, or the directories that hold them."""
 
+ModelLike = str | Path | Model
+ImageLike = str | Path | np.ndarray
+PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
+
 METHODS = ("auto", "map", "refine")
 UNTIL = 0.001
 """The share that a refinement may leave undecided unless told otherwise."""
@@ -55,9 +59,9 @@ MOST_CONFIRMING = 200_000
 
 
 def make_problem(
-    model: str | Path | Model,
-    image: str | Path | np.ndarray,
-    perturbations: Sequence[Perturbation | str] | Perturbation | str,
+    model: ModelLike,
+    image: ImageLike,
+    perturbations: PerturbationsLike,
     *,
     property: str = "both",
     delta: str | float = "25%",
@@ -68,7 +72,7 @@ def make_problem(
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
     names: Sequence[str] | None = None,
-) -> Problem:
+) -> Question:
     """Read and check everything that a question consists of; see `verify` for the arguments."""
     pixels, image_name, notes = _image(image)
     if not isinstance(model, Model):
@@ -80,12 +84,12 @@ def make_problem(
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
     perturbed = compose([parse_spec(item) if isinstance(item, str) else item for item in chosen], pixels)
     wanted = Property.parse(property)
-    return Problem(
+    return Question(
         model=model,
         perturbed=perturbed,
         attention=AttentionOptions(Filter.parse(filter), Distance.parse(dist), _classes(classes, model, perturbed.x0)),
         property=wanted,
-        delta=Delta.parse(delta),
+        delta=Threshold.parse(delta),
         names=_class_names(names, model.classes),
         image_name=image_name,
         model_name=model.name,
@@ -93,10 +97,56 @@ def make_problem(
     )
 
 
+class QuestionOptions(TypedDict, total=False):
+    """The options of a question, as `verify` and `search` take them."""
+
+    property: str
+    delta: str | float
+    filter: str
+    dist: str
+    classes: str | Sequence[int]
+    mean: float | Sequence[float] | None
+    std: float | Sequence[float] | None
+    scale: float
+    names: Sequence[str] | None
+
+
+@overload
 def verify(
-    model: str | Path | Model,
-    image: str | Path | np.ndarray,
-    perturbations: Sequence[Perturbation | str] | Perturbation | str,
+    model: ModelLike,
+    image: ImageLike,
+    perturbations: PerturbationsLike,
+    *,
+    method: Literal["map"],
+    budget: Budget | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[QuestionOptions],
+) -> Result: ...
+
+
+@overload
+def verify(
+    model: ModelLike,
+    image: ImageLike,
+    perturbations: PerturbationsLike,
+    *,
+    method: Literal["refine"],
+    until: Until = UNTIL,
+    goal: Goal = "map",
+    resume: str | Path | None = None,
+    budget: Budget | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[QuestionOptions],
+) -> RefineResult: ...
+
+
+@overload
+def verify(
+    model: ModelLike,
+    image: ImageLike,
+    perturbations: PerturbationsLike,
     *,
     method: str = "auto",
     until: Until = UNTIL,
@@ -105,14 +155,39 @@ def verify(
     budget: Budget | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[QuestionOptions],
+) -> Result | RefineResult: ...
+
+
+def verify(
+    model: ModelLike,
+    image: ImageLike,
+    perturbations: PerturbationsLike,
+    *,
+    method: str = "auto",
+    until: Until = UNTIL,
+    goal: Goal = "map",
+    resume: str | Path | None = None,
+    budget: Budget | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    property: str = "both",
+    delta: str | float = "25%",
+    filter: str = "identity",
+    dist: str = "l2",
+    classes: str | Sequence[int] = "all",
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
+    scale: float = 1.0,
+    names: Sequence[str] | None = None,
 ) -> Result | RefineResult:
     """Prove where the label and the attention of an image are kept under one to four perturbations at once.
 
     model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`. image: a PNG, JPEG or NPY file,
     "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1]. perturbations: objects or specs.
-    Options: property ("cr", "ar", "both"), delta (3.0 or "25%"), filter, dist, classes ("all", "predicted" or a
-    list), mean, std, scale (preprocessing), names (of the classes).
+    property: "cr", "ar" or "both". delta: 3.0, or "25%" of the original maps. filter: "identity", "abs", "mean" or
+    "abs+mean". dist: "l1" or "l2". classes: "all", "predicted" or numbers. mean, std and scale are what the model file
+    expects of its pixels; names are words for the classes.
     method: "map" (all regions, up to three perturbations: exact up to the tolerances that the result reports), "refine"
     (boxes decided by bounds first, and by their regions where bounds do not suffice; for large networks and four
     perturbations), or "auto": the map while it is expected to be small. A refinement ends when the share that is not
@@ -127,23 +202,26 @@ def verify(
     >>> 0.0 < low <= high < 1.0
     True
     """
-    problem = make_problem(model, image, perturbations, **options)
+    question = make_problem(
+        model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
+        mean=mean, std=std, scale=scale, names=names,
+    )  # fmt: skip
     if method not in METHODS:
         raise OptionError(f"method is {method!r}; expected {', '.join(METHODS)}, or call search for the others")
     is_refined = resume is not None or until != UNTIL or goal != "map"
     if method == "map" and is_refined:
         raise OptionError("until, goal and resume belong to method refine; leave them out, or take method='refine'")
     if method == "auto":
-        method = "refine" if is_refined else choose_method(problem.compound, budget=budget).method
+        method = "refine" if is_refined else choose_method(question.compound, budget=budget).method
     if method == "map":
-        return solve(problem, budget=budget, threads=threads, progress=progress)
+        return solve(question, budget=budget, threads=threads, progress=progress)
 
     def advance(done: RefineProgress) -> None:
         if progress is not None:
             progress(done.share, done.regions)
 
-    earlier = None if resume is None else load_to_resume(resume, problem)
-    return refine(problem, until=until, goal=goal, budget=budget, threads=threads, progress=advance, resume=earlier)
+    earlier = None if resume is None else load_to_resume(resume, question)
+    return refine(question, until=until, goal=goal, budget=budget, threads=threads, progress=advance, resume=earlier)
 
 
 def load(directory: str | Path, *, model: str | Path | None = None) -> Result | RefineResult:
@@ -228,7 +306,7 @@ def export(
     if isinstance(result, SearchResult):
         if delta is not None:
             raise OptionError(
-                f"a search ({result.method}) answers δ = {result.problem.delta} alone; leave "
+                f"a search ({result.method}) answers δ = {result.question.delta} alone; leave "
                 "--delta out, or run verify with another --delta or with --method map"
             )
         table = search_table(result, what)
@@ -240,16 +318,24 @@ def export(
 
 
 def search(
-    model: str | Path | Model,
-    image: str | Path | np.ndarray,
-    perturbations: Sequence[Perturbation | str] | Perturbation | str,
+    model: ModelLike,
+    image: ImageLike,
+    perturbations: PerturbationsLike,
     *,
     method: str = "gbs",
     w_delta: float = 0.2,
     line: str | Sequence[float] | np.ndarray = "corner",
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
-    **options: Any,
+    property: str = "both",
+    delta: str | float = "25%",
+    filter: str = "identity",
+    dist: str = "l2",
+    classes: str | Sequence[int] = "all",
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
+    scale: float = 1.0,
+    names: Sequence[str] | None = None,
 ) -> SearchResult:
     """Visit regions of a question one by one, for up to four perturbations at once.
 
@@ -263,12 +349,15 @@ def search(
     >>> result.verdict.value, result.status.value, result.sets["CR"], 0.0 < result.visited_share < 1.0
     ('not robust', 'NotRobust', None, True)
     """
-    problem = make_problem(model, image, perturbations, **options)
-    return explore(problem, method=method, w_delta=w_delta, line=line, budget=budget, progress=progress)
+    question = make_problem(
+        model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
+        mean=mean, std=std, scale=scale, names=names,
+    )  # fmt: skip
+    return explore(question, method=method, w_delta=w_delta, line=line, budget=budget, progress=progress)
 
 
 def explore(
-    problem: Problem,
+    question: Question,
     *,
     method: str,
     w_delta: float,
@@ -280,16 +369,16 @@ def explore(
 
     Robust is confirmed by a refinement, which covers every theta; the search finds regions up to tolerances.
     """
-    _ = problem.agreement  # a model file that computes something else is refused here
+    _ = question.agreement  # a model file that computes something else is refused here
     budget = budget or Budget()
-    found = search_problem(problem, method=method, w_delta=w_delta, line=line, budget=budget, progress=progress)
+    found = search_problem(question, method=method, w_delta=w_delta, line=line, budget=budget, progress=progress)
     if not found.is_covering:
         return found
-    confirmation = _confirm(problem, budget)
+    confirmation = _confirm(question, budget)
     return replace(found, confirmation=confirmation.verdict, seconds=found.seconds + confirmation.seconds["total"])
 
 
-def _confirm(problem: Problem, budget: Budget) -> RefineResult:
+def _confirm(question: Question, budget: Budget) -> RefineResult:
     """Decide a question by a refinement, with the time that is left and a limit of its own for boxes."""
     own = Budget(budget.limits, started=budget.started)
 
@@ -297,42 +386,42 @@ def _confirm(problem: Problem, budget: Budget) -> RefineResult:
         if budget.cancelled.is_set() or done.boxes > MOST_CONFIRMING:
             own.cancelled.set()
 
-    return refine(problem, until=0.0, budget=own, threads=1, progress=advance)
+    return refine(question, until=0.0, budget=own, threads=1, progress=advance)
 
 
 def solve(
-    problem: Problem, *, budget: Budget | None = None, threads: int | None = None, progress: Progress | None = None
+    question: Question, *, budget: Budget | None = None, threads: int | None = None, progress: Progress | None = None
 ) -> Result:
     """Answer a question that was made by `make_problem`."""
     # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
     with threadpool_limits(limits=1):
-        return _solve(problem, budget, threads, progress)
+        return _solve(question, budget, threads, progress)
 
 
-def _solve(problem: Problem, budget: Budget | None, threads: int | None, progress: Progress | None) -> Result:
+def _solve(question: Question, budget: Budget | None, threads: int | None, progress: Progress | None) -> Result:
     started = time.perf_counter()
     budget = budget or Budget()
     workers = threads if threads is not None else os.cpu_count() or 1
     if workers < 1:
         raise OptionError(f"threads is {workers}; expected a whole number above 0")
-    agreement = problem.agreement
-    compound, label = problem.compound, problem.label
-    original = original_maps(compound, problem.attention)
+    agreement = question.agreement
+    compound, label = question.compound, question.label
+    original = original_maps(compound, question.attention)
     engine = time.perf_counter()
     regions = subdivide(compound, budget=budget, threads=workers, progress=progress)
     if not np.isfinite(regions.logits).all():
-        raise ModelError(f"{problem.model_name}: the logits overflow float64 in the domain; scale the weights down")
-    curves = measure(compound, regions, problem.attention, original, threads=workers)
+        raise ModelError(f"{question.model_name}: the logits overflow float64 in the domain; scale the weights down")
+    curves = measure(compound, regions, question.attention, original, threads=workers)
     pieces = label_pieces(compound, regions, label)
-    errors = MapErrors(compound, regions.patterns, curves, problem.attention, problem.original_doubt)
-    size = sum(problem.attention.distance.size(part) for part in original)
+    errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
+    size = sum(question.attention.distance.size(part) for part in original)
     answers = Answers(compound, regions, pieces, curves, errors, float(size))
-    answers.at(problem.delta.value(answers.size))
+    answers.at(question.delta.value(answers.size))
     checking = time.perf_counter()
     checked = check_map(compound, regions)
     done = time.perf_counter()
     seconds = {"total": done - started, "engine": checking - engine, "check": done - checking}
-    return Result(problem, answers, problem.delta, original, agreement, checked, seconds)
+    return Result(question, answers, question.delta, original, agreement, checked, seconds)
 
 
 def _read_fitting(path: Path, image_shape: tuple[int, ...], **preprocessing: Any) -> Model:

@@ -114,8 +114,8 @@ def test_two_files_of_one_name_are_refused(bare: Path) -> None:
 
 def test_missing_forms_fail_loudly_where_they_are_asked_for(bare: Path) -> None:
     specs = ["brightness:0.3..0.32", "patch:x=12,y=12,w=4,h=4:0.3..0.32"]
-    problem = make_problem("M-CNN-S", "mnist:69990", specs, filter="bare")
-    compound, options = problem.compound, problem.attention
+    question = make_problem("M-CNN-S", "mnist:69990", specs, filter="bare")
+    compound, options = question.compound, question.attention
     original = original_maps(compound, options)
     regions = subdivide(compound)
     with pytest.raises(OptionError, match="filter bare has no Lipschitz bound"):
@@ -123,16 +123,16 @@ def test_missing_forms_fail_loudly_where_they_are_asked_for(bare: Path) -> None:
     with pytest.raises(OptionError, match="filter bare has no compiled code"):
         _ = options.filter.codes
     with pytest.raises(OptionError, match="filter bare has no enclosure"):
-        _ = Bounder(problem.model.graph, problem.perturbed, problem.label, options).original
+        _ = Bounder(question.model.graph, question.perturbed, question.label, options).original
     with pytest.raises(OptionError, match="filter bare has no script"):
         _ = options.filter.script
 
 
 def test_dense_networks_need_no_compiled_code_but_error_bounds_need_lipschitz(bare: Path) -> None:
     specs = ["brightness:0.3..0.32", "patch:x=12,y=12,w=4,h=4:0.3..0.32"]
-    problem = make_problem("M-FNN-100", "mnist:69990", specs, filter="bare")
+    question = make_problem("M-FNN-100", "mnist:69990", specs, filter="bare")
     plain = make_problem("M-FNN-100", "mnist:69990", specs)
-    compound, options = problem.compound, problem.attention
+    compound, options = question.compound, question.attention
     regions, original = subdivide(compound), original_maps(compound, options)
     curves = measure(compound, regions, options, original)
     once = measure(plain.compound, regions, plain.attention, original_maps(plain.compound, plain.attention))

@@ -136,8 +136,8 @@ def test_no_flip_is_followed_where_none_is_allowed() -> None:
 def test_convolutional_curves_do_not_depend_on_threads_and_are_those_from_scratch(words: tuple[str, str]) -> None:
     """More than one block of patterns, on a bundled network."""
     specs = ["brightness:0.3..0.45", "patch:x=12,y=12,w=4,h=4:0.3..0.45"]
-    problem = make_problem("M-CNN-S", "mnist:69990", specs, filter=words[0], dist=words[1])
-    compound, options = problem.compound, problem.attention
+    question = make_problem("M-CNN-S", "mnist:69990", specs, filter=words[0], dist=words[1])
+    compound, options = question.compound, question.attention
     regions, original = subdivide(compound), original_maps(compound, options)
     assert len(regions.patterns) > 300
     first, second = (measure(compound, regions, options, original, threads=threads) for threads in (1, 3))

@@ -133,5 +133,5 @@ def running_browser(folder: Path) -> Iterator[Browser]:
 
 def random_thetas(result: DomainResult, count: int, seed: int = 0) -> np.ndarray:
     """Thetas (count, d) of the domain."""
-    domain = result.problem.compound.domain
+    domain = result.question.compound.domain
     return np.random.default_rng(seed).uniform(domain.low, domain.high, (count, domain.dimension))

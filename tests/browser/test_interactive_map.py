@@ -52,13 +52,13 @@ def test_a_click_shows_the_numbers_of_the_result(browser: Browser, page: Path, r
             point = result.at(chosen)
             assert map.shown("margin") == pytest.approx(point.margin, abs=1e-4)
             assert map.shown("inconsistency") == pytest.approx(point.inconsistency, abs=1e-4)
-            assert map.text('#sg-numbers dd[data-key="label"]').split()[0] == result.problem.names[point.label]
+            assert map.text('#sg-numbers dd[data-key="label"]').split()[0] == result.question.names[point.label]
             region = map.text("#sg-where").split("region ")[1].split()[0]
             assert int(region) == point.region
             names, values = (map.page.locator(f"#sg-logits {part}").all_inner_texts() for part in ("th", ".sg-value"))
             shown = {name: float(value.replace("−", "-")) for name, value in zip(names, values, strict=True)}
             for number, logit in enumerate(point.logits):
-                assert shown[result.problem.names[number]] == pytest.approx(logit, abs=1e-3)
+                assert shown[result.question.names[number]] == pytest.approx(logit, abs=1e-3)
 
 
 def test_bounds_in_words_are_rounded_so_that_they_hold(browser: Browser, page: Path, result: Result) -> None:
@@ -152,7 +152,7 @@ def test_colours_of_moving_maps_are_those_of_the_pieces(browser: Browser, moving
 
 def _check_colours(map, result: Result) -> None:  # type: ignore[no-untyped-def]
     """Compare labels at the centres of pieces, and the pixels drawn at the centres of large ones, with the result."""
-    joint, compound = result.answer.joint, result.problem.compound
+    joint, compound = result.answer.joint, result.question.compound
     label, attention = joint.label_codes, joint.attention_codes
     chosen = np.argsort(-joint.polytopes.volumes)[:: max(1, len(label) // 200)]
     thetas = compound.to_theta(joint.polytopes.centres[chosen])

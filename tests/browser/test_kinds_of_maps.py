@@ -67,7 +67,7 @@ def test_three_parameters_have_sections(browser: Browser) -> None:
             held = planes[index]["held"]
             assert map.text("#sg-plane-text").startswith("= ")
             theta = draw.uniform(0.001, 0.099, 3)
-            theta[held["axis"]] = result.problem.compound.domain.widths[held["axis"]] * held["t"]
+            theta[held["axis"]] = result.question.compound.domain.widths[held["axis"]] * held["t"]
             found = map.ask("return map.locate(given)", theta.tolist())
             assert found["unit"] == result.region_at(theta)
             region = result.regions[found["unit"]]
@@ -136,7 +136,7 @@ def test_large_maps_are_merged_and_say_so(browser: Browser, specs: list[str], mo
         texts = map.ask("return map.facts.texts")
         side = map.ask("return map.facts.gridSide")
         aside = np.array([2.0**-0.5, 3.0**-0.5])
-        compound = result.problem.compound
+        compound = result.question.compound
         draw = np.random.default_rng(1)
         for step in (len(texts) // 4, map.ask("return map.facts.chosen"), len(texts) // 2):
             map.ask("map.setStep(given)", step)

@@ -22,7 +22,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 def compare(browser: Browser, result: DomainResult, count: int = 50, whole: int = 4) -> None:
     """What the page computes at random thetas and at two corners: numbers at all of them, arrays at some."""
-    domain = result.problem.compound.domain
+    domain = result.question.compound.domain
     thetas = [domain.low, domain.high, *random_thetas(result, count)]
     with browser.open(result) as map:
         points = map.ask(
@@ -70,7 +70,7 @@ def test_colour_image_with_strides_padding_and_pooling(browser: Browser, tmp_pat
     result = verify(
         model, image, ["brightness:-0.05..0.05", "translate:dx=1:0..1"], mean=[0.4, 0.5, 0.6], std=[0.3, 0.2, 0.1]
     )
-    kinds = {type(step).__name__ for segment in result.problem.model.graph.steps for step in segment}
+    kinds = {type(step).__name__ for segment in result.question.model.graph.steps for step in segment}
     assert {"ConvStep", "MatrixStep", "ScaleStep", "OrderStep"} <= kinds
     compare(browser, result)
 

@@ -29,7 +29,7 @@ def test_the_report_lies_beside_the_result(run: Runner, stored: Path):
     assert done.code == 0 and done.err == "" and done.out.startswith("ROBUST: Everywhere in the space")
     assert "out/report.html" in done.out
     text = Path("out/report.html").read_text(encoding="utf-8")
-    assert "steadygaze report out --force" in text and load("out").problem.model.sha256 in text
+    assert "steadygaze report out --force" in text and load("out").question.model.sha256 in text
     assert run(*SMALL, "--out", "out", "--force").code == 0, "a report is not in the way of --force"
 
 

@@ -16,7 +16,7 @@ from steadygaze.results.result import Result
 
 
 def renamed(result: Result, **names: object) -> Result:
-    return replace(result, problem=replace(result.problem, **names))
+    return replace(result, question=replace(result.question, **names))
 
 
 def pair(kind: str = "moving") -> list[Result]:
@@ -55,7 +55,7 @@ def test_three_parameters_have_bounds_from_shares(seed):
     assert not any(one.is_exact for one in found.differences)
     assert "not laid over each other" in found.summary()["guarantee"]
     rng = np.random.default_rng(seed)
-    domain = sides[0].problem.perturbed.domain
+    domain = sides[0].question.perturbed.domain
     thetas = domain.low + rng.random((300, 3)) * domain.widths
     keeps = [np.array([result.at(theta).margin > 0.0 for theta in thetas]) for result in sides]
     shares = next(one.shares for one in found.differences if one.property is Property.CR)

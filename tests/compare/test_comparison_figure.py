@@ -25,7 +25,7 @@ def comparison(kind: str, *seeds: int) -> Comparison:
     results = [answered(seed, kind) for seed in seeds]
     return compare_results(
         [
-            replace(one, problem=replace(one.problem, model_name=f"net {seed}"))
+            replace(one, question=replace(one.question, model_name=f"net {seed}"))
             for seed, one in zip(seeds, results, strict=True)
         ]
     )

@@ -123,7 +123,7 @@ def test_combinations_add_up_to_the_domain_and_to_each_result(kind, first, secon
 def test_bounds_hold_what_samples_find(kind, first, second):
     sides = answered(first, kind), answered(second, kind)
     rng, count = np.random.default_rng(7), 400
-    domain = sides[0].problem.perturbed.domain
+    domain = sides[0].question.perturbed.domain
     thetas = domain.low + rng.random((count, domain.dimension)) * domain.widths
     points = [[result.at(theta) for theta in thetas] for result in sides]
     keeps = {

@@ -30,8 +30,8 @@ def in_t(points: np.ndarray) -> np.ndarray:
     return points if points.shape[1] > 1 else np.hstack([points, np.zeros_like(points)])
 
 
-def check(problem, points: np.ndarray, inflation: float) -> None:
-    compound = problem.compound
+def check(question, points: np.ndarray, inflation: float) -> None:
+    compound = question.compound
     regions = regions_within(compound, points, inflation)
     for label in range(compound.graph.classes):
         labels = ExactLabels(compound, label)
@@ -63,13 +63,13 @@ def test_outcomes_in_three_dimensions(seed, inflation):
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.integers(1, 2))
 def test_shares_are_the_oracles(seed, dimension):
-    problem = random_problem(seed, dimension)
+    question = random_problem(seed, dimension)
     points = grid_points(np.random.default_rng(seed), dimension)
-    settlement = ExactLabels(problem.compound, 0).settle(
+    settlement = ExactLabels(question.compound, 0).settle(
         in_t(points), 0.0, limit_seconds=60, max_parts=10**6, with_shares=True
     )
     kept = lost = Fraction(0)
-    for region in regions_within(problem.compound, points):
+    for region in regions_within(question.compound, points):
         part = region.polytope
         for lead in region.leads(0):
             part = part.cut(lead)[1] if part is not None and any(lead) else part

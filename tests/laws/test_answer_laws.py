@@ -96,7 +96,7 @@ def test_enough_delta_is_enough_and_a_little_less_is_not(question: tuple) -> Non
 def test_just_below_the_largest_inconsistency_nothing_is_claimed_robust(question: tuple, digits: int) -> None:
     """Also where the part that violates is thinner than every tolerance."""
     result = answer(question, property="ar")
-    domain = result.problem.perturbed.domain
+    domain = result.question.perturbed.domain
     corners = np.stack([part.ravel() for part in np.meshgrid(*zip(domain.low, domain.high, strict=True))], axis=1)
     largest = max(result.at(corner).inconsistency for corner in corners)
     low = result.with_delta(largest * (1 - 10.0**-digits)).areas["AR"][0]
@@ -191,7 +191,7 @@ def test_single_classes_add_up(question: tuple) -> None:
     """ai of all classes is the sum over the classes, at every theta."""
     everything = answer(question)
     singles = [answer(question, classes=[j]) for j in range(3)]
-    domain = everything.problem.perturbed.domain
+    domain = everything.question.perturbed.domain
     for share in (0.1, 0.45, 0.8):
         theta = domain.low + share * domain.widths
         total = sum(single.at(theta).inconsistency for single in singles)

@@ -175,18 +175,18 @@ def test_a_finer_network_refines_the_map(layers: list[FloatLayer], seed: int) ->
 @QUICK
 @given(problems())
 def test_maps_agree_with_forward_passes(
-    problem: tuple[list[FloatLayer], list[Perturbation], np.ndarray],
+    question: tuple[list[FloatLayer], list[Perturbation], np.ndarray],
 ) -> None:
-    compound = make_compound(*problem)
+    compound = make_compound(*question)
     assert_true_map(compound, subdivide(compound), samples=60)
 
 
 @QUICK
 @given(problems(), st.sampled_from([(0.0, 0.5, 1.0), (-0.5, 0.25, 0.5), (0.0, 0.125, 0.25)]))
 def test_the_map_of_a_union_is_the_union_of_maps(
-    problem: tuple[list[FloatLayer], list[Perturbation], np.ndarray], ends: tuple[float, float, float]
+    question: tuple[list[FloatLayer], list[Perturbation], np.ndarray], ends: tuple[float, float, float]
 ) -> None:
-    layers, perturbations, image = problem
+    layers, perturbations, image = question
     others = [other for other in perturbations[:1] if not isinstance(other, Brightness)]
     low, middle, high = ends
     left, right, whole = (
@@ -211,17 +211,17 @@ def test_the_map_of_a_union_is_the_union_of_maps(
 @QUICK
 @given(problems())
 def test_the_order_of_parameters_only_swaps_the_axes(
-    problem: tuple[list[FloatLayer], list[Perturbation], np.ndarray],
+    question: tuple[list[FloatLayer], list[Perturbation], np.ndarray],
 ) -> None:
-    layers, perturbations, image = problem
+    layers, perturbations, image = question
     first, second = (make_compound(layers, order, image) for order in (perturbations, perturbations[::-1]))
     assert_same_shares(compound_shares(first, subdivide(first)), compound_shares(second, subdivide(second)))
 
 
 @QUICK
 @given(problems())
-def test_threads_do_not_change_a_byte(problem: tuple[list[FloatLayer], list[Perturbation], np.ndarray]) -> None:
-    compound = make_compound(*problem)
+def test_threads_do_not_change_a_byte(question: tuple[list[FloatLayer], list[Perturbation], np.ndarray]) -> None:
+    compound = make_compound(*question)
     maps = [subdivide(compound, threads=threads) for threads in (1, 2, 3)]
     assert as_bytes(maps[0]) == as_bytes(maps[1]) == as_bytes(maps[2])
 
@@ -295,9 +295,9 @@ def test_both_sides_of_every_cut_of_a_plain_network(layers: list[FloatLayer]) ->
 @QUICK
 @given(problems())
 def test_both_sides_of_every_cut_of_a_compound_network(
-    problem: tuple[list[FloatLayer], list[Perturbation], np.ndarray],
+    question: tuple[list[FloatLayer], list[Perturbation], np.ndarray],
 ) -> None:
-    compound = make_compound(*problem)
+    compound = make_compound(*question)
     regions = subdivide(compound)
     assert_edges_match(regions)
     assert_continuous(regions)
@@ -306,10 +306,10 @@ def test_both_sides_of_every_cut_of_a_compound_network(
 @QUICK
 @given(problems())
 def test_a_cut_lies_where_its_neuron_vanishes(
-    problem: tuple[list[FloatLayer], list[Perturbation], np.ndarray],
+    question: tuple[list[FloatLayer], list[Perturbation], np.ndarray],
 ) -> None:
     """The neuron that a cut names is zero in the middle of the edge, and active on the positive side alone."""
-    compound = make_compound(*problem)
+    compound = make_compound(*question)
     regions = subdivide(compound)
     polygons = regions.polytopes
     starts = np.cumsum([0, *compound.hidden])

@@ -153,12 +153,12 @@ def test_nothing_is_lowered_before_it_is_asked_for(convolutional, monkeypatch):
     """Reading, the agreement, the label, the notes and the original map of a network too large to lower."""
     monkeypatch.setattr(lowering, "MAX_ENTRIES", 0)
     image = np.full((1, 6, 6), 0.5)
-    problem = make_problem(convolutional, image, ["brightness"], delta=1.0)
-    assert problem.agreement.chain_difference < 1e-13
-    assert problem.label in range(3) and problem.compound.hidden == (64,) and len(problem.notes) >= 0
-    assert original_maps(problem.compound, problem.attention).shape == (3, 1, 6, 6)
+    question = make_problem(convolutional, image, ["brightness"], delta=1.0)
+    assert question.agreement.chain_difference < 1e-13
+    assert question.label in range(3) and question.compound.hidden == (64,) and len(question.notes) >= 0
+    assert original_maps(question.compound, question.attention).shape == (3, 1, 6, 6)
     with pytest.raises(ModelError, match=r"small\.onnx: .*--method refine"):
-        _ = problem.compound.programs
+        _ = question.compound.programs
 
 
 def test_logits_that_overflow_are_refused(save):

@@ -151,8 +151,8 @@ def test_a_replay_that_is_not_a_number_is_refused(uneven, bad):
 
 
 def test_the_note_reaches_the_question(uneven):
-    problem = make_problem(uneven, np.zeros((1, 2, 2)), ["patch:x=0,y=0,w=1,h=1:0..0.5"])
-    assert any("at an end of the domain" in note for note in problem.notes)
+    question = make_problem(uneven, np.zeros((1, 2, 2)), ["patch:x=0,y=0,w=1,h=1:0..0.5"])
+    assert any("at an end of the domain" in note for note in question.notes)
     assert not any(
         "rounding" in note for note in make_problem(uneven, np.zeros((1, 2, 2)), ["brightness:0..0.1"]).notes
     )

@@ -126,8 +126,8 @@ def wrong_bounds(save) -> int:
     wrong = 0
     for seed, kind in ((seed, kind) for seed in SEEDS for kind in KINDS):
         case = Cancelling.make(kind, seed)
-        problem = make_problem(case.write(save), IMAGE, SPECS)
-        bounder = Bounder(problem.model.graph, problem.perturbed, 0, AttentionOptions())
+        question = make_problem(case.write(save), IMAGE, SPECS)
+        bounder = Bounder(question.model.graph, question.perturbed, 0, AttentionOptions())
         for t in (0.0, 0.25, 1.0):
             low, high = bounder.bound(0, np.array([[t]]), np.array([[t]])).margin[0]
             exact = case.margin(1 - Fraction(t))

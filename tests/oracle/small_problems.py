@@ -18,7 +18,7 @@ from steadygaze.network.lower import lower
 from steadygaze.network.model import Model
 from steadygaze.network.operators import MatMul, Operator, Relu, Reshape
 from steadygaze.network.windows import Conv, Window
-from steadygaze.problem import Problem
+from steadygaze.question import Question
 
 SPECS: dict[int, tuple[tuple[str, ...], ...]] = {
     1: (("brightness:-0.5..0.5",), ("patch:x=0,y=0,w=2,h=1",), ("translate:dx=1:-1..1",), ("darkness",)),
@@ -36,7 +36,7 @@ SPECS: dict[int, tuple[tuple[str, ...], ...]] = {
 GREY = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def random_problem(seed: int, dimension: int, **options: object) -> Problem:
+def random_problem(seed: int, dimension: int, **options: object) -> Question:
     """One of four kinds: an image under the paper's perturbations (dense, or convolutional), free pixels (with a line
     given twice, or once). Many kinks run through the same points. Networks that are tied at zero are drawn again."""
     kind = seed % 4
@@ -54,12 +54,12 @@ def random_problem(seed: int, dimension: int, **options: object) -> Problem:
             hidden = [int(n) for n in rng.integers(3, (8, 6, 5)[dimension - 1], size=rng.integers(1, 3))]
             layers = _layers(rng, [dimension, *hidden, 3], twice=kind == 2)
             model, image, specs = free_pixels(layers, in_middle=bool(rng.random() < 0.5))
-        problem = make_problem(model, image, list(specs), **options)  # type: ignore[arg-type]
+        question = make_problem(model, image, list(specs), **options)  # type: ignore[arg-type]
         try:
-            _ = problem.label
+            _ = question.label
         except ImageError:
             continue
-        return problem
+        return question
     raise AssertionError("no network without a tie")
 
 
@@ -127,7 +127,7 @@ def together(*networks: Sequence[FloatLayer], height: float = 0.125) -> list[Flo
     return [first, second, (last, np.array([height] + [0.0] * len(networks)))]
 
 
-def shaped_problem(layers: Sequence[FloatLayer], **options: object) -> Problem:
+def shaped_problem(layers: Sequence[FloatLayer], **options: object) -> Question:
     """A network on [0,1]^d with zero in the middle."""
     model, image, specs = free_pixels(layers, in_middle=True)
     return make_problem(model, image, list(specs), **options)  # type: ignore[arg-type]

@@ -70,7 +70,7 @@ def gradients_of_patterns(chain: Chain, bits: list[np.ndarray]) -> np.ndarray:
 
 def inconsistencies(result: Result, thetas: np.ndarray, images: np.ndarray, question: Question) -> np.ndarray:
     """ai by definition at thetas (B, d); thetas with the same pattern share their actual maps."""
-    problem = result.problem
+    problem = result.question
     chain, perturbed, shape = problem.model.chain, problem.perturbed, problem.model.input_shape
     layers = [values > 0 for values in problem.model.graph.preactivations(images)]
     _, first, inverse = np.unique(
@@ -126,9 +126,9 @@ def sampled(request: pytest.FixtureRequest) -> Sampled:
     piece = np.where(depth > 1e-8, piece, -1)
     assert (piece >= 0).mean() > 0.99
     images = compound.perturbed.images(thetas)
-    logits = result.problem.model.graph.logits(images)
+    logits = result.question.model.graph.logits(images)
     margin = logits[:, result.label] - np.delete(logits, result.label, axis=1).max(axis=1)
-    replayed = np.argmax(result.problem.model.replay.logits(images), axis=1)
+    replayed = np.argmax(result.question.model.replay.logits(images), axis=1)
     return Sampled(result, piece, margin, inconsistencies(result, thetas, images, question), replayed)
 
 

@@ -10,7 +10,7 @@ from oracle.exact_boundary import ExactBoundary, make_boundary, walk
 from oracle.exact_labels import ExactLabels
 from oracle.small_problems import diamond, random_problem, shaped_problem, together
 from regions.tiny_compounds import FloatLayer
-from steadygaze.problem import Problem
+from steadygaze.question import Question as Problem
 
 HALF = Fraction(1, 2)
 

@@ -59,11 +59,11 @@ def compare(found: Boundary, exact: ExactBoundary, numbers: np.ndarray) -> None:
 
 @pytest.mark.parametrize(("dimension", "seed"), CASES)
 def test_random_networks(dimension: int, seed: int) -> None:
-    problem = random_problem(seed, dimension)
-    compound = problem.compound
-    truth = ExactLabels(compound, problem.label, Question())
+    question = random_problem(seed, dimension)
+    compound = question.compound
+    truth = ExactLabels(compound, question.label, Question())
     delta = threshold(truth)
-    answers = make_answers(compound, problem.label, Question())
+    answers = make_answers(compound, question.label, Question())
     regions = answers.regions
     bits = np.hstack([clip_bits(compound, regions), pattern_bits(regions, compound.hidden)])
     keys = [(int(cell), *map(int, row)) for cell, row in zip(regions.cell, bits, strict=True)]

@@ -30,7 +30,7 @@ ROUNDINGS = 784 + 64
 """Roundings in float32 of one sum over the pixels, and of what follows; errors mostly cancel, this is generous."""
 
 
-@pytest.fixture(scope="module", params=PROBLEMS, ids=lambda problem: f"{problem[0]}-{'+'.join(problem[2])}")
+@pytest.fixture(scope="module", params=PROBLEMS, ids=lambda question: f"{question[0]}-{'+'.join(question[2])}")
 def mapped(request: pytest.FixtureRequest) -> tuple[Model, Compound, RegionSet]:
     name, reference, specs = request.param
     model = read_model(model_path(name))

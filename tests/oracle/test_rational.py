@@ -28,8 +28,8 @@ from rational import (
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
-def by_name(problem):
-    return problem.name.replace(" ", "_")
+def by_name(question):
+    return question.name.replace(" ", "_")
 
 
 def domain_area(low, high):

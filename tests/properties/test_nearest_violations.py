@@ -17,13 +17,13 @@ IDENTITY = [(np.eye(2), np.zeros(2)), (np.array([[1.0, 0.0], [0.0, 1.0]]), np.ze
 
 def distance(result: Result, theta: np.ndarray) -> float:
     """From zero, each axis divided by its width."""
-    return float(np.hypot.reduce(theta / result.problem.perturbed.domain.widths))
+    return float(np.hypot.reduce(theta / result.question.perturbed.domain.widths))
 
 
 def assert_consistent(result: Result, found: Nearest, *, is_label: bool) -> None:
     """theta lies in the domain, violates by definition, and is at distance `high`."""
     assert found.theta is not None and found.low <= found.high
-    assert result.problem.perturbed.domain.contains(found.theta)
+    assert result.question.perturbed.domain.contains(found.theta)
     assert found.high == pytest.approx(distance(result, found.theta), rel=1e-9, abs=1e-12)
     point = result.at(found.theta)
     assert point.margin < 0 if is_label else point.inconsistency > result.answer.delta

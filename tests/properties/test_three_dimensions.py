@@ -111,7 +111,7 @@ def assert_samples_agree(result: Result, count: int) -> None:
     piece, depth = owners(joint.polytopes, points)
     assert (depth > -1e-9).all(), "a theta that no piece contains"
     inside = depth > 1e-8
-    logits = result.problem.model.graph.logits(compound.perturbed.images(thetas))
+    logits = result.question.model.graph.logits(compound.perturbed.images(thetas))
     margin = logits[:, result.label] - np.delete(logits, result.label, axis=1).max(axis=1)
     keeps = joint.pieces.keeps_label[piece]
     assert (margin[inside & keeps] > -1e-9).all() and (margin[inside & ~keeps] < 1e-9).all()

@@ -8,7 +8,7 @@ from steadygaze.api import make_problem, solve, verify
 from steadygaze.budget import Budget
 from steadygaze.errors import ImageError, OptionError
 from steadygaze.labels import Verdict
-from steadygaze.problem import Delta
+from steadygaze.question import Threshold
 from steadygaze.results.answer import round_up
 
 ROBUST, NOT_ROBUST, UNDECIDED = Verdict.ROBUST, Verdict.NOT_ROBUST, Verdict.UNDECIDED
@@ -86,9 +86,9 @@ def test_a_clear_label_is_no_tie() -> None:
 def test_logits_that_are_not_finite_are_an_error() -> None:
     layers = [(np.eye(2), np.zeros(2)), (np.array([[1.0, 0.0], [np.inf, 1.0]]), np.zeros(2))]
     with np.errstate(invalid="ignore"):
-        problem = make_problem(make_model(layers, (1, 1, 2)), IMAGE, ["brightness"])
+        question = make_problem(make_model(layers, (1, 1, 2)), IMAGE, ["brightness"])
     with pytest.raises(ImageError, match="finite"):
-        _ = problem.label
+        _ = question.label
 
 
 def test_a_kink_at_the_unperturbed_image_is_noted() -> None:
@@ -158,21 +158,21 @@ def line(a: float, b: float, c: float) -> tuple[list[float], float]:
     ("text", "size", "value"), [("25%", 8.0, 2.0), ("3.0", 8.0, 3.0), (0.5, 8.0, 0.5), ("0%", 8.0, 0.0)]
 )
 def test_thresholds(text: str | float, size: float, value: float) -> None:
-    assert Delta.parse(text).value(size) == value
+    assert Threshold.parse(text).value(size) == value
 
 
 @pytest.mark.parametrize(
     "text", ["25%", "3.0", "0", "1.23456789", "33.333333333%", "0.1%", "1e-9%", 1 / 3, f"{1 / 3!r}%"]
 )
 def test_the_text_of_a_threshold_is_read_as_the_same(text: str | float) -> None:
-    delta = Delta.parse(text)
-    assert Delta.parse(str(delta)) == delta
+    delta = Threshold.parse(text)
+    assert Threshold.parse(str(delta)) == delta
 
 
 @pytest.mark.parametrize("text", ["-1", "nan", "inf", "many", "25 percent", "", "-5%"])
 def test_thresholds_that_make_no_sense(text: str) -> None:
     with pytest.raises(OptionError, match="threshold"):
-        Delta.parse(text)
+        Threshold.parse(text)
 
 
 @pytest.mark.parametrize("number", [1e-300, 1.23456781, 0.1, 1 / 3, 2 / 3, 99999999.5, 123456789.0, 1e300, 9.99999999])

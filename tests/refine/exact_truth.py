@@ -13,7 +13,7 @@ from attention.by_definition import Question
 from oracle.exact_labels import ExactLabels
 from oracle.exact_polytopes import Form, Polytope, integer
 from oracle.exact_regions import ExactRegion
-from steadygaze.problem import Problem
+from steadygaze.question import Question as Problem
 
 NAMES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR")
 

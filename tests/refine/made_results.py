@@ -44,7 +44,7 @@ def made(
 ) -> RefineResult:
     """A refinement of a question: knot cells are halved `levels` times, those in `exact_cells` handed over whole."""
     whole = full_map(specs, property=property, delta=delta)
-    compound = whole.problem.compound
+    compound = whole.question.compound
     cells = Boxes.of(compound)
     is_exact = np.isin(cells.cell, exact_cells)
     rest = halved(cells.take(~is_exact), levels, compound.domain.dimension)
@@ -60,7 +60,8 @@ def made(
         place = {int(cell): len(rest) + number for number, cell in enumerate(exact.cell)}
         box_of = np.array([place[int(cell)] for cell in answers.regions.cell])
     result = RefineResult(
-        problem=whole.problem, boxes=boxes, answers=answers, box_of=box_of, delta=whole.delta, original=whole.original,
+        question=whole.question, boxes=boxes, answers=answers, box_of=box_of, delta=whole.delta,
+        original=whole.original,
         agreement=whole.agreement, checked=CheckedMap(0.0, 0, 0), until=0.001, goal="map",
         points=np.array(thetas, dtype=np.float64).reshape(-1, compound.domain.dimension), relaxation="from a map",
     )  # fmt: skip
@@ -71,9 +72,9 @@ def settled(result: RefineResult) -> RefineResult:
     """The result with boxes that are decided for its property BOUNDED, and the others OPEN."""
     answer, boxes = result.answer, result.boxes
     is_open = np.zeros(len(boxes), dtype=bool)
-    if result.problem.property.value != "ar":
+    if result.question.property.value != "ar":
         is_open |= answer.label_codes == 1
-    if result.problem.property.value != "cr":
+    if result.question.property.value != "cr":
         is_open |= answer.attention_codes == 1
     state = np.where(boxes.state == State.EXACT, State.EXACT, np.where(is_open, State.OPEN, State.BOUNDED))
     return replace(result, boxes=replace(boxes, state=state.astype(np.uint8)))
@@ -103,7 +104,7 @@ def enclosures(whole: Result, boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
 
 def exact_answers(whole: Result, boxes: Boxes, cells: Sequence[int], *, is_measured: bool = True) -> Answers:
     """The regions of some knot cells, their cuts numbered after those of the boxes."""
-    found, problem, compound = whole.answers.regions, whole.problem, whole.problem.compound
+    found, question, compound = whole.answers.regions, whole.question, whole.question.compound
     chosen = np.flatnonzero(np.isin(found.cell, cells))
     first = int((found.cuts[:, 0] < 2).sum())
     polytopes = found.polytopes.take(chosen)
@@ -116,9 +117,9 @@ def exact_answers(whole: Result, boxes: Boxes, cells: Sequence[int], *, is_measu
         cuts=np.concatenate([boxes.cuts, found.cuts[first:]]),
         **{key: getattr(found, key)[chosen] for key in ("cell", "pattern", "clip", "logits", "doubtful")},
     )
-    pieces = classify(compound, regions, problem.label)
+    pieces = classify(compound, regions, question.label)
     if not is_measured:
         return Answers(compound, regions, pieces, None, None, whole.answers.size)
-    curves = measure(compound, regions, problem.attention, whole.original, threads=1)
-    errors = MapErrors(compound, regions.patterns, curves, problem.attention)
+    curves = measure(compound, regions, question.attention, whole.original, threads=1)
+    errors = MapErrors(compound, regions.patterns, curves, question.attention)
     return Answers(compound, regions, pieces, curves, errors, whole.answers.size)

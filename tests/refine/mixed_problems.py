@@ -15,7 +15,7 @@ from steadygaze.api import make_problem
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.engines.refine.planning import RefinePlan
 from steadygaze.errors import ImageError
-from steadygaze.problem import Problem
+from steadygaze.question import Question
 
 FOUR = (
     ("translate:dx=1", "patch:x=0,y=0,w=1,h=1", "brightness:0..0.5", "patch:x=0,y=1,w=2,h=1,tone=-1"),
@@ -24,7 +24,7 @@ FOUR = (
 HIDDEN = {1: (6, 5), 2: (5, 4), 3: (4, 3), 4: (4, 3)}
 
 
-def mixed_problem(seed: int, dimension: int, **options: object) -> Problem:
+def mixed_problem(seed: int, dimension: int, **options: object) -> Question:
     """A dense network on 2×2 pixels; weights are 64ths, so that exact regions stay cheap."""
     for attempt in range(50):
         rng = np.random.default_rng([11, seed, dimension, attempt])
@@ -35,14 +35,14 @@ def mixed_problem(seed: int, dimension: int, **options: object) -> Problem:
         ]
         image = rng.integers(0, 5, size=(1, 2, 2)) / 4
         filters = {"filter": ("identity", "abs", "mean", "abs+mean")[seed % 4], "dist": ("l2", "l1")[seed % 2]}
-        problem = make_problem(
+        question = make_problem(
             make_model(layers, (1, 2, 2)), image, list(specs[seed % len(specs)]), **{**filters, **options}
         )  # type: ignore[arg-type]
         try:
-            _ = problem.label
+            _ = question.label
         except ImageError:
             continue
-        return problem
+        return question
     raise AssertionError("no network without a tie")
 
 

@@ -22,12 +22,12 @@ PATCH = "patch:x=12,y=12,w=4,h=4"
 )  # fmt: skip
 def test_estimates_are_near_the_count(specs: tuple[str, ...]):
     result = full_map(specs, property="both", delta="25%")
-    found = estimate_regions(result.problem.compound)
+    found = estimate_regions(result.question.compound)
     assert found / 3.0 <= len(result.answers.regions) <= 3.0 * max(found, 300.0)
 
 
 def test_larger_maps_are_refined():
-    compound = full_map(("brightness:0..1", PATCH), property="both", delta="25%").problem.compound
+    compound = full_map(("brightness:0..1", PATCH), property="both", delta="25%").question.compound
     choice = choose_method(compound, most=10)
     assert choice.method == "refine" and "more than 10 regions" in choice.reason
     choice = choose_method(compound)
@@ -38,9 +38,9 @@ def test_a_choice_and_the_plan_after_it_count_once(monkeypatch: pytest.MonkeyPat
     calls = []
     count = planning._count_whole
     monkeypatch.setattr(planning, "_count_whole", lambda *given: calls.append(1) or count(*given))
-    problem = make_problem("M-FNN-100", IMAGE, ["brightness:0..0.2", PATCH])
-    assert choose_method(problem.compound, budget=Budget()).method == "map"
-    refine(problem, until=0.5, threads=1)
+    question = make_problem("M-FNN-100", IMAGE, ["brightness:0..0.2", PATCH])
+    assert choose_method(question.compound, budget=Budget()).method == "map"
+    refine(question, until=0.5, threads=1)
     assert len(calls) == 1
 
 
@@ -71,7 +71,7 @@ def test_a_large_network_is_not_lowered(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_choice_does_not_depend_on_time():
-    compound = full_map(("brightness:0..1", PATCH), property="both", delta="25%").problem.compound
+    compound = full_map(("brightness:0..1", PATCH), property="both", delta="25%").question.compound
     late = Budget(Limits(timeout_seconds=1e-9))
     assert choose_method(compound, budget=late).method == "map"
     late.cancelled.set()

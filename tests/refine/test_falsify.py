@@ -13,7 +13,7 @@ from steadygaze.budget import Budget
 from steadygaze.engines.refine.falsify import FEWEST, MOST_POINTS, Violations, falsify
 from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.labels import Kept, Property
-from steadygaze.problem import Problem
+from steadygaze.question import Question
 from steadygaze.results.result import deepest
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -30,22 +30,22 @@ PROBLEMS = {
 }
 
 
-def absolute(problem: Problem) -> float:
-    original = original_maps(problem.compound, problem.attention)
-    return problem.delta.value(sum(problem.attention.distance.size(part) for part in original))
+def absolute(question: Question) -> float:
+    original = original_maps(question.compound, question.attention)
+    return question.delta.value(sum(question.attention.distance.size(part) for part in original))
 
 
-def distances(problem: Problem, found: Violations) -> np.ndarray:
+def distances(question: Question, found: Violations) -> np.ndarray:
     """How far each violation is from zero, each axis divided by its width."""
-    return np.linalg.norm(found.thetas / problem.perturbed.domain.widths, axis=1)
+    return np.linalg.norm(found.thetas / question.perturbed.domain.widths, axis=1)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_it_agrees_with_the_map(name):
     model, image, specs, options = PROBLEMS[name]
-    problem = make_problem(model, image, specs, **options)
-    result, delta = solve(problem, threads=1), absolute(problem)
-    found = falsify(problem, delta)
+    question = make_problem(model, image, specs, **options)
+    result, delta = solve(question, threads=1), absolute(question)
+    found = falsify(question, delta)
     assert found.is_label.any() or result.areas["MR"][1] <= 0.01
     assert found.is_attention.any() or result.areas["IR"][1] <= 0.01
     assert len(found.thetas) <= MOST_POINTS
@@ -55,13 +55,13 @@ def test_it_agrees_with_the_map(name):
         assert margin == pytest.approx(point.margin, abs=1e-9)
         assert ai == pytest.approx(point.inconsistency, rel=1e-9)
         assert margin < 0.0 or ai > delta
-        piece = deepest(joint.polytopes, problem.compound.to_unit(theta[None])[0])
+        piece = deepest(joint.polytopes, question.compound.to_unit(theta[None])[0])
         assert piece is not None
         if margin < 0.0:
             assert not joint.pieces.keeps_label[piece]
         if ai > delta:
             assert joint.attention[piece] != Kept.YES
-    distance = distances(problem, found)
+    distance = distances(question, found)
     for key, violates in (("CR", found.measured.margin < 0.0), ("AR", found.measured.inconsistency > delta)):
         nearest = result.answer.nearest[key]
         assert (distance[violates] >= nearest.low).all()
@@ -72,7 +72,7 @@ def test_it_agrees_with_the_map(name):
 
 def test_the_problems_hold_both_outcomes():
     found = {
-        name: falsify(problem := make_problem(m, i, s, **o), absolute(problem))
+        name: falsify(question := make_problem(m, i, s, **o), absolute(question))
         for name, (m, i, s, o) in PROBLEMS.items()
     }
     assert not len(found["robust"].thetas)
@@ -81,7 +81,7 @@ def test_the_problems_hold_both_outcomes():
 
 
 @pytest.fixture(scope="module")
-def wide() -> Problem:
+def wide() -> Question:
     """Four parameters, one of which moves the map over several knots."""
     specs = ["translate:dx=2:-0.5..2", PATCH, "brightness", "patch:x=2,y=2,w=4,h=4"]
     return make_problem("M-FNN-100", "mnist:69992", specs, delta=3.0)
@@ -149,7 +149,7 @@ def test_an_exhausted_budget_ends_the_search(wide):
     assert not len(found.thetas)
 
 
-def narrow_dip(depth: float) -> Problem:
+def narrow_dip(depth: float) -> Question:
     """Margin 1 − ReLU(θ1 + θ2 − 1.9)·depth·10 on [0, 1]²: violated only in the corner, where it is 1 − depth."""
     first = [[1.0, 1.0, 0.0]], [-1.9]
     last = [[-10.0 * depth], [0.0]], [1.0, 0.0]
@@ -169,7 +169,7 @@ def test_the_descent_finds_what_lies_between_the_points_of_the_grid():
     centre, width = 0.4371, 1e-3
     layers = [([[1.0], [-1.0]], [-centre, centre]), ([[2.0, 2.0], [0.0, 0.0]], [-width, 0.0])]
     image = np.zeros((1, 1, 1))
-    problem = make_problem(make_model(layers, image.shape), image, ["brightness"], delta=1e9)
-    found = falsify(problem, 1e9, wanted=Property.CR)
+    question = make_problem(make_model(layers, image.shape), image, ["brightness"], delta=1e9)
+    found = falsify(question, 1e9, wanted=Property.CR)
     assert (np.abs(found.thetas[:, 0] - centre) < width / 2).all() and found.is_label.any()
-    assert distances(problem, found).min() == pytest.approx(centre - width / 2, abs=1e-5)
+    assert distances(question, found).min() == pytest.approx(centre - width / 2, abs=1e-5)

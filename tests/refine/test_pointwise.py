@@ -9,7 +9,7 @@ import pytest
 from properties.tiny_models import make_model
 from steadygaze.api import make_problem
 from steadygaze.engines.refine.pointwise import PointPasses, bound_rounding, is_doubtful, margin_slack
-from steadygaze.problem import Problem
+from steadygaze.question import Question
 
 IMAGE = np.array([[[0.1, 0.3, 0.7], [0.2, 0.9, 0.4]]])
 SPECS = ["brightness:-0.3..0.4", "patch:x=0,y=0,w=2,h=1:-0.5..0.5"]
@@ -23,12 +23,12 @@ def random_layers(seed: int, sizes: tuple[int, ...], scale: float = 1.0) -> list
     ]
 
 
-def ask(layers: list, **options: object) -> Problem:
+def ask(layers: list, **options: object) -> Question:
     return make_problem(make_model(layers, IMAGE.shape), IMAGE, SPECS, delta=1.0, **options)
 
 
-def some_thetas(problem: Problem, count: int) -> np.ndarray:
-    domain = problem.perturbed.domain
+def some_thetas(question: Question, count: int) -> np.ndarray:
+    domain = question.perturbed.domain
     return domain.low + np.random.default_rng(1).random((count, 2)) * domain.widths
 
 
@@ -60,15 +60,15 @@ def exact_image(theta: np.ndarray) -> list[Fraction]:
 @pytest.mark.parametrize(("seed", "scale"), [(0, 1.0), (1, 1.0), (2, 1e6), (3, 1e-3)])
 def test_bounds_hold_against_exact_rationals(seed, scale):
     layers = random_layers(seed, (6, 5, 7, 4, 3), scale)
-    problem = ask(layers, dist="l1")
-    thetas = some_thetas(problem, 25)
-    measured = PointPasses(problem).measure(thetas, has_attention=True)
+    question = ask(layers, dist="l1")
+    thetas = some_thetas(question, 25)
+    measured = PointPasses(question).measure(thetas, has_attention=True)
     expected = exact(layers, [Fraction(float(value)) for value in IMAGE.ravel()])[1]
     assert np.isfinite(measured.inconsistency_slack).all()
     for number, theta in enumerate(thetas):
         logits, maps = exact(layers, exact_image(theta))
-        others = max(value for place, value in enumerate(logits) if place != problem.label)
-        margin = logits[problem.label] - others
+        others = max(value for place, value in enumerate(logits) if place != question.label)
+        margin = logits[question.label] - others
         error = abs(margin - Fraction(float(measured.margin[number])))
         assert error <= Fraction(float(measured.margin_slack[number]))
         rows = zip(maps, expected, strict=True)
@@ -78,7 +78,7 @@ def test_bounds_hold_against_exact_rationals(seed, scale):
         assert measured.margin_slack[number] <= 1e-10 * float(max(map(abs, logits))) + 1e-12
         assert (
             measured.inconsistency_slack[number]
-            <= 1e-10 * float(ai) + 1e-10 * PointPasses(problem).original.size * scale**4
+            <= 1e-10 * float(ai) + 1e-10 * PointPasses(question).original.size * scale**4
         )
 
 
@@ -86,16 +86,16 @@ def test_cancelling_weights_make_the_bound_larger():
     """The logits are about 1, as differences of numbers about 1e9: their rounding is 1e-7, and the bound says so."""
     big = np.array([[1e9, 1e9, 1e9, 0, 0, 0], [1e9, 1e9, 1e9 - 8.0, 0, 0, 0]])
     layers = [(big, np.zeros(2)), (np.array([[1.0, -1.0], [0.0, 0.0]]), np.zeros(2))]
-    problem = ask(layers)
-    measured = PointPasses(problem).measure(some_thetas(problem, 5), has_attention=False)
+    question = ask(layers)
+    measured = PointPasses(question).measure(some_thetas(question, 5), has_attention=False)
     assert (measured.margin_slack > 1e-7).all()
 
 
 def test_a_neuron_on_its_kink_makes_the_map_uncertain():
     """The second neuron is 3·0.1 − 0.3 at zero: nothing but rounding."""
     layers = [([[1, 0, 0, 0, 0, 0], [3, -1, 0, 0, 0, 0]], [0.0, 0.0]), ([[1.0, 5.0], [0.0, 0.0]], [0.0, 0.0])]
-    problem = ask(layers)
-    passes = PointPasses(problem)
+    question = ask(layers)
+    passes = PointPasses(question)
     on, beside = np.array([[0.0, 1e-16]]), np.array([[0.0, 1e-6]])
     assert np.isinf(passes.measure(on, has_attention=True).inconsistency_slack).all()
     assert np.isfinite(passes.measure(beside, has_attention=True).inconsistency_slack).all()
@@ -104,20 +104,20 @@ def test_a_neuron_on_its_kink_makes_the_map_uncertain():
 def test_maps_of_one_class_over_one_row_of_pixels_are_measured():
     image = np.array([[[0.1, 0.8, 0.4]]])
     model = make_model(random_layers(0, (3, 4, 2)), image.shape)
-    problem = make_problem(model, image, ["brightness:0..0.3"], delta=1.0, classes="predicted")
-    measured = PointPasses(problem).measure(np.array([[0.2]]), has_attention=True)
+    question = make_problem(model, image, ["brightness:0..0.3"], delta=1.0, classes="predicted")
+    measured = PointPasses(question).measure(np.array([[0.2]]), has_attention=True)
     assert measured.inconsistency.shape == (1,)
     assert 0.0 < measured.inconsistency_slack[0] < 1e-12
 
 
 def test_deep_networks_are_measured_where_worst_cases_say_nothing():
     layers = random_layers(5, (6, *[96] * 30, 4))
-    problem = ask(layers)
-    plain, thetas = PointPasses(problem), some_thetas(problem, 12)
+    question = ask(layers)
+    plain, thetas = PointPasses(question), some_thetas(question, 12)
     trace = plain.trace(thetas)
     rounding = bound_rounding(plain, thetas, trace)
     # Long doubles carry 64 bits: against them the error of float64 is seen.
-    values = problem.perturbed.images(thetas).reshape(12, -1).astype(np.longdouble)
+    values = question.perturbed.images(thetas).reshape(12, -1).astype(np.longdouble)
     for number, (weight, bias) in enumerate(layers):
         values = values @ weight.T.astype(np.longdouble) + bias
         if number < len(layers) - 1:
@@ -132,20 +132,20 @@ def test_deep_networks_are_measured_where_worst_cases_say_nothing():
     assert (error <= slack).all()
     assert (error > 0.0).any()
     assert (slack <= 1e-7 * np.abs(trace.logits).max()).all()
-    worst = np.abs(problem.perturbed.images(thetas).reshape(12, -1))
+    worst = np.abs(question.perturbed.images(thetas).reshape(12, -1))
     for weight, _ in layers:
         worst = worst @ np.abs(weight).T
     assert worst.min() * 2.0**-53 > 1e3 * np.abs(trace.logits).max()
 
 
 def test_slopes_are_those_of_finite_differences():
-    problem = ask(random_layers(3, (6, 12, 12, 3)))
-    plain, thetas = PointPasses(problem), some_thetas(problem, 20)
+    question = ask(random_layers(3, (6, 12, 12, 3)))
+    plain, thetas = PointPasses(question), some_thetas(question, 20)
     margins, slopes = plain.margins(thetas), plain.slopes(thetas)
     step = 1e-7
     for axis in range(2):
         moved = thetas.copy()
-        moved[:, axis] += step * problem.perturbed.domain.widths[axis]
+        moved[:, axis] += step * question.perturbed.domain.widths[axis]
         differences = (plain.margins(moved) - margins) / step
         # A kink may lie within the step for one theta or other; not for most.
         assert np.median(np.abs(differences - slopes[:, axis])) < 1e-5

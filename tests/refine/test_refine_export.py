@@ -31,7 +31,7 @@ def test_rows_of_a_refinement_tile_the_domain(refined, name, what):
     assert sum(row["share"] for row in rows) == pytest.approx(1.0, abs=1e-9)
     boxes = [row for row in rows if row["kind"] == "box"]
     assert len(boxes) == int((result.boxes.state != State.EXACT).sum())
-    domain = result.problem.perturbed.domain
+    domain = result.question.perturbed.domain
     for row in boxes:
         box = row["number"]
         assert len(row["vertices"]) == 2**domain.dimension

@@ -26,7 +26,7 @@ def words(figure: Figure) -> list[str]:
 def test_boxes_and_regions_are_shown_in_one_tiling() -> None:
     result = made(MOVING, 4, (0,))
     figure = make_figure("tiling", result)
-    boxes, widths = result.boxes, result.problem.perturbed.domain.widths
+    boxes, widths = result.boxes, result.question.perturbed.domain.widths
     lines = [patch for patch in figure.axes[1].findobj(PathPatch) if patch.get_edgecolor()[:3] == to_rgb(BOX_INK)]
     corners = np.concatenate([line.get_path().vertices for line in lines])
     for axis in (0, 1):
@@ -56,7 +56,7 @@ def test_images_along_a_path_and_beside_the_boundaries() -> None:
         figure = make_figure(kind, result, at=[[0.5, 0.01], [1.5, 0.05]])
         images = [image.get_array() for image in figure.axes[0].findobj(AxesImage)]
         shown = [image for image in images if image.shape == (28, 28)][-1]
-        assert np.allclose(shown, result.problem.perturbed.image([1.5, 0.05])[0])
+        assert np.allclose(shown, result.question.perturbed.image([1.5, 0.05])[0])
 
 
 def test_a_strip_shows_bounds_where_nothing_else_is_known() -> None:

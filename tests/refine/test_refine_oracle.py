@@ -21,7 +21,7 @@ from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.engines.refine.run_refinement import RefineProgress, refine
 from steadygaze.errors import InternalError
 from steadygaze.labels import Property, Verdict
-from steadygaze.problem import Delta
+from steadygaze.question import Threshold
 
 EXACT = 1e-9
 """How far shares may be from the truth."""
@@ -36,7 +36,7 @@ def truth(seed: int, dimension: int, kind: str = "mixed") -> Truth:
     make = mixed_problem if kind == "mixed" else random_problem
     found = Truth(make(seed, dimension))
     levels = found.levels()
-    return Truth(replace(found.problem, delta=Delta(levels[len(levels) // 2], False)))
+    return Truth(replace(found.question, delta=Threshold(levels[len(levels) // 2], False)))
 
 
 def forced(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -46,7 +46,7 @@ def forced(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 def assert_encloses(result: RefineResult, exact: Truth, slack: float = EXACT) -> None:
     """Every share of a result holds."""
-    shares = exact.shares(exact.problem.delta.number)
+    shares = exact.shares(exact.question.delta.number)
     for name in NAMES:
         low, high = result.areas[name]
         assert low - slack <= float(shares[name]) <= high + slack, name
@@ -54,7 +54,7 @@ def assert_encloses(result: RefineResult, exact: Truth, slack: float = EXACT) ->
 
 def assert_claims_hold(result: RefineResult, most: int = 40) -> None:
     """The enclosures of boxes hold at corners, kinks and points between them, with no tolerance."""
-    problem, boxes = result.problem, result.boxes
+    problem, boxes = result.question, result.boxes
     rng = np.random.default_rng(0)
     d, options = problem.perturbed.domain.dimension, problem.attention
     question = Question(options.filter.name, options.distance.name.lower(), options.classes)
@@ -74,11 +74,11 @@ def test_exact_shares_are_those_of_the_map_and_of_rationals(
 ) -> None:
     exact = truth(seed, dimension)
     forced(monkeypatch, plan)
-    result = refine(exact.problem, until="exact", threads=1)
+    result = refine(exact.question, until="exact", threads=1)
     assert result.stopped is None
     assert not (result.boxes.state == State.OPEN).any()
     assert_encloses(result, exact)
-    whole = solve(exact.problem, threads=1)
+    whole = solve(exact.question, threads=1)
     for name in NAMES:
         np.testing.assert_allclose(result.areas[name], whole.areas[name], rtol=0.0, atol=EXACT)
     assert_claims_hold(result, 15)
@@ -88,7 +88,7 @@ def test_bounds_and_regions_both_had_something_to_do(monkeypatch: pytest.MonkeyP
     """The problems above are mixed: otherwise they would test one half of a refinement only."""
     forced(monkeypatch, "plain")
     for dimension in (1, 2):
-        found = [refine(truth(seed, dimension).problem, until="exact", threads=1) for seed in range(1, 4)]
+        found = [refine(truth(seed, dimension).question, until="exact", threads=1) for seed in range(1, 4)]
         states = np.sum([np.bincount(result.boxes.state, minlength=3) for result in found], axis=0)
         assert min(states[State.BOUNDED], states[State.EXACT]) >= 4
 
@@ -97,7 +97,7 @@ def test_bounds_and_regions_both_had_something_to_do(monkeypatch: pytest.MonkeyP
 def test_crossing_lines_and_the_plan_of_a_real_run(seed: int, dimension: int) -> None:
     """Networks with many neurons on one line; the run decides itself what to hand over."""
     exact = truth(seed, dimension, "crossing")
-    result = refine(exact.problem, until="exact", threads=1)
+    result = refine(exact.question, until="exact", threads=1)
     assert_encloses(result, exact)
 
 
@@ -108,13 +108,13 @@ def test_partial_results_enclose_the_truth(
 ) -> None:
     exact = truth(seed, dimension)
     forced(monkeypatch, "plain")
-    result = refine(exact.problem, until=until, threads=1)
+    result = refine(exact.question, until=until, threads=1)
     assert_encloses(result, exact)
     assert float(result.boxes.volumes[result.boxes.state == State.OPEN].sum()) <= until + EXACT
     assert_claims_hold(result, 15)
     for share in (0.5, 1.5):
-        other = Truth(replace(exact.problem, delta=Delta(share * exact.problem.delta.number, False)))
-        assert_encloses(result.with_delta(other.problem.delta.number), other)
+        other = Truth(replace(exact.question, delta=Threshold(share * exact.question.delta.number, False)))
+        assert_encloses(result.with_delta(other.question.delta.number), other)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -145,7 +145,7 @@ def test_four_parameters_by_sampling(seed: int, monkeypatch: pytest.MonkeyPatch)
 def test_threads_change_nothing(plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forced(monkeypatch, plan)
     for until in ("exact", 0.05):
-        first, second = (refine(truth(1, 2).problem, until=until, threads=count) for count in (1, 3))  # type: ignore[arg-type]
+        first, second = (refine(truth(1, 2).question, until=until, threads=count) for count in (1, 3))  # type: ignore[arg-type]
         assert_same_boxes(first, second)
         assert first.areas == second.areas
 
@@ -163,7 +163,7 @@ def test_resuming_ends_at_the_same_shares(
 ) -> None:
     forced(monkeypatch, "plain")
     exact = truth(seed, dimension)
-    whole = refine(exact.problem, until="exact", threads=1)
+    whole = refine(exact.question, until="exact", threads=1)
     budget, seen = Budget(), []
 
     def stop(advance: RefineProgress) -> None:
@@ -171,9 +171,9 @@ def test_resuming_ends_at_the_same_shares(
         if len(seen) == calls:
             budget.cancelled.set()
 
-    part = refine(exact.problem, until="exact", threads=1, budget=budget, progress=stop)
+    part = refine(exact.question, until="exact", threads=1, budget=budget, progress=stop)
     assert_encloses(part, exact)
-    again = refine(exact.problem, until="exact", threads=1, resume=part)
+    again = refine(exact.question, until="exact", threads=1, resume=part)
     assert again.stopped is None
     assert_encloses(again, exact)
     for name in NAMES:
@@ -194,8 +194,8 @@ def test_verdicts_are_never_wrong(plan: str | None, wanted: str, monkeypatch: py
     for seed, dimension in SMALL:
         exact = truth(seed, dimension)
         ends = [float(high) for _, high in exact.labels.inconsistencies]
-        delta = exact.problem.delta.number if seed % 2 else 1.01 * max(ends) + 1e-6
-        problem = replace(exact.problem, property=Property.parse(wanted), delta=Delta(delta, False))
+        delta = exact.question.delta.number if seed % 2 else 1.01 * max(ends) + 1e-6
+        problem = replace(exact.question, property=Property.parse(wanted), delta=Threshold(delta, False))
         found = refine(problem, goal="verdict", until=0.0, threads=1).verdict
         label, attention = exact.keeps_label(), exact.keeps_attention(delta)
         kept = {"cr": label, "ar": attention, "both": attention if label is None else label and attention}[wanted]
@@ -234,7 +234,7 @@ def test_planted_unsound_bounds_are_caught_in_a_whole_run(name: str, monkeypatch
     PLANTED[name](monkeypatch)
     for exact in problems:
         try:
-            result = refine(exact.problem, until=0.01, threads=1)
+            result = refine(exact.question, until=0.01, threads=1)
         except InternalError:
             return
         assert_encloses(result, exact)

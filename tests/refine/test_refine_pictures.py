@@ -46,7 +46,7 @@ def test_no_line_is_drawn_along_what_is_undecided():
     result = made(PLANE, 8)
     for view in make_views(result, make_sections(result)):
         for segments, _, _ in view.lines[0]:
-            middles = result.problem.compound.to_theta(segments.mean(axis=1))
+            middles = result.question.compound.to_theta(segments.mean(axis=1))
             boxes = [result.box_at(theta) for theta in middles]
             assert (result.answer.attention_codes[boxes] != Kept.UNKNOWN).all()
 

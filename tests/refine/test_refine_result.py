@@ -40,7 +40,7 @@ def with_boxes(result: RefineResult, **changes: np.ndarray) -> RefineResult:
 
 def blank(result: RefineResult, **more: object) -> RefineResult:
     """The same question with nothing known of any box."""
-    return replace(result, boxes=Boxes.of(result.problem.compound), answers=None, box_of=np.zeros(0, int), **more)
+    return replace(result, boxes=Boxes.of(result.question.compound), answers=None, box_of=np.zeros(0, int), **more)
 
 
 def test_shares_enclose_those_of_the_map(pair: tuple):
@@ -184,10 +184,10 @@ def test_witnesses_lie_in_what_violates(pair: tuple):
 
 def test_every_theta_has_a_box(pair: tuple):
     ours, _ = pair
-    domain = ours.problem.compound.domain
+    domain = ours.question.compound.domain
     generator = np.random.default_rng(3)
     for theta in domain.low + generator.random((20, domain.dimension)) * domain.widths:
-        box, point = ours.box_at(theta), ours.problem.compound.to_unit(theta[None])[0]
+        box, point = ours.box_at(theta), ours.question.compound.to_unit(theta[None])[0]
         inside = (ours.boxes.low[box] <= point) & (point <= ours.boxes.high[box])
         assert inside[: domain.dimension].all()
         found = ours.at(theta)
@@ -248,14 +248,14 @@ def test_a_limit_ends_in_a_partial_result_that_says_so():
 def four() -> RefineResult:
     """Four parameters: sixteen boxes, the label kept on all, the attention lost on the last."""
     specs = ["brightness:0..0.1", *(f"patch:x={x},y=2,w=2,h=2:0..0.1" for x in (2, 8, 20))]
-    problem = make_problem("M-FNN-100", "mnist:69990", specs)
-    boxes = halved(Boxes.of(problem.compound), 4, 4)
+    question = make_problem("M-FNN-100", "mnist:69990", specs)
+    boxes = halved(Boxes.of(question.compound), 4, 4)
     boxes.margin[:], boxes.inconsistency[:] = (1.0, 9.0), (0.0, 10.0)
     boxes.inconsistency[-1] = 2.0, 50.0
-    original = original_maps(problem.compound, problem.attention)
+    original = original_maps(question.compound, question.attention)
     return settled(RefineResult(
-        problem=problem, boxes=boxes, answers=None, box_of=np.zeros(0, int), delta=problem.delta, original=original,
-        agreement=problem.agreement, checked=CheckedMap(0.0, 0, 0), until=0.001, goal="map",
+        question=question, boxes=boxes, answers=None, box_of=np.zeros(0, int), delta=question.delta, original=original,
+        agreement=question.agreement, checked=CheckedMap(0.0, 0, 0), until=0.001, goal="map",
     ))  # fmt: skip
 
 

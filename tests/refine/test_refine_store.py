@@ -63,9 +63,9 @@ def test_maps_and_refinements_are_told_apart(stored: dict[str, Path], tmp_path: 
 
 
 def test_only_the_same_question_is_resumed(stored: dict[str, Path]):
-    problem = made(PLANE, 6).problem
-    again = load_to_resume(stored["boxes"], problem)
-    assert again.problem is problem and len(again.boxes) == 64 and len(again.points) == 1
+    question = made(PLANE, 6).question
+    again = load_to_resume(stored["boxes"], question)
+    assert again.question is question and len(again.boxes) == 64 and len(again.points) == 1
 
     def ask(model: str = "M-FNN-100", image: str = "mnist:69990", specs: tuple[str, ...] = PLANE, **options: str):
         return make_problem(model, image, list(specs), **options)

@@ -58,10 +58,10 @@ def test_a_true_map_passes(compound: Compound, regions: RegionSet) -> None:
         ("M-FNN-100", "mnist:69990", "translate:dx=3"),
         ("M-FNN-100", "mnist:69999", "brightness:0.25..0.25001", "translate:dy=1"),
     ],
-    ids=lambda problem: "+".join(problem[2:]),
+    ids=lambda question: "+".join(question[2:]),
 )
-def test_other_true_maps_pass(problem: tuple[str, ...]) -> None:
-    compound = bundled(*problem)
+def test_other_true_maps_pass(question: tuple[str, ...]) -> None:
+    compound = bundled(*question)
     check_map(compound, subdivide(compound))
 
 

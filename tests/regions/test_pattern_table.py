@@ -58,11 +58,11 @@ def test_rows_that_do_not_exist() -> None:
 
 
 def test_the_map_of_a_convolutional_network_keeps_differences() -> None:
-    problem = make_problem("M-CNN-S", "mnist:69990", ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.1"])
-    regions = subdivide(problem.compound)
+    question = make_problem("M-CNN-S", "mnist:69990", ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.1"])
+    regions = subdivide(question.compound)
     assert not regions.patterns.is_plain
     assert len(np.unique(np.asarray(regions.patterns), axis=0)) == len(regions.patterns)
-    images = problem.perturbed.images(problem.compound.to_theta(regions.polytopes.centres[::50]))
-    values = problem.model.graph.trace(images)[0]
+    images = question.perturbed.images(question.compound.to_theta(regions.polytopes.centres[::50]))
+    values = question.model.graph.trace(images)[0]
     bits = np.concatenate([np.packbits(value > 0.0, axis=1) for value in values], axis=1)
     assert (np.asarray(regions.patterns)[regions.pattern[::50]] == bits).mean() > 0.999

@@ -25,7 +25,7 @@ def test_exhibits_are_what_their_titles_say(result: Result) -> None:
     exhibits = {exhibit.title: exhibit.point for exhibit in choose_exhibits(result)}
     assert list(exhibits)[:4] == ["unperturbed", "nearest IR", "nearest MR", "other evidence"]
     assert not exhibits["unperturbed"].theta.any()
-    assert (exhibits["unperturbed"].image == result.problem.perturbed.x0).all()
+    assert (exhibits["unperturbed"].image == result.question.perturbed.x0).all()
     delta, label = result.answer.delta, result.label
     for title, name in (("nearest IR", "AR"), ("nearest MR", "CR")):
         nearest = result.answer.nearest[name].theta

@@ -96,7 +96,7 @@ def test_tiles_cover_what_the_pieces_cover() -> None:
     assert isinstance(result, RefineResult)
     tiles = make_tiles(result)
     assert tiles.volumes.sum() == pytest.approx(1.0, abs=1e-9)
-    (plane,) = make_planes(result.problem.compound, tiles)
+    (plane,) = make_planes(result.question.compound, tiles)
     assert len(plane.piece) == len(tiles.unit) and plane.starts[-1] == len(plane.points)
     assert tiles.boxes == len(result.boxes) and tiles.regions == result.region_count
 
@@ -104,7 +104,7 @@ def test_tiles_cover_what_the_pieces_cover() -> None:
 def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
     tiles = make_tiles(moving)
     steps = make_thresholds(moving)
-    planes = make_planes(moving.problem.compound, tiles)
+    planes = make_planes(moving.question.compound, tiles)
     merged = merge_tiles(moving, tiles, planes, steps, *unit_values(moving, tiles))
     table = {name: array for name, (_, array) in merged.arrays.items()}
     cells = np.random.default_rng(2).integers(0, GRID, (60, 2))
@@ -126,7 +126,7 @@ def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
 
 def test_areas_beyond_the_limit_are_undecided(moving: DomainResult, monkeypatch: pytest.MonkeyPatch) -> None:
     tiles = make_tiles(moving)
-    steps, planes = make_thresholds(moving), make_planes(moving.problem.compound, tiles)
+    steps, planes = make_thresholds(moving), make_planes(moving.question.compound, tiles)
     values = unit_values(moving, tiles)
     (whole,) = merge_tiles(moving, tiles, planes, steps, *values).planes
     monkeypatch.setattr(page_tiles, "MOST_AREAS", 5)

@@ -67,9 +67,9 @@ def frames(figure: Figure) -> list[float]:
 def test_a_path_shows_the_images_from_zero_to_the_corner_with_their_labels(plane: Result) -> None:
     figure = make_figure("path", plane, steps=5)
     thetas = np.linspace([0.0, 0.0], [0.5, 1.0], 5)
-    images = plane.problem.perturbed.images(thetas)
+    images = plane.question.perturbed.images(thetas)
     assert np.allclose(pixels(figure), images[:, 0])
-    labels = plane.problem.model.graph.logits(images).argmax(axis=1)
+    labels = plane.question.model.graph.logits(images).argmax(axis=1)
     assert [text for text in words(figure) if text.startswith("predicts")] == [f"predicts {label}" for label in labels]
     assert [width == CHANGED_FRAME for width in frames(figure)] == (labels != plane.label).tolist()
     assert 0 < (labels != plane.label).sum() < 5
@@ -91,9 +91,9 @@ def test_paths_of_one_three_and_four_parameters(which: str, space: Result) -> No
         result = steadygaze.verify("M-FNN-100", "mnist:69995", specs, method="refine", until=0.9, threads=1)
     else:
         result = {"line": verify("M-FNN-100", "brightness:0..0.3"), "space": space}[which]
-    domain = result.problem.perturbed.domain
+    domain = result.question.perturbed.domain
     figure = make_figure("path", result, steps=3)
-    expected = [result.problem.perturbed.image(share * domain.high)[0] for share in (0.0, 0.5, 1.0)]
+    expected = [result.question.perturbed.image(share * domain.high)[0] for share in (0.0, 0.5, 1.0)]
     assert np.allclose(pixels(figure), expected)
 
 
@@ -120,7 +120,7 @@ def test_the_curves_of_a_strip_are_the_values_along_it(which: str, plane: Result
     }[which]  # fmt: skip
     figure = make_figure("strip", result, along=axis + 1, at=[held], steps=2)
     margin, inconsistency = (axes.get_lines()[0].get_xydata() for axes in figure.axes[1:3])
-    domain = result.problem.perturbed.domain
+    domain = result.question.perturbed.domain
     for value in np.linspace(domain.low[axis] + 0.013, domain.high[axis] - 0.011, 9):
         theta = np.array(held)
         theta[axis] = value
@@ -150,7 +150,7 @@ def test_boundaries_stand_side_by_side_with_telling_images(plane: Result) -> Non
 def test_boundaries_show_given_thetas(plane: Result) -> None:
     thetas = [[0.0, 0.0], [0.4, 0.2], [0.4, 0.9]]
     figure = make_figure("boundary", plane, at=thetas)
-    assert np.allclose(pixels(figure), plane.problem.perturbed.images(np.array(thetas))[:, 0])
+    assert np.allclose(pixels(figure), plane.question.perturbed.images(np.array(thetas))[:, 0])
     assert {"unperturbed", "other evidence", "neither kept"} <= set(words(figure))
 
 
@@ -182,7 +182,7 @@ def test_columns_hold_each_perturbation_at_its_strongest_for_every_network(netwo
     assert [text for text in shown if text.startswith("θ = ")] == ["θ = 0.05", "θ = −0.4", "θ = 0.2"]
     assert [text for text in shown if text.startswith("M-FNN")] == ["M-FNN-100", "M-FNN-200"]
     images, maps = pixels(figure)[:4], pixels(figure)[4:]
-    assert np.allclose(images[2], networks[0].problem.perturbed.image([0.0, -0.4])[0])
+    assert np.allclose(images[2], networks[0].question.perturbed.image([0.0, -0.4])[0])
     wanted = []
     for bright_patch, moved in (networks[:2], networks[2:]):
         points = [bright_patch.at([0, 0]), bright_patch.at([0.05, 0]), bright_patch.at([0, -0.4]), moved.at([0.2, 0])]
@@ -201,7 +201,7 @@ def test_a_column_that_a_network_does_not_have_says_so(networks: list[Result]) -
 def test_columns_at_given_thetas(networks: list[Result]) -> None:
     figure = make_figure("columns", [networks[0], networks[2]], at=[[0.01, 0.1], [0.02, -0.2]])
     assert [text for text in words(figure) if text.startswith("(")] == ["(O)", "(1)", "(2)"]
-    assert np.allclose(pixels(figure)[2], networks[0].problem.perturbed.image([0.02, -0.2])[0])
+    assert np.allclose(pixels(figure)[2], networks[0].question.perturbed.image([0.02, -0.2])[0])
 
 
 # Tilings.
@@ -271,7 +271,7 @@ def test_tilings_of_one_and_three_parameters_and_of_partial_maps(which: str, spa
 
 def test_the_tiling_of_a_search_is_that_of_its_regions(gbs: SearchResult) -> None:
     tiles = make_figure("tiling", gbs).axes[1].findobj(PolyCollection)[0]
-    domain = gbs.problem.perturbed.domain
+    domain = gbs.question.perturbed.domain
     assert len(tiles.get_paths()) == len(gbs)
     for one, path, colour in zip(gbs.visited, tiles.get_paths(), tiles.get_facecolors(), strict=True):
         point = (path.vertices[:-1].mean(axis=0) - domain.low) / domain.widths

@@ -25,13 +25,13 @@ def result() -> Result:
     names = [SCRIPT] * 10
     found = steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], threads=1, names=names)
     assert isinstance(found, Result)
-    return replace(found, problem=replace(found.problem, model_name=PICTURE, image_name=PICTURE))
+    return replace(found, question=replace(found.question, model_name=PICTURE, image_name=PICTURE))
 
 
 @pytest.fixture(scope="module")
 def search() -> SearchResult:
     found = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs")
-    return replace(found, problem=replace(found.problem, model_name=PICTURE, image_name=PICTURE))
+    return replace(found, question=replace(found.question, model_name=PICTURE, image_name=PICTURE))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -149,7 +149,7 @@ def test_a_line_through_a_map_of_three_parameters_meets_the_pieces_that_contain_
         assert np.allclose(line.high[:-1], line.low[1:])
         for low, high, piece in zip(line.low, line.high, line.piece, strict=True):
             if high - low > 1e-6:
-                middle = space.problem.compound.to_theta(line.points(np.array([0.5 * (low + high)])))[0]
+                middle = space.question.compound.to_theta(line.points(np.array([0.5 * (low + high)])))[0]
                 assert space.region_at(middle) == pieces.region[piece]
 
 

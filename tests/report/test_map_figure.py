@@ -125,7 +125,7 @@ def test_names_from_users_are_shown_literally(name: str, shown: str | None, tmp_
     result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = map_figure(replace(result, problem=replace(result.problem, model_name=name)))
+        figure = map_figure(replace(result, question=replace(result.question, model_name=name)))
         figure.savefig(tmp_path / "figure.svg")
     ET.parse(tmp_path / "figure.svg")
     texts = figure.findobj(Text)

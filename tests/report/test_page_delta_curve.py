@@ -35,7 +35,7 @@ def test_the_share_lies_between_the_staircases_at_every_delta(result: DomainResu
         low, high = result.with_delta(float(delta)).answer.shares.bounds(None, Kept.YES)
         first, last = curve.at(float(delta))
         assert first <= low + 1e-12 and last >= high - 1e-12
-        assert result.problem.perturbed.moving_axis is not None or result.method != "map" or high - low <= last - first
+        assert result.question.perturbed.moving_axis is not None or result.method != "map" or high - low <= last - first
 
 
 def test_it_is_exact_where_maps_are_kept():

@@ -32,7 +32,7 @@ def test_every_theta_of_the_box_keeps_the_property(result: DomainResult, wanted:
     found = find_kept_range(result, wanted)
     assert found is not None
     low, high = np.array(found.low), np.array(found.high)
-    domain = result.problem.perturbed.domain
+    domain = result.question.perturbed.domain
     assert (low <= 0.0).all() and (high >= 0.0).all() and (low >= domain.low).all() and (high <= domain.high).all()
     rng = np.random.default_rng(5)
     # Corners are where a box is most likely to stick out.
@@ -47,10 +47,10 @@ def test_the_box_cannot_grow(result: DomainResult):
     """Just beyond a side of the box something is violated or undecided, or the domain ends."""
     found = find_kept_range(result, Property.BOTH)
     assert found is not None and not found.is_all
-    domain = result.problem.perturbed.domain
+    domain = result.question.perturbed.domain
     low, high = np.array(found.low), np.array(found.high)
     grown_low, grown_high = np.maximum(low * 1.02 - 1e-6, domain.low), np.minimum(high * 1.02 + 1e-6, domain.high)
-    compound, joint = result.problem.compound, result.answer.joint
+    compound, joint = result.question.compound, result.answer.joint
     ends = compound.to_unit(np.stack([grown_low, grown_high]))
     extents = [joint.polytopes.extent(axis) for axis in range(domain.dimension)]
     overlaps = np.all(

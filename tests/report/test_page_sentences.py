@@ -210,7 +210,7 @@ def claimed_box(sentence: str, result: DomainResult) -> np.ndarray:
     """Ends (2, d) of the box that the first sentence claims, read from its words."""
     number = r"([+−]?[\d.]+)"
     ends = []
-    for name in result.problem.perturbed.domain.names:
+    for name in result.question.perturbed.domain.names:
         found = re.search(
             rf"{re.escape(name.partition(' [')[0])} (?:from |up to |by up to )?{number}(?: to {number})?", sentence
         )
@@ -222,7 +222,7 @@ def claimed_box(sentence: str, result: DomainResult) -> np.ndarray:
 
 def test_what_the_sentence_claims_holds_at_sampled_thetas(result: DomainResult):
     summary = result.summary()
-    sentences = verdict_sentences(summary, find_kept_range(result, result.problem.property))
+    sentences = verdict_sentences(summary, find_kept_range(result, result.question.property))
     low, high = claimed_box(sentences[0], result)
     assert (high - low).max() > 0.0 and " keeps its label 7 and its attention." in sentences[0]
     rng = np.random.default_rng(3)
@@ -234,8 +234,8 @@ def test_what_the_sentence_claims_holds_at_sampled_thetas(result: DomainResult):
 
 def test_shares_in_the_sentences_are_those_of_samples(result: DomainResult):
     """The share of right label with other evidence, against thetas drawn evenly from the domain."""
-    summary, domain = result.summary(), result.problem.perturbed.domain
-    sentences = verdict_sentences(summary, find_kept_range(result, result.problem.property))
+    summary, domain = result.summary(), result.question.perturbed.domain
+    sentences = verdict_sentences(summary, find_kept_range(result, result.question.property))
     text = next(sentence for sentence in sentences if "it still predicts 7" in sentence)
     claimed = [
         float(number) / 100 for number in re.findall(r"([\d.]+) %(?! of the original)", text.partition(" it ")[0])

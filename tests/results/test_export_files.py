@@ -31,8 +31,8 @@ HOSTILE = (
 
 
 def hostile(result: Result) -> Result:
-    problem = replace(result.problem, names=HOSTILE, model_name="=cmd|' /C calc'!A0.onnx", image_name="\n=1.png")
-    return replace(result, problem=problem)
+    question = replace(result.question, names=HOSTILE, model_name="=cmd|' /C calc'!A0.onnx", image_name="\n=1.png")
+    return replace(result, question=question)
 
 
 def written(table: Table) -> list[dict]:
@@ -65,7 +65,7 @@ def read_csv(path: Path, dimension: int) -> list[dict]:
 def test_csv_reads_back_to_the_last_bit(results, tmp_path, name, what):
     result = results[name]
     assert export(result, tmp_path / "a.csv", what=what) == len(map_table(result, what))
-    assert read_csv(tmp_path / "a.csv", result.problem.perturbed.domain.dimension) == written(map_table(result, what))
+    assert read_csv(tmp_path / "a.csv", result.question.perturbed.domain.dimension) == written(map_table(result, what))
 
 
 @pytest.mark.parametrize("name", ["keep", "moving l1", "line", "empty"])
@@ -76,9 +76,9 @@ def test_parquet_reads_back_to_the_last_bit(results, tmp_path, name):
     table = parquet.read_table(tmp_path / "a.parquet")
     assert table.to_pylist() == written(map_table(result, "pieces"))
     facts = json.loads(table.schema.metadata[b"steadygaze"])
-    assert facts["class_names"] == list(HOSTILE) and facts["model"]["name"] == result.problem.model_name
+    assert facts["class_names"] == list(HOSTILE) and facts["model"]["name"] == result.question.model_name
     kinds = {INTEGER: "int64", NUMBER: "double", "string": "string"}
-    for column in make_columns(result.problem.perturbed.domain.dimension):
+    for column in make_columns(result.question.perturbed.domain.dimension):
         field = table.schema.field(column.name)
         assert str(field.type) == kinds.get(column.kind, str(field.type)) and field.nullable == column.is_optional
 
@@ -104,7 +104,7 @@ def test_geojson_is_valid_and_reads_back(results, tmp_path, name, what):
         assert geometry["type"] == "Polygon" and ring[0] == ring[-1] and len(ring) >= 4 and ring[:-1] == corners
         x, y = np.array(ring).T
         area = 0.5 * float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum())
-        widths = result.problem.perturbed.domain.widths
+        widths = result.question.perturbed.domain.widths
         assert area / np.prod(widths) == pytest.approx(row["share"], abs=1e-9) and area > 0.0, "counter-clockwise"
 
 

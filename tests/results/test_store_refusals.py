@@ -112,7 +112,7 @@ def test_a_result_of_schema_version_2_is_read_with_a_note(results, copy):
     loaded = load(folder)
     assert loaded.areas["CR"] == pytest.approx(results["keep"].areas["CR"], abs=1e-9)
     assert loaded.sliver_share == pytest.approx(numbers["sliver_area"], abs=1e-9)
-    assert any("earlier version" in note for note in loaded.problem.notes)
+    assert any("earlier version" in note for note in loaded.question.notes)
 
 
 def test_other_schema_version_is_refused(copy):
@@ -180,10 +180,10 @@ def set_first(value: float) -> Callable[[np.ndarray], None]:
 )  # fmt: skip
 def test_map_with_wrong_entries_is_refused(results, stored, result, name, change):
     arrays, numbers = arrays_of(stored[result])
-    unpack_map(arrays, numbers, results[result].problem)
+    unpack_map(arrays, numbers, results[result].question)
     change(arrays[name])
     with pytest.raises(StoreError, match=f"the array {name} "):
-        unpack_map(arrays, numbers, results[result].problem)
+        unpack_map(arrays, numbers, results[result].question)
 
 
 @pytest.mark.parametrize("name", [name for name in SHAPES if name not in ("clips", "witnesses")])
@@ -191,7 +191,7 @@ def test_map_with_a_wrong_shape_is_refused(results, stored, name):
     arrays, numbers = arrays_of(stored["keep"])
     arrays[name] = arrays[name][:-1] if len(arrays[name]) else np.zeros((3, *arrays[name].shape[1:]))
     with pytest.raises(StoreError, match="the array"):
-        unpack_map(arrays, numbers, results["keep"].problem)
+        unpack_map(arrays, numbers, results["keep"].question)
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_files_are_what_they_say(results, stored):
     with zipfile.ZipFile(folder / "regions.npz") as archive:
         assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     picture = np.asarray(Image.open(folder / "image.png"))
-    np.testing.assert_array_equal(picture, np.rint(255 * result.problem.perturbed.x0[0]))
+    np.testing.assert_array_equal(picture, np.rint(255 * result.question.perturbed.x0[0]))
 
 
 def test_unsplit_pieces_are_stored_once(results, stored):
@@ -135,7 +135,7 @@ def test_own_model_is_read_again_with_its_preprocessing(own_model):
     again = load(folder)
     assert again.summary() == result.summary()
     assert_same(result.at([0.01]), again.at([0.01]))
-    assert again.problem.names == tuple("abcdefghij")
+    assert again.question.names == tuple("abcdefghij")
 
 
 def test_lost_or_changed_model_is_refused_but_the_answer_stays(own_model, tmp_path):
@@ -159,23 +159,23 @@ def test_lost_or_changed_model_is_refused_but_the_answer_stays(own_model, tmp_pa
 
 
 def test_directory_is_named_after_the_question(results):
-    assert str(default_directory(results["line"].problem)) == "M-FNN-100--mnist-69990--translate-dym2"
-    name = str(default_directory(results["keep"].problem))
+    assert str(default_directory(results["line"].question)) == "M-FNN-100--mnist-69990--translate-dym2"
+    name = str(default_directory(results["keep"].question))
     assert name == "M-FNN-100--mnist-69990--brightness-0.9-to-1--patch-x12-y12-w4-h4"
 
 
 def test_names_are_safe_short_and_different(results):
-    problem = results["line"].problem
-    hostile = replace(problem, model_name="../../etc/passwd", image_name="-rf ~ \n*ü.PNG")
+    question = results["line"].question
+    hostile = replace(question, model_name="../../etc/passwd", image_name="-rf ~ \n*ü.PNG")
     assert str(default_directory(hostile)) == "etc-passwd--rf--translate-dym2"
-    assert str(default_directory(replace(problem, model_name="..", image_name="图.png"))).startswith(
+    assert str(default_directory(replace(question, model_name="..", image_name="图.png"))).startswith(
         "unnamed--unnamed--"
     )
-    long = {str(default_directory(replace(problem, model_name="x" * 300 + end))) for end in "ab"}
+    long = {str(default_directory(replace(question, model_name="x" * 300 + end))) for end in "ab"}
     assert len(long) == 2
     assert all(len(name) == 120 for name in long)
     names = {
-        str(default_directory(replace(problem, perturbed=compose([Brightness(range=ends)], problem.perturbed.x0))))
+        str(default_directory(replace(question, perturbed=compose([Brightness(range=ends)], question.perturbed.x0))))
         for ends in ((-0.5, -0.2), (0.2, 0.5), (-0.2, 0.5))
     }
     assert len(names) == 3

@@ -82,11 +82,11 @@ def test_partial_maps_are_stored(regions: int, tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_map_with_wrong_entries_is_refused(result: Result, folder: Path, name: str, value: float) -> None:
     arrays, numbers = arrays_of(folder)
-    unpack_map(arrays, numbers, result.problem)
+    unpack_map(arrays, numbers, result.question)
     arrays[name] = arrays[name].astype(array_shapes(3)[name][0])
     arrays[name].flat[0] = value
     with pytest.raises(StoreError, match=f"the array {name} "):
-        unpack_map(arrays, numbers, result.problem)
+        unpack_map(arrays, numbers, result.question)
 
 
 @pytest.mark.parametrize("name", [name for name in array_shapes(3) if name not in ("clips", "witnesses")])
@@ -94,14 +94,14 @@ def test_a_map_with_a_wrong_shape_is_refused(result: Result, folder: Path, name:
     arrays, numbers = arrays_of(folder)
     arrays[name] = arrays[name][:-1] if len(arrays[name]) else np.zeros((3, *arrays[name].shape[1:]))
     with pytest.raises(StoreError, match="the array"):
-        unpack_map(arrays, numbers, result.problem)
+        unpack_map(arrays, numbers, result.question)
 
 
 def test_too_few_words_are_refused(result: Result, folder: Path) -> None:
     arrays, numbers = arrays_of(folder)
     arrays["region_incidence"] = arrays["region_incidence"][:, :0]
     with pytest.raises(StoreError, match="the array region_incidence"):
-        unpack_map(arrays, numbers, result.problem)
+        unpack_map(arrays, numbers, result.question)
 
 
 def test_the_map_of_two_parameters_is_refused_for_three(folder: Path, tmp_path: Path) -> None:
@@ -119,13 +119,13 @@ def test_the_map_of_two_parameters_is_refused_for_three(folder: Path, tmp_path: 
 
 
 def test_single_thetas_and_regions(result: Result) -> None:
-    domain, graph = result.answers.compound.domain, result.problem.model.graph
+    domain, graph = result.answers.compound.domain, result.question.model.graph
     for share in np.random.default_rng(5).random((40, 3)):
         theta = domain.low + share * domain.widths
         number = result.region_at(theta)
         assert number is not None
         region = result.regions[number]
-        logits = graph.logits(result.problem.perturbed.image(theta)[None])[0]
+        logits = graph.logits(result.question.perturbed.image(theta)[None])[0]
         np.testing.assert_allclose(region.logits(theta), logits, atol=1e-9)
         assert (region.polygon.min(axis=0) <= theta + 1e-9).all() and (theta <= region.polygon.max(axis=0) + 1e-9).all()
         assert region.polygon.shape[1] == 3

@@ -89,7 +89,7 @@ def test_summary_and_report_flag_it(bump):
 
 
 def test_bounds_hold_the_exact_margin(bump):
-    enclosing = Enclosing(bump.problem)
+    enclosing = Enclosing(bump.question)
     for theta in (0.0, 0.2, float(PLACE), CENTRE, CENTRE + 4.9e-9, np.nextafter(CENTRE, 1.0), 0.9, 1.0):
         low, high = enclosing.at(np.array([theta]), has_attention=False).margin
         assert Fraction(low) <= exact_margin(theta) <= Fraction(high)
@@ -107,7 +107,7 @@ def closest() -> float:
 def test_what_float64_cannot_tell_is_passed_over(bump):
     # At the edge the margin moves by 1e-8 from one number to the next, as much as rounding does.
     close = closest()
-    low, high = Enclosing(bump.problem).at(np.array([close]), has_attention=False).margin
+    low, high = Enclosing(bump.question).at(np.array([close]), has_attention=False).margin
     assert low < 0.0 < high
     found = find_witnesses(claiming(bump, (close, 1e-12)))
     assert found.witnesses == ()
@@ -124,11 +124,11 @@ def test_a_claim_that_is_really_false_is_caught(bump):
     with pytest.raises(InternalError, match=r"claims a violation \(label\) at theta") as caught:
         find_witnesses(claiming(bump, (theta, 1e-12)))
     text = str(caught.value)
-    problem = bump.problem
+    question = bump.question
     for part in (
         repr(theta),
-        problem.model.sha256,
-        problem.image_name,
+        question.model.sha256,
+        question.image_name,
         "patch:x=0,y=0,w=1,h=1",
         "1e-12",
         "property cr",
@@ -176,9 +176,9 @@ def test_maps_that_only_the_file_contradicts_are_flagged(results):
     """Finite differences through a file that rounds badly differ; those in float64 do not, so it is no fault."""
     result = results["keep"]
     known = [found.point.image for found in result.witnesses]
-    model = result.problem.model
-    noisy = replace(result.problem, model=replace(model, replay=NoisyReplay(model.replay, known)))
-    for found in find_witnesses(replace(result, problem=noisy)).witnesses:
+    model = result.question.model
+    noisy = replace(result.question, model=replace(model, replay=NoisyReplay(model.replay, known)))
+    for found in find_witnesses(replace(result, question=noisy)).witnesses:
         assert found.replay.agrees
         assert found.map_check.agrees is False and not found.map_check.is_refuted
         assert found.remark == "finite differences through onnxruntime, in float32, do not show its attention maps"

@@ -66,7 +66,7 @@ def is_inside(point: np.ndarray, polygon: np.ndarray) -> bool:
 def test_replay_and_maps_agree(results, name):
     result = results[name]
     for found in result.witnesses:
-        again = result.problem.model.replay.logits(found.point.image[None])[0]
+        again = result.question.model.replay.logits(found.point.image[None])[0]
         np.testing.assert_array_equal(found.replay.logits, again)
         assert found.replay.difference == np.abs(again - found.point.logits).max()
         assert 0.0 < found.replay.difference <= found.replay.tolerance < 0.01
@@ -129,8 +129,8 @@ class OtherReplay:
 
 
 def with_replay(result, logits: list[float]):
-    problem = replace(result.problem, model=replace(result.problem.model, replay=OtherReplay(logits)))
-    return replace(result, problem=problem)
+    question = replace(result.question, model=replace(result.question.model, replay=OtherReplay(logits)))
+    return replace(result, question=question)
 
 
 def test_replay_that_predicts_another_label_is_flagged(results):
@@ -179,7 +179,7 @@ def flipped(bits: list[np.ndarray], neuron: int) -> list[np.ndarray]:
 
 
 def pieces_of_check(result):
-    model, point = result.problem.model, result.witnesses[0].point
+    model, point = result.question.model, result.witnesses[0].point
     return model, point.image, pattern_at(model.chain, point.image.reshape(1, -1))
 
 

@@ -21,7 +21,7 @@ from regions.tiny_compounds import on_unit_square
 from steadygaze.api import make_problem
 from steadygaze.engines.search import SearchResult, search
 from steadygaze.labels import Verdict
-from steadygaze.problem import Problem
+from steadygaze.question import Question as Problem
 from steadygaze.tolerances import MAX_MAP_PARAMETERS
 
 CLOSE = 1e-9

@@ -21,7 +21,7 @@ from oracle.small_problems import diamond, free_pixels, random_problem, shaped_p
 from regions.tiny_compounds import FloatLayer
 from steadygaze.api import make_problem
 from steadygaze.engines.search import SearchResult, search
-from steadygaze.problem import Problem
+from steadygaze.question import Question as Problem
 
 Sides = tuple[frozenset[int], frozenset[int]]
 

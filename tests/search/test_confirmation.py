@@ -54,16 +54,16 @@ def test_what_is_not_covered_is_not_confirmed(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_pattern_that_is_not_certain_decides_no_attention():
     """A region with a wrong pattern that its clearance admits: exact arithmetic, or bounds, tell its attention."""
-    problem = api.make_problem(*QUESTION, property="ar", delta=3.0)
-    traversal = Traversal.of(problem.compound)
+    question = api.make_problem(*QUESTION, property="ar", delta=3.0)
+    traversal = Traversal.of(question.compound)
     region = traversal.region_at(np.array([0.05]))
-    truth = Labeller(problem, traversal, 3.0, asks_label=False, asks_attention=True).label(region)
+    truth = Labeller(question, traversal, 3.0, asks_label=False, asks_attention=True).label(region)
     wrong = bytes(255 - byte for byte in region.pattern)
-    planted = replace(region, pattern=wrong, clearance=np.zeros(len(problem.compound.hidden)))
+    planted = replace(region, pattern=wrong, clearance=np.zeros(len(question.compound.hidden)))
     for is_affordable in (True, False):
-        labeller = Labeller(problem, traversal, 3.0, asks_label=False, asks_attention=True)
+        labeller = Labeller(question, traversal, 3.0, asks_label=False, asks_attention=True)
         assert labeller.label(replace(region, pattern=wrong)).attention == "IR"
-        labeller = Labeller(problem, traversal, 3.0, asks_label=False, asks_attention=True)
+        labeller = Labeller(question, traversal, 3.0, asks_label=False, asks_attention=True)
         labeller.settler._left *= is_affordable
         found = labeller.label(planted)
         assert found.is_doubtful and not truth.is_doubtful
@@ -73,10 +73,10 @@ def test_a_pattern_that_is_not_certain_decides_no_attention():
 
 def test_a_margin_below_its_error_is_settled():
     """What float64 leaves undecided is settled exactly, as long as that is affordable."""
-    problem = api.make_problem(*QUESTION, property="cr")
-    traversal = Traversal.of(problem.compound)
+    question = api.make_problem(*QUESTION, property="cr")
+    traversal = Traversal.of(question.compound)
     region = traversal.region_at(np.array([0.05]))
-    labeller = Labeller(problem, traversal, 3.0, asks_label=True, asks_attention=False)
+    labeller = Labeller(question, traversal, 3.0, asks_label=True, asks_attention=False)
     labeller._classify = lambda _: ("undecided", (-1.0, 1.0))  # type: ignore[method-assign]
     name, (low, high) = labeller.classify(region)
     assert name == "CR" and 0.0 < low <= high

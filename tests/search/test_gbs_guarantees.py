@@ -20,7 +20,7 @@ from steadygaze.api import explore, make_problem
 from steadygaze.engines.search import SearchResult, search
 from steadygaze.errors import OptionError, SteadygazeError
 from steadygaze.labels import Status, Verdict
-from steadygaze.problem import Problem
+from steadygaze.question import Question as Problem
 
 CASES = [(d, seed) for d, count in ((1, 24), (2, 60), (3, 24)) for seed in range(count)]
 

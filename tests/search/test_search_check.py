@@ -14,21 +14,21 @@ from steadygaze.errors import InternalError
 
 @pytest.fixture(scope="module")
 def found():
-    problem = make_problem("M-FNN-100", "mnist:69990", ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.1"])
-    return search(problem, method="gbs")
+    question = make_problem("M-FNN-100", "mnist:69990", ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.1"])
+    return search(question, method="gbs")
 
 
 @pytest.fixture(scope="module")
 def accuracy(found):
     """What bounds the errors of the traversal, after it found the same regions again."""
-    traversal = Traversal.of(found.problem.compound)
+    traversal = Traversal.of(found.question.compound)
     for one in found.visited:
         traversal.region_at(one.region.inside)
     return traversal.accuracy()
 
 
 def test_what_was_found_passes(found, accuracy):
-    check_visited(found.problem, found.visited, accuracy)
+    check_visited(found.question, found.visited, accuracy)
 
 
 def test_a_flipped_bit_is_caught(found, accuracy):
@@ -37,11 +37,11 @@ def test_a_flipped_bit_is_caught(found, accuracy):
     bits[0] ^= 0x80
     planted = replace(one, region=replace(one.region, pattern=bytes(bits)))
     with pytest.raises(InternalError, match="neuron 0 of ReLU layer 0"):
-        check_visited(found.problem, [*found.visited[:-1], planted], accuracy)
+        check_visited(found.question, [*found.visited[:-1], planted], accuracy)
 
 
 def test_a_wrong_logit_is_caught(found, accuracy):
     one = found.visited[0]
     forms = one.region.logits + np.eye(1, one.region.logits.size, 3).reshape(one.region.logits.shape)
     with pytest.raises(InternalError, match="a logit, by"):
-        check_visited(found.problem, [replace(one, region=replace(one.region, logits=forms))], accuracy)
+        check_visited(found.question, [replace(one, region=replace(one.region, logits=forms))], accuracy)

@@ -15,7 +15,7 @@ def test_regions_of_a_search(specs):
     found = search("M-FNN-100", "mnist:69990", specs, method="gbs", property="ar", delta=3.0)
     rows = rows_of(search_table(found, "regions"))
     assert len(rows) == len(found.visited)
-    domain = found.problem.perturbed.domain
+    domain = found.question.perturbed.domain
     for row, one in zip(rows, found.visited, strict=True):
         assert (row["share"], row["attention"], row["classification"]) == (one.region.volume, one.attention, None)
         assert np.isnan(row["margin_low"]) and np.isnan(row["label_open"])

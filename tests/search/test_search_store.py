@@ -75,7 +75,7 @@ def test_every_visited_region_comes_back(results, stored, method):
 
 def test_half_spaces_and_logits_are_in_theta(results, stored):
     result, again = results["bfs"], load_search(stored["bfs"])
-    compound, graph = result.problem.compound, result.problem.model.graph
+    compound, graph = result.question.compound, result.question.model.graph
     for place, one in enumerate(result.visited):
         starts = again.arrays["starts"]
         rows = again.arrays["halfspaces"][starts[place] : starts[place + 1]]
@@ -86,7 +86,7 @@ def test_half_spaces_and_logits_are_in_theta(results, stored):
         theta = again.arrays["inside"][place]
         assert (rows[:, :-1] @ theta + rows[:, -1] > 0.0).all()
         logits = again.arrays["logits"][place]
-        expected = graph.logits(result.problem.perturbed.image(theta)[None])[0]
+        expected = graph.logits(result.question.perturbed.image(theta)[None])[0]
         assert np.allclose(theta @ logits[:-1] + logits[-1], expected, atol=1e-9)
 
 

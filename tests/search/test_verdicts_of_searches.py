@@ -7,22 +7,22 @@ from oracle.small_problems import FloatLayer, diamond, free_pixels, make_problem
 from steadygaze.api import explore, solve
 from steadygaze.engines.search import SearchResult
 from steadygaze.labels import Status, Verdict
-from steadygaze.problem import Problem
+from steadygaze.question import Question
 
 
-def on_pixels(layers: list[FloatLayer]) -> Problem:
+def on_pixels(layers: list[FloatLayer]) -> Question:
     """A network that takes theta itself: every parameter is the value of one pixel."""
     model, image, specs = free_pixels(layers, in_middle=False)
     return make_problem(model, image, list(specs), property="cr")
 
 
-def search(problem: Problem, *, method: str, line: str | tuple[float, ...] = "corner") -> SearchResult:
+def search(question: Question, *, method: str, line: str | tuple[float, ...] = "corner") -> SearchResult:
     """As the users' function: what covers the domain is confirmed."""
-    return explore(problem, method=method, w_delta=0.2, line=line)
+    return explore(question, method=method, w_delta=0.2, line=line)
 
 
-def verdict_of(problem: Problem, method: str) -> Verdict:
-    return solve(problem).verdict if method == "map" else search(problem, method=method).verdict
+def verdict_of(question: Question, method: str) -> Verdict:
+    return solve(question).verdict if method == "map" else search(question, method=method).verdict
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
@@ -30,9 +30,9 @@ def test_a_corner_that_gbs_does_not_visit_is_not_proved(count: int):
     """ReLU(x_n − (other x) − 1 + s) is active in a corner whose volume is below the tolerance of the volumes."""
     side = {2: 2.0**-16, 3: 2.0**-10, 4: 2.0**-7}[count]
     weight = np.array([[-1.0] * (count - 1) + [1.0]])
-    problem = on_pixels([(weight, np.array([side - 1.0])), (np.array([[0.0], [2.0 / side]]), np.array([1.0, 0.0]))])
-    assert search(problem, method="bfs").verdict is Verdict.NOT_ROBUST
-    found = search(problem, method="gbs")
+    question = on_pixels([(weight, np.array([side - 1.0])), (np.array([[0.0], [2.0 / side]]), np.array([1.0, 0.0]))])
+    assert search(question, method="bfs").verdict is Verdict.NOT_ROBUST
+    found = search(question, method="gbs")
     assert (found.status, found.verdict) == (Status.ROBUST, Verdict.UNDECIDED)
     assert found.visited_share < 1.0
 
@@ -56,8 +56,8 @@ def test_a_strip_around_a_vertex_is_undecided_however_small(count: int, method: 
     """The margin n − 5e-11 − Σx is violated at one vertex of the domain, by less than a share that volumes can tell."""
     weight, bias = np.eye(count), np.zeros(count)
     last = np.array([[-1.0] * count, [0.0] * count])
-    problem = on_pixels([(weight, bias), (last, np.array([count - 5e-11, 0.0]))])
-    assert verdict_of(problem, method) is not Verdict.ROBUST
+    question = on_pixels([(weight, bias), (last, np.array([count - 5e-11, 0.0]))])
+    assert verdict_of(question, method) is not Verdict.ROBUST
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-10, 1e-13])
@@ -73,12 +73,12 @@ def test_tiny_logits_have_the_same_labels(scale: float):
 @pytest.mark.parametrize("method", ["bfs", "gbs", "boundary"])
 def test_zero_on_a_knot_in_the_middle(method: str):
     specs = ["translate:dx=1:-0.5..0.5", "patch:x=12,y=12,w=4,h=4:0..0.2"]
-    problem = make_problem("M-FNN-100", "mnist:69990", specs, property="cr", delta=3.0)
+    question = make_problem("M-FNN-100", "mnist:69990", specs, property="cr", delta=3.0)
     options = {} if method == "bfs" else {"line": (0.0, 0.2)}
-    found = search(problem, method=method, **options)
+    found = search(question, method=method, **options)
     assert found.visited and not found.failures
     if method == "bfs":
-        whole = solve(problem)
+        whole = solve(question)
         assert len(found) == len(whole.regions)
         assert found.verdict is whole.verdict
 
@@ -87,7 +87,7 @@ def test_zero_on_a_knot_in_the_middle(method: str):
 def test_a_margin_that_grazes_zero_is_no_violation(method: str):
     """The margin |x1 + x2 + x3 − 1.5| + 1e-10 is positive everywhere, by less than the tolerance of linear programs."""
     fold = (np.vstack([np.ones((1, 3)), -np.ones((1, 3))]), np.array([-1.5, 1.5]))
-    problem = on_pixels([fold, (np.array([[1.0, 1.0], [0.0, 0.0]]), np.array([1e-10, 0.0]))])
-    found = search(problem, method=method)
+    question = on_pixels([fold, (np.array([[1.0, 1.0], [0.0, 0.0]]), np.array([1e-10, 0.0]))])
+    found = search(question, method=method)
     assert found.verdict is (Verdict.ROBUST if found.is_covering else Verdict.UNDECIDED)
     assert method != "bfs" or found.is_covering

@@ -19,7 +19,7 @@ from ..engines.refine.run_refinement import refine
 from ..engines.search.search_result import SearchResult
 from ..errors import InternalError, SteadygazeError, StoreError
 from ..labels import Label, Status, Verdict
-from ..problem import Problem
+from ..question import Question
 from ..results.answer import Answer
 from ..results.result import DomainResult
 from ..tolerances import AREA
@@ -103,7 +103,7 @@ def _visited_bounds(result: SearchResult, share: str) -> Bounds | None:
     """
     if (
         share not in (Label.CR, Label.MR)
-        or result.problem.perturbed.domain.dimension != 2
+        or result.question.perturbed.domain.dimension != 2
         or result.sets[Label.CR] is None
     ):
         return None
@@ -132,8 +132,8 @@ def _count_visited_cr_ir(result: SearchResult) -> int | None:
 
 
 def _size_of_maps(result: SearchResult) -> float:
-    options = result.problem.attention
-    return float(sum(options.distance.size(part) for part in original_maps(result.problem.compound, options)))
+    options = result.question.attention
+    return float(sum(options.distance.size(part) for part in original_maps(result.question.compound, options)))
 
 
 def _share_columns(share: str) -> list[CampaignColumn]:
@@ -198,7 +198,7 @@ ANSWER = (
       domain=lambda result: result.verdict.value, search=lambda result: result.verdict.value),
     C("reason", "text", "why the status is `Timeout` or `Failed`"),
     C("label", "whole", "the predicted class of the unperturbed image",
-      domain=lambda result: result.label, search=lambda result: result.problem.label),
+      domain=lambda result: result.label, search=lambda result: result.question.label),
     C("delta_value", "number", "the threshold as an absolute number",
       domain=lambda result: result.answer.delta, search=lambda result: result.delta),
     C("map_size", "number", "the size of the original attention maps",
@@ -227,7 +227,7 @@ ANSWER = (
     C("sliver_share", "number",
       "bound of the share of the domain on kinks, where the attention is undecided; of a search, of what was cut off",
       domain=lambda result: result.sliver_share,
-      search=lambda result: result.sliver_share if result.problem.perturbed.domain.dimension == 2 else None)
+      search=lambda result: result.sliver_share if result.question.perturbed.domain.dimension == 2 else None)
 )  # fmt: skip
 MEASURED = (
     C("seconds", "number", "time for the problem: reading, solving, self-checks"),
@@ -278,7 +278,7 @@ def solve(question: Mapping[str, Any]) -> dict[str, Any]:
         return EMPTY_ANSWER | {"status": Status.FAILED.value, "reason": reason}
 
 
-def make_problem(question: Mapping[str, Any]) -> Problem:
+def make_problem(question: Mapping[str, Any]) -> Question:
     """The problem of a question (see `Plan.question`); files that have changed since are refused."""
     task, model, image = question["task"], question["model"], question["image"]
     bundled = {each.name: each.path for each in zoo.models()}
@@ -292,7 +292,7 @@ def make_problem(question: Mapping[str, Any]) -> Problem:
     )
 
 
-def answer(problem: Problem, method: str, *, until: float | str | None, w_delta: float | None) -> dict[str, Any]:
+def answer(problem: Question, method: str, *, until: float | str | None, w_delta: float | None) -> dict[str, Any]:
     """The columns `ANSWER` of a problem."""
     budget = Budget(WATCHED)
     if method not in ("map", "refine"):

@@ -26,7 +26,7 @@ from ..images import read_image
 from ..labels import Property
 from ..network.model import read_model
 from ..perturbation import compose, parse_spec
-from ..problem import Delta
+from ..question import Threshold
 from .stored_campaign import METHODS, Method, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
 
 BUNDLED = ("paper", "smoke", "filters", "perturbations")
@@ -117,7 +117,7 @@ class _PlanFile(_Table, frozen=True, kw_only=True):
 TABLES = {"campaign": _Campaign, "limits": _Limits, "models": _Models, "images": _Images, "runs": _Run}
 PARSERS: dict[str, Callable[[Any], str]] = {
     "property": lambda text: Property.parse(text).value,
-    "delta": lambda text: str(Delta.parse(text)),  # with all its digits, the same however it is written
+    "delta": lambda text: str(Threshold.parse(text)),  # with all its digits, the same however it is written
     "filter": lambda text: Filter.parse(text).name,
     "dist": lambda text: Distance.parse(text).name.lower(),
 }

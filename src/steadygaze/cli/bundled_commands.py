@@ -51,8 +51,8 @@ def demo(
     for name, specs in MAPS.items():
         budget = Budget()
         with stopping_on_signals(budget), showing_progress(budget, is_wanted=True) as display:
-            problem = with_bundled_names(api.make_problem(MODEL, IMAGE, specs, delta=DELTA), IMAGE)
-            result = api.solve(problem, budget=budget, progress=display.report)
+            question = with_bundled_names(api.make_problem(MODEL, IMAGE, specs, delta=DELTA), IMAGE)
+            result = api.solve(question, budget=budget, progress=display.report)
             display.say_writing()
             delivered = store_and_draw(result, out / name, force=force)
             pages.append(write_report(result, out / name / PAGE, force=True, directory=out / name))

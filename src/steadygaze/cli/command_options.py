@@ -15,7 +15,7 @@ from ..engines.refine.planning import MOST_REGIONS
 from ..engines.search.paper_searches import METHODS as SEARCHES
 from ..errors import OptionError
 from ..labels import Property
-from ..problem import Delta
+from ..question import Threshold
 from .requirement import Requirement
 
 QUESTION, METHOD, CLASSIFIER, LIMITS, OUTPUT = "Question", "Method", "Classifier", "Limits", "Output"
@@ -107,7 +107,7 @@ def _read_list(name: str, text: str, expected: str) -> list[float]:
 
 
 def _delta(_: str, text: str) -> str:
-    Delta.parse(text)
+    Threshold.parse(text)
     return text
 
 

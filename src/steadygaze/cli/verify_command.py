@@ -15,7 +15,7 @@ from ..engines.refine.run_refinement import refine
 from ..engines.search.search_result import SearchResult
 from ..errors import OptionError, StoreError
 from ..labels import Verdict
-from ..problem import Problem
+from ..question import Question
 from ..results import store
 from ..results.result import DomainResult
 from . import command_options as o
@@ -71,24 +71,24 @@ def verify(
     budget = Budget(Limits(timeout, max_regions, memory))
     with stopping_on_signals(budget):
         with showing_progress(budget, is_wanted=not quiet and not json) as display:
-            problem = api.make_problem(
+            question = api.make_problem(
                 model, image, perturb,
                 property=property, delta=delta, filter=filter, dist=dist, classes=classes,
                 mean=mean, std=std, scale=scale or 1.0,
                 names=None if class_names is None else _read_class_names(class_names),
             )  # fmt: skip
             if class_names is None:
-                problem = with_bundled_names(problem, image)
+                question = with_bundled_names(question, image)
             if expect is not None:
-                _check_expected(problem, expect)
-            earlier = None if resume is None else load_to_resume(resume, problem)
-            directory = out or resume or store.default_directory(problem, method=plan.name)
+                _check_expected(question, expect)
+            earlier = None if resume is None else load_to_resume(resume, question)
+            directory = out or resume or store.default_directory(question, method=plan.name)
             force = force or (resume is not None and out is None)
             check_writable(directory, force=force)
             if plan.method == "auto":
-                choice = choose_method(problem.compound, budget=budget)
+                choice = choose_method(question.compound, budget=budget)
                 plan = replace(plan, method=choice.method, reason=choice.reason)
-            result = _answer(problem, plan, budget, display, threads, earlier)
+            result = _answer(question, plan, budget, display, threads, earlier)
             display.say_writing()
             delivered = store_and_draw(result, directory, force=force, reason=plan.reason)
         if not quiet:
@@ -101,7 +101,7 @@ def verify(
 
 
 def _answer(
-    problem: Problem,
+    question: Question,
     plan: MethodPlan,
     budget: Budget,
     display: Display,
@@ -111,12 +111,12 @@ def _answer(
     """Map, refine or search."""
     if plan.is_search:
         return api.explore(
-            problem, method=plan.method, w_delta=plan.w_delta, line=plan.line, budget=budget, progress=display.count
+            question, method=plan.method, w_delta=plan.w_delta, line=plan.line, budget=budget, progress=display.count
         )
     if plan.method == "map":
-        return api.solve(problem, budget=budget, threads=threads, progress=display.report)
+        return api.solve(question, budget=budget, threads=threads, progress=display.report)
     return refine(
-        problem, until=plan.until, goal=plan.goal, budget=budget, threads=threads, progress=display.advance,
+        question, until=plan.until, goal=plan.goal, budget=budget, threads=threads, progress=display.advance,
         resume=earlier,
     )  # fmt: skip
 
@@ -181,12 +181,12 @@ def tell(delivered: Delivered, *, requirement: Requirement | None = None, is_jso
     print_json({**summary, "seconds": seconds, **required, "output": output | picked})
 
 
-def with_bundled_names(problem: Problem, image: str) -> Problem:
+def with_bundled_names(question: Question, image: str) -> Question:
     """Name the classes after the data set of a bundled image, if the network has as many classes."""
     if not zoo.is_reference(image):
-        return problem
+        return question
     names = zoo.class_names(image.partition(":")[0])
-    return replace(problem, names=names) if len(names) == problem.model.classes else problem
+    return replace(question, names=names) if len(names) == question.model.classes else question
 
 
 def _read_class_names(path: Path) -> tuple[str, ...]:
@@ -206,13 +206,13 @@ def _read_class_names(path: Path) -> tuple[str, ...]:
     return names
 
 
-def _check_expected(problem: Problem, expected: str) -> None:
+def _check_expected(question: Question, expected: str) -> None:
     """Raise OptionError unless the predicted label is the expected one, given as name or number."""
-    wanted = _find_label(expected.strip(), problem.names)
-    if problem.label != wanted:
-        found, missed = (class_text(problem.names[label], label) for label in (problem.label, wanted))
+    wanted = _find_label(expected.strip(), question.names)
+    if question.label != wanted:
+        found, missed = (class_text(question.names[label], label) for label in (question.label, wanted))
         raise OptionError(
-            f"{problem.image_name}: {problem.model_name} predicts {found}, but --expect asks for {missed}; check the "
+            f"{question.image_name}: {question.model_name} predicts {found}, but --expect asks for {missed}; check the "
             "image, the order of the classes, and --mean, --std and --scale"
         )
 

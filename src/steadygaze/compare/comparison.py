@@ -12,9 +12,9 @@ from typing import Any
 
 from ..errors import OptionError
 from ..labels import Label, Property
-from ..problem import Delta, Problem
+from ..question import Question, Threshold
 from ..results.result import DomainResult
-from ..results.summary import describe_question, kinks_text, nearest_summary
+from ..results.summary import kinks_text, nearest_summary
 from .overlay import Bounds, combine, lay_over
 from .ranking import Ranking, find_contrary, is_distance, make_rankings
 
@@ -120,7 +120,7 @@ def compare_results(results: Sequence[object], *, delta: str | float | None = No
             )
     given = tuple(result for result in results if isinstance(result, DomainResult))
     if delta is not None:
-        Delta.parse(delta)
+        Threshold.parse(delta)
         given = tuple(result.with_delta(delta) for result in given)
     differs = find_differences(given)
     names = name_results(given, differs)
@@ -130,10 +130,10 @@ def compare_results(results: Sequence[object], *, delta: str | float | None = No
 def find_differences(results: Sequence[DomainResult]) -> tuple[str, ...]:
     """Which of `KINDS` are not the same for all results."""
     keys: dict[str, list[Any]] = {
-        "network": [_network(result.problem) for result in results],
-        "image": [(result.problem.perturbed.x0.shape, result.problem.perturbed.x0.tobytes()) for result in results],
+        "network": [_network(result.question) for result in results],
+        "image": [(result.question.perturbed.x0.shape, result.question.perturbed.x0.tobytes()) for result in results],
         "perturbation": [specs(result) for result in results],
-        "attention": [result.problem.attention for result in results],
+        "attention": [result.question.attention for result in results],
         "delta": [result.delta for result in results if result.is_measured],
     }
     return tuple(kind for kind in KINDS if any(key != keys[kind][0] for key in keys[kind][1:]))
@@ -141,7 +141,7 @@ def find_differences(results: Sequence[DomainResult]) -> tuple[str, ...]:
 
 def specs(result: DomainResult) -> tuple[str, ...]:
     """The perturbations of a result, as canonical texts: equal ones span the same domain."""
-    return tuple(perturbation.spec for perturbation in result.problem.perturbed.perturbations)
+    return result.question.specs
 
 
 def name_results(results: Sequence[DomainResult], differs: Sequence[str]) -> tuple[str, ...]:
@@ -158,14 +158,14 @@ def name_results(results: Sequence[DomainResult], differs: Sequence[str]) -> tup
 
 def describe(result: DomainResult, kind: str) -> str:
     """One part of the question of a result, in words."""
-    problem = result.problem
+    question = result.question
     if kind == "perturbation":
         return " + ".join(specs(result))
     if kind == "attention":
-        options = problem.attention
+        options = question.attention
         classes = "all" if options.classes is None else ",".join(str(number) for number in options.classes)
         return f"filter {options.filter.name}, distance {options.distance.name}, classes {classes}"
-    text = {"network": problem.model_name, "image": problem.image_name, "delta": f"δ = {result.delta}"}[kind]
+    text = {"network": question.model_name, "image": question.image_name, "delta": f"δ = {result.delta}"}[kind]
     # Names come from files, and may hold control characters that a terminal obeys.
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
@@ -173,15 +173,15 @@ def describe(result: DomainResult, kind: str) -> str:
 def make_notes(results: Sequence[DomainResult], names: Sequence[str], differs: Sequence[str]) -> tuple[str, ...]:
     """Sentences on what limits the comparison."""
     notes = []
-    first = results[0].problem
+    first = results[0].question
     is_measured = all(result.is_measured for result in results)
-    if len({result.problem.property for result in results}) > 1:
-        asked = _each(names, [result.problem.property.value for result in results])
+    if len({result.question.property for result in results}) > 1:
+        asked = _each(names, [result.question.property.value for result in results])
         notes.append(f"The properties asked for differ ({asked}), so the verdicts do not mean the same.")
     elif not differs:
         notes.append("All results answer the same question.")
-    if any((result.problem.label, result.problem.names) != (first.label, first.names) for result in results):
-        labels = _each(names, [result.problem.names[result.label] for result in results])
+    if any((result.question.label, result.question.names) != (first.label, first.names) for result in results):
+        labels = _each(names, [result.question.names[result.label] for result in results])
         notes.append(f"The labels of the unperturbed images differ ({labels}); CR means that each keeps its own.")
     if "delta" in differs:
         deltas = _each(names, [f"δ = {result.delta}" for result in results])
@@ -224,16 +224,16 @@ def guarantee(comparison: Comparison) -> str:
 
 def _differ(results: Sequence[DomainResult], second: int, wanted: Property) -> Difference:
     own, other = results[0], results[second]
-    if own.problem.compound.domain.dimension <= MOST_LAID_OVER:
+    if own.question.compound.domain.dimension <= MOST_LAID_OVER:
         return Difference(0, second, wanted, lay_over(own, other, wanted).shares(), True)
     return Difference(0, second, wanted, combine(own.answer.shares, other.answer.shares, wanted), False)
 
 
-def _network(problem: Problem) -> tuple[object, ...]:
+def _network(question: Question) -> tuple[object, ...]:
     """The identity of a network: its file, and how it scales pixels."""
-    preprocessing = getattr(problem.model.replay, "preprocessing", None)
+    preprocessing = getattr(question.model.replay, "preprocessing", None)
     given = () if preprocessing is None else (preprocessing.mean, preprocessing.std, preprocessing.scale)
-    return problem.model.sha256, problem.model_name, *(str(numbers) for numbers in given)
+    return question.model.sha256, question.model_name, *(str(numbers) for numbers in given)
 
 
 def _each(names: Sequence[str], texts: Sequence[str]) -> str:
@@ -242,14 +242,14 @@ def _each(names: Sequence[str], texts: Sequence[str]) -> str:
 
 
 def _result_data(name: str, result: DomainResult) -> dict[str, Any]:
-    problem = result.problem
+    question = result.question
     return {
         "name": name,
         "method": result.method,
         "verdict": result.verdict.value,
-        "property": problem.property.value,
+        "property": question.property.value,
         "label": result.label,
-        "label_name": problem.names[result.label],
+        "label_name": question.names[result.label],
         "measures": ["label", "attention"] if result.is_measured else ["label"],
         "regions": result.region_count,
         "area": {share: list(bounds) for share, bounds in result.areas.items()},
@@ -258,7 +258,7 @@ def _result_data(name: str, result: DomainResult) -> dict[str, Any]:
         "sliver_share": result.sliver_share,
         "complete": result.is_complete,
         "stopped": result.stopped,
-        **describe_question(problem),
+        **question.describe(),
     }
 
 

@@ -244,7 +244,7 @@ def _draw_legend(sheet: Sheet, entries: Sequence[Row], left: float, top: float) 
 
 def _pairs(comparison: Comparison) -> list[list[Difference]]:
     """The differences to be drawn, those of one pair together."""
-    if comparison.results[0].problem.compound.domain.dimension > MAX_MAP_PARAMETERS:
+    if comparison.results[0].question.compound.domain.dimension > MAX_MAP_PARAMETERS:
         return []
     seconds = range(1, min(len(comparison.results), MOST_PAIRS + 1))
     found = [[one for one in comparison.differences if one.second == second] for second in seconds]
@@ -253,11 +253,11 @@ def _pairs(comparison: Comparison) -> list[list[Difference]]:
 
 def _panel_size(comparison: Comparison) -> tuple[float, float]:
     width = (WIDTH - LEFT - RIGHT - 2 * GAP) / 3
-    return width, {1: BAND, 2: width, 3: LOW_PANEL}[comparison.results[0].problem.compound.domain.dimension]
+    return width, {1: BAND, 2: width, 3: LOW_PANEL}[comparison.results[0].question.compound.domain.dimension]
 
 
 def _pair_height(comparison: Comparison, differences: Sequence[Difference]) -> float:
-    sections = 3 if comparison.results[0].problem.compound.domain.dimension == 3 else 1
+    sections = 3 if comparison.results[0].question.compound.domain.dimension == 3 else 1
     rows = max(len(_rows(comparison, one)) for one in differences)
     titles = (sections + 1) * SECTION_TITLE if sections > 1 else 0.0
     panels = sections * (_panel_size(comparison)[1] + AXIS)
@@ -280,7 +280,7 @@ def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Diffe
     for pair in sections:
         if pair[0].held is not None:
             axis, value = pair[0].held
-            name = own.problem.compound.domain.names[axis]
+            name = own.question.compound.domain.names[axis]
             sheet.write(LEFT, top + 0.05, f"Section at {name} = {number(value)}", size=9.5, width=WIDTH - LEFT - RIGHT)
             top += SECTION_TITLE
         # The piece of every pixel, −1 where there is none.
@@ -313,7 +313,7 @@ def _draw_panel(
     combinations = 3 * codes[0] + codes[1]
     picture = colour_grid(combinations, to_rgba_array([COLOURS[name] for name in NAMES]))
     hatch_grid(picture, combinations, np.array(NAMES) == "undecided", is_rising=True)
-    domain = results[0].problem.compound.domain
+    domain = results[0].question.compound.domain
     # With one parameter the second coordinate has no meaning.
     ends = [(domain.low[axis], domain.high[axis]) if axis < domain.dimension else (0.0, 1.0) for axis in section.axes]
     image = AxesImage(axes, extent=(*ends[0], *ends[1]), origin="lower", zorder=-4)
@@ -324,7 +324,7 @@ def _draw_panel(
 
 
 def _name_axes(axes: Axes, result: DomainResult, section: Section, *, is_first: bool) -> None:
-    names = result.problem.compound.domain.names
+    names = result.question.compound.domain.names
     name_axis(axes, names[section.axes[0]], is_below=True)
     if len(names) == 1:
         axes.set_yticks([])

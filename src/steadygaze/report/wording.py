@@ -9,7 +9,7 @@ import numpy as np
 from ..engines.refine.boxes import State
 from ..engines.refine.refine_result import RefineResult
 from ..labels import Property, Verdict
-from ..problem import Problem
+from ..question import Question
 from ..results.result import DomainResult
 
 MINUS = "−"
@@ -212,9 +212,9 @@ def _digits(value: Decimal, digits: int, rounding: str) -> str:
     return (text if is_plain else f"{text}e{exponent}").replace("-", MINUS)
 
 
-def subject_text(problem: Problem) -> str:
+def subject_text(question: Question) -> str:
     """Model, image and label."""
-    return f"{problem.model_name} on {problem.image_name}, label {problem.names[problem.label]}"
+    return f"{question.model_name} on {question.image_name}, label {question.names[question.label]}"
 
 
 def verdict_text(property: Property, verdict: Verdict) -> str:
@@ -226,10 +226,10 @@ def verdict_text(property: Property, verdict: Verdict) -> str:
     return f"{PROPERTIES[property]} {OUTCOMES[verdict]}"
 
 
-def attention_text(problem: Problem) -> str:
+def attention_text(question: Question) -> str:
     """The filter, distance and classes with which attention maps are compared."""
-    options, chosen = problem.attention, problem.attention.classes
-    names = None if chosen is None else [problem.names[j] for j in chosen]
+    options, chosen = question.attention, question.attention.classes
+    names = None if chosen is None else [question.names[j] for j in chosen]
     return comparison_text(options.filter.name, options.distance.name, names)
 
 

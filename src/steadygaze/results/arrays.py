@@ -20,9 +20,9 @@ from ..attention.options import Distance
 from ..budget import machine_gib
 from ..errors import StoreError
 from ..labels import Stop
-from ..problem import Problem
 from ..properties.classification import Pieces
 from ..properties.shapes import Polytopes
+from ..question import Question
 from ..regions.patterns import PatternTable
 from ..regions.polyhedra import Polyhedra, joined
 from ..regions.region import Cut, Polygons, RegionSet
@@ -201,7 +201,7 @@ def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> di
 
 
 def unpack_map(
-    arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any], problem: Problem, *, is_measured: bool = True
+    arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any], question: Question, *, is_measured: bool = True
 ) -> tuple[RegionSet, Pieces, Inconsistency | None]:
     """The map of a problem from named arrays; `numbers` are the single numbers that are stored of its regions.
 
@@ -209,21 +209,21 @@ def unpack_map(
     other or the problem.
     """
     if "depth" not in numbers:
-        arrays, numbers = _completed(arrays, problem), {"depth": 0, "skipped": 0, "gap": 0.0, "holes": 0.0, **numbers}
-    hidden = problem.compound.hidden
+        arrays, numbers = _completed(arrays, question), {"depth": 0, "skipped": 0, "gap": 0.0, "holes": 0.0, **numbers}
+    hidden = question.compound.hidden
     sizes = {
-        "classes": problem.model.classes,
-        "compared classes": len(problem.attention.chosen(problem.model.classes)),
+        "classes": question.model.classes,
+        "compared classes": len(question.attention.chosen(question.model.classes)),
         "neurons": sum(hidden),
         "affine maps": len(hidden) + 1,
-        "parameters": problem.compound.domain.dimension,
+        "parameters": question.compound.domain.dimension,
         "pattern bytes": sum(-(-neurons // 8) for neurons in hidden),
     }
-    shapes = array_shapes(problem.compound.coordinates, is_measured=is_measured)
+    shapes = array_shapes(question.compound.coordinates, is_measured=is_measured)
     checked = {name: shaped(name, arrays[name], shapes[name], sizes) for name in shapes}
-    _check_indices(checked, sizes, problem)
+    _check_indices(checked, sizes, question)
     if is_measured:
-        _check_curves(checked, sizes, problem)
+        _check_curves(checked, sizes, question)
     whole, parts = (_polytopes(checked, kind) for kind in ("region", "part"))
     regions = RegionSet(
         polytopes=whole,
@@ -245,7 +245,7 @@ def unpack_map(
         region=checked["piece_region"],
         winner=checked["winner"],
         cuts=np.concatenate([checked["cuts"], checked["argmax_cuts"]]),
-        label=problem.label,
+        label=question.label,
         margin=checked["margin"],
         slack=checked["slack"],
         most_strip=checked["most_strip"],
@@ -253,20 +253,20 @@ def unpack_map(
     )
     if not is_measured:
         return regions, pieces, None
-    curves = Inconsistency(terms=problem.perturbed.x0.size, **{name: checked[name] for name in CURVE_ARRAYS})
+    curves = Inconsistency(terms=question.perturbed.x0.size, **{name: checked[name] for name in CURVE_ARRAYS})
     return regions, pieces, curves
 
 
-def _completed(arrays: Mapping[str, np.ndarray], problem: Problem) -> dict[str, np.ndarray]:
+def _completed(arrays: Mapping[str, np.ndarray], question: Question) -> dict[str, np.ndarray]:
     """The arrays of schema version 2 with what it did not store: its claims stay what they were."""
-    neurons, maps = sum(problem.compound.hidden), len(problem.compound.hidden) + 1
+    neurons, maps = sum(question.compound.hidden), len(question.compound.hidden) + 1
     return {
         **arrays,
         "beside": np.zeros((2, neurons)),
         "pixels_beside": np.zeros(2),
         "drift": np.zeros((2, maps)),
         "most_strip": np.ones(len(arrays["piece_region"])),
-        "witnesses": np.zeros((0, problem.compound.domain.dimension)),
+        "witnesses": np.zeros((0, question.compound.domain.dimension)),
     }
 
 
@@ -339,8 +339,8 @@ def shaped(
     return array.astype(kind, copy=False)
 
 
-def _check_indices(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], problem: Problem) -> None:
-    cells, all_cuts = len(problem.perturbed.cells), sizes["cuts"] + sizes["argmax cuts"]
+def _check_indices(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], question: Question) -> None:
+    cells, all_cuts = len(question.perturbed.cells), sizes["cuts"] + sizes["argmax cuts"]
     for kind, prefix, cuts in (("region", "", sizes["cuts"]), ("part", "part ", all_cuts)):
         if f"{kind}_edges" in arrays:
             _check_starts(f"{kind}_starts", arrays, sizes[f"{prefix}vertices"], 3)
@@ -375,11 +375,11 @@ def _check_patterns(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) 
     check_range("pattern_places", arrays["pattern_places"], 0, sizes["pattern bytes"])
 
 
-def _check_curves(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], problem: Problem) -> None:
-    cells = len(problem.perturbed.cells)
+def _check_curves(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], question: Question) -> None:
+    cells = len(question.perturbed.cells)
     for name, count in (("curve", sizes["curves"]), ("curve_cell", cells), ("curve_pattern", sizes["patterns"])):
         check_range(name, arrays[name], 0, count)
-    moves, is_line = problem.perturbed.moving_axis is not None, problem.attention.distance is Distance.L1
+    moves, is_line = question.perturbed.moving_axis is not None, question.attention.distance is Distance.L1
     filled = "broken lines" if moves and is_line else "quadratics" if moves else "constants"
     for word in ("constants", "quadratics", "broken lines"):
         require(sizes[word] == (sizes["curves"] if word == filled else 0), "curve_cell", f"does not fit the {word}")

@@ -19,12 +19,11 @@ import numpy as np
 from ..compound import Compound
 from ..errors import OptionError, StoreError
 from ..labels import Kept, Label
-from ..problem import Problem
 from ..properties.shapes import Polytopes
+from ..question import Question
 from .answer import Answer
 from .directory import atomic_file, check_file
 from .result import DomainResult, Result
-from .summary import describe_question
 
 INTEGER, NUMBER, TEXT, POINTS = "int64", "float64", "string", "list of lists of float64"
 """The types of columns."""
@@ -159,13 +158,13 @@ def map_table(result: Result, what: str) -> Table:
 
 def make_table(result: DomainResult, what: str, parts: tuple[Part, ...]) -> Table:
     """Parts of a result over a whole domain, with the facts about it."""
-    facts = describe_facts(result.problem, what) | {
+    facts = describe_facts(result.question, what) | {
         "method": result.method,
         "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.map_size},
         "complete": result.is_complete,
         "sliver_share": result.sliver_share,
     }
-    return Table(parts, result.problem.compound.domain.dimension, facts)
+    return Table(parts, result.question.compound.domain.dimension, facts)
 
 
 def check_what(what: str) -> str:
@@ -175,16 +174,16 @@ def check_what(what: str) -> str:
     return what
 
 
-def describe_facts(problem: Problem, what: str) -> dict[str, Any]:
+def describe_facts(question: Question, what: str) -> dict[str, Any]:
     """What all exports say about the question."""
-    question = describe_question(problem)
+    described = question.describe()
     return {
         "note": NOTE,
         "rows": what,
-        "property": problem.property.value,
-        "label": problem.label,
-        "class_names": list(problem.names),
-        **{name: question[name] for name in ("domain", "model", "image", "attention")},
+        "property": question.property.value,
+        "label": question.label,
+        "class_names": list(question.names),
+        **{name: described[name] for name in ("domain", "model", "image", "attention")},
     }
 
 

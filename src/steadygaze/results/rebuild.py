@@ -22,7 +22,7 @@ from ..images import MAX_PIXELS, fit_image
 from ..labels import Property
 from ..network.model import Agreement, Model, read_model
 from ..perturbation import compose, parse_spec
-from ..problem import Delta, Problem
+from ..question import Question, Threshold
 from ..regions.check import CheckedMap
 from .answer import Answers
 from .arrays import OLDER, SCHEMA_VERSION, array_shapes, read_arrays, unpack_map
@@ -39,31 +39,31 @@ def rebuild(
 ) -> Result:
     """The result that was stored; raises StoreError where its parts do not fit each other."""
     with refusing_damage(map_path.parent):
-        problem = rebuild_problem(content, pixels_path, model=model)
+        question = rebuild_question(content, pixels_path, model=model)
         stored = content["stored"]
         delta, size = stored_delta(content), float(content["delta"]["map_size"])
         agreement, checked = Agreement(**stored["agreement"]), CheckedMap(**stored["checked"])
-        shapes = array_shapes(problem.compound.coordinates, version=content["schema_version"])
+        shapes = array_shapes(question.compound.coordinates, version=content["schema_version"])
         arrays = read_arrays(map_path, list(shapes))
-        answers = rebuild_answers(arrays, stored["map"], problem, size, map_path)
-    original = original_maps(problem.compound, problem.attention)
-    return Result(problem, answers, delta, original, agreement, checked, seconds)
+        answers = rebuild_answers(arrays, stored["map"], question, size, map_path)
+    original = original_maps(question.compound, question.attention)
+    return Result(question, answers, delta, original, agreement, checked, seconds)
 
 
-def rebuild_problem(content: dict[str, Any], pixels_path: Path, *, model: str | Path | None = None) -> Problem:
+def rebuild_question(content: dict[str, Any], pixels_path: Path, *, model: str | Path | None = None) -> Question:
     """The question that was stored, with its model read again from where it was, or from `model`."""
     pixels, folder = read_pixels(pixels_path), pixels_path.parent
     network = _read_model(content, pixels, folder, model)
-    problem = _problem(content, network, pixels)
-    if problem.label != content["label"]:
-        raise StoreError(f"{folder}: the label is {problem.label} now and was {content['label']}; run again")
-    return problem
+    question = _problem(content, network, pixels)
+    if question.label != content["label"]:
+        raise StoreError(f"{folder}: the label is {question.label} now and was {content['label']}; run again")
+    return question
 
 
 def rebuild_answers(
     arrays: Mapping[str, np.ndarray],
     numbers: Mapping[str, Any],
-    problem: Problem,
+    question: Question,
     size: float,
     path: Path,
     *,
@@ -71,20 +71,20 @@ def rebuild_answers(
 ) -> Answers:
     """The regions of a result with everything that is known of them, from arrays that were read from a path."""
     try:
-        regions, pieces, curves = unpack_map(arrays, numbers, problem, is_measured=is_measured)
+        regions, pieces, curves = unpack_map(arrays, numbers, question, is_measured=is_measured)
     except StoreError as error:
         raise StoreError(f"{path}: {error}") from None
-    compound = problem.compound
+    compound = question.compound
     errors = None
     if curves is not None:
-        errors = MapErrors(compound, regions.patterns, curves, problem.attention, problem.original_doubt)
+        errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
     return Answers(compound, regions, pieces, curves, errors, size)
 
 
-def stored_delta(content: dict[str, Any]) -> Delta:
+def stored_delta(content: dict[str, Any]) -> Threshold:
     """The threshold that was asked for."""
     stored = content["stored"]["delta"]
-    return Delta(float(stored["number"]), bool(stored["is_relative"]))
+    return Threshold(float(stored["number"]), bool(stored["is_relative"]))
 
 
 @contextmanager
@@ -103,14 +103,14 @@ def refusing_damage(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _problem(content: dict[str, Any], model: Model, pixels: np.ndarray) -> Problem:
+def _problem(content: dict[str, Any], model: Model, pixels: np.ndarray) -> Question:
     stored, attention = content["stored"], content["attention"]
     perturbed = compose([parse_spec(str(spec)) for spec in content["domain"]["specs"]], pixels)
     classes = None if attention["classes"] == "all" else tuple(int(number) for number in attention["classes"])
     names = tuple(str(name) for name in stored["class_names"])
     if len(names) != model.classes or not all(0 <= number < model.classes for number in classes or ()):
         raise ValueError(f"{len(names)} class names and classes {classes} for {model.classes} logits")
-    return Problem(
+    return Question(
         model=model,
         perturbed=perturbed,
         attention=AttentionOptions(

@@ -19,9 +19,9 @@ from ..errors import PerturbationError
 from ..labels import Property, Stop, Verdict
 from ..network.graph import preactivations
 from ..network.model import Agreement
-from ..problem import Delta, Problem
 from ..properties.nearest import Nearest
 from ..properties.shapes import Polytopes
+from ..question import Question, Threshold
 from ..regions.check import CheckedMap
 from ..regions.patterns import unpack
 from ..regions.polyhedra import Polyhedra
@@ -98,23 +98,23 @@ class Point:
 
 
 def view_point(
-    problem: Problem, original: np.ndarray, theta: np.ndarray, bits: list[np.ndarray], *, region: int | None = None
+    question: Question, original: np.ndarray, theta: np.ndarray, bits: list[np.ndarray], *, region: int | None = None
 ) -> Point:
     """Everything about a theta (d,) of the domain under a pattern `bits` of the classifier, one (1, n) per ReLU layer.
 
     original: the filtered maps (K', C, H, W) of the unperturbed image.
     """
-    image = problem.perturbed.image(theta)
-    logits = problem.model.graph.logits(image[None])[0]
-    maps = problem.attention.method.maps_under(problem.model.graph, bits, problem.attention.chosen(len(logits)))
-    actual = problem.attention.filter(maps.reshape(-1, *image.shape))
-    cell = problem.perturbed.cell_of(theta)
-    expected, slope = expected_maps(problem.compound, cell, original)
-    axis = problem.perturbed.moving_axis
+    image = question.perturbed.image(theta)
+    logits = question.model.graph.logits(image[None])[0]
+    maps = question.attention.method.maps_under(question.model.graph, bits, question.attention.chosen(len(logits)))
+    actual = question.attention.filter(maps.reshape(-1, *image.shape))
+    cell = question.perturbed.cell_of(theta)
+    expected, slope = expected_maps(question.compound, cell, original)
+    axis = question.perturbed.moving_axis
     if slope is not None and axis is not None:
         expected = expected + (theta[axis] - cell.low[axis]) * slope
-    inconsistency = float(sum(problem.attention.distance.size(part) for part in actual - expected))
-    margin = float(logits[problem.label] - np.delete(logits, problem.label).max())
+    inconsistency = float(sum(question.attention.distance.size(part) for part in actual - expected))
+    margin = float(logits[question.label] - np.delete(logits, question.label).max())
     return Point(theta, region, image, logits, int(np.argmax(logits)), margin, actual, expected, inconsistency)
 
 
@@ -126,8 +126,8 @@ class DomainResult(ABC):
     """
 
     method: ClassVar[str]
-    problem: Problem
-    delta: Delta
+    question: Question
+    delta: Threshold
     original: np.ndarray
     agreement: Agreement
     checked: CheckedMap
@@ -199,12 +199,12 @@ class DomainResult(ABC):
     @property
     def verdict(self) -> Verdict:
         """What was proved of the property over the whole domain."""
-        return self.verdict_of(self.problem.property)
+        return self.verdict_of(self.question.property)
 
     @property
     def label(self) -> int:
         """The predicted class of the unperturbed image."""
-        return self.problem.label
+        return self.question.label
 
     @property
     def areas(self) -> dict[str, tuple[float, float]]:
@@ -233,13 +233,13 @@ class DomainResult(ABC):
 
     def with_delta(self, delta: str | float) -> Self:
         """The same proofs, asked for another δ: absolute (3.0) or relative ("25%")."""
-        return replace(self, delta=Delta.parse(delta))  # type: ignore[type-var]
+        return replace(self, delta=Threshold.parse(delta))  # type: ignore[type-var]
 
     def region_at(self, theta: ArrayLike) -> int | None:
         """The region that contains theta (d,), or None where there is none."""
         if self.exact_regions is None:
             return None
-        point = self.problem.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
+        point = self.question.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
         return deepest(self.exact_regions.polytopes, point)
 
     def at(self, theta: ArrayLike) -> Point:
@@ -247,17 +247,17 @@ class DomainResult(ABC):
 
         Where the value of a neuron is nothing but rounding, its activity is that of theta's region.
         """
-        compound = self.problem.compound
+        compound = self.question.compound
         where = np.asarray(theta, dtype=np.float64)
         if not compound.domain.contains(where):
             low, high = compound.domain.low.tolist(), compound.domain.high.tolist()
             raise PerturbationError(f"theta {where.tolist()} is outside of the domain from {low} to {high}")
-        image, region = self.problem.perturbed.image(where), self.region_at(where)
-        return view_point(self.problem, self.original, where, self._pattern(image, region), region=region)
+        image, region = self.question.perturbed.image(where), self.region_at(where)
+        return view_point(self.question, self.original, where, self._pattern(image, region), region=region)
 
     def _pattern(self, image: np.ndarray, region: int | None) -> list[np.ndarray]:
         """The classifier's pattern at an image of a region: one boolean array (1, n) per ReLU layer."""
-        compound, found = self.problem.compound, self.exact_regions
+        compound, found = self.question.compound, self.exact_regions
         values = preactivations(compound.graph, image.reshape(1, -1))[:-1]
         if region is None or found is None:
             return [value > 0.0 for value in values]
@@ -272,8 +272,8 @@ class DomainResult(ABC):
 
         The domain must contain zero, and a map must be complete. Undecided parts count as not kept.
         """
-        wanted = self.problem.property if property is None else Property.parse(property)
-        return find_boundary(self.problem.compound, self.exact_regions, self.answer.joint, wanted)
+        wanted = self.question.property if property is None else Property.parse(property)
+        return find_boundary(self.question.compound, self.exact_regions, self.answer.joint, wanted)
 
     def plot(self, path: str | Path) -> list[Path]:
         """Draw the map: classification, attention and joint; writes PNG and SVG beside each other."""
@@ -297,9 +297,9 @@ class Result(DomainResult):
 
     method: ClassVar[str] = "map"
 
-    problem: Problem
+    question: Question
     answers: Answers
-    delta: Delta
+    delta: Threshold
     original: np.ndarray
     agreement: Agreement
     checked: CheckedMap
@@ -343,7 +343,7 @@ class Result(DomainResult):
     @cached_property
     def regions(self) -> Regions:
         """The activation regions, one by one, with vertices, pattern, affine logits and labels."""
-        return Regions(self.problem, self.answer)
+        return Regions(self.question, self.answer)
 
     def verdict_of(self, wanted: Property) -> Verdict:
         """What was proved of a property over the whole domain."""

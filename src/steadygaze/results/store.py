@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from .. import zoo
 from ..budget import machine_gib
 from ..errors import StoreError
-from ..problem import Delta, Problem
+from ..question import Question
 from ..regions.region import RegionSet
 from .arrays import READ_VERSIONS, pack, write_arrays
 from .directory import atomic_directory
@@ -54,7 +53,7 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
     answers = result.answers
     arrays = pack(answers.regions, answers.pieces, answers.curves)
     return write_result(
-        directory, summarise(result), _stored(result), arrays, result.problem, result.seconds, force=force
+        directory, summarise(result), _stored(result), arrays, result.question, result.seconds, force=force
     )
 
 
@@ -63,7 +62,7 @@ def write_result(
     content: dict[str, Any],
     stored: dict[str, Any],
     arrays: dict[str, np.ndarray],
-    problem: Problem,
+    question: Question,
     seconds: dict[str, float],
     *,
     force: bool,
@@ -73,8 +72,8 @@ def write_result(
     try:
         with atomic_directory(target, replaces=force) as folder:
             write_arrays(folder / MAP, arrays)
-            np.save(folder / PIXELS, problem.perturbed.x0, allow_pickle=False)
-            _picture(problem.perturbed.x0).save(folder / PICTURE)
+            np.save(folder / PIXELS, question.perturbed.x0, allow_pickle=False)
+            _picture(question.perturbed.x0).save(folder / PICTURE)
             files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
             whole = content | {"stored": stored | {"files": files}}
             _write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
@@ -186,14 +185,13 @@ def check_directory(directory: str | Path, *, force: bool = False) -> Path:
     return target
 
 
-def default_directory(problem: Problem, *, method: str | None = None) -> Path:
+def default_directory(question: Question, *, method: str | None = None) -> Path:
     """A name made of model, image, perturbations and the method of a search, at most 120 characters long.
 
     It holds ASCII letters, digits and . _ - alone.
     """
-    image = re.sub(r"\.(png|jpe?g|npy)$", "", problem.image_name, flags=re.IGNORECASE)
-    specs = [perturbation.spec for perturbation in problem.perturbed.perturbations]
-    texts = (problem.model_name, image, *(_name_of(spec) for spec in specs))
+    image = re.sub(r"\.(png|jpe?g|npy)$", "", question.image_name, flags=re.IGNORECASE)
+    texts = (question.model_name, image, *(_name_of(spec) for spec in question.specs))
     parts = [re.sub(r"-+", "-", re.sub(r"[^A-Za-z0-9._-]", "-", text)).strip("-.") or "unnamed" for text in texts]
     name = "--".join(parts if method is None else [*parts, method])
     if len(name) > LONGEST_NAME:
@@ -212,7 +210,8 @@ def _name_of(spec: str) -> str:
 
 def _stored(result: Result) -> dict[str, Any]:
     """What `rebuild` needs beside the summary and the arrays."""
-    return describe_stored(result.problem, result.delta) | {
+    return result.question.stored(result.delta) | {
+        "versions": current_versions(),
         "agreement": asdict(result.agreement),
         "checked": asdict(result.checked),
         "map": single_numbers(result.answers.regions),
@@ -229,27 +228,6 @@ def single_numbers(regions: RegionSet) -> dict[str, Any]:
         "gap": float(regions.accuracy.gap),
         "holes": float(regions.accuracy.holes),
         "stopped": regions.stopped,
-    }
-
-
-def describe_stored(problem: Problem, delta: Delta) -> dict[str, Any]:
-    """What is needed to put a question again, beside its summary, and the versions that answered it."""
-    # What the file expects of its pixels is known to its replay.
-    preprocessing = problem.model.replay.preprocessing
-    place = os.path.realpath(problem.model.path)
-    bundled = next((model.name for model in zoo.models() if os.path.realpath(model.path) == place), None)
-    return {
-        "model": {
-            "bundled": bundled,
-            "path": None if bundled else place,
-            "mean": preprocessing.mean.tolist(),
-            "std": preprocessing.std.tolist(),
-            "scale": float(preprocessing.scale),
-        },
-        "class_names": list(problem.names),
-        "image_notes": list(problem.image_notes),
-        "delta": asdict(delta),
-        "versions": current_versions(),
     }
 
 

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attention.options import AttentionOptions
 from ..boundary import Boundary, Component, Enclave
 from ..labels import Kept, Label, Status, Verdict
 from ..network.model import Agreement
-from ..perturbation import Perturbed
-from ..problem import Problem
 from ..properties.nearest import Nearest
 from ..tolerances import AREA
 from .answer import round_up, verdict_from
@@ -40,15 +37,15 @@ def summarise_domain(
     `area`, `ar_at_delta` and `nearest` hold proved bounds (low, high); `guarantee` says what they rest on; `more` is
     what only the one method knows.
     """
-    problem, answer = result.problem, result.answer
+    question, answer = result.question, result.answer
     return {
         "schema_version": SCHEMA_VERSION,
         "method": result.method,
         "verdict": result.verdict.value,
         "status": _status(result).value,
-        "property": problem.property.value,
+        "property": question.property.value,
         "label": result.label,
-        "label_name": problem.names[result.label],
+        "label_name": question.names[result.label],
         "regions": result.region_count,
         "visited": result.region_count,
         "visited_share": visited_share,
@@ -65,20 +62,9 @@ def summarise_domain(
         **(more or {}),
         "complete": result.is_complete,
         "stopped": result.stopped,
-        **describe_question(problem),
-        "notes": [*problem.notes, *result.findings.notes],
-        "witnesses": [_witness(witness, problem.names) for witness in result.witnesses],
-    }
-
-
-def describe_question(problem: Problem) -> dict[str, Any]:
-    """What was asked of what, as plain data: the part that the answers of all methods share."""
-    return {
-        "domain": domain_summary(problem.perturbed),
-        "model": {"name": problem.model_name, "sha256": problem.model.sha256, "classes": problem.model.classes},
-        "image": {"name": problem.image_name, "shape": list(problem.perturbed.x0.shape)},
-        "attention": _attention(problem.attention),
-        "notes": list(problem.notes),
+        **question.describe(),
+        "notes": [*question.notes, *result.findings.notes],
+        "witnesses": [_witness(witness, question.names) for witness in result.witnesses],
     }
 
 
@@ -149,7 +135,7 @@ def _guarantee(result: Result) -> str:
     sentences.append(
         "Proved for the real-valued network, by float64 arithmetic with error bounds or by exact arithmetic."
     )
-    by_shares = verdict_from(result.answer.shares, result.problem.property)
+    by_shares = verdict_from(result.answer.shares, result.question.property)
     if result.verdict is Verdict.NOT_ROBUST and by_shares is not Verdict.NOT_ROBUST:
         sentences.append(SINGLE_THETAS)
     if kinks > 0.0:
@@ -158,22 +144,6 @@ def _guarantee(result: Result) -> str:
     sentences.append(f"{part} is undecided{' where the domain was mapped' if not result.is_complete else ''}.")
     sentences.append(agreement_text(result.agreement))
     return " ".join(sentences)
-
-
-def domain_summary(perturbed: Perturbed) -> dict[str, Any]:
-    """Names, ends and specs of the axes."""
-    domain = perturbed.domain
-    return {
-        "names": list(domain.names),
-        "low": domain.low.tolist(),
-        "high": domain.high.tolist(),
-        "specs": [perturbation.spec for perturbation in perturbed.perturbations],
-    }
-
-
-def _attention(options: AttentionOptions) -> dict[str, Any]:
-    classes = "all" if options.classes is None else [int(number) for number in options.classes]
-    return {"filter": options.filter.name, "distance": options.distance.name.lower(), "classes": classes}
 
 
 def _witness(witness: Witness, names: tuple[str, ...]) -> dict[str, Any]:
@@ -208,18 +178,18 @@ def _witness(witness: Witness, names: tuple[str, ...]) -> dict[str, Any]:
 
 def summarise_boundary(result: DomainResult, boundary: Boundary) -> dict[str, Any]:
     """A boundary as numbers, texts, lists and dictionaries with texts as keys; `verdict` is that of its property."""
-    problem = result.problem
+    question = result.question
     return {
         "schema_version": SCHEMA_VERSION,
         "method": result.method,
         "verdict": result.verdict_of(boundary.wanted).value,
         "property": boundary.wanted.value,
         "label": result.label,
-        "label_name": problem.names[result.label],
+        "label_name": question.names[result.label],
         "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.map_size},
-        "domain": domain_summary(problem.perturbed),
-        "model": {"name": problem.model_name, "sha256": problem.model.sha256, "classes": problem.model.classes},
-        "image": {"name": problem.image_name, "shape": list(problem.perturbed.x0.shape)},
+        "domain": question.describe()["domain"],
+        "model": {"name": question.model_name, "sha256": question.model.sha256, "classes": question.model.classes},
+        "image": {"name": question.image_name, "shape": list(question.perturbed.x0.shape)},
         "regions": result.region_count,
         "satisfying_share": boundary.satisfying_share,
         "reachable_share": boundary.reachable_share,

@@ -6,7 +6,7 @@ from typing import overload
 
 import numpy as np
 
-from ..problem import Problem
+from ..question import Question
 from ..regions.patterns import unpack
 from .answer import Answer
 
@@ -42,8 +42,8 @@ class Region:
 class Regions(Sequence[Region]):
     """All activation regions of a map, with the labels of one answer."""
 
-    def __init__(self, problem: Problem, answer: Answer) -> None:
-        self._problem, self._answer = problem, answer
+    def __init__(self, question: Question, answer: Answer) -> None:
+        self._problem, self._answer = question, answer
         self._map = answer.answers.regions
 
     def __len__(self) -> int:

@@ -19,7 +19,7 @@ from ..errors import InternalError, ModelError
 from ..labels import Property, Verdict
 from ..network.model import LEAST_SHARE
 from ..network.replay import FileRounding, estimate_rounding
-from ..problem import Problem
+from ..question import Question
 from ..tolerances import UNIT
 from .claims import Claim, Violation
 from .map_check import MapCheck, check_maps
@@ -39,25 +39,25 @@ class Enclosed:
 class Enclosing:
     """Encloses single thetas of one problem."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, question: Question) -> None:
+        self.question = question
 
     def at(self, theta: np.ndarray, *, has_attention: bool) -> Enclosed:
         """Bounds at theta (d,); those of the inconsistency only if wanted."""
         if self._bounder is None:
             return Enclosed(UNKNOWN, UNKNOWN)
-        compound = self.problem.compound
+        compound = self.question.compound
         # Back and forth between theta and t costs a few roundings; the bounds of the pixels allow for more than that.
         place = compound.to_unit(theta[None])[:, : compound.domain.dimension]
-        cell = self.problem.perturbed.cell_of(theta).index
+        cell = self.question.perturbed.cell_of(theta).index
         found = self._bounder.bound(cell, place, place, np.array([has_attention]))
         return Enclosed(_ends(found.margin[0]), _ends(found.inconsistency[0]))
 
     @cached_property
     def _bounder(self) -> Bounder | None:
-        problem = self.problem
+        question = self.question
         try:
-            return Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
+            return Bounder(question.model.graph, question.perturbed, question.label, question.attention)
         except ModelError:  # weights so small that products with them vanish
             return None
 
@@ -146,7 +146,7 @@ def find_witnesses(result: DomainResult) -> Findings:
     Each is the first of the claims that is deep enough for the float type of the model file; if none of them is, the
     first one that is confirmed, and flagged. Raises InternalError when proved bounds refute a claim.
     """
-    enclosing = Enclosing(result.problem)
+    enclosing = Enclosing(result.question)
     witnesses, notes = [], []
     for kind in Violation:
         candidate, tried = _find(result, kind, enclosing)
@@ -201,7 +201,7 @@ def _examine(result: DomainResult, kind: Violation, claim: Claim, enclosing: Enc
     if not claim.is_exact and not all(0.0 < test.low < np.inf for test in tests):
         return None
     point = result.at(claim.theta)
-    model = result.problem.model
+    model = result.question.model
     rounding = estimate_rounding(model.graph, point.image.ravel(), model.replay.float_type)
     tolerance = _tolerance(rounding, point)
     is_deep = True
@@ -230,25 +230,26 @@ def _tests(result: DomainResult, kind: Violation, claim: Claim, enclosing: Enclo
 
 def _has_pattern(result: DomainResult, claim: Claim) -> bool:
     """Whether a plain pass finds the pattern of the claim; the error of the claimed maps holds for that one alone."""
-    image = result.problem.perturbed.image(claim.theta)
-    plain = pattern_of(result.problem.model.graph, image.reshape(1, -1))
+    image = result.question.perturbed.image(claim.theta)
+    plain = pattern_of(result.question.model.graph, image.reshape(1, -1))
     return claim.bits is None or all((a == b).all() for a, b in zip(claim.bits, plain, strict=True))
 
 
 def _refutation(result: DomainResult, kind: Violation, claim: Claim, test: _Tested) -> str:
     """Everything that is needed to reproduce a false claim, in one line."""
     point = result.at(claim.theta)
-    problem = result.problem
-    specs = " × ".join(perturbation.spec for perturbation in problem.perturbed.perturbations)
-    preprocessing = getattr(problem.model.replay, "preprocessing", None)
+    question = result.question
+    specs = " × ".join(question.specs)
+    preprocessing = getattr(question.model.replay, "preprocessing", None)
     return (
         f"the result claims a violation ({kind}) at theta {claim.theta.tolist()!r}, but proved bounds there refute it: "
         f"what must be positive, up to an error of {test.slack!r}, lies between {test.low!r} and {test.high!r} "
         f"(a plain evaluation gives margin {point.margin!r} and inconsistency {point.inconsistency!r}). Nothing is "
-        f"delivered. Please report it with the model and the image: method {result.method}, model {problem.model_name} "
-        f"(SHA-256 {problem.model.sha256}; {preprocessing}), image {problem.image_name}, perturbations {specs}, "
-        f"label {result.label}, property {problem.property.value}, δ {result.delta} = {result.answer.delta!r}, "
-        f"attention {problem.attention}"
+        f"delivered. Please report it with the model and the image: method {result.method}, model "
+        f"{question.model_name} (SHA-256 {question.model.sha256}; {preprocessing}), image {question.image_name}, "
+        f"perturbations {specs}, "
+        f"label {result.label}, property {question.property.value}, δ {result.delta} = {result.answer.delta!r}, "
+        f"attention {question.attention}"
     )
 
 
@@ -258,7 +259,7 @@ def _tolerance(rounding: FileRounding, point: Point) -> float:
 
 
 def _replayed(result: DomainResult, kind: Violation, chosen: _Candidate) -> Witness:
-    model, point = result.problem.model, chosen.point
+    model, point = result.question.model, chosen.point
     logits = model.replay.logits(point.image[None])[0]
     is_finite = bool(np.isfinite(logits).all())
     is_kept = is_finite and int(np.argmax(logits)) == result.label
@@ -287,12 +288,12 @@ def _replayed(result: DomainResult, kind: Violation, chosen: _Candidate) -> Witn
 
 def _remark(result: DomainResult, replay: LogitReplay, check: MapCheck) -> str | None:
     """How the model file differs from the witness, as parts of a sentence."""
-    kind, parts = result.problem.model.replay.float_type.name, []
+    kind, parts = result.question.model.replay.float_type.name, []
     by = f"onnxruntime, in {kind},"
     if replay.label is None:
         parts.append(f"{by} gives NaN or infinite logits there")
     elif not replay.shows_label:
-        name, is_kept = result.problem.names[replay.label], replay.label == result.label
+        name, is_kept = result.question.names[replay.label], replay.label == result.label
         what = f"{by} {'still ' if is_kept else ''}predicts {name} there"
         parts.append(f"{what}: the violation is smaller than {kind} can show" if replay.is_explained else what)
     if replay.difference is not None and not replay.is_explained:
@@ -305,6 +306,6 @@ def _remark(result: DomainResult, replay: LogitReplay, check: MapCheck) -> str |
 
 def _compared_classes(result: DomainResult, point: Point) -> np.ndarray:
     """The label and the largest other logit, among the classes whose maps are compared."""
-    chosen = result.problem.attention.chosen(len(point.logits))
+    chosen = result.question.attention.chosen(len(point.logits))
     order = np.lexsort((-point.logits[chosen], chosen != result.label))
     return chosen[order[:2]]

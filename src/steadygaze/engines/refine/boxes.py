@@ -11,7 +11,7 @@ from ...bounds.bounder import Bounder, Enclosures
 from ...compound import Compound
 from ...errors import InternalError
 from ...labels import Kept, Property
-from ...problem import Problem
+from ...question import Question
 from ...regions.assemble import CutTable
 from ...regions.region import Cut
 from ...tolerances import UNIT
@@ -252,7 +252,7 @@ def mixed_axes(boxes: Boxes, kept: np.ndarray, lost: np.ndarray) -> np.ndarray:
     return axes
 
 
-def proved_violations(problem: Problem, bounder: Bounder, question: BoxQuestion, thetas: np.ndarray) -> np.ndarray:
+def proved_violations(problem: Question, bounder: Bounder, question: BoxQuestion, thetas: np.ndarray) -> np.ndarray:
     """Which thetas (N, d) violate the property by bounds on tiny boxes that hold them however t is rounded: (N,)."""
     domain = problem.perturbed.domain
     around = 8.0 * UNIT * (np.abs(domain.low) + np.abs(domain.high)) / domain.widths + 8.0 * UNIT

@@ -8,8 +8,8 @@ from ...attention.inconsistency import Inconsistency, measure
 from ...attention.map_errors import MapErrors
 from ...budget import Budget, give_back_memory
 from ...errors import ModelError
-from ...problem import Problem
 from ...properties.settling import label_pieces
+from ...question import Question
 from ...regions.region import RegionSet
 from ...regions.within import join_region_sets, join_rows, subdivide_boxes
 from ...results.answer import Answers
@@ -21,8 +21,8 @@ _JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")  #
 class ExactBoxes:
     """The regions of all boxes that were subdivided; `measures`: whether attention is measured."""
 
-    def __init__(self, problem: Problem, original: np.ndarray, threads: int, *, measures: bool) -> None:
-        self.problem, self.original, self.threads, self.measures = problem, original, threads, measures
+    def __init__(self, question: Question, original: np.ndarray, threads: int, *, measures: bool) -> None:
+        self.question, self.original, self.threads, self.measures = question, original, threads, measures
         self.parts: list[RegionSet] = []
         self.curves: list[Inconsistency] = []
         self.box: list[np.ndarray] = []  # of each region, counted in the order in which boxes were added
@@ -37,17 +37,17 @@ class ExactBoxes:
 
     def add(self, boxes: Boxes, budget: Budget) -> np.ndarray:
         """Subdivide boxes; returns which of them (B,) were finished within the budget: only those are added."""
-        compound = self.problem.compound
+        compound = self.question.compound
         found = subdivide_boxes(
             compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts, budget=budget, threads=self.threads
         )
         if not np.isfinite(found.regions.logits).all():
-            name = self.problem.model_name
+            name = self.question.model_name
             raise ModelError(f"{name}: the logits overflow float64 in the domain; scale the weights down")
         if found.complete.any():
             regions = replace(found.regions, stopped=None)
             if self.measures:
-                curves = measure(compound, regions, self.problem.attention, self.original, threads=self.threads)
+                curves = measure(compound, regions, self.question.attention, self.original, threads=self.threads)
                 self.curves.append(curves)
             places = self.boxes + np.cumsum(found.complete) - 1
             self.parts.append(regions)
@@ -74,11 +74,11 @@ class ExactBoxes:
         return found
 
     def _answers(self, regions: RegionSet, curves: Inconsistency | None, size: float) -> Answers:
-        problem, compound = self.problem, self.problem.compound
-        pieces = label_pieces(compound, regions, problem.label)
+        question, compound = self.question, self.question.compound
+        pieces = label_pieces(compound, regions, question.label)
         errors = None
         if curves is not None:
-            errors = MapErrors(compound, regions.patterns, curves, problem.attention, problem.original_doubt)
+            errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
         return Answers(compound, regions, pieces, curves, errors, size)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...budget import Budget
 from ...labels import Property
-from ...problem import Problem
+from ...question import Question
 from .pointwise import Measured, PointPasses
 
 WORK = 3_000_000_000  # multiplications spent on each property: about a second
@@ -40,7 +40,7 @@ class Violations(NamedTuple):
 
 
 def falsify(
-    problem: Problem,
+    question: Question,
     delta: float,
     *,
     wanted: Property = Property.BOTH,
@@ -54,7 +54,7 @@ def falsify(
     violates by more than rounding, and no neuron of a lost attention is within rounding of its kink. `work` bounds the
     multiplications for each property, a few thetas apart; an exhausted budget ends the search early.
     """
-    search = _Search(problem, delta, wanted, original, budget)
+    search = _Search(question, delta, wanted, original, budget)
     for kind in (Property.CR, Property.AR):
         if wanted in (kind, Property.BOTH):
             search.look(kind, work)
@@ -65,11 +65,11 @@ class _Search:
     """Violations of one problem; points are in the unit cube (·, d), and those with a positive excess violate."""
 
     def __init__(
-        self, problem: Problem, delta: float, wanted: Property, original: np.ndarray | None, budget: Budget | None
+        self, question: Question, delta: float, wanted: Property, original: np.ndarray | None, budget: Budget | None
     ) -> None:
-        self.passes = PointPasses(problem, original)
+        self.passes = PointPasses(question, original)
         self.delta, self.wanted, self.budget = delta, wanted, budget
-        domain, self.dimension = problem.perturbed.domain, problem.perturbed.domain.dimension
+        domain, self.dimension = question.perturbed.domain, question.perturbed.domain.dimension
         self.zero = -domain.low / domain.widths
         self.target = np.clip(self.zero, 0.0, 1.0)
         self.limit = 0
@@ -190,7 +190,7 @@ class _Search:
         return far
 
     def _thetas(self, points: np.ndarray) -> np.ndarray:
-        return self.passes.problem.compound.to_theta(points)
+        return self.passes.question.compound.to_theta(points)
 
     def _excess(self, points: np.ndarray, kind: Property) -> np.ndarray:
         """By how much (N,) points (N, d) violate a property; negative where they satisfy it."""

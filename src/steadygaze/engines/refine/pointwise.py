@@ -15,7 +15,7 @@ import numpy as np
 
 from ...network.graph import preactivations
 from ...network.steps import downwards
-from ...problem import Problem
+from ...question import Question
 from ...tolerances import UNIT
 
 NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, so that all layers of a deep network stay moderate
@@ -51,10 +51,10 @@ class Measured(NamedTuple):
 class PointPasses:
     """Float64 passes of one problem at single thetas; counts its work. `original`: as the property, if known."""
 
-    def __init__(self, problem: Problem, original: np.ndarray | None = None) -> None:
-        self.problem, self.perturbed = problem, problem.perturbed
-        self.segments = problem.model.graph.steps
-        self.classes = problem.attention.chosen(problem.model.classes)
+    def __init__(self, question: Question, original: np.ndarray | None = None) -> None:
+        self.question, self.perturbed = question, question.perturbed
+        self.segments = question.model.graph.steps
+        self.classes = question.attention.chosen(question.model.classes)
         self.forward_passes, self.multiplications = 0, 0
         self._given = original
         self._expected: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
@@ -90,7 +90,7 @@ class PointPasses:
 
     def margins_of(self, logits: np.ndarray) -> np.ndarray:
         """Margins (B,) of logits (B, K)."""
-        return logits[:, self.problem.label] - np.delete(logits, self.problem.label, axis=1).max(axis=1)
+        return logits[:, self.question.label] - np.delete(logits, self.question.label, axis=1).max(axis=1)
 
     def slopes(self, thetas: np.ndarray) -> np.ndarray:
         """Gradients (B, d) of the margin with respect to the unit cube, on the affine pieces at the thetas."""
@@ -146,7 +146,7 @@ class PointPasses:
         return float(_map_errors(self, self.unperturbed)[0])
 
     def _forward(self, pixels: np.ndarray) -> Trace:
-        *values, logits = preactivations(self.problem.model.graph, pixels)
+        *values, logits = preactivations(self.question.model.graph, pixels)
         self.multiplications += len(pixels) * self.work
         self.forward_passes += len(pixels)
         return Trace(pixels, values, logits)
@@ -172,15 +172,15 @@ class PointPasses:
 
     def class_rows(self, batch: int) -> np.ndarray:
         """Rows (B, K', K) that pick the chosen logits."""
-        return np.repeat(np.eye(self.problem.model.classes)[self.classes][None], batch, axis=0)
+        return np.repeat(np.eye(self.question.model.classes)[self.classes][None], batch, axis=0)
 
     def _filtered(self, maps: np.ndarray) -> np.ndarray:
-        return self.problem.attention.filter(maps.reshape(*maps.shape[:2], *self.perturbed.x0.shape))
+        return self.question.attention.filter(maps.reshape(*maps.shape[:2], *self.perturbed.x0.shape))
 
     def size(self, maps: np.ndarray) -> np.ndarray:
         """Norms of maps: (…, K', C, H, W) to (…, K')."""
         flat = maps.reshape(*maps.shape[:-3], -1)
-        return np.linalg.norm(flat, ord=self.problem.attention.distance.value, axis=-1)
+        return np.linalg.norm(flat, ord=self.question.attention.distance.value, axis=-1)
 
     def _expectation(self, theta: np.ndarray) -> np.ndarray:
         """The expected maps (K', C, H, W) at a theta (d,)."""
@@ -200,7 +200,7 @@ class PointPasses:
 
     def against_rival(self, logits: np.ndarray) -> np.ndarray:
         """Rows (B, K) that subtract the largest other logit from that of the label."""
-        label, others, rows = self.problem.label, logits.copy(), np.zeros_like(logits)
+        label, others, rows = self.question.label, logits.copy(), np.zeros_like(logits)
         others[:, label] = -np.inf
         rows[np.arange(len(logits)), np.argmax(others, axis=1)] = -1.0
         rows[:, label] = 1.0
@@ -267,7 +267,7 @@ def is_doubtful(value: np.ndarray, error: np.ndarray) -> np.ndarray:
 
 def _map_errors(passes: PointPasses, trace: Trace) -> np.ndarray:
     """Bounds (B,) of how much errors of the maps add to an inconsistency, for a fixed pattern."""
-    options = passes.problem.attention
+    options = passes.question.attention
     enlarged = options.filter.lipschitz(options.distance.value)
     worst = enlarged * passes.size(_carried_back(passes, trace, are_signed=False)).sum(axis=1)
     if worst.max() <= MOST_MAP_ERROR * passes.map_size:

@@ -15,14 +15,13 @@ from ...attention.inconsistency import original_maps
 from ...errors import OptionError, StoreError
 from ...labels import Kept, Property, Stop
 from ...network.model import Agreement
-from ...problem import Problem
+from ...question import Question
 from ...regions.check import CheckedMap
 from ...regions.region import Cut
 from ...results import store
 from ...results.arrays import array_shapes, check_range, pack, read_arrays, require, shaped
 from ...results.export import ATTENTIONS, LABELS, Block, Part, Table, exact_part, make_table, shape_columns
-from ...results.rebuild import read_pixels, rebuild_answers, rebuild_problem, refusing_damage, stored_delta
-from ...results.summary import describe_question
+from ...results.rebuild import read_pixels, rebuild_answers, rebuild_question, refusing_damage, stored_delta
 from ...tolerances import AREA
 from .boxes import Boxes, State
 from .refine_result import RefineResult
@@ -48,13 +47,14 @@ ENCLOSURES = ("box_margin", "box_inconsistency")
 def save_refine(result: RefineResult, directory: str | Path, *, force: bool = False) -> Path:
     """Store a refinement in a new directory, atomically; its bytes depend on question, limits and versions alone."""
     store.check_directory(directory, force=force)
-    stored = store.describe_stored(result.problem, result.delta) | {
+    stored = result.question.stored(result.delta) | {
+        "versions": store.current_versions(),
         "agreement": asdict(result.agreement),
         "checked": asdict(result.checked),
         "map": None if result.answers is None else store.single_numbers(result.answers.regions),
     }
     arrays, seconds = pack_refine(result), result.seconds
-    return store.write_result(directory, result.summary(), stored, arrays, result.problem, seconds, force=force)
+    return store.write_result(directory, result.summary(), stored, arrays, result.question, seconds, force=force)
 
 
 def load_refine(directory: str | Path, *, model: str | Path | None = None) -> RefineResult:
@@ -65,10 +65,10 @@ def load_refine(directory: str | Path, *, model: str | Path | None = None) -> Re
     folder = Path(directory)
     content = _read(folder)
     with refusing_damage(folder):
-        return _rebuild(content, folder, rebuild_problem(content, folder / store.PIXELS, model=model))
+        return _rebuild(content, folder, rebuild_question(content, folder / store.PIXELS, model=model))
 
 
-def load_to_resume(directory: str | Path, problem: Problem) -> RefineResult:
+def load_to_resume(directory: str | Path, question: Question) -> RefineResult:
     """The stored refinement of a question, to be resumed; OptionError if it answers another one.
 
     Model, image, perturbations, comparison of attention, property and δ must be the same.
@@ -76,8 +76,8 @@ def load_to_resume(directory: str | Path, problem: Problem) -> RefineResult:
     folder = Path(directory)
     content = _read(folder)
     with refusing_damage(folder):
-        different = _differences(content, folder, problem)
-        earlier = None if different else _rebuild(content, folder, problem)
+        different = _differences(content, folder, question)
+        earlier = None if different else _rebuild(content, folder, question)
     if earlier is None:
         raise OptionError(
             f"--resume {folder}: it answers another question (not the same: {', '.join(different)}); ask that one, or "
@@ -89,7 +89,7 @@ def load_to_resume(directory: str | Path, problem: Problem) -> RefineResult:
 def pack_refine(result: RefineResult) -> dict[str, np.ndarray]:
     """Boxes, violations and exact regions as named arrays."""
     arrays = {name: getattr(result.boxes, name.removeprefix("box_")) for name in BOX_SHAPES}
-    arrays["points"] = result.points.reshape(len(result.points), result.problem.compound.domain.dimension)
+    arrays["points"] = result.points.reshape(len(result.points), result.question.compound.domain.dimension)
     if result.answers is None:
         return arrays
     answers = result.answers
@@ -105,41 +105,41 @@ def _read(folder: Path) -> dict[str, Any]:
     return content
 
 
-def _differences(content: dict[str, Any], folder: Path, problem: Problem) -> list[str]:
+def _differences(content: dict[str, Any], folder: Path, question: Question) -> list[str]:
     """The parts of the stored question that differ from the given one."""
-    asked, stored = describe_question(problem), store.describe_stored(problem, problem.delta)
+    asked, stored = question.describe(), question.stored(question.delta)
     model, kept = stored["model"], content["stored"]["model"]
     is_prepared = all(model[name] == kept[name] for name in ("mean", "std", "scale"))
     same = {
         "the model": asked["model"]["sha256"] == content["model"]["sha256"] and is_prepared,
-        "the image": np.array_equal(read_pixels(folder / store.PIXELS), problem.perturbed.x0),
+        "the image": np.array_equal(read_pixels(folder / store.PIXELS), question.perturbed.x0),
         "the perturbations": asked["domain"] == content["domain"],
         "filter, distance or classes": asked["attention"] == content["attention"],
-        "the property": problem.property.value == content["property"],
+        "the property": question.property.value == content["property"],
         "δ": stored["delta"] == content["stored"]["delta"],
     }
     return [name for name, is_same in same.items() if not is_same]
 
 
-def _rebuild(content: dict[str, Any], folder: Path, problem: Problem) -> RefineResult:
-    stored, compound = content["stored"], problem.compound
-    is_measured, has_exact = problem.property is not Property.CR, stored["map"] is not None
+def _rebuild(content: dict[str, Any], folder: Path, question: Question) -> RefineResult:
+    stored, compound = content["stored"], question.compound
+    is_measured, has_exact = question.property is not Property.CR, stored["map"] is not None
     names = [name for name in SHAPES if has_exact or name != "box_of"]
     if has_exact:
         version = content["schema_version"]
         names += list(array_shapes(compound.coordinates, is_measured=is_measured, version=version))
     arrays = read_arrays(folder / store.MAP, names)
     try:
-        checked, boxes = _checked_boxes(arrays, problem, has_exact=has_exact)
+        checked, boxes = _checked_boxes(arrays, question, has_exact=has_exact)
     except StoreError as error:
         raise StoreError(f"{folder / store.MAP}: {error}") from None
     answers = None
     if has_exact:
         size = float(content["delta"]["map_size"])
-        answers = rebuild_answers(arrays, stored["map"], problem, size, folder / store.MAP, is_measured=is_measured)
+        answers = rebuild_answers(arrays, stored["map"], question, size, folder / store.MAP, is_measured=is_measured)
     return RefineResult(
-        problem=problem, boxes=boxes, answers=answers, box_of=checked.get("box_of", np.zeros(0, dtype=np.int64)),
-        delta=stored_delta(content), original=original_maps(compound, problem.attention),
+        question=question, boxes=boxes, answers=answers, box_of=checked.get("box_of", np.zeros(0, dtype=np.int64)),
+        delta=stored_delta(content), original=original_maps(compound, question.attention),
         agreement=Agreement(**stored["agreement"]), checked=CheckedMap(**stored["checked"]),
         until="exact" if content["until"] == "exact" else float(content["until"]),
         goal="verdict" if content["goal"] == "verdict" else "map",
@@ -149,10 +149,10 @@ def _rebuild(content: dict[str, Any], folder: Path, problem: Problem) -> RefineR
 
 
 def _checked_boxes(
-    arrays: Mapping[str, np.ndarray], problem: Problem, *, has_exact: bool
+    arrays: Mapping[str, np.ndarray], question: Question, *, has_exact: bool
 ) -> tuple[dict[str, np.ndarray], Boxes]:
     """The arrays of the boxes in their types, once they fit each other and the problem; raises StoreError."""
-    compound = problem.compound
+    compound = question.compound
     sizes = {"coordinates": compound.coordinates, "axes": compound.domain.dimension}
     if has_exact:
         sizes["regions"] = len(arrays["cell"])
@@ -191,7 +191,7 @@ def refine_table(result: RefineResult, what: str) -> Table:
 
 def _box_part(result: RefineResult) -> Part:
     """The boxes that are not EXACT; each has one label, so it is its own piece."""
-    answer, boxes, domain = result.answer, result.boxes, result.problem.compound.domain
+    answer, boxes, domain = result.answer, result.boxes, result.question.compound.domain
     chosen, volumes = answer.bounded, boxes.volumes
     low, high = (domain.low + ends[:, : domain.dimension] * domain.widths for ends in (boxes.low, boxes.high))
     # As for regions: rounding must not lead out of the domain.

@@ -14,8 +14,8 @@ from ...boundary import Boundary, find_boundary
 from ...errors import InternalError, OptionError
 from ...labels import Kept, Label, Property, Stop, Verdict
 from ...network.model import Agreement
-from ...problem import Delta, Problem
 from ...properties.nearest import Nearest
+from ...question import Question, Threshold
 from ...regions.check import CheckedMap
 from ...regions.region import RegionSet
 from ...results.answer import RELATIVE_DELTAS, Answers, round_up, verdict_from, verdict_of
@@ -46,11 +46,11 @@ class RefineResult(DomainResult):
 
     method: ClassVar[str] = "refine"
 
-    problem: Problem
+    question: Question
     boxes: Boxes
     answers: Answers | None
     box_of: np.ndarray
-    delta: Delta
+    delta: Threshold
     original: np.ndarray
     agreement: Agreement
     checked: CheckedMap
@@ -68,7 +68,7 @@ class RefineResult(DomainResult):
 
     def _answer_at(self, delta: float) -> MergedAnswer:
         exact = None if self.answers is None else self.answers.at(delta)
-        return MergedAnswer(self.problem.compound, self.boxes, exact, self.box_of, delta, self.label)
+        return MergedAnswer(self.question.compound, self.boxes, exact, self.box_of, delta, self.label)
 
     @property
     def exact_regions(self) -> RegionSet | None:
@@ -78,17 +78,17 @@ class RefineResult(DomainResult):
     @cached_property
     def map_size(self) -> float:
         """The size of the original maps, to which relative thresholds refer."""
-        return float(sum(self.problem.attention.distance.size(part) for part in self.original))
+        return float(sum(self.question.attention.distance.size(part) for part in self.original))
 
     @property
     def is_measured(self) -> bool:
         """Whether attention was measured: not if the question asks for the label alone."""
-        return self.problem.property is not Property.CR
+        return self.question.property is not Property.CR
 
     @property
     def areas(self) -> dict[str, tuple[float, float]]:
         """As for a map; undecided is the share where the property of the question is undecided."""
-        undecided = undecided_share(np.array(self.answer.shares.cells), self.problem.property)
+        undecided = undecided_share(np.array(self.answer.shares.cells), self.question.property)
         if self.is_measured:
             undecided = min(1.0, undecided + self.answer.shares.slivers)
         return self.answer.shares.named() | {"undecided": (undecided, undecided)}
@@ -97,7 +97,7 @@ class RefineResult(DomainResult):
     def guarantee_shares(self) -> dict[str, float]:
         """The shares of the domain where the property is decided, by the kind of proof, and where it is undecided."""
         cells = self.answer.bounded_cells, self.answer.exact_cells
-        bounded, exact = (undecided_share(part, self.problem.property) for part in cells)
+        bounded, exact = (undecided_share(part, self.question.property) for part in cells)
         if self.is_measured:
             exact = min(float(cells[1].sum()), exact + self.answer.slivers)
         return {
@@ -125,10 +125,10 @@ class RefineResult(DomainResult):
     @cached_property
     def violating(self) -> dict[str, np.ndarray]:
         """Those of `points` (N, d) where bounds prove that CR, and that AR, is violated."""
-        thetas = self.points.reshape(-1, self.problem.perturbed.domain.dimension)
+        thetas = self.points.reshape(-1, self.question.perturbed.domain.dimension)
         if not len(thetas):
             return {Label.CR: thetas, Label.AR: thetas}
-        enclosing = Enclosing(self.problem)
+        enclosing = Enclosing(self.question)
         found = [enclosing.at(theta, has_attention=self.is_measured) for theta in thetas]
         is_violated = {
             Label.CR: np.array([one.margin[1] < 0.0 for one in found]),
@@ -152,7 +152,7 @@ class RefineResult(DomainResult):
     @cached_property
     def regions(self) -> Sequence[Region]:
         """The activation regions of EXACT boxes, one by one."""
-        return () if self.answer.exact is None else Regions(self.problem, self.answer.exact)
+        return () if self.answer.exact is None else Regions(self.question, self.answer.exact)
 
     def verdict_of(self, wanted: Property) -> Verdict:
         """The proved verdict on a property: robust needs every box; one violated box or theta suffices against it."""
@@ -163,7 +163,7 @@ class RefineResult(DomainResult):
     def box_at(self, theta: ArrayLike) -> int | None:
         """The box in which theta (d,) lies deepest; None outside of the domain."""
         where = np.asarray(theta, dtype=np.float64)
-        compound = self.problem.compound
+        compound = self.question.compound
         if not compound.domain.contains(where):
             return None
         point, d = compound.to_unit(where[None])[0], compound.domain.dimension
@@ -177,18 +177,18 @@ class RefineResult(DomainResult):
 
     def boundary(self, property: str | Property | None = None) -> Boundary:
         """The outermost boundary, as for a map; undecided boxes count as not kept."""
-        wanted = self.problem.property if property is None else Property.parse(property)
-        if self.problem.compound.domain.dimension > MAX_MAP_PARAMETERS:
+        wanted = self.question.property if property is None else Property.parse(property)
+        if self.question.compound.domain.dimension > MAX_MAP_PARAMETERS:
             raise OptionError(
                 f"the boundary takes up to {MAX_MAP_PARAMETERS} parameters, this result has "
-                f"{self.problem.compound.domain.dimension}; leave some out, or take --method boundary"
+                f"{self.question.compound.domain.dimension}; leave some out, or take --method boundary"
             )
         if not self.is_measured and wanted is not Property.CR:
             raise OptionError(
                 f"the boundary of {wanted.value} needs the attention, which this result did not measure (--property "
                 "cr); verify again with --property both, or ask for --property cr"
             )
-        return find_boundary(self.problem.compound, None, self.answer.joint, wanted)
+        return find_boundary(self.question.compound, None, self.answer.joint, wanted)
 
     def claims(self, kind: Violation) -> Iterator[Claim]:
         """Claims of a kind, nearest to zero first: centres of boxes and pieces, and violations from the search."""
@@ -198,7 +198,7 @@ class RefineResult(DomainResult):
         if self.answer.exact is not None:
             found += piece_claims(self.answer.exact, kind, self.agreement.scale)
         thetas = [one.theta if isinstance(one, Claim) else one for one in found]
-        widths = self.problem.perturbed.domain.widths
+        widths = self.question.perturbed.domain.widths
         # Measured one by one: usually the first one will do.
         for place in np.argsort([np.linalg.norm(theta / widths) for theta in thetas], kind="stable"):
             one = found[place]
@@ -210,7 +210,7 @@ class RefineResult(DomainResult):
 
     @cached_property
     def _passes(self) -> PointPasses:
-        return PointPasses(self.problem, self.original)
+        return PointPasses(self.question, self.original)
 
     def _found_thetas(self, kind: Violation) -> list[np.ndarray]:
         """The proved violations of a kind among `points`."""
@@ -274,7 +274,7 @@ def _guarantee(result: RefineResult) -> str:
         )
     proved = f"Proved for the real-valued network: {'; '.join(parts)}."
     sentences = [proved if parts else "Nothing is proved of any part of the domain."]
-    by_shares = verdict_from(result.answer.shares, result.problem.property)
+    by_shares = verdict_from(result.answer.shares, result.question.property)
     if result.verdict is Verdict.NOT_ROBUST and by_shares is not Verdict.NOT_ROBUST:
         sentences.append(SINGLE_THETAS)
     if result.is_measured and result.sliver_share > 0.0:

@@ -15,7 +15,7 @@ from ...bounds.bounder import Bounder
 from ...budget import Budget
 from ...errors import OptionError
 from ...labels import Stop, Verdict
-from ...problem import Problem
+from ...question import Question
 from ...results.answer import Answers, verdict_from
 from ...tolerances import MAX_MAP_PARAMETERS
 from .boxes import Boxes, BoxQuestion, Frontier, State, mixed_axes, proved_violations, split_rows
@@ -42,7 +42,7 @@ Progress = Callable[[RefineProgress], None]
 
 
 def refine(
-    problem: Problem,
+    problem: Question,
     *,
     until: Until = 0.001,
     goal: Goal = "map",
@@ -73,7 +73,7 @@ class _Run:
     """One refinement. left: the open share of the domain; open: open boxes; bounded: boxes bounded so far."""
 
     def __init__(
-        self, problem: Problem, until: Until, goal: Goal, budget: Budget, threads: int, progress: Progress | None
+        self, problem: Question, until: Until, goal: Goal, budget: Budget, threads: int, progress: Progress | None
     ) -> None:
         self.started = time.perf_counter()
         self.problem, self.until, self.goal, self.budget = problem, until, goal, budget
@@ -126,7 +126,7 @@ class _Run:
         done = time.perf_counter()
         seconds = {"total": done - self.started, "engine": solved - self.started, "check": done - solved}
         return RefineResult(
-            problem=self.problem, boxes=boxes, answers=answers, box_of=box_of, delta=self.problem.delta,
+            question=self.problem, boxes=boxes, answers=answers, box_of=box_of, delta=self.problem.delta,
             original=self.original, agreement=self.agreement, checked=checked, until=self.until, goal=self.goal,
             stopped=self.stopped, seconds=seconds, points=self.points,
             relaxation="" if plan is None or plan.is_all_exact else "generators" if plan.room else "plain",

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import InternalError
-from ...problem import Problem
 from ...properties.attention import reaches
+from ...question import Question
 from ...regions.check import CheckedMap, check_map
 from ...regions.forward_error import by_layer, plain_errors
 from ...regions.polyhedra import Polyhedra
@@ -46,7 +46,7 @@ class Sampled(NamedTuple):
     contradictions: tuple[str, ...]
 
 
-def check_refined(problem: Problem, boxes: Boxes, answers: Answers | None, delta: float) -> CheckedMap:
+def check_refined(question: Question, boxes: Boxes, answers: Answers | None, delta: float) -> CheckedMap:
     """Check boxes and exact regions (None if there are none); δ is absolute. InternalError if something is wrong."""
     error = check_tiling(boxes)
     compared, is_exact = CheckedMap(0.0, 0, 0), boxes.state == State.EXACT
@@ -54,14 +54,14 @@ def check_refined(problem: Problem, boxes: Boxes, answers: Answers | None, delta
         most = [ALL_REGIONS, ALL_EDGES]
         if not is_exact.all():
             most = [int(np.clip(SHARE * len(answers.regions), *ends)) for ends in (REGIONS, EDGES)]
-        work, volume = PointPasses(problem).work, float(boxes.volumes[is_exact].sum())
+        work, volume = PointPasses(question).work, float(boxes.volumes[is_exact].sum())
         inside, edges = (_affordable(count, work, share=0.1) for count in most)
         compared = check_map(
-            problem.compound, _without_derived(answers).regions, expected_volume=volume, inside=inside, edges=edges
+            question.compound, _without_derived(answers).regions, expected_volume=volume, inside=inside, edges=edges
         )
     sampled = Sampled(0, 0, 0, ())
     if not is_exact.all():  # otherwise no box claims anything by itself
-        sampled = check_boxes(problem, boxes, None if answers is None else _without_derived(answers), delta)
+        sampled = check_boxes(question, boxes, None if answers is None else _without_derived(answers), delta)
     return CheckedMap(
         max(error, compared.tiling_error), compared.inside + sampled.inside, compared.beside + sampled.beside
     )
@@ -76,14 +76,14 @@ def _without_derived(answers: Answers) -> Answers:
     return replace(answers, regions=regions, pieces=pieces)
 
 
-def check_boxes(problem: Problem, boxes: Boxes, answers: Answers | None, delta: float) -> Sampled:
+def check_boxes(question: Question, boxes: Boxes, answers: Answers | None, delta: float) -> Sampled:
     """Compare up to 2,000 margins and 200 inconsistencies with the claims; InternalError for a contradiction."""
-    work = PointPasses(problem).work
-    each = work * (1 + len(problem.attention.chosen(problem.model.classes)))
+    work = PointPasses(question).work
+    each = work * (1 + len(question.attention.chosen(question.model.classes)))
     claims = int((boxes.state != State.EXACT).sum())
     kinds = zip(EACH, (MARGINS, INCONSISTENCIES, BY_GRAPH), (work, each, work), strict=True)
     counts = [_affordable(int(np.clip(share * claims, *ends)), cost) for share, ends, cost in kinds]
-    sampled = sample_contradictions(problem, boxes, answers, delta, *counts)
+    sampled = sample_contradictions(question, boxes, answers, delta, *counts)
     if sampled.contradictions:
         raise InternalError(
             f"self-check failed: {sampled.contradictions[0]}; nothing is delivered, please report this model and image"
@@ -92,11 +92,11 @@ def check_boxes(problem: Problem, boxes: Boxes, answers: Answers | None, delta: 
 
 
 def sample_contradictions(
-    problem: Problem, boxes: Boxes, answers: Answers | None, delta: float, margins: int, maps: int, by_graph: int
+    question: Question, boxes: Boxes, answers: Answers | None, delta: float, margins: int, maps: int, by_graph: int
 ) -> Sampled:
     """Compare so many margins and inconsistencies with the claims of a refinement; at least half lie beside borders."""
-    passes = PointPasses(problem)
-    samples = Sampler(boxes, answers, delta, problem.perturbed.domain.dimension).draw(margins)
+    passes = PointPasses(question)
+    samples = Sampler(boxes, answers, delta, question.perturbed.domain.dimension).draw(margins)
     found = _margin_contradictions(passes, samples, by_graph)
     claims = np.isfinite(samples.inconsistency[:, 1]) | (samples.inconsistency[:, 0] > 0.0)
     measured = samples.take(np.flatnonzero(claims)[:maps])
@@ -153,12 +153,12 @@ def _joined(parts: list[Samples]) -> Samples:
 
 
 def _margin_contradictions(passes: PointPasses, samples: Samples, by_graph: int) -> list[str]:
-    thetas = passes.problem.compound.to_theta(samples.points)
+    thetas = passes.question.compound.to_theta(samples.points)
     margins = passes.margins(thetas)
     found = _outside(passes, samples, thetas, margins)
     again = thetas[:by_graph]
     for part in passes.batches(len(again), 1):
-        logits = passes.problem.model.graph.logits(passes.perturbed.images(again[part]))
+        logits = passes.question.model.graph.logits(passes.perturbed.images(again[part]))
         margins[part] = passes.margins_of(logits)
     return found + _outside(passes, samples.take(np.arange(len(again))), again, margins[: len(again)])
 
@@ -168,7 +168,7 @@ def _outside(passes: PointPasses, samples: Samples, thetas: np.ndarray, margins:
     low, high = samples.margin.T
     # NaN lies in no range. Only a margin outside is worth the bound of its rounding.
     outside = np.flatnonzero(~((low <= margins) & (margins <= high)))
-    everything, label = np.eye(passes.problem.model.classes), passes.problem.label
+    everything, label = np.eye(passes.question.model.classes), passes.question.label
     rivals = everything[label] - np.delete(everything, label, axis=0)
     found = []
     for part in passes.batches(len(outside), max(PROBES, len(everything))):
@@ -183,7 +183,7 @@ def _outside(passes: PointPasses, samples: Samples, thetas: np.ndarray, margins:
 
 
 def _inconsistency_contradictions(passes: PointPasses, samples: Samples, answers: Answers | None) -> list[str]:
-    thetas = passes.problem.compound.to_theta(samples.points)
+    thetas = passes.question.compound.to_theta(samples.points)
     values = passes.inconsistencies(thetas)
     low, high = samples.inconsistency.T
     outside = np.flatnonzero(~((low <= values) & (values <= high)))

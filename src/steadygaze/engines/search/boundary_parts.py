@@ -94,11 +94,11 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
 
 def _slab_rows(labeller: Labeller, region: TraversedRegion) -> list[np.ndarray]:
     """The rows a ≤ t ≤ b of the moving axis between which ai ≤ δ, where they cut the region."""
-    axis, domain = labeller.problem.perturbed.moving_axis, labeller.problem.perturbed.domain
+    axis, domain = labeller.question.perturbed.moving_axis, labeller.question.perturbed.domain
     if axis is None:
         return []
     labels = labeller.slabs(region)
-    start = labeller.problem.perturbed.cells[region.cell].low[axis]
+    start = labeller.question.perturbed.cells[region.cell].low[axis]
     middle = 0.5 * (labels.inner[0] + labels.outer[0])
     rows = []
     for end, sign, limit in ((0, 1.0, labels.taus[0, 0]), (1, -1.0, labels.taus[0, 1])):

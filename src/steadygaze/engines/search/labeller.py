@@ -18,10 +18,10 @@ from ...bounds.bounder import Hulls
 from ...compound import Compound
 from ...exact.settle import Outcome
 from ...labels import Label
-from ...problem import Problem
 from ...properties.attention import AttentionLabels, Doubtful, label_attention
 from ...properties.hull_proof import HullProof
 from ...properties.settling import LEAST_SHARE, LIMIT_SECONDS, affordable, exact_labels, pattern_reach
+from ...question import Question
 from ...regions.forward_error import coverage, forward_errors
 from ...tolerances import FEASIBILITY, UNIT
 from .halfspaces import LinearProgramTroubleError
@@ -52,7 +52,7 @@ class Labeller:
 
     def __init__(
         self,
-        problem: Problem,
+        question: Question,
         traversal: Traversal,
         delta: float,
         *,
@@ -60,15 +60,15 @@ class Labeller:
         asks_attention: bool,
         seconds_left: Callable[[], float] = lambda: np.inf,
     ) -> None:
-        self.problem, self.traversal, self.delta = problem, traversal, delta
+        self.question, self.traversal, self.delta = question, traversal, delta
         self.asks_label, self.asks_attention = asks_label, asks_attention
-        self.curves = SingleCurves(problem.compound, problem.attention, problem.original_doubt)
+        self.curves = SingleCurves(question.compound, question.attention, question.original_doubt)
         self._errors: list[np.ndarray] = []
         self._bounded: Accuracy | None = None
         # Programs find vertices within their tolerance, clipping within rounding.
-        around = coverage(CLIPS) if problem.compound.domain.dimension < 3 else 10 * FEASIBILITY
-        self.proof = HullProof(problem.compound, problem.label, problem.attention, around)
-        self.settler = Settler(problem.compound, problem.label, around, seconds_left)
+        around = coverage(CLIPS) if question.compound.domain.dimension < 3 else 10 * FEASIBILITY
+        self.proof = HullProof(question.compound, question.label, question.attention, around)
+        self.settler = Settler(question.compound, question.label, around, seconds_left)
         self._constant: dict[bytes, tuple[str, tuple[float, float]]] = {}
         self._certain: dict[bytes, Certainty] = {}
 
@@ -113,7 +113,7 @@ class Labeller:
 
     def attend(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
         """AR, IR, AB or undecided, and bounds of the inconsistency on the region."""
-        is_constant = self.problem.perturbed.moving_axis is None and self._certainty(region).bounds is None
+        is_constant = self.question.perturbed.moving_axis is None and self._certainty(region).bounds is None
         if is_constant and region.pattern in self._constant:
             return self._constant[region.pattern]
         found = name, reach = _named(self.slabs(region))
@@ -143,11 +143,11 @@ class Labeller:
 
     def slabs(self, region: TraversedRegion, *, inner: bool = False) -> AttentionLabels:
         """Where on the region ai ≤ δ, in τ; with `inner`, on the region without its border."""
-        axis, domain = self.problem.perturbed.moving_axis, self.problem.perturbed.domain
+        axis, domain = self.question.perturbed.moving_axis, self.question.perturbed.domain
         taus = np.zeros((1, 2))
         if axis is not None:
             ends = self._inner_ends(region, axis) if inner else self._outer_ends(region, axis)
-            start = self.problem.perturbed.cells[region.cell].low[axis]
+            start = self.question.perturbed.cells[region.cell].low[axis]
             taus = domain.low[axis] + np.array([ends]) * domain.widths[axis] - start
         curves, errors = self.curves.of(region.cell, region.pattern)
         bounds = self._certainty(region).bounds
@@ -199,7 +199,7 @@ class Labeller:
         if patterns == [region.pattern]:
             # A part of the region that is s times as wide, around any of its points, has s^d of its volume.
             return Certainty(None, min(1.0, 1.01 * rest ** (1.0 / region.dimension)))
-        reaches = np.array([pattern_reach(self.problem.compound, self.curves, region.cell, one) for one in patterns])
+        reaches = np.array([pattern_reach(self.question.compound, self.curves, region.cell, one) for one in patterns])
         return Certainty(np.array([[reaches[:, 0].min(), reaches[:, 1].max()]]), 0.0)
 
     def _margin(self, region: TraversedRegion) -> tuple[float, float, float, float]:
@@ -235,7 +235,7 @@ class Labeller:
 
     def leads(self, region: TraversedRegion) -> np.ndarray:
         """The forms (d+1, K−1) of f_label − f_j for the other classes j."""
-        label = self.problem.label
+        label = self.question.label
         return region.logits[:, [label]] - np.delete(region.logits, label, axis=1)
 
     def _highest(self, region: TraversedRegion) -> tuple[float, float]:
@@ -260,22 +260,22 @@ class Labeller:
         if known is None or any(np.any(getattr(seen, name) > getattr(known, name)) for name in names):
             # The largest of every layer: one more neuron with larger coefficients then changes nothing.
             peaks, missed = (
-                2.0 * np.repeat(self._levels(values), self.problem.compound.hidden) * self.traversal.scales
+                2.0 * np.repeat(self._levels(values), self.question.compound.hidden) * self.traversal.scales
                 for values in (seen.peaks, seen.missed)
             )
             self._bounded = replace(
                 seen, peaks=peaks, missed=missed, pixels_missed=2.0 * seen.pixels_missed, drift=2.0 * seen.drift
             )
-            self._errors = forward_errors(self.problem.compound, self._bounded)
+            self._errors = forward_errors(self.question.compound, self._bounded)
         return self._errors
 
     def _levels(self, values: np.ndarray) -> np.ndarray:
         """The largest of the neurons' values (n,) in every layer (L,), divided by the neurons' scales."""
-        if not len(self.problem.compound.hidden):
+        if not len(self.question.compound.hidden):
             return np.zeros(0)
         with np.errstate(over="ignore", invalid="ignore"):
             shares = values / self.traversal.scales
-        ends = np.cumsum(self.problem.compound.hidden)[:-1]
+        ends = np.cumsum(self.question.compound.hidden)[:-1]
         return np.array([part.max(initial=0.0) for part in np.split(shares, ends)])
 
     def _prove(self, region: TraversedRegion) -> tuple[tuple[float, float], float]:

@@ -20,7 +20,7 @@ from ...attention.inconsistency import original_maps
 from ...budget import Budget
 from ...errors import OptionError
 from ...labels import Label, Property
-from ...problem import Problem
+from ...question import Question
 from ...tolerances import AREA
 from .boundary_follower import BoundaryFollower
 from .search_result import Holds, SearchResult, Visited
@@ -32,7 +32,7 @@ OTHER = {Holds.EVERYWHERE: Holds.NOWHERE, Holds.NOWHERE: Holds.EVERYWHERE}
 
 
 def search(
-    problem: Problem,
+    question: Question,
     *,
     method: str = "gbs",
     w_delta: float = 0.2,
@@ -50,30 +50,30 @@ def search(
         raise OptionError(f"method {method!r} is not known; expected {', '.join(METHODS)}, or map")
     if not 0.0 <= w_delta < float("inf"):
         raise OptionError(f"w-delta is {w_delta}; expected a number of at least 0")
-    domain = problem.perturbed.domain
+    domain = question.perturbed.domain
     path = None if method == "bfs" else Line.through(domain, _parse_end(line))
     started = time.perf_counter()
-    original = original_maps(problem.compound, problem.attention)
-    map_size = float(sum(problem.attention.distance.size(part) for part in original))
-    delta = problem.delta.value(map_size)
+    original = original_maps(question.compound, question.attention)
+    map_size = float(sum(question.attention.distance.size(part) for part in original))
+    delta = question.delta.value(map_size)
     # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
     with threadpool_limits(limits=1):
-        walker = Walker(problem, delta, budget or Budget(), asks_everything=method == "bfs", progress=progress)
+        walker = Walker(question, delta, budget or Budget(), asks_everything=method == "bfs", progress=progress)
         components = None
         if path is None:
             visited = breadth_first(walker, np.clip(-domain.low / domain.widths, 0.0, 1.0))
         elif method == "boundary":
             visited, components = BoundaryFollower(walker, path).run()
         else:
-            visited = BoundarySearch(walker, path, 0.0 if problem.property is Property.CR else w_delta).run()
+            visited = BoundarySearch(walker, path, 0.0 if question.property is Property.CR else w_delta).run()
         face_checks, lps = (
             walker.traversal.face_checks,
             walker.traversal.programs.solved,
         )  # `_is_whole` looks across facets again
         is_whole = _is_whole(walker, visited)
-        check_visited(problem, visited, walker.traversal.accuracy())
+        check_visited(question, visited, walker.traversal.accuracy())
     return SearchResult(
-        problem=problem,
+        question=question,
         method=method,
         delta=delta,
         map_size=map_size,
@@ -202,7 +202,7 @@ class BoundarySearch:
     def _touches_other(self, one: Visited, other: Holds) -> bool:
         """Whether a region has a facet to one that has the other label, or may have it."""
         region, walker = one.region, self.walker
-        is_pattern_enough = walker.problem.perturbed.moving_axis is None and walker.property is Property.AR
+        is_pattern_enough = walker.question.perturbed.moving_axis is None and walker.property is Property.AR
         for facet in range(len(region.halfspaces)):
             if is_pattern_enough:
                 key = walker.key_beyond(region, facet)

@@ -13,10 +13,10 @@ from scipy.spatial import HalfspaceIntersection
 from ...errors import OptionError, StoreError
 from ...labels import Label, Verdict
 from ...perturbation import Domain
-from ...problem import Problem
+from ...question import Question
 from ...results.arrays import Shapes, check_range, read_arrays, require, shaped
 from ...results.export import NOTE, Block, Part, Table, shape_columns
-from ...results.rebuild import rebuild_problem, refusing_damage
+from ...results.rebuild import rebuild_question, refusing_damage
 from ...results.store import MAP, PIXELS, is_search, read_checked, read_seconds
 from .search_result import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, SearchResult, Visited
 from .traversal import TraversedRegion
@@ -55,28 +55,28 @@ def load_search(directory: str | Path, *, model: str | Path | None = None) -> Se
     if not is_search(content):
         raise StoreError(f"{folder}: holds a map, not a search; read it with steadygaze.load")
     with refusing_damage(folder):
-        problem = rebuild_problem(content, folder / PIXELS, model=model)
+        question = rebuild_question(content, folder / PIXELS, model=model)
         arrays = read_arrays(folder / MAP, list(SHAPES))
         try:
-            arrays = _checked(arrays, content, problem)
+            arrays = _checked(arrays, content, question)
         except StoreError as error:
             raise StoreError(f"{folder / MAP}: {error}") from None
-        found = _rebuild(content, arrays, problem, read_seconds(folder).get("total", 0.0))
+        found = _rebuild(content, arrays, question, read_seconds(folder).get("total", 0.0))
         is_same = (found.verdict.value, found.status.value) == (content["verdict"], content["status"])
     if not is_same:
         raise StoreError(f"{folder}: its regions do not give its verdict; the result is damaged: run it again")
     return found
 
 
-def _checked(arrays: Arrays, content: dict[str, Any], problem: Problem) -> Arrays:
+def _checked(arrays: Arrays, content: dict[str, Any], question: Question) -> Arrays:
     """The arrays in their types, once they fit each other, the question and the answer; raises StoreError."""
     count, parts = int(content["visited"]), len(content["components"] or ())
-    sizes = {"regions": count, "axes": problem.perturbed.domain.dimension, "classes": problem.model.classes}
+    sizes = {"regions": count, "axes": question.perturbed.domain.dimension, "classes": question.model.classes}
     bounds = ("margin", "inconsistency")
     arrays = {
         name: shaped(name, arrays[name], shape, sizes, may_be_infinite=name in bounds) for name, shape in SHAPES.items()
     }
-    ends = {"cell": len(problem.perturbed.cells), "classification": 5, "attention": 5, "is_following": 2}
+    ends = {"cell": len(question.perturbed.cells), "classification": 5, "attention": 5, "is_following": 2}
     ends |= {"is_doubtful": 2, "component": parts, "component_region": count, "component_is_inner": 2}
     for name, end in ends.items():
         check_range(name, arrays[name], 0, end)
@@ -91,9 +91,9 @@ def _checked(arrays: Arrays, content: dict[str, Any], problem: Problem) -> Array
     return arrays
 
 
-def _rebuild(content: dict[str, Any], arrays: Arrays, problem: Problem, seconds: float) -> SearchResult:
+def _rebuild(content: dict[str, Any], arrays: Arrays, question: Question, seconds: float) -> SearchResult:
     line, told = content["line"], content.get("confirmation")
-    regions = _regions(arrays, problem.perturbed.domain)
+    regions = _regions(arrays, question.perturbed.domain)
     names = ("margin", "inconsistency", "is_following", "is_doubtful")
     columns = zip(*(arrays[name].tolist() for name in names), strict=True)
     labels = zip(arrays["classification"].tolist(), arrays["attention"].tolist(), strict=True)
@@ -104,7 +104,7 @@ def _rebuild(content: dict[str, Any], arrays: Arrays, problem: Problem, seconds:
         for region, (code, other), (margin, reach, follows, doubt) in zip(regions, labels, columns, strict=True)
     ]
     return SearchResult(
-        problem=problem,
+        question=question,
         method=str(content["method"]),
         delta=float(content["delta"]["value"]),
         map_size=float(content["delta"]["map_size"]),
@@ -191,7 +191,7 @@ def search_table(result: SearchResult, what: str) -> Table:
             "number": np.arange(start, stop),
             "classification": [label or None for label in classification],
             "attention": [label or None for label in attention],
-            "winner": np.array([result.problem.label if label == Label.CR else -1 for label in classification]),
+            "winner": np.array([result.question.label if label == Label.CR else -1 for label in classification]),
             "share": arrays["volume"][start:stop],
             "label_open": unknown,
             "attention_open": unknown,
@@ -203,7 +203,7 @@ def search_table(result: SearchResult, what: str) -> Table:
             **shape_columns(np.concatenate(corners), starts, arrays["inside"][start:stop]),
         }
 
-    return Table((Part(len(result), make),), result.problem.perturbed.domain.dimension, facts)
+    return Table((Part(len(result), make),), result.question.perturbed.domain.dimension, facts)
 
 
 def _corners(arrays: Arrays, region: int) -> np.ndarray:

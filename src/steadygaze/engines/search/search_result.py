@@ -15,10 +15,10 @@ import numpy as np
 
 from ...labels import Label, Property, Status, Stop, Verdict
 from ...perturbation import Domain
-from ...problem import Problem
+from ...question import Question
 from ...results.arrays import SCHEMA_VERSION
-from ...results.store import check_directory, describe_stored, write_result
-from ...results.summary import agreement_text, describe_question
+from ...results.store import check_directory, current_versions, write_result
+from ...results.summary import agreement_text
 from ...tolerances import AREA, FEASIBILITY
 from .traversal import TraversedRegion
 
@@ -86,7 +86,7 @@ class SearchResult:
     holds the arrays of a loaded search.
     """
 
-    problem: Problem
+    question: Question
     method: str
     delta: float
     map_size: float
@@ -139,7 +139,7 @@ class SearchResult:
 
     @cached_property
     def _held(self) -> set[Holds]:
-        return {one.holds(self.problem.property) for one in self.visited}
+        return {one.holds(self.question.property) for one in self.visited}
 
     @property
     def _is_violated(self) -> bool:
@@ -167,8 +167,8 @@ class SearchResult:
 
     @cached_property
     def _summary(self) -> dict[str, Any]:
-        problem = self.problem
-        uses_width = self.method == "gbs" and problem.property is not Property.CR
+        question = self.question
+        uses_width = self.method == "gbs" and question.property is not Property.CR
         components = None
         if self.components is not None and self.stopped is None:
             components = [{"inner": len(part.inner), "outer": len(part.outer)} for part in self.components]
@@ -178,9 +178,9 @@ class SearchResult:
             "method": self.method,
             "verdict": self.verdict.value,
             "status": self.status.value,
-            "property": problem.property.value,
-            "label": problem.label,
-            "label_name": problem.names[problem.label],
+            "property": question.property.value,
+            "label": question.label,
+            "label_name": question.names[question.label],
             "sets": dict(self.sets),
             "undecided": {kind: found.count("undecided") if any(found) else None for kind, found in labels.items()},
             "visited": len(self),
@@ -191,14 +191,14 @@ class SearchResult:
             "failures": self.failures,
             "components": components,
             "confirmation": None if self.confirmation is None else self.confirmation.value,
-            "delta": {"text": str(problem.delta), "value": self.delta, "map_size": self.map_size},
+            "delta": {"text": str(question.delta), "value": self.delta, "map_size": self.map_size},
             "w_delta": self.w_delta if uses_width else None,
             "line": None if self.line is None else self.line.tolist(),
-            "sliver_share": self.sliver_share if problem.perturbed.domain.dimension == 2 else None,
+            "sliver_share": self.sliver_share if question.perturbed.domain.dimension == 2 else None,
             "guarantee": guarantee(self),
             "complete": self.stopped is None,
             "stopped": self.stopped,
-            **describe_question(problem),
+            **question.describe(),
         }
 
     @cached_property
@@ -209,9 +209,9 @@ class SearchResult:
     def save(self, directory: str | Path, *, force: bool = False) -> Path:
         """Store the search in a directory, all or nothing; an existing result is refused without `force`."""
         check_directory(directory, force=force)
-        stored = describe_stored(self.problem, self.problem.delta)
+        stored = self.question.stored(self.question.delta) | {"versions": current_versions()}
         seconds = {"total": self.seconds}
-        return write_result(directory, self.summary(), stored, self.arrays, self.problem, seconds, force=force)
+        return write_result(directory, self.summary(), stored, self.arrays, self.question, seconds, force=force)
 
     def plot(self, path: str | Path) -> list[Path]:
         """Draw the visited regions as PNG and SVG; from four parameters on there is no picture."""
@@ -234,7 +234,7 @@ def guarantee(result: SearchResult) -> str:
         "except on kinks: strips along the borders of the regions, as wide as an error divided by a slope, whose share "
         "a search does not add up"
     )
-    if result.problem.perturbed.domain.dimension > 2:
+    if result.question.perturbed.domain.dimension > 2:
         exceptions += f"; the borders are found by linear programs with a tolerance of {FEASIBILITY:g} of the domain"
     if result.is_covering:
         first = _covering(result, exceptions)
@@ -255,7 +255,7 @@ def guarantee(result: SearchResult) -> str:
             f"are proved {ARITHMETIC}, and those within the error bounds of a threshold are undecided. They hold "
             f"{exceptions}."
         )
-    return f"{first} {agreement_text(result.problem.agreement)}"
+    return f"{first} {agreement_text(result.question.agreement)}"
 
 
 def _covering(result: SearchResult, exceptions: str) -> str:
@@ -289,10 +289,10 @@ def pack_search(result: SearchResult) -> dict[str, np.ndarray]:
     undecided, then 2, 3, 4 for CR, MR, CB or AR, IR, AB. margin and inconsistency (R, 2) are bounds over the region.
     component, component_region and component_is_inner (N,): the regions along each component of the boundary.
     """
-    domain, visited = result.problem.perturbed.domain, result.visited
+    domain, visited = result.question.perturbed.domain, result.visited
     regions = [one.region for one in visited]
     d, count = domain.dimension, len(regions)
-    program = result.problem.compound.programs[0].program
+    program = result.question.compound.programs[0].program
     classes = int(program.offsets[-1] - program.offsets[-2])
     clips = [np.frombuffer(region.clip, dtype=np.uint8) for region in regions]
     patterns = [np.frombuffer(region.pattern, dtype=np.uint8) for region in regions]

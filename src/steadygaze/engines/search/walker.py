@@ -12,7 +12,7 @@ from ...budget import Budget
 from ...errors import InternalError, OptionError
 from ...labels import Property, Stop
 from ...perturbation import Domain
-from ...problem import Problem
+from ...question import Question
 from ...regions.forward_error import by_layer, forward_errors, plain_errors
 from ...regions.patterns import unpack
 from ...tolerances import DISTANCE, SLOW
@@ -32,18 +32,18 @@ class Walker:
 
     def __init__(
         self,
-        problem: Problem,
+        question: Question,
         delta: float,
         budget: Budget,
         *,
         asks_everything: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        self.problem, self.budget, self.progress = problem, budget, progress
-        self.property = problem.property
-        self.traversal = Traversal.of(problem.compound)
+        self.question, self.budget, self.progress = question, budget, progress
+        self.property = question.property
+        self.traversal = Traversal.of(question.compound)
         self.labeller = Labeller(
-            problem,
+            question,
             self.traversal,
             delta,
             asks_label=asks_everything or self.property is not Property.AR,
@@ -176,7 +176,7 @@ def _is_before(one: np.ndarray, other: np.ndarray) -> bool:
     return False
 
 
-def check_visited(problem: Problem, visited: list[Visited], accuracy: Accuracy) -> None:
+def check_visited(question: Question, visited: list[Visited], accuracy: Accuracy) -> None:
     """Compare pattern and logits of visited regions with a plain forward pass at a point inside each.
 
     The pass is the graph's own and shares only the images with the traversal, whose errors `accuracy` bounds. Of many
@@ -184,7 +184,7 @@ def check_visited(problem: Problem, visited: list[Visited], accuracy: Accuracy) 
     """
     count = len(visited)
     chosen = range(count) if count <= MOST_CHECKED else np.linspace(0, count - 1, MOST_CHECKED).astype(np.int64)
-    compound = problem.compound
+    compound = question.compound
     errors = zip(forward_errors(compound, accuracy), plain_errors(compound, accuracy), strict=True)
     *layers, last = (first + second for first, second in errors)
     missed = by_layer(compound, accuracy.missed)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from ...errors import OptionError
 from ...labels import Kept, Label
 from ...perturbation import Domain
-from ...problem import Problem
+from ...question import Question
 from ...results.result import DomainResult, Point
 from ..wording import comparison, theta_text
 from .colours import CHANGED_INK, FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
@@ -58,7 +58,7 @@ def choose_beside(result: DomainResult, farthest: Sequence[tuple[str, np.ndarray
 
 
 def _chosen(result: DomainResult, wishes: Sequence[Wish]) -> tuple[Exhibit, ...]:
-    widths = result.problem.compound.domain.widths
+    widths = result.question.compound.domain.widths
     chosen = [Exhibit("unperturbed", unperturbed_point(result))]
     for closest, title, theta in wishes:
         if len(chosen) < MOST and is_apart(theta, [other.point.theta for other in chosen], widths, closest):
@@ -73,13 +73,15 @@ def is_apart(theta: np.ndarray, others: Sequence[np.ndarray], widths: np.ndarray
 
 def unperturbed_point(result: DomainResult) -> Point:
     """Everything about the unperturbed image, also where zero is outside of the domain."""
-    problem = result.problem
-    theta = np.zeros(problem.perturbed.domain.dimension)
-    if problem.perturbed.domain.contains_zero:
+    question = result.question
+    theta = np.zeros(question.perturbed.domain.dimension)
+    if question.perturbed.domain.contains_zero:
         return result.at(theta)
-    logits = problem.model.graph.logits(problem.perturbed.x0[None])[0]
+    logits = question.model.graph.logits(question.perturbed.x0[None])[0]
     margin = float(logits[result.label] - np.delete(logits, result.label).max())
-    return Point(theta, None, problem.perturbed.x0, logits, result.label, margin, result.original, result.original, 0.0)
+    return Point(
+        theta, None, question.perturbed.x0, logits, result.label, margin, result.original, result.original, 0.0
+    )
 
 
 def _nearest(result: DomainResult) -> list[Wish]:
@@ -94,7 +96,7 @@ def _nearest(result: DomainResult) -> list[Wish]:
 
 def _telling(result: DomainResult) -> list[Wish]:
     """Inside the pieces that only both labels together show: the label kept for another reason, and the reverse."""
-    joint, compound = result.answer.joint, result.problem.compound
+    joint, compound = result.answer.joint, result.question.compound
     label = joint.label_codes
     centres = joint.polytopes.centres
     found = []
@@ -111,7 +113,7 @@ def _telling(result: DomainResult) -> list[Wish]:
 
 def _corners(result: DomainResult) -> list[Wish]:
     """The corners of the domain, the one farthest from zero first, then thetas between them."""
-    domain = result.problem.compound.domain
+    domain = result.question.compound.domain
     word, shares = ("end", (0.5, 0.25, 0.75)) if domain.dimension == 1 else ("corner", (0.5,))
     corners = [np.array(corner) for corner in product(*zip(domain.low, domain.high, strict=True))]
     corners.sort(key=lambda corner: -float(np.abs(corner / domain.widths).sum()))
@@ -232,14 +234,14 @@ class ShownMaps:
     words: tuple[str, ...]
 
     @classmethod
-    def of(cls, problem: Problem) -> "ShownMaps":
+    def of(cls, question: Question) -> "ShownMaps":
         """The choice for a question."""
-        chosen = problem.attention.chosen(problem.model.classes).tolist()
-        place = chosen.index(problem.label) if problem.label in chosen else 0
-        name = problem.names[chosen[place]]
+        chosen = question.attention.chosen(question.model.classes).tolist()
+        place = chosen.index(question.label) if question.label in chosen else 0
+        name = question.names[chosen[place]]
         words = (f"of class {name}",)
         # Colour images have one map for each channel; figures show their sum.
-        return cls(place, name, (*words, "channels summed") if len(problem.perturbed.x0) > 1 else words)
+        return cls(place, name, (*words, "channels summed") if len(question.perturbed.x0) > 1 else words)
 
     def pair(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         """The actual and the expected map (H, W) at a theta."""
@@ -283,18 +285,18 @@ def write_caption(
     sheet: Sheet, result: DomainResult, place: int, exhibit: Exhibit, x: float, top: float, width: float
 ) -> None:
     """Number, title, theta and prediction of an exhibit, in `CAPTION` inches from the top on."""
-    point, domain = exhibit.point, result.problem.perturbed.domain
+    point, domain = exhibit.point, result.question.perturbed.domain
     sheet.badge(x + 0.1, top + 0.08, place)
     sheet.write(x + 0.27, top + 0.08, exhibit.title, weight="bold", width=width - 0.27)
     outside = "" if domain.contains(point.theta) else ", outside"
     sheet.write(x, top + 0.3, theta_text(point.theta, domain.widths) + outside, size=8.5, width=width, colour=FAINT_INK)
-    write_prediction(sheet, result.problem, point, x, top + 0.5, width)
+    write_prediction(sheet, result.question, point, x, top + 0.5, width)
 
 
-def write_prediction(sheet: Sheet, problem: Problem, point: Point, left: float, top: float, width: float) -> None:
+def write_prediction(sheet: Sheet, question: Question, point: Point, left: float, top: float, width: float) -> None:
     """The prediction at a theta; bold and dark if it is not the label."""
-    look = {} if point.label == problem.label else {"colour": CHANGED_INK, "weight": "bold"}
-    sheet.write(left, top, f"predicts {problem.names[point.label]}", size=8.5, width=width, **look)
+    look = {} if point.label == question.label else {"colour": CHANGED_INK, "weight": "bold"}
+    sheet.write(left, top, f"predicts {question.names[point.label]}", size=8.5, width=width, **look)
 
 
 def write_map_names(

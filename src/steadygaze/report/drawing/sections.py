@@ -91,7 +91,7 @@ def make_sections(result: DomainResult | SearchResult) -> tuple[Section, ...]:
 
 def domain_of(result: DomainResult | SearchResult) -> Domain:
     """The domain of any result."""
-    return result.problem.perturbed.domain
+    return result.question.perturbed.domain
 
 
 def held_at(domain: Domain, axis: int) -> tuple[float, float]:

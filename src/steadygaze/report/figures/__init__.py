@@ -62,14 +62,14 @@ class FigureKind:
 
 
 def _path(result: DomainResult, wishes: Wishes) -> Figure:
-    domain = result.problem.perturbed.domain
+    domain = result.question.perturbed.domain
     return path_figure(
         result, path_thetas(domain, checked_thetas(domain, wishes.get("at", ())), wishes.get("steps") or PATH_STEPS)
     )
 
 
 def _strip(result: DomainResult, wishes: Wishes) -> Figure:
-    domain = result.problem.perturbed.domain
+    domain = result.question.perturbed.domain
     held = [*checked_thetas(domain, wishes.get("at", ())), nearest_to_zero(domain)]
     if len(held) > 2:
         raise OptionError(f"strip takes one theta, where the other parameters are held; {len(held) - 1} are given")
@@ -78,11 +78,11 @@ def _strip(result: DomainResult, wishes: Wishes) -> Figure:
 
 
 def _boundary(result: DomainResult, wishes: Wishes) -> Figure:
-    return boundaries_figure(result, checked_thetas(result.problem.perturbed.domain, wishes.get("at", ())))
+    return boundaries_figure(result, checked_thetas(result.question.perturbed.domain, wishes.get("at", ())))
 
 
 def _tiling(result: DomainResult | SearchResult, wishes: Wishes) -> Figure:
-    return tiling_figure(result, wishes.get("by") or result.problem.property.value)
+    return tiling_figure(result, wishes.get("by") or result.question.property.value)
 
 
 KINDS: dict[str, FigureKind] = {
@@ -118,7 +118,7 @@ def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
 
     From four parameters on there is no picture, and nothing is written or returned.
     """
-    if result.problem.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
+    if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return []
     return write_figure(lambda: map_figure(result), path)
 
@@ -195,7 +195,7 @@ def _check_result(kind: str, chosen: FigureKind, result: DomainResult | SearchRe
                 "visited or tiling, or run verify with --method map or refine"
             )
     else:
-        names, other = result.problem.perturbed.domain.names, "take path or strip, or "
+        names, other = result.question.perturbed.domain.names, "take path or strip, or "
         if chosen.takes == "search":
             noun = "map" if result.method == "map" else "refinement"
             raise OptionError(

@@ -81,8 +81,8 @@ def draw_boundary(result: DomainResult, boundary: Boundary, path: str | Path) ->
 
 def boundary_figure(result: DomainResult, boundary: Boundary) -> Figure:
     """The map with the outermost boundary of one property (sections of it with three parameters) and a table."""
-    domain, sections = result.problem.compound.domain, make_sections(result)
-    rows, lines = area_rows(boundary), line_rows(boundary, result.problem.compound, _noun(result))
+    domain, sections = result.question.compound.domain, make_sections(result)
+    rows, lines = area_rows(boundary), line_rows(boundary, result.question.compound, _noun(result))
     table = ROW * (len(rows) + len(lines) + 2) + 0.6
     count = len(sections)
     is_single = count == 1
@@ -94,7 +94,7 @@ def boundary_figure(result: DomainResult, boundary: Boundary) -> Figure:
     facts = [extent_text(result)]
     if boundary.wanted is not Property.CR:
         facts.append(f"δ = {number(result.answer.delta)}")
-    title = f"{subject_text(result.problem)}: how far {KEPT_WORDS[boundary.wanted]}"
+    title = f"{subject_text(result.question)}: how far {KEPT_WORDS[boundary.wanted]}"
     write_header(sheet, title, [*facts, boundary_text(boundary)])
     thetas = [np.zeros(domain.dimension), boundary.farthest]
     for place, section in enumerate(sections):
@@ -133,8 +133,8 @@ def boundaries_figure(result: DomainResult, thetas: Sequence[np.ndarray]) -> Fig
     given = [result.at(theta) for theta in thetas]
     exhibits = tuple(Exhibit(_title(result, point), point) for point in given) or _chosen(result, boundaries)
     sheet = _draw_both(result, boundaries, exhibits, make_sections(result))
-    facts = [extent_text(result), delta_text(result), attention_text(result.problem)]
-    write_header(sheet, f"{subject_text(result.problem)}: the outermost boundaries", facts)
+    facts = [extent_text(result), delta_text(result), attention_text(result.question)]
+    write_header(sheet, f"{subject_text(result.question)}: the outermost boundaries", facts)
     return finish(sheet.figure)
 
 
@@ -150,7 +150,7 @@ def _chosen(result: DomainResult, boundaries: dict[Property, Boundary]) -> tuple
 
 def _just_inside(result: DomainResult, boundary: Boundary, theta: np.ndarray) -> np.ndarray:
     """A theta inside a reachable piece, beside the corner theta: on the border itself both sides meet."""
-    compound, polytopes = result.problem.compound, result.answer.joint.polytopes
+    compound, polytopes = result.question.compound, result.answer.joint.polytopes
     owner = np.repeat(np.arange(len(polytopes)), np.diff(polytopes.starts))
     chosen = np.flatnonzero(boundary.reachable[owner])
     corner = compound.to_unit(theta[None])[0]
@@ -205,7 +205,7 @@ def _noun(result: DomainResult) -> str:
 
 
 def _rows(result: DomainResult, boundary: Boundary) -> list[Row]:
-    return [*area_rows(boundary), *line_rows(boundary, result.problem.compound, _noun(result), is_short=True)]
+    return [*area_rows(boundary), *line_rows(boundary, result.question.compound, _noun(result), is_short=True)]
 
 
 def _draw_images(

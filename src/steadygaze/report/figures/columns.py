@@ -55,11 +55,11 @@ def columns_figure(results: Sequence[DomainResult], thetas: Sequence[ArrayLike])
     pitch = CAPTION + 2 * (SIDE + GAP) + GAUGE + BLOCK_GAP
     top = HEADER + HEADING + SIDE + 0.25
     sheet = Sheet(width, top + len(networks) * pitch + 0.05)
-    problem = results[0].problem
-    label = problem.names[problem.label] if len({one.label for one in results}) == 1 else "differs"
+    question = results[0].question
+    label = question.names[question.label] if len({one.label for one in results}) == 1 else "differs"
     facts = [f"label {label}", "maps on one scale for each network", "bars: inconsistency, with a tick at δ"]
     count = "one network" if len(networks) == 1 else f"{len(networks)} networks"
-    write_header(sheet, f"Attention maps of {count} on {problem.image_name}", facts, size=14)
+    write_header(sheet, f"Attention maps of {count} on {question.image_name}", facts, size=14)
     for place, column in enumerate(columns):
         x = LEFT + NAMES + place * PITCH
         _write_heading(sheet, column, numbered(column, columns), x)
@@ -73,15 +73,15 @@ def columns_figure(results: Sequence[DomainResult], thetas: Sequence[ArrayLike])
 
 def group_networks(results: Sequence[DomainResult], thetas: Sequence[ArrayLike]) -> list[NetworkRows]:
     """The rows of each network, in the order in which they are given; OptionError if results are of other images."""
-    first = results[0].problem
+    first = results[0].question
     found: dict[str, list[DomainResult]] = {}
     for result in results:
-        if not np.array_equal(result.problem.perturbed.x0, first.perturbed.x0):
+        if not np.array_equal(result.question.perturbed.x0, first.perturbed.x0):
             raise OptionError(
                 f"columns compare networks on one image, but the results are of {first.image_name} and of "
-                f"{result.problem.image_name}; give results of the same image"
+                f"{result.question.image_name}; give results of the same image"
             )
-        found.setdefault(result.problem.model.sha256, []).append(result)
+        found.setdefault(result.question.model.sha256, []).append(result)
     networks = []
     for same in found.values():
         points = {ORIGINAL: exhibits.unperturbed_point(same[0])}
@@ -95,7 +95,7 @@ def group_networks(results: Sequence[DomainResult], thetas: Sequence[ArrayLike])
 
 def _columns_of(result: DomainResult, thetas: Sequence[ArrayLike]) -> list[tuple[MapColumn, np.ndarray]]:
     """The columns of one result: given thetas, or each parameter at the end of its range that is farther from zero."""
-    perturbed = result.problem.perturbed
+    perturbed = result.question.perturbed
     domain = perturbed.domain
     if len(thetas):
         return [
@@ -142,15 +142,15 @@ def _write_heading(sheet: Sheet, column: MapColumn, letter: str, left: float) ->
 
 
 def _draw_network(sheet: Sheet, network: NetworkRows, columns: Sequence[MapColumn], top: float) -> None:
-    problem, delta, room = network.result.problem, network.result.answer.delta, NAMES - 0.12
-    shown = exhibits.ShownMaps.of(problem)
+    question, delta, room = network.result.question, network.result.answer.delta, NAMES - 0.12
+    shown = exhibits.ShownMaps.of(question)
     pairs = {column: shown.pair(point) for column, point in network.points.items()}
     norm = exhibits.common_scale([part for pair in pairs.values() for part in pair])
     longest = exhibits.longest_gauge(list(network.points.values()), delta)
     tops = [top + CAPTION + row * (SIDE + GAP) for row in range(3)]
-    sheet.write(LEFT, top + 0.1, problem.model_name, size=11, weight="bold", width=room)
+    sheet.write(LEFT, top + 0.1, question.model_name, size=11, weight="bold", width=room)
     exhibits.write_map_names(sheet, LEFT, tops, SIDE, shown, room)
-    words = f"{problem.attention.filter.name}, {problem.attention.distance.name}"
+    words = f"{question.attention.filter.name}, {question.attention.distance.name}"
     sheet.write(LEFT, tops[2] + 0.27, words, size=8, colour=FAINT_INK, width=room)
     for place, column in enumerate(columns):
         x = LEFT + NAMES + place * PITCH
@@ -158,7 +158,7 @@ def _draw_network(sheet: Sheet, network: NetworkRows, columns: Sequence[MapColum
         if point is None:
             sheet.write(x, tops[0] + SIDE, "not in its results", size=8.5, colour=FAINT_INK, width=PITCH - 0.1)
             continue
-        exhibits.write_prediction(sheet, problem, point, x, top + 0.1, PITCH - 0.1)
+        exhibits.write_prediction(sheet, question, point, x, top + 0.1, PITCH - 0.1)
         for y, values in zip(tops, pairs[column], strict=False):
             exhibits.show_map(sheet, x, y, SIDE, values, norm)
         exhibits.draw_gauge(sheet, point, delta, longest, x, tops[2], SIDE, PITCH - 0.1)

@@ -51,15 +51,15 @@ def map_figure(result: DomainResult) -> Figure:
     sections = make_sections(result)
     views, exhibits = make_views(result, sections), choose_exhibits(result)
     inner = WIDTH - LEFT - RIGHT
-    is_line = result.problem.compound.domain.dimension == 1
+    is_line = result.question.compound.domain.dimension == 1
     upper = _profile_height(views) if is_line else _panels_height(views, sections)
     top = HEADER + upper + 0.3
     sheet = Sheet(WIDTH, top + STRIP_HEIGHT + 0.2)
     facts = [extent_text(result)]
     if result.is_measured:
-        facts += [delta_text(result), attention_text(result.problem)]
-    verdict = verdict_text(result.problem.property, result.verdict)
-    write_header(sheet, f"{subject_text(result.problem)}: {verdict}", facts)
+        facts += [delta_text(result), attention_text(result.question)]
+    verdict = verdict_text(result.question.property, result.verdict)
+    write_header(sheet, f"{subject_text(result.question)}: {verdict}", facts)
     if is_line:
         _draw_profile(sheet, result, sections[0], views, exhibits, LEFT - 0.45, inner + 0.45)
     else:
@@ -172,7 +172,7 @@ def make_views(result: DomainResult, sections: Sequence[Section]) -> tuple[View,
 
 
 def _classification(result: DomainResult, lines: tuple[Lines, ...]) -> View:
-    joint, names = result.answer.joint, result.problem.names
+    joint, names = result.answer.joint, result.question.names
     # A winner of −1 is unknown, and comes last.
     shares = np.zeros(len(names) + 1)
     np.add.at(shares, joint.pieces.winner, joint.polytopes.volumes)

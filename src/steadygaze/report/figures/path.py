@@ -28,7 +28,7 @@ CHANGED_FRAME = 2.6
 
 def path_figure(result: DomainResult, thetas: np.ndarray) -> Figure:
     """Images at thetas (N, d) in the order of a path; one and two parameters show the path on the map as well."""
-    dimension = result.problem.perturbed.domain.dimension
+    dimension = result.question.perturbed.domain.dimension
     margins = [(signed(point.margin), point) for point in map(result.at, thetas)]
     exhibits = [Exhibit(f"margin {text}" if point.theta.any() else "unperturbed", point) for text, point in margins]
     has_panel = dimension == 2
@@ -69,12 +69,12 @@ def _write_header(sheet: Sheet, result: DomainResult, exhibits: Sequence[Exhibit
     changed = [exhibit.point.label for exhibit in exhibits if exhibit.point.label != result.label]
     images = counted(len(exhibits), "image")
     if changed:
-        to = ", ".join(result.problem.names[other] for other in dict.fromkeys(changed))
+        to = ", ".join(result.question.names[other] for other in dict.fromkeys(changed))
         words = [f"the label changes in {len(changed)} of {images}, to {to}", "thick frame: label changed"]
     else:
         words = [f"the label is the same in all {images}"]
-    facts = [extent_text(result), f"θ = ({', '.join(result.problem.perturbed.domain.names)})", *words]
-    write_header(sheet, f"{subject_text(result.problem)}: images along a path", facts)
+    facts = [extent_text(result), f"θ = ({', '.join(result.question.perturbed.domain.names)})", *words]
+    write_header(sheet, f"{subject_text(result.question)}: images along a path", facts)
 
 
 def _draw_panel(sheet: Sheet, result: DomainResult, view: View, section: Section, thetas: np.ndarray) -> None:

@@ -87,19 +87,19 @@ class Profile:
 
 def strip_figure(result: DomainResult, axis: int, thetas: np.ndarray) -> Figure:
     """Thetas (N, d) that differ along one axis alone; with up to three parameters curves stand above them."""
-    domain = result.problem.perturbed.domain
+    domain = result.question.perturbed.domain
     name, ends = domain.names[axis], (float(domain.low[axis]), float(domain.high[axis]))
     short = name.partition(" ")[0]
     exhibits = [Exhibit(f"{short} {signed(theta[axis])}", result.at(theta)) for theta in thetas]
     has_curves = domain.dimension <= MAX_MAP_PARAMETERS
     upper = NUMBERS + CURVES + 0.65 if has_curves else 0.0
     sheet = Sheet(WIDTH, HEADER + upper + STRIP_HEIGHT + 0.2)
-    facts = [extent_text(result), delta_text(result), attention_text(result.problem)]
+    facts = [extent_text(result), delta_text(result), attention_text(result.question)]
     others = [
         f"{domain.names[other]} = {signed(thetas[0][other])}" for other in range(domain.dimension) if other != axis
     ]
     held = f", at {', '.join(others)}" if others else ""
-    write_header(sheet, f"{subject_text(result.problem)}: along {name}{held}", facts)
+    write_header(sheet, f"{subject_text(result.question)}: along {name}{held}", facts)
     if has_curves:
         width, top = WIDTH - LEFT - CURVE_NAMES - RIGHT, HEADER + NUMBERS
         draw_curves(sheet, result, axis, thetas[0], LEFT, top, width)
@@ -112,7 +112,7 @@ def draw_strip(
     sheet: Sheet, result: DomainResult, exhibits: Sequence[Exhibit], left: float, top: float, width: float
 ) -> None:
     """Draw image, actual map, expected map and inconsistency of exhibits side by side; maps share one scale."""
-    shown = ShownMaps.of(result.problem)
+    shown = ShownMaps.of(result.question)
     maps = [shown.pair(exhibit.point) for exhibit in exhibits]
     norm = common_scale([part for pair in maps for part in pair])
     pitch = min((width - STRIP_NAMES - COLOUR_BAR) / len(exhibits), WIDEST_PITCH)
@@ -140,7 +140,7 @@ def draw_curves(
 
     Their names take `CURVE_NAMES` inches on the left. If attention was not measured, the lower plot says so.
     """
-    domain = result.problem.compound.domain
+    domain = result.question.compound.domain
     curves = profile(result.answer, line_through(result.answer, axis, theta))
     plots = [sheet.axes(left + CURVE_NAMES, top + place * CURVE_PITCH, width, CURVE) for place in (0, 1)]
     for axes in plots:

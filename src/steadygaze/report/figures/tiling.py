@@ -88,7 +88,7 @@ def tiling_figure(result: DomainResult | SearchResult, by: str) -> Figure:
         write_search_header(sheet, result)
     else:
         facts = [extent_text(result), *([delta_text(result)] if result.is_measured else [])]
-        write_header(sheet, f"{subject_text(result.problem)}: the tiling", facts)
+        write_header(sheet, f"{subject_text(result.question)}: the tiling", facts)
     sheet.write(LEFT, HEADER + 0.05, view.title, size=11, weight="bold", width=panels)
     is_partial = isinstance(result, DomainResult) and share_not_reached(result) > 0.0
     for place, (section, edges) in enumerate(zip(sections, box_edges, strict=True)):

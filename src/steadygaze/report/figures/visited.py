@@ -55,7 +55,7 @@ MOST_MARKED = 6
 
 def draw_search(result: SearchResult, path: str | Path) -> list[Path]:
     """Write the figure of a search to PATH.png and PATH.svg; return both, or nothing for four parameters and more."""
-    if result.problem.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
+    if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return []
     return write_figure(lambda: search_figure(result), path)
 

@@ -21,8 +21,8 @@ from ...boundary import Boundary
 from ...engines.search import SearchResult
 from ...errors import OptionError
 from ...labels import Label, Property
-from ...problem import Problem
 from ...properties.nearest import Nearest
+from ...question import Question
 from ...results.claims import Violation
 from ...results.result import DomainResult, Point, view_point
 from ...results.summary import summarise_boundary
@@ -52,17 +52,17 @@ def make_cards(result: DomainResult, summary: Summary) -> list[dict[str, Any]]:
     for witness in result.witnesses:
         if witness.kind is Violation.EVIDENCE:
             wishes.append(("Right label, other evidence", "A replayed witness, see below.", witness.point.theta))
-    return _cards(result.problem, summary, wishes, result.at, has_maps=result.is_measured)
+    return _cards(result.question, summary, wishes, result.at, has_maps=result.is_measured)
 
 
 def make_search_cards(result: SearchResult, summary: Summary) -> list[dict[str, Any]]:
     """The unperturbed image, and a theta in the nearest visited region that violates everywhere, for each kind."""
-    problem, domain = result.problem, result.problem.perturbed.domain
-    original = original_maps(problem.compound, problem.attention)
+    question, domain = result.question, result.question.perturbed.domain
+    original = original_maps(question.compound, question.attention)
 
     def view(theta: np.ndarray) -> Point:
-        bits = pattern_of(problem.model.graph, problem.perturbed.image(theta).reshape(1, -1))
-        return view_point(problem, original, theta, bits)
+        bits = pattern_of(question.model.graph, question.perturbed.image(theta).reshape(1, -1))
+        return view_point(question, original, theta, bits)
 
     wishes: list[Wish] = []
     for name, title in ((Label.IR, "Attention violation"), (Label.MR, "Label violation")):
@@ -71,7 +71,7 @@ def make_search_cards(result: SearchResult, summary: Summary) -> list[dict[str, 
         if thetas:
             nearest = min(thetas, key=lambda theta: float(np.linalg.norm(theta / domain.widths)))
             wishes.append((title, "Inside the visited region of this kind whose inner point is nearest to 0.", nearest))
-    return _cards(problem, summary, wishes, view, has_maps=any(one.attention for one in result.visited))
+    return _cards(question, summary, wishes, view, has_maps=any(one.attention for one in result.visited))
 
 
 def _nearest_text(found: Nearest, where: str) -> str:
@@ -88,10 +88,10 @@ def _nearest_text(found: Nearest, where: str) -> str:
 
 
 def _cards(
-    problem: Problem, summary: Summary, wishes: Sequence[Wish], view: Callable[[np.ndarray], Point], *, has_maps: bool
+    question: Question, summary: Summary, wishes: Sequence[Wish], view: Callable[[np.ndarray], Point], *, has_maps: bool
 ) -> list[dict[str, Any]]:
     """A card for the unperturbed image, if the domain contains it, and for wishes that are apart from each other."""
-    domain, shown, delta = problem.perturbed.domain, ShownMaps.of(problem), float(summary["delta"]["value"])
+    domain, shown, delta = question.perturbed.domain, ShownMaps.of(question), float(summary["delta"]["value"])
     chosen: list[Wish] = []
     for wish in wishes:
         if is_apart(wish[2], [theta for _, _, theta in chosen], domain.widths, CLOSEST_VIOLATION):
@@ -104,9 +104,9 @@ def _cards(
     size = max((float(np.abs(values).max()) for values in maps), default=1.0)
     cards = []
     for (title, reason, theta), point, values in zip(chosen, points, maps, strict=True):
-        words = "label kept" if point.label == problem.label else "label changed"
+        words = "label kept" if point.label == question.label else "label changed"
         # At a border both labels are right within rounding; the margin shows it.
-        facts = [("predicts", f"{problem.names[point.label]} ({words})"), ("margin", rounded(point.margin))]
+        facts = [("predicts", f"{question.names[point.label]} ({words})"), ("margin", rounded(point.margin))]
         pictures = [{"title": "image", "text": "the perturbed image", "uri": image_uri(point.image)}]
         if has_maps:
             facts.append(("inconsistency", comparison(point.inconsistency, delta)))

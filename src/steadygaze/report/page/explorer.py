@@ -78,7 +78,7 @@ def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
 
     It claims what the result proves; for the steps of the δ slider other than its own, see `thresholds`.
     """
-    if result.problem.compound.domain.dimension > MAX_MAP_PARAMETERS:
+    if result.question.compound.domain.dimension > MAX_MAP_PARAMETERS:
         return None
     tiles = make_tiles(result)
     network = describe_network(result)
@@ -90,12 +90,12 @@ def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
         arrays |= {} if data is None else {f"{prefix}.{key}": item for key, item in data.arrays.items()}
     arrays |= shade_tables()
     facts["note"] = _note(result, facts, stored)
-    return Explorer(_html(result, arrays, facts), _head(result.problem.attention.filter))
+    return Explorer(_html(result, arrays, facts), _head(result.question.attention.filter))
 
 
 def _describe_map(result: DomainResult, tiles: Tiles, steps: Thresholds) -> tuple[Arrays, dict[str, Any]]:
     """The pieces or merged areas, their labels at every step, and the planes that show them."""
-    compound = result.problem.compound
+    compound = result.question.compound
     planes = make_planes(compound, tiles)
     values, spans = unit_values(result, tiles)
     helds = [
@@ -156,12 +156,12 @@ def _unit_reach(result: DomainResult, tiles: Tiles) -> np.ndarray:
 
 
 def _describe_question(result: DomainResult, steps: Thresholds) -> dict[str, Any]:
-    problem = result.problem
-    domain = problem.compound.domain
+    question = result.question
+    domain = question.compound.domain
     return {
-        "names": [visible(name) for name in problem.names],
+        "names": [visible(name) for name in question.names],
         "label": result.label,
-        "classes": problem.attention.chosen(problem.model.classes).tolist(),
+        "classes": question.attention.chosen(question.model.classes).tolist(),
         "domain": {"names": list(domain.names), "low": domain.low.tolist(), "high": domain.high.tolist()},
         "isMeasured": result.is_measured,
         "deltas": steps.deltas.tolist(),
@@ -202,9 +202,9 @@ def _html(result: DomainResult, arrays: Arrays, facts: dict[str, Any]) -> str:
     axes = sorted({plane["held"]["axis"] for plane in facts["planes"] if plane["held"]}, reverse=True)
     content = {
         "facts": facts,
-        "channels": len(result.problem.perturbed.x0),
+        "channels": len(result.question.perturbed.x0),
         "parameters": list(zip(domain["names"], domain["low"], domain["high"], strict=True)),
-        "has_zero": result.problem.compound.domain.contains_zero,
+        "has_zero": result.question.compound.domain.contains_zero,
         "class_names": [(number, facts["names"][number]) for number in facts["classes"]],
         "held_axes": [(axis, domain["names"][axis]) for axis in axes],
         "facts_json": script_json(facts | {"places": packed.places}),
@@ -261,7 +261,7 @@ def _finite(data: object) -> object:
 
 def make_frames(result: DomainResult) -> models.LayoutDOM:
     """The figure of a map, or with one parameter a strip with the profiles of margin and inconsistency below it."""
-    domain = result.problem.compound.domain
+    domain = result.question.compound.domain
     if domain.dimension == 1:
         return _profile_frames(result)
     frame = _frame(domain.low[:2], domain.high[:2], HEIGHT)
@@ -272,7 +272,7 @@ def make_frames(result: DomainResult) -> models.LayoutDOM:
 
 def marks_of(result: DomainResult) -> list[dict[str, object]]:
     """Thetas that are marked on the map: the unperturbed image, and the nearest violations that are proved."""
-    domain = result.problem.compound.domain
+    domain = result.question.compound.domain
     marks: list[dict[str, object]] = []
     if domain.contains_zero:
         marks.append({"theta": [0.0] * domain.dimension, "text": "unperturbed image", "marker": "circle"})
@@ -347,7 +347,7 @@ def _add_map(frame: figure) -> None:
 
 
 def _profile_frames(result: DomainResult) -> models.LayoutDOM:
-    domain = result.problem.compound.domain
+    domain = result.question.compound.domain
     low, high = float(domain.low[0]), float(domain.high[0])
     shared = _range(low, high)
     strip = _frame(np.array([low, 0.0]), np.array([high, 1.0]), STRIP, shared)

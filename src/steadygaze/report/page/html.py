@@ -17,10 +17,10 @@ from ...engines.search import SearchResult
 from ...errors import SteadygazeError, StoreError
 from ...images import read_image
 from ...labels import Property
-from ...problem import Problem
+from ...question import Question
 from ...results.directory import atomic_file, check_file
 from ...results.result import DomainResult
-from ...results.store import describe_stored, read_origin
+from ...results.store import read_origin
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import ShownMaps
 from ..figures.map import map_figure
@@ -92,14 +92,14 @@ def headline(result: DomainResult | SearchResult) -> list[str]:
     summary = result.summary()
     if isinstance(result, SearchResult):
         return search_sentences(summary)
-    return verdict_sentences(summary, find_kept_range(result, result.problem.property))
+    return verdict_sentences(summary, find_kept_range(result, result.question.property))
 
 
 def _common_content(
     result: DomainResult | SearchResult, summary: Summary, place: Path | None, origin: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """The content that the pages of all methods share."""
-    problem, is_search = result.problem, isinstance(result, SearchResult)
+    question, is_search = result.question, isinstance(result, SearchResult)
     seconds = {"total": result.seconds} if isinstance(result, SearchResult) else result.seconds
     return {
         "allowed": ALLOWED,
@@ -107,7 +107,7 @@ def _common_content(
         "summary": summary,
         "label": label_text(summary),
         "is_search": is_search,
-        "original": image_uri(problem.perturbed.x0),
+        "original": image_uri(question.perturbed.x0),
         "question": facts.question_rows(summary),
         "notes": summary["notes"],
         "guarantee": summary["guarantee"],
@@ -120,8 +120,8 @@ def _common_content(
         "run": facts.run_rows(summary, seconds, origin),
         "verify_command": verify_command(result, place),
         "report_command": report_command(result, place),
-        "shown_class": ShownMaps.of(problem).name,
-        "channels": len(problem.perturbed.x0),
+        "shown_class": ShownMaps.of(question).name,
+        "channels": len(question.perturbed.x0),
         "picture": _picture(result),
     }
 
@@ -137,7 +137,7 @@ def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
         "shares": facts.share_rows(summary),
         "sums": facts.sum_rows(summary),
         "sets": [],
-        "ranges": facts.range_rows(summary, kept) if result.problem.perturbed.domain.contains_zero else [],
+        "ranges": facts.range_rows(summary, kept) if result.question.perturbed.domain.contains_zero else [],
         "explorer": make_explorer(result, steps),
         "cards": make_cards(result, summary),
         "witnesses": facts.witness_rows(summary),
@@ -162,7 +162,7 @@ def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
 
 def _picture(result: DomainResult | SearchResult) -> str | None:
     """The figure of the result, if it has few enough parameters."""
-    if result.problem.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
+    if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return None
     if isinstance(result, SearchResult):
         return figure_uri(lambda: search_figure(result))
@@ -174,13 +174,13 @@ def verify_command(result: DomainResult | SearchResult, directory: Path | None) 
 
     A bundled image is named; for any other image the command names the pixels stored in the directory.
     """
-    problem = result.problem
-    delta = result.delta if isinstance(result, DomainResult) else problem.delta
-    stored, attention = describe_stored(problem, delta)["model"], problem.attention
-    words = ["steadygaze", "verify", stored["bundled"] or stored["path"], "--image", _image(problem, directory)]
-    for perturbation in problem.perturbed.perturbations:
+    question = result.question
+    delta = result.delta if isinstance(result, DomainResult) else question.delta
+    stored, attention = question.stored(delta)["model"], question.attention
+    words = ["steadygaze", "verify", stored["bundled"] or stored["path"], "--image", _image(question, directory)]
+    for perturbation in question.perturbed.perturbations:
         words += ["--perturb", perturbation.spec]
-    words += ["--property", problem.property.value, "--delta", str(delta)]
+    words += ["--property", question.property.value, "--delta", str(delta)]
     words += ["--filter", attention.filter.name, "--dist", attention.distance.name.lower()]
     words += ["--classes", "all" if attention.classes is None else ",".join(map(str, attention.classes))]
     for name, usual in (("mean", 0.0), ("std", 1.0)):
@@ -199,7 +199,7 @@ def verify_command(result: DomainResult | SearchResult, directory: Path | None) 
 def report_command(result: DomainResult | SearchResult, directory: Path | None) -> str:
     """The command that makes this report again from the stored result."""
     words = ["steadygaze", "report", "DIR" if directory is None else str(directory)]
-    if isinstance(result, DomainResult) and result.delta != result.problem.delta:
+    if isinstance(result, DomainResult) and result.delta != result.question.delta:
         words += ["--delta", str(result.delta)]
     return shlex.join([*words, "--force"])
 
@@ -208,23 +208,23 @@ def _numbers(values: Any) -> str:
     return ",".join(repr(float(value)) for value in values)
 
 
-def _image(problem: Problem, directory: Path | None) -> str:
+def _image(question: Question, directory: Path | None) -> str:
     """The name of a bundled image with these pixels (a file may be called like one), or the stored file."""
     if directory is None:
-        return problem.image_name
+        return question.image_name
     try:
-        if zoo.is_reference(problem.image_name):
-            pixels = read_image(zoo.image_path(problem.image_name)).pixels
-            if np.array_equal(pixels.ravel(), problem.perturbed.x0.ravel()):
-                return problem.image_name
+        if zoo.is_reference(question.image_name):
+            pixels = read_image(zoo.image_path(question.image_name)).pixels
+            if np.array_equal(pixels.ravel(), question.perturbed.x0.ravel()):
+                return question.image_name
     except SteadygazeError:
         pass
     return str(directory / "image.npy")
 
 
 def _search_words(result: SearchResult) -> list[str]:
-    words, domain, end = [], result.problem.perturbed.domain, result.line
-    if result.method == "gbs" and result.problem.property is not Property.CR:
+    words, domain, end = [], result.question.perturbed.domain, result.line
+    if result.method == "gbs" and result.question.property is not Property.CR:
         words += ["--w-delta", repr(result.w_delta)]
     if end is not None:
         # The line is kept in t; rounding on the way back may move its end out of the domain.

@@ -18,7 +18,7 @@ import numpy as np
 from ...attention.inconsistency import expected_maps
 from ...labels import Label
 from ...network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
-from ...problem import Problem
+from ...question import Question
 from ...results.result import DomainResult
 from ..drawing.exhibits import is_apart
 
@@ -54,24 +54,24 @@ class ThetaData:
 
 def describe_network(result: DomainResult) -> ThetaData | None:
     """Everything that one theta needs, None for networks that are too large for a page."""
-    problem = result.problem
-    segments = problem.model.graph.steps
+    question = result.question
+    segments = question.model.graph.steps
     weights = sum(step.weights.size + step.bias.size for segment in segments for step in segment)
     passes = 1 + len(result.original)
     work = passes * sum(step.work for segment in segments for step in segment)
-    moves = problem.perturbed.moving_axis is not None
-    cells = len(problem.perturbed.cells)
+    moves = question.perturbed.moving_axis is not None
+    cells = len(question.perturbed.cells)
     numbers = weights + result.original.size * (2 * cells if moves else 1)
-    numbers += problem.perturbed.x0.size * cells * (1 + problem.perturbed.domain.dimension)
+    numbers += question.perturbed.x0.size * cells * (1 + question.perturbed.domain.dimension)
     if 4 * numbers > MOST_BYTES or work > MOST_WORK:
         return None
     arrays: Arrays = {}
     layers = [[_describe_step(step, arrays) for step in segment] for segment in segments]
-    facts = {"layers": layers, **_describe_cells(problem, result.original, arrays)}
+    facts = {"layers": layers, **_describe_cells(question, result.original, arrays)}
     regions = result.exact_regions
     if regions is not None:
         # Rounded up: the page takes for rounding whatever the result does.
-        noise = np.concatenate([np.zeros(0), *problem.compound.noise[: len(segments) - 1]])
+        noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(segments) - 1]])
         arrays["noise"] = ("f4", np.nextafter(noise.astype(np.float32), np.float32(np.inf)))
     return ThetaData(arrays, facts)
 
@@ -107,9 +107,9 @@ def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _describe_cells(problem: Problem, original: np.ndarray, arrays: Arrays) -> dict[str, Any]:
+def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) -> dict[str, Any]:
     """Pixels and expected maps as affine functions of theta on every knot cell, the last axis varying fastest."""
-    perturbed, options = problem.perturbed, problem.attention
+    perturbed, options = question.perturbed, question.attention
     base = np.stack([(perturbed.x0 + cell.offset).ravel() for cell in perturbed.cells])
     slopes = np.stack([cell.slope.reshape(len(cell.slope), -1) for cell in perturbed.cells])
     arrays["pixels"] = ("f8", base)
@@ -118,7 +118,7 @@ def _describe_cells(problem: Problem, original: np.ndarray, arrays: Arrays) -> d
     if moving is None:
         arrays["expected"] = (smallest_kind(original), original)
     else:
-        pairs = [expected_maps(problem.compound, cell, original) for cell in perturbed.cells]
+        pairs = [expected_maps(question.compound, cell, original) for cell in perturbed.cells]
         expected = np.stack([low for low, _ in pairs])
         # Single precision for the largest arrays of all: their error stays far below the differences of maps.
         kind = "f8" if 16 * expected.size <= MOST_DOUBLE else "f4"
@@ -137,12 +137,12 @@ def _describe_cells(problem: Problem, original: np.ndarray, arrays: Arrays) -> d
 def store_points(result: DomainResult) -> ThetaData:
     """Evaluate and store zero, the nearest violations, witnesses, and a grid over the domain."""
     points = [result.at(theta) for theta in _thetas(result)]
-    classes = result.problem.attention.chosen(result.problem.model.classes).tolist()
+    classes = result.question.attention.chosen(result.question.model.classes).tolist()
     places = _shown_places(result, classes)
     images = np.stack([np.round(255 * point.image) for point in points])
     actual, actual_scale = _quantised([point.actual[places].sum(axis=1) for point in points])
     expected, expected_scale = _quantised([point.expected[places].sum(axis=1) for point in points])
-    distance = result.problem.attention.distance
+    distance = result.question.attention.distance
     arrays: Arrays = {
         "thetas": ("f8", np.stack([point.theta for point in points])),
         "images": ("u1", images),
@@ -157,13 +157,13 @@ def store_points(result: DomainResult) -> ThetaData:
             np.array([[distance.size(d) for d in point.actual[places] - point.expected[places]] for point in points]),
         ),
     }
-    facts = {"classes": [classes[place] for place in places], "shape": list(result.problem.perturbed.x0.shape)}
+    facts = {"classes": [classes[place] for place in places], "shape": list(result.question.perturbed.x0.shape)}
     return ThetaData(arrays, facts, len(points))
 
 
 def _thetas(result: DomainResult) -> list[np.ndarray]:
     """Different thetas of the domain in a fixed order."""
-    domain = result.problem.compound.domain
+    domain = result.question.compound.domain
     wanted = [np.zeros(domain.dimension)] if domain.contains_zero else []
     names = (Label.CR, Label.AR) if result.is_measured else (Label.CR,)
     wanted += [theta for name in names if (theta := result.nearest[name].theta) is not None]
@@ -180,7 +180,7 @@ def _thetas(result: DomainResult) -> list[np.ndarray]:
 
 def _shown_places(result: DomainResult, classes: list[int]) -> list[int]:
     """The places among the compared classes whose maps are stored."""
-    sizes = [-result.problem.attention.distance.size(part) for part in result.original]
+    sizes = [-result.question.attention.distance.size(part) for part in result.original]
     ranked = [int(place) for place in np.argsort(sizes, kind="stable")]
     if result.label in classes:
         own = classes.index(result.label)

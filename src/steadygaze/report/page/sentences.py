@@ -50,7 +50,7 @@ class KeptRange:
 
 def find_kept_range(result: DomainResult, wanted: Property) -> KeptRange | None:
     """The box for a property; None if the domain does not contain zero, or nothing around it is proved."""
-    compound, answer = result.problem.compound, result.answer
+    compound, answer = result.question.compound, result.answer
     domain, d = compound.domain, compound.domain.dimension
     if not domain.contains_zero or not (result.is_measured or wanted is Property.CR):
         return None

@@ -158,8 +158,8 @@ def _named(result: DomainResult, cells: np.ndarray, kinks: float) -> dict[str, t
     rows = (tuple(float(share) for share in row) for row in cells)
     named = Shares(tuple(rows), kinks).named()  # type: ignore[arg-type]
     if isinstance(result, RefineResult):
-        undecided = undecided_share(cells, result.problem.property)
-        if result.problem.property is not Property.CR:
+        undecided = undecided_share(cells, result.question.property)
+        if result.question.property is not Property.CR:
             undecided = min(1.0, undecided + kinks)
         named |= {"undecided": (undecided, undecided)}
     return named
@@ -292,7 +292,7 @@ def make_delta_curve(result: DomainResult, known: Thresholds) -> DeltaCurve | No
     kinks = 0.0 if answers is None or answers.curves is None else answers.slivers
     curve = DeltaCurve(steps, np.maximum(least - kinks, 0.0), np.minimum(most + kinks, 1.0))
     # Where the expected map moves, the enclosures of whole regions are wide.
-    return curve if result.problem.perturbed.moving_axis is None else _sharpened(curve, known)
+    return curve if result.question.perturbed.moving_axis is None else _sharpened(curve, known)
 
 
 def _enclosures(result: DomainResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -178,11 +178,11 @@ def merge_tiles(
     spans: np.ndarray,
 ) -> Merged:
     """Merge the pieces of every plane; values (U, n) between spans (U, 2) shade the areas (see `unit_values`)."""
-    compound = result.problem.compound
+    compound = result.question.compound
     rows, owners, shades = [], [], []
     steps_count = len(steps.deltas) + 1
     # Every kind of area is one number: that makes finding the different ones quick.
-    sizes = (len(result.problem.names) + 1, len(Kept), steps_count, steps_count, 2)
+    sizes = (len(result.question.names) + 1, len(Kept), steps_count, steps_count, 2)
     for plane in planes:
         edges = np.zeros(len(plane.points), dtype=np.int64)
         owner = owners_on_grid(Polygons(plane.points, plane.starts, edges), GRID)
@@ -304,7 +304,7 @@ def unit_values(result: DomainResult, tiles: Tiles) -> tuple[np.ndarray, np.ndar
 
     Of boxes the middle of the bounds; NaN where nothing is known. n is 1 where the expected map is kept.
     """
-    compound, answers = result.problem.compound, exact_answers(result)
+    compound, answers = result.question.compound, exact_answers(result)
     axis, units = compound.perturbed.moving_axis, tiles.boxes + tiles.regions
     samples = 1 if axis is None else int(np.clip(NUMBERS // max(units, 1), FEWEST_SAMPLES, MOST_SAMPLES))
     values, spans = np.full((units, samples), np.nan), np.tile([0.0, 1.0], (units, 1))
@@ -345,7 +345,7 @@ def shown_top(values: np.ndarray, tiles: Tiles) -> float:
 
 def palette(result: DomainResult, tiles: Tiles) -> dict[str, object]:
     """Colours by name, and one for each class that may win, as in the figures."""
-    count = len(result.problem.names)
+    count = len(result.question.names)
     shares = np.zeros(count + 1)
     np.add.at(shares, tiles.winner, tiles.volumes)
     shares[result.label] = 0.0

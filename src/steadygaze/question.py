@@ -1,14 +1,18 @@
-"""The question: one model, one image, perturbations, and what is asked of them.
+"""The question: a model, an image, perturbations, and the property asked of them.
 
-Nothing is computed but the label, the notes, and whether the model file computes what was read from it.
+A question describes and stores itself, and tells how it differs from another one. It computes the label, the notes, and
+whether the model file computes what was read from it.
 """
 
 import math
-from dataclasses import dataclass
+import os
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from . import zoo
 from .attention.options import AttentionOptions
 from .bounds.bounder import Bounder
 from .compound import Compound
@@ -23,12 +27,12 @@ from .tolerances import NOISE, TIE
 
 
 @dataclass(frozen=True)
-class Delta:
+class Threshold:
     """A threshold: absolute, or relative to the size of the original map. Its text is read as the same threshold.
 
-    >>> Delta.parse("25%").value(8.0), Delta.parse("3.0").value(8.0)
+    >>> Threshold.parse("25%").value(8.0), Threshold.parse("3.0").value(8.0)
     (2.0, 3.0)
-    >>> str(Delta.parse("25%")), str(Delta.parse("3.0")), str(Delta.parse(0.1234567891))
+    >>> str(Threshold.parse("25%")), str(Threshold.parse("3.0")), str(Threshold.parse(0.1234567891))
     ('25%', '3', '0.1234567891')
     """
 
@@ -36,7 +40,7 @@ class Delta:
     is_relative: bool
 
     @classmethod
-    def parse(cls, text: str | float) -> "Delta":
+    def parse(cls, text: str | float) -> "Threshold":
         """Read `25%` or a number."""
         words = str(text).strip()
         try:
@@ -56,26 +60,70 @@ class Delta:
     def __str__(self) -> str:
         number, mark = (100.0 * self.number, "%") if self.is_relative else (self.number, "")
         texts = [f"{number:.{digits}g}{mark}" for digits in range(6, 18)]
-        return next((text for text in texts if Delta.parse(text) == self), texts[-1])
+        return next((text for text in texts if Threshold.parse(text) == self), texts[-1])
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Question:
     """What is verified. `names` are words for the classes; `image_name` and `model_name` appear in answers."""
 
     model: Model
     perturbed: Perturbed
     attention: AttentionOptions
     property: Property
-    delta: Delta
+    delta: Threshold
     names: tuple[str, ...]
     image_name: str
     model_name: str
     image_notes: tuple[str, ...] = ()
 
     @cached_property
+    def specs(self) -> tuple[str, ...]:
+        """The perturbations as canonical texts: equal ones span the same domain."""
+        return tuple(perturbation.spec for perturbation in self.perturbed.perturbations)
+
+    def describe(self) -> dict[str, Any]:
+        """The question as plain data: the part that all answers share."""
+        domain, classes = self.perturbed.domain, self.attention.classes
+        return {
+            "domain": {
+                "names": list(domain.names),
+                "low": domain.low.tolist(),
+                "high": domain.high.tolist(),
+                "specs": list(self.specs),
+            },
+            "model": {"name": self.model_name, "sha256": self.model.sha256, "classes": self.model.classes},
+            "image": {"name": self.image_name, "shape": list(self.perturbed.x0.shape)},
+            "attention": {
+                "filter": self.attention.filter.name,
+                "distance": self.attention.distance.name.lower(),
+                "classes": "all" if classes is None else [int(number) for number in classes],
+            },
+            "notes": list(self.notes),
+        }
+
+    def stored(self, delta: Threshold) -> dict[str, Any]:
+        """What restoring the question needs beside `describe` and the pixels, asked for a threshold."""
+        # The replay knows what the file expects of its pixels.
+        preprocessing = self.model.replay.preprocessing
+        place = os.path.realpath(self.model.path)
+        bundled = next((model.name for model in zoo.models() if os.path.realpath(model.path) == place), None)
+        return {
+            "model": {
+                "bundled": bundled,
+                "path": None if bundled else place,
+                "mean": preprocessing.mean.tolist(),
+                "std": preprocessing.std.tolist(),
+                "scale": float(preprocessing.scale),
+            },
+            "class_names": list(self.names),
+            "image_notes": list(self.image_notes),
+            "delta": asdict(delta),
+        }
+
+    @cached_property
     def compound(self) -> Compound:
-        """Classifier after perturbation."""
+        """The classifier after the perturbations."""
         return Compound(self.model.graph, self.model.chain, self.perturbed)
 
     @cached_property
