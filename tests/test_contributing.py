@@ -1,0 +1,58 @@
+"""The worked examples of CONTRIBUTING.md work as they stand, in a copy of the package."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python (\S+)\n(.*?)```", TEXT, re.DOTALL)
+
+SCRIPT = """
+import numpy as np, steadygaze
+from steadygaze.perturbation import parse_spec
+half = parse_spec("half:0..0.2")
+image = np.random.default_rng(1).random((1, 6, 6))
+offset, slope = half.change(image, 0.0, 0.2)
+assert np.allclose(half.apply(image, np.array([0.1]))[0], image + offset + 0.1 * slope)
+for model, method in (("M-FNN-100", "map"), ("M-CNN-S", "map"), ("M-FNN-100", "refine")):
+    asked = dict(method=method, delta=0.5, dist="l1")
+    plain, halved = (
+        steadygaze.verify(model, "mnist:69990", "half:0..0.02", filter=name, **asked) for name in ("abs", "abs+half")
+    )
+    assert plain.areas["CR"] == halved.areas["CR"]
+    assert plain.with_delta(1.0).areas["AR"] == halved.with_delta(0.5).areas["AR"], (model, method)
+print("done", steadygaze.__file__)
+"""
+
+
+def test_there_are_examples():
+    assert [name for name, _ in EXAMPLES] == ["perturbation/families/half_brightness.py", "attention/filters/half.py"]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("package")
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src" / "steadygaze", folder / "steadygaze", ignore=skipped)
+    for name, code in EXAMPLES:
+        (folder / "steadygaze" / name).write_text(code, encoding="utf-8")
+    return folder
+
+
+def test_the_examples_work(package):
+    environment = os.environ | {"PYTHONPATH": str(package)}
+    found = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert str(package) in found.stdout
+
+
+def test_files_that_are_named_exist():
+    for name in re.findall(r"`((?:src/steadygaze/)?[a-z_]+(?:/[a-z_]+)*(?:\.py|/))`", TEXT):
+        path = name.removeprefix("src/steadygaze/")
+        assert (ROOT / "src" / "steadygaze" / path).exists() or (ROOT / name).exists() or name == "demo/", name
