@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial import HalfspaceIntersection
 
 from ...errors import OptionError, StoreError
-from ...labels import Label, Verdict
+from ...labels import Label, Stop, Verdict
 from ...perturbation import Domain
 from ...question import Question
 from ...results.arrays import Shapes, check_range, read_arrays, require, shaped
@@ -115,7 +115,7 @@ def _rebuild(content: dict[str, Any], arrays: Arrays, question: Question, second
         lps=int(content["lps"]),
         failures=int(content["failures"]),
         sliver_share=float(content["sliver_share"] or 0.0),
-        stopped=content["stopped"],
+        stopped=None if content["stopped"] is None else Stop(str(content["stopped"])),
         seconds=seconds,
         # A sum of volumes may round to 1; a search that covers the domain has asked for a confirmation.
         is_whole=content["visited_share"] == 1.0 and not (content["status"] == "Robust" and told is None),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +68,8 @@ class Visited:
         return Holds.PARTLY if asked & {Label.CB, Label.AB} else Holds.EVERYWHERE
 
 
-class BoundaryPart(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class BoundaryPart:
     """One component of the outermost boundary: keys of the regions along it, on the reachable and on the other side."""
 
     inner: frozenset[bytes]
