@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from .api import compare, draw, export, load, load_stored, search, verify
+from .api import compare, draw, export, load, search, verify
 from .budget import Budget, Limits
 from .compare.comparison import Comparison
 from .engines.refine.refine_result import RefineResult
@@ -51,7 +51,6 @@ __all__ = [
     "export",
     "load",
     "load_search",
-    "load_stored",
     "parse_spec",
     "read_model",
     "search",

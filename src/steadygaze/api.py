@@ -224,19 +224,15 @@ def verify(
     return refine(question, until=until, goal=goal, budget=budget, threads=threads, progress=advance, resume=earlier)
 
 
-def load(directory: str | Path, *, model: str | Path | None = None) -> Result | RefineResult:
-    """The stored result of a map or a refinement: answers for any δ, `.at(theta)` and figures work as after the run.
+def load(directory: str | Path, *, model: str | Path | None = None) -> Result | RefineResult | SearchResult:
+    """The stored result of any method: it answers as after the run, maps and refinements for any δ.
 
-    The model is read again from where it was, or from `model`; its hash must be the same. Raises StoreError.
+    The model is read again from its place, or from `model`; its hash must be the same. Raises StoreError.
     """
-    read = load_refine if is_refinement(read_summary(directory)) else load_map
-    return read(directory, model=model)
-
-
-def load_stored(directory: str | Path, *, model: str | Path | None = None) -> Result | RefineResult | SearchResult:
-    """What a directory holds, whatever the method: as `load`, and searches as `load_search`. Raises StoreError."""
-    read = load_search if is_search(read_summary(directory)) else load
-    return read(directory, model=model)
+    content = read_summary(directory)
+    if is_search(content):
+        return load_search(directory, model=model)
+    return (load_refine if is_refinement(content) else load_map)(directory, model=model)
 
 
 def draw(
@@ -265,7 +261,7 @@ def draw(
 
     figures.check_request(kind, path, formats=formats, force=force, at=at, along=along, steps=steps, by=by)
     given = [results] if isinstance(results, Drawn) else list(results)
-    loaded = [load_stored(item) if isinstance(item, str | Path) else item for item in given]
+    loaded = [load(item) if isinstance(item, str | Path) else item for item in given]
     return figures.draw(
         kind, loaded, path, formats=formats, force=force, delta=delta, at=at, along=along, steps=steps, by=by
     )
@@ -302,7 +298,7 @@ def export(
     """
     check_what(what)
     if isinstance(result, str | Path):
-        result = load_stored(result)
+        result = load(result)
     if isinstance(result, SearchResult):
         if delta is not None:
             raise OptionError(

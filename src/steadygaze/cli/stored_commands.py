@@ -9,7 +9,8 @@ from rich.console import Console
 
 from .. import api
 from ..engines.search.search_files import load_search
-from ..errors import OptionError
+from ..engines.search.search_result import SearchResult
+from ..errors import OptionError, StoreError
 from ..labels import Verdict
 from ..report import FORMATS
 from ..results import store
@@ -202,6 +203,8 @@ def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
 def load_at(directory: Path, delta: str | None) -> DomainResult:
     """The stored map or refinement, asked for its own δ or for another one."""
     result = api.load(directory)
+    if isinstance(result, SearchResult):
+        raise StoreError(f"{directory}: holds a search ({result.method}), not a map; steadygaze show tells it again")
     return result if delta is None else result.with_delta(delta)
 
 
