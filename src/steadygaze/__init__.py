@@ -5,9 +5,6 @@ from importlib.metadata import version
 from .api import compare, draw, export, load, search, verify
 from .budget import Budget, Limits
 from .compare.comparison import Comparison
-from .engines.refine.refine_result import RefineResult
-from .engines.search import SearchResult
-from .engines.search.search_files import load_search
 from .errors import (
     ImageError,
     InternalError,
@@ -38,9 +35,7 @@ __all__ = [
     "PerturbationError",
     "Point",
     "Property",
-    "RefineResult",
     "Result",
-    "SearchResult",
     "Status",
     "SteadygazeError",
     "StoreError",
@@ -50,7 +45,6 @@ __all__ = [
     "draw",
     "export",
     "load",
-    "load_search",
     "parse_spec",
     "read_model",
     "search",

@@ -1,29 +1,39 @@
 """The question: a model, an image, perturbations, and the property asked of them.
 
-A question describes and stores itself, and tells how it differs from another one. It computes the label, the notes, and
-whether the model file computes what was read from it.
+A question parses, describes and stores itself, and tells how it differs from another one. It computes the label, the
+notes, and whether the model file computes what was read from it.
 """
 
 import math
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, to_builtins
 
 from . import zoo
-from .attention.options import AttentionOptions
+from .attention.filters import Filter
+from .attention.inconsistency import original_maps
+from .attention.options import AttentionOptions, Distance
 from .bounds.bounder import Bounder
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
+from .images import fit_image, image_from_array, read_image
 from .labels import Property
 from .network.graph import preactivations
-from .network.model import Agreement, Model, check_agreement
+from .network.model import Agreement, Model, check_agreement, read_model
 from .network.replay import coarse_notes
 from .network.steps import magnitude, upwards
-from .perturbation import Perturbed
+from .perturbation import Perturbation, Perturbed, compose, parse_spec
 from .tolerances import NOISE, TIE
+
+ModelLike = str | Path | Model
+ImageLike = str | Path | np.ndarray
+PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,48 @@ class Threshold:
         return next((text for text in texts if Threshold.parse(text) == self), texts[-1])
 
 
+class DomainFacts(Struct, frozen=True):
+    """The domain: names of its parameters, their ranges, and the perturbations as specs."""
+
+    names: list[str]
+    low: list[float]
+    high: list[float]
+    specs: list[str]
+
+
+class ModelFacts(Struct, frozen=True):
+    """The model: its name, the hash of its file, and how many classes it has."""
+
+    name: str
+    sha256: str
+    classes: int
+
+
+class ImageFacts(Struct, frozen=True):
+    """The image: its name and shape (C, H, W)."""
+
+    name: str
+    shape: list[int]
+
+
+class AttentionFacts(Struct, frozen=True):
+    """How attention maps are compared."""
+
+    filter: str
+    distance: str
+    classes: str | list[int]
+
+
+class QuestionFacts(Struct, frozen=True):
+    """A question as plain data: the part that all answers share."""
+
+    domain: DomainFacts
+    model: ModelFacts
+    image: ImageFacts
+    attention: AttentionFacts
+    notes: list[str]
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """What is verified. `names` are words for the classes; `image_name` and `model_name` appear in answers."""
@@ -82,25 +134,20 @@ class Question:
         """The perturbations as canonical texts: equal ones span the same domain."""
         return tuple(perturbation.spec for perturbation in self.perturbed.perturbations)
 
-    def describe(self) -> dict[str, Any]:
-        """The question as plain data: the part that all answers share."""
+    def describe(self) -> QuestionFacts:
+        """The question as plain data."""
         domain, classes = self.perturbed.domain, self.attention.classes
-        return {
-            "domain": {
-                "names": list(domain.names),
-                "low": domain.low.tolist(),
-                "high": domain.high.tolist(),
-                "specs": list(self.specs),
-            },
-            "model": {"name": self.model_name, "sha256": self.model.sha256, "classes": self.model.classes},
-            "image": {"name": self.image_name, "shape": list(self.perturbed.x0.shape)},
-            "attention": {
-                "filter": self.attention.filter.name,
-                "distance": self.attention.distance.name.lower(),
-                "classes": "all" if classes is None else [int(number) for number in classes],
-            },
-            "notes": list(self.notes),
-        }
+        return QuestionFacts(
+            DomainFacts(list(domain.names), domain.low.tolist(), domain.high.tolist(), list(self.specs)),
+            ModelFacts(self.model_name, self.model.sha256, self.model.classes),
+            ImageFacts(self.image_name, list(self.perturbed.x0.shape)),
+            AttentionFacts(
+                self.attention.filter.name,
+                self.attention.distance.name.lower(),
+                "all" if classes is None else [int(number) for number in classes],
+            ),
+            list(self.notes),
+        )
 
     def stored(self, delta: Threshold) -> dict[str, Any]:
         """What restoring the question needs beside `describe` and the pixels, asked for a threshold."""
@@ -121,10 +168,59 @@ class Question:
             "delta": asdict(delta),
         }
 
+    @classmethod
+    def restore(
+        cls, content: Mapping[str, Any], pixels: np.ndarray, model: Model, *, notes: Sequence[str] = ()
+    ) -> "Question":
+        """The question in the content of a `result.json`, with its pixels and its model; `notes` are added to it."""
+        stored, attention = content["stored"], content["attention"]
+        classes = None if attention["classes"] == "all" else tuple(int(number) for number in attention["classes"])
+        names = tuple(str(name) for name in stored["class_names"])
+        if len(names) != model.classes or not all(0 <= number < model.classes for number in classes or ()):
+            raise ValueError(f"{len(names)} class names and classes {classes} for {model.classes} logits")
+        return cls(
+            model=model,
+            perturbed=compose([parse_spec(str(spec)) for spec in content["domain"]["specs"]], pixels),
+            attention=AttentionOptions(
+                Filter.parse(attention["filter"]), Distance.parse(str(attention["distance"])), classes
+            ),
+            property=Property(content["property"]),
+            delta=Threshold(float(stored["delta"]["number"]), bool(stored["delta"]["is_relative"])),
+            names=names,
+            image_name=str(content["image"]["name"]),
+            model_name=str(content["model"]["name"]),
+            image_notes=(*(str(note) for note in stored["image_notes"]), *notes),
+        )
+
+    def differences(self, content: Mapping[str, Any], pixels: np.ndarray) -> list[str]:
+        """The parts of this question that differ from the one in the content of a `result.json` with its pixels."""
+        asked, stored = self.describe(), self.stored(self.delta)
+        model, kept = stored["model"], content["stored"]["model"]
+        is_prepared = all(model[name] == kept[name] for name in ("mean", "std", "scale"))
+        same = {
+            "the model": asked.model.sha256 == content["model"]["sha256"] and is_prepared,
+            "the image": np.array_equal(pixels, self.perturbed.x0),
+            "the perturbations": to_builtins(asked.domain) == content["domain"],
+            "filter, distance or classes": to_builtins(asked.attention) == content["attention"],
+            "the property": self.property.value == content["property"],
+            "δ": stored["delta"] == content["stored"]["delta"],
+        }
+        return [name for name, is_same in same.items() if not is_same]
+
     @cached_property
     def compound(self) -> Compound:
         """The classifier after the perturbations."""
         return Compound(self.model.graph, self.model.chain, self.perturbed)
+
+    @cached_property
+    def original(self) -> np.ndarray:
+        """The filtered attention maps (K', C, H, W) of the unperturbed image."""
+        return original_maps(self.compound, self.attention)
+
+    @cached_property
+    def map_size(self) -> float:
+        """The size Σ_j ‖map_j(x0)‖ of the original maps, to which relative thresholds refer."""
+        return float(sum(self.attention.distance.size(part) for part in self.original))
 
     @cached_property
     def label(self) -> int:
@@ -208,3 +304,92 @@ class Question:
         return found is not None and all(
             np.array_equal(exact, values[0] > 0.0) for exact, values in zip(found, plain, strict=True)
         )
+
+
+def make_question(
+    model: ModelLike,
+    image: ImageLike,
+    perturbations: PerturbationsLike,
+    *,
+    property: str = "both",
+    delta: str | float = "25%",
+    filter: str = "identity",
+    dist: str = "l2",
+    classes: str | Sequence[int] = "all",
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
+    scale: float = 1.0,
+    names: Sequence[str] | None = None,
+) -> Question:
+    """Read and check everything that a question consists of; see `steadygaze.verify` for the arguments."""
+    pixels, image_name, notes = _image(image)
+    if not isinstance(model, Model):
+        path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
+        model = _read_fitting(path, pixels.shape, mean=mean, std=std, scale=scale)
+    elif mean is not None or std is not None or scale != 1.0:
+        raise OptionError("mean, std and scale belong to reading a model; give them to read_model")
+    pixels = fit_image(pixels, model.input_shape, image_name)
+    chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
+    perturbed = compose([parse_spec(item) if isinstance(item, str) else item for item in chosen], pixels)
+    wanted = Property.parse(property)
+    return Question(
+        model=model,
+        perturbed=perturbed,
+        attention=AttentionOptions(Filter.parse(filter), Distance.parse(dist), _classes(classes, model, perturbed.x0)),
+        property=wanted,
+        delta=Threshold.parse(delta),
+        names=_class_names(names, model.classes),
+        image_name=image_name,
+        model_name=model.name,
+        image_notes=notes,
+    )
+
+
+def _read_fitting(path: Path, image_shape: tuple[int, ...], **preprocessing: Any) -> Model:
+    """Read a model for images of a shape; where the shape does not fit, `fit_image` says so better afterwards."""
+    try:
+        return read_model(path, image_shape=image_shape, **preprocessing)
+    except (ModelError, OptionError) as error:
+        try:
+            return read_model(path, **preprocessing)
+        except (ModelError, OptionError):
+            raise error from None
+
+
+def _is_file_name(text: str) -> bool:
+    return text.endswith(".onnx") or "/" in text or Path(text).exists()
+
+
+def _image(image: str | Path | np.ndarray) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    if isinstance(image, str | Path):
+        name = str(image)
+        file = read_image(zoo.image_path(name) if zoo.is_reference(name) else name)
+        return file.pixels, name if zoo.is_reference(name) else Path(name).name, file.notes
+    file = image_from_array(np.asarray(image), "image")
+    return file.pixels, "image", file.notes
+
+
+def _class_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(str(number) for number in range(count))
+    if len(names) != count:
+        raise OptionError(f"{len(names)} class names for {count} classes; give one name for each class")
+    return tuple(names)
+
+
+def _classes(classes: str | Sequence[int], model: Model, image: np.ndarray) -> tuple[int, ...] | None:
+    """The classes that inconsistency sums over; None for all."""
+    if classes == "all":
+        return None
+    if classes == "predicted":
+        return (int(np.argmax(model.graph.logits(image[None])[0])),)
+    try:
+        numbers = [int(word) for word in (classes.split(",") if isinstance(classes, str) else classes)]
+    except ValueError:
+        numbers = []
+    if not numbers or len(set(numbers)) < len(numbers) or not all(0 <= n < model.classes for n in numbers):
+        raise OptionError(
+            f"classes {classes!r} do not fit; expected all, predicted, or different numbers from 0 to "
+            f"{model.classes - 1} such as 3,8"
+        )
+    return tuple(sorted(numbers))

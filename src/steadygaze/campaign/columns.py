@@ -11,18 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from .. import api, zoo
-from ..attention.inconsistency import original_maps
+from .. import zoo
 from ..budget import Budget, Limits
-from ..engines.refine.refine_result import RefineResult
-from ..engines.refine.run_refinement import refine
-from ..engines.search.search_result import SearchResult
+from ..engines import ENGINES, RunPlan
+from ..engines.contract import RunOptions, Until
 from ..errors import InternalError, SteadygazeError, StoreError
-from ..labels import Label, Status, Verdict
-from ..question import Question
-from ..results.answer import Answer
-from ..results.result import DomainResult
-from ..tolerances import AREA
+from ..labels import Label, Status
+from ..question import Question, make_question
+from ..results.result import Result
 from .stored_campaign import METHODS, Plan, Task, digest_of, image_file, made_by
 
 Kind = Literal["text", "whole", "number"]
@@ -42,16 +38,14 @@ WATCHED = Limits(memory_gib=2.0**20)
 class CampaignColumn:
     """One column, and the functions that give its value; a value that is unknown, or does not apply, is empty.
 
-    question: from plan and task (unless given, the task's field of that name); domain: from a map or refinement;
-    search: from a search.
+    question: from plan and task (unless given, the task's field of that name); answer: from the result.
     """
 
     name: str
     kind: Kind
     meaning: str
     question: Callable[[Plan, Task], Any] | None = None
-    domain: Callable[[DomainResult], Any] | None = None
-    search: Callable[[SearchResult], Any] | None = None
+    answer: Callable[[Result], Any] | None = None
 
 
 def share_column(share: str) -> str:
@@ -72,82 +66,54 @@ def percent_column(percent: str) -> str:
     return f"ar_at_{percent.rstrip('%')}"
 
 
-def _bounds(
-    start: str,
-    meaning: str,
-    domain: Callable[[DomainResult], Bounds | None],
-    search: Callable[[SearchResult], Bounds | None] = lambda result: None,
-) -> list[CampaignColumn]:
+def _bounds(start: str, meaning: str, bounds: Callable[[Result], Bounds | None]) -> list[CampaignColumn]:
     """The two columns of bounds; an infinite bound is empty."""
 
     def column(name: str, word: str, place: int) -> CampaignColumn:
-        def end(bounds: Bounds | None) -> float | None:
-            return None if bounds is None or not math.isfinite(bounds[place]) else float(bounds[place])
+        def end(result: Result) -> float | None:
+            found = bounds(result)
+            return None if found is None or not math.isfinite(found[place]) else float(found[place])
 
-        return CampaignColumn(
-            f"{start}_{name}",
-            "number",
-            f"{meaning}: proved {word} bound",
-            domain=lambda result: end(domain(result)),
-            search=lambda result: end(search(result)),
-        )
+        return CampaignColumn(f"{start}_{name}", "number", f"{meaning}: proved {word} bound", answer=end)
 
     return [column("low", "lower", 0), column("high", "upper", 1)]
 
 
-def _visited_bounds(result: SearchResult, share: str) -> Bounds | None:
-    """Bounds of the share of CR or MR by the volumes of the visited regions that are wholly CR, or wholly MR.
-
-    In two dimensions unsplit parts are known; volumes add up within AREA. Searches do not add up kinks, so nothing
-    follows for the attention.
-    """
-    if (
-        share not in (Label.CR, Label.MR)
-        or result.question.perturbed.domain.dimension != 2
-        or result.sets[Label.CR] is None
-    ):
-        return None
-    slack = result.sliver_share + AREA
-    own, other = (
-        sum(float(one.region.volume) for one in result.visited if one.classification == name)
-        for name in (share, Label.MR if share == Label.CR else Label.CR)
-    )
-    return max(0.0, own - slack), min(1.0, 1.0 - other + slack)
+def _fact(result: Result, name: str) -> Any:
+    """A fact that only some engines know."""
+    return result.tiling.facts(result.answer).get(name)
 
 
-def _count_cr_ir(result: DomainResult) -> int | None:
+def _share(result: Result, share: str) -> Bounds | None:
+    """Bounds of a share; of searches only those of CR and MR, in two dimensions, where unsplit parts are known."""
+    if result.tiling.answers_any_delta:
+        return result.areas[share]
+    is_flat, is_asked = result.question.perturbed.domain.dimension == 2, result.sets[Label.CR] is not None
+    return result.areas[share] if is_flat and is_asked and share in (Label.CR, Label.MR) else None
+
+
+def _count_cr_ir(result: Result) -> int | None:
     """The number of regions found one by one that are CR and IR at once."""
-    if not result.is_measured:
+    if not result.is_measured or (not result.tiling.answers_any_delta and result.sets[Label.CR] is None):
         return None
-    found = result.answer.exact if isinstance(result, RefineResult) else result.answer
-    if not isinstance(found, Answer):
-        return 0  # a refinement without exact regions
-    return int(((found.classifications == Label.CR) & (found.attentions == Label.IR)).sum())
-
-
-def _count_visited_cr_ir(result: SearchResult) -> int | None:
-    if result.sets[Label.CR] is None or result.sets[Label.IR] is None:
-        return None
-    return [(one.classification, one.attention) for one in result.visited].count((Label.CR, Label.IR))
-
-
-def _size_of_maps(result: SearchResult) -> float:
-    options = result.question.attention
-    return float(sum(options.distance.size(part) for part in original_maps(result.question.compound, options)))
+    tiles = result.tiling.tiles(result.answer)
+    pairs = zip(tiles.classification, tiles.attention, tiles.pattern, strict=True)
+    return sum(label == Label.CR and attention == Label.IR and pattern >= 0 for label, attention, pattern in pairs)
 
 
 def _share_columns(share: str) -> list[CampaignColumn]:
     meaning = f"share of the domain that is {share.replace('&', ' and ')}"
-    return _bounds(
-        share_column(share), meaning, lambda result: result.areas[share], lambda result: _visited_bounds(result, share)
-    )
+    return _bounds(share_column(share), meaning, lambda result: _share(result, share))
 
 
 def _percent_columns(percent: str) -> list[CampaignColumn]:
     meaning = f"share that is AR at δ = {percent} of `map_size`"
-    return _bounds(
-        percent_column(percent), meaning, lambda result: result.kept_shares[percent] if result.is_measured else None
-    )
+
+    def kept(result: Result) -> Bounds | None:
+        is_known = result.is_measured and result.tiling.answers_any_delta
+        return result.kept_shares[percent] if is_known else None
+
+    return _bounds(percent_column(percent), meaning, kept)
 
 
 def _count_column(name: str) -> CampaignColumn:
@@ -155,16 +121,18 @@ def _count_column(name: str) -> CampaignColumn:
         f"regions_{name.lower()}",
         "whole",
         f"regions labelled {name}",
-        domain=lambda result: result.answer.sets[name] if result.is_measured or name in LABELS else None,
-        search=lambda result: result.sets[name],
+        answer=lambda result: result.sets[name] if result.is_measured or name in LABELS else None,
     )
 
 
 def _nearest_columns(name: str) -> list[CampaignColumn]:
     meaning = f"distance of the nearest violation of {name}, each axis scaled to 1"
-    return _bounds(
-        f"nearest_{name.lower()}", meaning, lambda result: (result.nearest[name].low, result.nearest[name].high)
-    )
+
+    def nearest(result: Result) -> Bounds | None:
+        found = result.nearest[name]
+        return (found.low, found.high) if result.tiling.answers_any_delta else None
+
+    return _bounds(f"nearest_{name.lower()}", meaning, nearest)
 
 
 C = CampaignColumn
@@ -195,39 +163,37 @@ ANSWER = (
     C("status", "text",
       "`Robust` (nothing that was visited or decided violates the property), `NotRobust`, `Timeout` or `Failed`"),
     C("verdict", "text", "what is proved of the whole domain: `robust`, `not robust` or `undecided`",
-      domain=lambda result: result.verdict.value, search=lambda result: result.verdict.value),
+      answer=lambda result: result.verdict.value),
     C("reason", "text", "why the status is `Timeout` or `Failed`"),
     C("label", "whole", "the predicted class of the unperturbed image",
-      domain=lambda result: result.label, search=lambda result: result.question.label),
+      answer=lambda result: result.label),
     C("delta_value", "number", "the threshold as an absolute number",
-      domain=lambda result: result.answer.delta, search=lambda result: result.delta),
+      answer=lambda result: result.answer.delta),
     C("map_size", "number", "the size of the original attention maps",
-      domain=lambda result: result.map_size, search=_size_of_maps),
+      answer=lambda result: result.question.map_size),
     C("regions", "whole", "regions that were found or visited one by one; of a refinement those of mapped boxes",
-      domain=lambda result: result.region_count, search=len),
+      answer=lambda result: result.region_count),
     C("boxes", "whole", "boxes of a refinement",
-      domain=lambda result: len(result.boxes.state) if isinstance(result, RefineResult) else None),
+      answer=lambda result: None if result.tiling.boxes is None else len(result.tiling.boxes)),
     C("visited_share", "number", "the share of the domain that was visited, mapped or decided",
-      domain=lambda result: 1.0 - result.areas["undecided"][0] if isinstance(result, RefineResult) else 1.0,
-      search=lambda result: result.visited_share),
+      answer=lambda result: result.coverage if result.tiling.boxes is None else 1.0 - result.areas["undecided"][0]),
     C("face_checks", "whole", "facets that a search looked across; 0 for a map or a refinement, which look at none",
-      domain=lambda result: 0, search=lambda result: result.face_checks),
-    C("lps", "whole", "linear programs that were solved", domain=lambda result: 0, search=lambda result: result.lps),
+      answer=lambda result: _fact(result, "face_checks") or 0),
+    C("lps", "whole", "linear programs that were solved", answer=lambda result: _fact(result, "lps") or 0),
     C("undecided", "number",
       "the share of the domain left undecided: by a map in label or attention, by a refinement in the property asked",
-      domain=lambda result: result.areas["undecided"][0]),
+      answer=lambda result: result.areas["undecided"][0] if result.tiling.answers_any_delta else None),
     *(column for share in SHARES for column in _share_columns(share)),
     *(column for percent in PERCENTS for column in _percent_columns(percent)),
     *(_count_column(name) for name in SETS),
     C("regions_cr_ir", "whole", "regions labelled CR and IR at once: right label, other evidence",
-      domain=_count_cr_ir, search=_count_visited_cr_ir),
+      answer=_count_cr_ir),
     *(column for name in (Label.CR, Label.AR) for column in _nearest_columns(name)),
     C("components", "whole", "of `boundary`: components of the outermost boundary",
-      search=lambda result: None if result.components is None else len(result.components)),
+      answer=lambda result: None if (found := _fact(result, "components")) is None else len(found)),
     C("sliver_share", "number",
       "bound of the share of the domain on kinks, where the attention is undecided; of a search, of what was cut off",
-      domain=lambda result: result.sliver_share,
-      search=lambda result: result.sliver_share if result.question.perturbed.domain.dimension == 2 else None)
+      answer=lambda result: result.sliver_share)
 )  # fmt: skip
 MEASURED = (
     C("seconds", "number", "time for the problem: reading, solving, self-checks"),
@@ -263,7 +229,7 @@ def prepare(told: Sequence[str]) -> None:
         raise StoreError("the source of steadygaze was changed while the campaign runs")
     for model in ("M-FNN-100", "M-CNN-S"):
         for specs in (*SMALL, SOLID) if "solid" in wanted else SMALL:
-            problem = api.make_problem(model, "mnist:69990", specs, delta=3.0)
+            problem = make_question(model, "mnist:69990", specs, delta=3.0)
             for method in (need for need in wanted if need in METHODS):
                 answer(problem, method, until=0.001, w_delta=0.2)
 
@@ -287,44 +253,32 @@ def make_problem(question: Mapping[str, Any]) -> Question:
     _check_unchanged(image, image_file(place))
     mean, std = (each[0] if each and len(each) == 1 else each and list(each) for each in (model["mean"], model["std"]))
     options = {key: task[key] for key in ("property", "delta", "filter", "dist", "classes")}
-    return api.make_problem(
+    return make_question(
         model["location"], place, question["perturbations"], mean=mean, std=std, scale=model["scale"], **options
     )
 
 
-def answer(problem: Question, method: str, *, until: float | str | None, w_delta: float | None) -> dict[str, Any]:
+def answer(problem: Question, method: str, *, until: Until | None, w_delta: float | None) -> dict[str, Any]:
     """The columns `ANSWER` of a problem."""
-    budget = Budget(WATCHED)
-    if method not in ("map", "refine"):
-        width = 0.2 if w_delta is None else w_delta
-        found = api.explore(problem, method=method, w_delta=width, line="corner", budget=budget)
-        reason = None
-        if found.status in (Status.FAILED, Status.TIMEOUT):
-            reason = found.stopped or "a region is lost or undecided for numerical reasons"
-        values = {column.name: column.search(found) for column in ANSWER if column.search is not None}
-        return EMPTY_ANSWER | values | {"status": found.status.value, "reason": reason}
-    result: DomainResult
-    if method == "map":
-        result = api.solve(problem, threads=1, budget=budget)
-    else:
-        _ = problem.agreement  # a model file that computes something else is refused here
-        result = refine(problem, until=until, threads=1, budget=budget)  # type: ignore[arg-type]
-    status, reason = _domain_status(result, until if method == "refine" else None)
-    values = {column.name: column.domain(result) for column in ANSWER if column.domain is not None}
+    threads = 1 if "threads" in ENGINES[method].takes else None
+    plan = RunPlan.check(method, RunOptions(until=until, w_delta=w_delta, threads=threads))
+    result = plan.run(problem, Budget(WATCHED))
+    status, reason = _status(result, until)
+    values = {column.name: column.answer(result) for column in ANSWER if column.answer is not None}
     return EMPTY_ANSWER | values | {"status": status.value, "reason": reason}
 
 
-def _domain_status(result: DomainResult, until: float | str | None) -> tuple[Status, str | None]:
+def _status(result: Result, until: Until | None) -> tuple[Status, str | None]:
     """The status in the paper's words, and the reason of a failure.
 
     A refinement that decided as much as asked, and found no violation, is Robust as a search is: on the part it saw.
     """
-    if result.stopped is not None:
-        return Status.stopped_by(result.stopped), result.stopped
-    if result.verdict is Verdict.NOT_ROBUST:
-        return Status.NOT_ROBUST, None
+    if result.stopped is not None or result.status is not Status.FAILED:
+        return result.status, result.stopped
+    if result.tiling.kind == "search":
+        return result.status, "a region is lost or undecided for numerical reasons"
     share = result.areas["undecided"][0]
-    if result.verdict is Verdict.ROBUST or (isinstance(until, float) and share <= until):
+    if isinstance(until, float) and share <= until:
         return Status.ROBUST, None
     return Status.FAILED, f"undecided on a share of {share:.2g}, within the error bounds of a threshold"
 

@@ -16,15 +16,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from msgspec.structs import replace
 
-from .. import api, zoo
+from .. import zoo
 from ..budget import Budget, Limits
-from ..engines.search.search_result import SearchResult
+from ..engines import RunPlan
+from ..engines.contract import RunOptions
 from ..errors import OptionError, StoreError
 from ..labels import Status
 from ..report.drawing.colours import FAINT_INK
 from ..report.drawing.sheet import figure_files, refuse_in_the_way, write_figure
 from ..report.figures.visited import search_figure
 from ..report.wording import counted, number
+from ..results.result import Result
 from ..tolerances import MAX_MAP_PARAMETERS
 from . import panels as p
 from .columns import make_problem
@@ -296,11 +298,11 @@ def has_files(plan: Plan, task: Task) -> bool:
     return bool(plan.models[task.model].location and plan.images[task.image].location)
 
 
-def search_again(plan: Plan, task: Task) -> SearchResult:
+def search_again(plan: Plan, task: Task) -> Result:
     """Repeat the search of a problem, as a worker of the campaign made it, for at most two minutes."""
     problem = make_problem(plan.question(task))
     budget = Budget(Limits(timeout_seconds=LIMIT_SECONDS))
-    return api.explore(problem, method=task.method, w_delta=task.w_delta or 0.0, line="corner", budget=budget)
+    return RunPlan.check(task.method, RunOptions(w_delta=task.w_delta)).run(problem, budget)
 
 
 def _sizes(series: Sequence[Series]) -> list[int]:

@@ -6,15 +6,12 @@ than the proved bounds do. Prints nothing.
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
-from typing import Any
 
-from ..labels import Label, Status
+from ..labels import Label, Property, Status, Verdict
 from ..results.answer import round_up
-from ..results.store import is_search
-from ..results.summary import violating_theta
+from ..results.summary import AnswerFacts, Summary
 from ..tolerances import MAX_MAP_PARAMETERS
 
-Summary = Mapping[str, Any]
 Facts = Iterator[tuple[str, str]]
 """Names of facts with their texts."""
 
@@ -70,13 +67,13 @@ def count_text(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def theta_text(theta: Sequence[float], summary: Summary) -> str:
+def theta_text(theta: Sequence[float], names: Sequence[str]) -> str:
     """A theta with the names of its axes.
 
-    >>> theta_text([0.25, 1.5], {"domain": {"names": ["brightness", "translation right [px]"]}})
+    >>> theta_text([0.25, 1.5], ["brightness", "translation right [px]"])
     'brightness = 0.25, translation right [px] = 1.5'
     """
-    axes = zip(summary["domain"]["names"], theta, strict=True)
+    axes = zip(names, theta, strict=True)
     return ", ".join(f"{axis} = {number_text(value)}" for axis, value in axes)
 
 
@@ -85,132 +82,127 @@ def class_text(name: str, number: int) -> str:
     return name if name == str(number) else f"{name} (class {number})"
 
 
-def question_text(summary: Summary) -> str:
+def question_text(summary: AnswerFacts) -> str:
     """Model, image and predicted label on one line, the domain on the next."""
-    domain, label = summary["domain"], class_text(summary["label_name"], summary["label"])
+    domain, label = summary.domain, class_text(summary.label_name, summary.label)
     axes = " × ".join(
         f"{name} {number_text(low)}..{number_text(high)}"
-        for name, low, high in zip(domain["names"], domain["low"], domain["high"], strict=True)
+        for name, low, high in zip(domain.names, domain.low, domain.high, strict=True)
     )
-    return f"{summary['model']['name']} predicts {label} for {summary['image']['name']}\nDomain: {axes}"
+    return f"{summary.model.name} predicts {label} for {summary.image.name}\nDomain: {axes}"
 
 
-def property_text(summary: Summary) -> str:
+def property_text(summary: AnswerFacts) -> str:
     """The property asked, as part of a sentence."""
-    parts = {"cr": "the label is kept", "ar": f"the attention maps stay {_within(summary)}"}
-    return " and ".join(text for name, text in parts.items() if summary["property"] in (name, "both"))
-
-
-def measures_attention(summary: Summary) -> bool:
-    """Whether a map or refinement measured the attention; a refinement does not if the label alone is asked for."""
-    return "attention" in summary.get("measures", ("attention",))
+    label, attention = ["the label is kept"], [f"the attention maps stay {_within(summary)}"]
+    return " and ".join(label * summary.property.asks_label + attention * summary.property.asks_attention)
 
 
 def verdict_text(summary: Summary) -> str:
     """What is proved of the whole domain, where and for which δ; if nothing is, why, and what to do."""
-    if summary["verdict"] == "robust":
+    if summary.verdict is Verdict.ROBUST:
         return _sentence(f"{property_text(summary)} everywhere in the domain")
-    if is_search(summary):
+    if summary.is_search:
         return _search_verdict(summary)
-    if summary["verdict"] == "not robust":
+    if summary.verdict is Verdict.NOT_ROBUST:
         return _sentence(_shares_violated(summary) or _single_violations(summary))
-    name = {"cr": Label.CR, "ar": Label.AR}.get(summary["property"], "undecided")
-    low, high = summary["area"][name]
-    share = share_text(high if name == "undecided" else high - low)
+    name = {Property.CR: Label.CR, Property.AR: Label.AR}.get(summary.property, Label.UNDECIDED)
+    low, high = summary.area[name]
+    share = share_text(high if name == Label.UNDECIDED else high - low)
     return f"No violation is proved, but {share} of the domain is not decided."
 
 
 def domain_facts(summary: Summary, seconds: Mapping[str, float], reason: str | None) -> Facts:
     """Facts about a map or refinement: nearest violations, other thresholds, and how it was computed."""
     yield "nearest MR", nearest_text(summary, Label.CR)
-    if measures_attention(summary):
+    if summary.is_measured:
         yield "nearest IR", nearest_text(summary, Label.AR)
         yield "AR at other δ", kept_text(summary)
         yield "all of it AR", enough_text(summary)
     if reason is not None:
-        yield "method", f"{summary['method']}: {reason}"
-    if summary.get("boxes") is not None:
-        boxes = summary["boxes"]
+        yield "method", f"{summary.method}: {reason}"
+    boxes = summary.boxes
+    if boxes is not None:
         exact = f", {boxes['exact']:,} mapped region by region" if boxes["exact"] else ""
         yield "boxes", f"{boxes['bounded']:,} decided by bounds{exact}, {boxes['open']:,} open"
     # The file of timings may be gone; no answer depends on it.
     is_timed = {"total", "engine"} <= seconds.keys()
     time = f" in {seconds['total']:.1f} s (engine {seconds['engine']:.1f} s)" if is_timed else ""
-    yield "regions", f"{summary['regions']:,}{time}"
+    yield "regions", f"{summary.regions:,}{time}"
 
 
 def search_facts(summary: Summary, seconds: Mapping[str, float]) -> Facts:
     """Facts about a search: method and status, visited regions, the work, components of the boundary, failures."""
-    line, width = summary["line"], summary["w_delta"]
-    method = [SEARCHES[summary["method"]]]
-    method += [] if line is None else [f"line to {theta_text(line, summary)}"]
+    line, width = summary.line, summary.w_delta
+    method = [SEARCHES[summary.method]]
+    method += [] if line is None else [f"line to {theta_text(line, summary.domain.names)}"]
     method += [] if width is None else [f"w^δ = {number_text(width)}"]
     yield "method", "; ".join(method)
-    if summary["sets"][Label.AR] is not None:
+    if summary.sets[Label.AR] is not None:
         yield "δ", delta_text(summary)
-    yield "status", f"{summary['status']}: {Status(summary['status']).sentence}"
-    visited = f"{count_text(summary['visited'], 'region')}, {share_text(summary['visited_share'])} of the domain"
-    if summary["following"]:
-        visited += f", {summary['following']:,} of them reached by following the boundary"
+    yield "status", f"{summary.status.value}: {summary.status.sentence}"
+    visited = f"{count_text(summary.visited, 'region')}, {share_text(summary.visited_share)} of the domain"
+    if summary.following:
+        visited += f", {summary.following:,} of them reached by following the boundary"
     yield "visited", visited + (f", in {seconds['total']:.1f} s" if "total" in seconds else "")
-    yield "work", f"{count_text(summary['face_checks'], 'face check')}, {count_text(summary['lps'], 'linear program')}"
+    yield "work", f"{count_text(summary.face_checks, 'face check')}, {count_text(summary.lps, 'linear program')}"
     for place, text in enumerate(_component_texts(summary)):
         yield "" if place else "outermost boundary", text
-    if summary["failures"]:
-        yield "failures", f"{summary['failures']:,} regions or programs without an answer"
+    if summary.failures:
+        yield "failures", f"{summary.failures:,} regions or programs without an answer"
 
 
-def delta_text(summary: Summary) -> str:
+def delta_text(summary: AnswerFacts) -> str:
     """The threshold, absolute, and as a percentage if it was given as one."""
-    text, value = summary["delta"]["text"], number_text(summary["delta"]["value"])
+    text, value = summary.delta.text, number_text(summary.delta.value)
     return f"{value} ({text.removesuffix('%')} % of the original maps)" if text.endswith("%") else value
 
 
 def nearest_text(summary: Summary, name: str) -> str:
     """Where the nearest violation of CR or AR is, or that there is none; for AR, kinks are left out."""
-    found = summary["nearest"][name]
-    low, high = found["low"], found["high"]
-    aside = " outside of kinks" if name == Label.AR and summary["sliver_share"] > 0.0 else ""
+    found = (summary.nearest or {})[name]
+    low, high = found.low, found.high
+    aside = " outside of kinks" if name == Label.AR and summary.sliver_share else ""
     if high is None and low is None:
         return f"none in the domain{aside}"
     below = f"none below distance {number_text(low)}{aside}" if low else "a nearer one is not excluded"
-    if high is None:
+    if high is None or low is None or found.theta is None:
         return f"none is proved; {below}" if low else "none is proved so far"
-    where = f"{theta_text(found['theta'], summary)} (distance {number_text(high)}"
+    where = f"{theta_text(found.theta, summary.domain.names)} (distance {number_text(high)}"
     return f"{where})" if number_text(low) == number_text(high) else f"{where}; {below})"
 
 
 def kept_text(summary: Summary) -> str:
     """The share of AR at other thresholds, which are relative to the size of the original maps."""
-    kept = {name: bounds for name, bounds in summary["ar_at_delta"].items() if name != "all"}
+    kept = {name: bounds for name, bounds in (summary.ar_at_delta or {}).items() if isinstance(bounds, tuple)}
     shares = "; ".join(f"at {name.removesuffix('%')} % {bounds_text(bounds)}" for name, bounds in kept.items())
-    return f"{shares} (of the original maps' size, {number_text(summary['delta']['map_size'])})"
+    return f"{shares} (of the original maps' size, {number_text(summary.delta.map_size)})"
 
 
 def enough_text(summary: Summary) -> str:
     """The smallest known δ at which the whole domain is AR, kinks aside."""
-    enough, size, is_map = summary["ar_at_delta"]["all"], summary["delta"]["map_size"], summary.get("boxes") is None
-    if enough is None:
+    enough, size, is_map = (summary.ar_at_delta or {})["all"], summary.delta.map_size, summary.boxes is None
+    if not isinstance(enough, float):
         return f"not known, as {'the map is partial' if is_map else 'that was not proved'}"
     share = f" ({round_up(100.0 * enough / size, 4):g} % of the original maps)" if size > 0.0 else ""
     # The bounds of boxes are wide wherever the question needs no precise ones.
     return f"{'from' if is_map else 'at the latest from'} δ = {enough:.8g}{share}, kinks aside"
 
 
-def _within(summary: Summary) -> str:
+def _within(summary: AnswerFacts) -> str:
     return f"within δ = {delta_text(summary)} of the expected ones"
 
 
 def _violations(summary: Summary) -> dict[str, str]:
     """The violations of the property in words, by the name of the set of thetas where they occur."""
     words = {Label.MR: "the label changes", Label.IR: f"the attention maps are not {_within(summary)}"}
-    names = {"cr": (Label.MR,), "ar": (Label.IR,), "both": (Label.MR, Label.IR)}[summary["property"]]
+    names = [Label.MR] * summary.property.asks_label + [Label.IR] * summary.property.asks_attention
     return {name: words[name] for name in names}
 
 
 def _shares_violated(summary: Summary) -> str:
     """The violations with the shares of the domain that they are proved to fill; empty if no share is proved."""
-    area = summary["area"]
+    area = summary.area
     found = {name: text for name, text in _violations(summary).items() if area[name][0] > 0.0}
     return " and ".join(f"{text} on {_at_least(area[name])} of the domain" for name, text in found.items())
 
@@ -218,38 +210,38 @@ def _shares_violated(summary: Summary) -> str:
 def _single_violations(summary: Summary) -> str:
     """Violations at single thetas, if no share of the domain is proved to violate."""
     kept: dict[str, Label] = {Label.MR: Label.CR, Label.IR: Label.AR}
-    found = [(text, violating_theta(summary, kept[name])) for name, text in _violations(summary).items()]
-    parts = [f"{text} at {theta_text(theta, summary)}" for text, theta in found if theta is not None]
+    found = [(text, summary.violating_theta(kept[name])) for name, text in _violations(summary).items()]
+    parts = [f"{text} at {theta_text(theta, summary.domain.names)}" for text, theta in found if theta is not None]
     return " and ".join(parts) + "; how much of the domain violates is not decided"
 
 
 def _search_verdict(summary: Summary) -> str:
-    if summary["verdict"] == "not robust":
+    if summary.verdict is Verdict.NOT_ROBUST:
         between = "a refinement proves a violation between the visited regions; take --method refine to see where"
         return _sentence("; ".join(_regions_violated(summary)) or between)
-    if summary.get("confirmation") is not None:
+    if summary.confirmation is not None:
         return (
             "Every visited region satisfies the property, and they cover the domain up to tolerances, but a refinement "
             "could not confirm it for every theta. Give it more time, or move the ranges a little."
         )
-    share = share_text(summary["visited_share"])
-    is_mappable = len(summary["domain"]["names"]) <= MAX_MAP_PARAMETERS
-    if summary["method"] == "bfs":
+    share = share_text(summary.visited_share)
+    is_mappable = len(summary.domain.names) <= MAX_MAP_PARAMETERS
+    if summary.method == "bfs":
         other = "take --method map" if is_mappable else "take smaller ranges"
     else:
         other = "take --method map or bfs" if is_mappable else "take --method bfs"
-    if summary["status"] == Status.ROBUST.value:
+    if summary.status is Status.ROBUST:
         return (
             f"Every visited region satisfies the property, but they cover {share} of the domain. That is no proof: "
             f"{other} to decide the rest."
         )
-    if summary["stopped"]:
+    if summary.stopped:
         return (
-            f"No violation is proved, but the search was stopped ({summary['stopped']}) with {share} of the domain "
+            f"No violation is proved, but the search was stopped ({summary.stopped}) with {share} of the domain "
             "visited. Give it more time, regions or memory, or take smaller ranges."
         )
-    lost = [f"{count_text(summary['failures'], 'region')} or programs were lost"] if summary["failures"] else []
-    undecided = sum(count or 0 for count in summary["undecided"].values())
+    lost = [f"{count_text(summary.failures, 'region')} or programs were lost"] if summary.failures else []
+    undecided = sum(count or 0 for count in (summary.undecided or {}).values())
     lost += [f"{count_text(undecided, 'label')} are within the error bounds"] if undecided else []
     reason = " and ".join(lost) or "part of the domain was not reached"
     return f"No violation is proved, but {reason}. {_sentence(other + ', or move the ranges a little')}"
@@ -257,7 +249,7 @@ def _search_verdict(summary: Summary) -> str:
 
 def _regions_violated(summary: Summary) -> Iterator[str]:
     """The violations with the numbers of visited regions where they occur."""
-    sets, visited = summary["sets"], count_text(summary["visited"], "visited region")
+    sets, visited = summary.sets, count_text(summary.visited, "visited region")
     for name, text in _violations(summary).items():
         everywhere, partly = sets[name] or 0, sets[Label.CB if name == Label.MR else Label.AB] or 0
         places = [f"on {everywhere:,} of {visited}"] * (everywhere > 0)
@@ -268,13 +260,13 @@ def _regions_violated(summary: Summary) -> Iterator[str]:
 
 def _component_texts(summary: Summary) -> Iterator[str]:
     """The components of the outermost boundary, one line each; none for other methods."""
-    parts = summary["components"]
+    parts = summary.components
     if parts is None:
-        if summary["method"] == "boundary":
+        if summary.method == "boundary":
             yield "not known, as the search was stopped"
         return
     found = f"{count_text(len(parts), 'component')}{'' if parts else ': nothing that touches the border was found'}"
-    yield found + (" found; others may be missing, as regions were lost" if summary["failures"] else "")
+    yield found + (" found; others may be missing, as regions were lost" if summary.failures else "")
     for place, part in enumerate(parts, start=1):
         inner = count_text(part["inner"], "region")
         yield f"component {place}: {inner} along its inner side, {part['outer']:,} along the outer"

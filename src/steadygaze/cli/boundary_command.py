@@ -9,13 +9,13 @@ from rich.text import Text
 
 from ..boundary import Boundary
 from ..errors import StoreError
-from ..labels import Verdict
+from ..labels import Property, Verdict
 from ..results.answer import round_up
-from ..results.result import DomainResult
-from ..results.summary import kinks_text, summarise_boundary
+from ..results.result import Result
+from ..results.summary import BoundarySummary, kinks_text, summarise_boundary
 from ..tolerances import TOUCH
 from . import command_options as o
-from .answer_text import Facts, Summary, count_text, number_text, property_text, question_text, share_text, theta_text
+from .answer_text import Facts, count_text, number_text, property_text, question_text, share_text, theta_text
 from .printing import numbers_table, print_facts, print_json, print_notes, print_places
 from .stored_commands import load_at
 
@@ -45,13 +45,13 @@ def boundary(
     pictures = _draw(result, found, directory)
     summary = summarise_boundary(result, found)
     if json:
-        print_json(summary | {"output": {"pictures": [str(path) for path in pictures]}})
+        print_json(summary.plain() | {"output": {"pictures": [str(path) for path in pictures]}})
     else:
         describe_boundary(summary, pictures=pictures)
-    return Verdict(summary["verdict"]).exit_code
+    return summary.verdict.exit_code
 
 
-def _draw(result: DomainResult, found: Boundary, directory: Path) -> list[Path]:
+def _draw(result: Result, found: Boundary, directory: Path) -> list[Path]:
     """Draw the boundary; a failure to write pictures does not withhold the answer."""
     from ..report.figures.boundary import draw_boundary  # noqa: PLC0415 (matplotlib is slow to import)
 
@@ -62,43 +62,42 @@ def _draw(result: DomainResult, found: Boundary, directory: Path) -> list[Path]:
         return []
 
 
-def describe_boundary(summary: Summary, *, pictures: Sequence[Path] = ()) -> None:
+def describe_boundary(summary: BoundarySummary, *, pictures: Sequence[Path] = ()) -> None:
     """Print one boundary for people; `summary` comes from `summarise_boundary`."""
     console = Console(highlight=False)
     console.print(Text(question_text(summary)))
     console.print(Text(reach_text(summary), style="bold"))
     print_facts(console, _facts(summary))
-    if summary["components"]:
+    if summary.components:
         console.print(_component_table(summary))
-    if summary["enclaves"]:
+    if summary.enclaves:
         console.print(_enclave_table(summary))
     console.print(Text(certainty_text(summary), style="dim"))
     print_places(console, "picture", pictures)
 
 
-def reach_text(summary: Summary) -> str:
+def reach_text(summary: BoundarySummary) -> str:
     """One sentence: how much of the domain can be reached from zero while the property is kept."""
     kept = property_text(summary)
-    if not summary["starts"]:
+    if not summary.starts:
         return f"Nothing can be reached from theta = 0: no piece around it is proved to be one where {kept}."
-    if not summary["components"] and not summary["enclaves"] and summary["verdict"] == "robust":
+    if not summary.components and not summary.enclaves and summary.verdict is Verdict.ROBUST:
         return f"All of the domain can be reached from theta = 0 while {kept}: there is no boundary."
-    return f"From theta = 0, {share_text(summary['reachable_share'])} of the domain can be reached while {kept}."
+    return f"From theta = 0, {share_text(summary.reachable_share)} of the domain can be reached while {kept}."
 
 
-def certainty_text(summary: Summary) -> str:
+def certainty_text(summary: BoundarySummary) -> str:
     """What the boundary rests on, and where it could be another one."""
     return " ".join(_certainty(summary))
 
 
-def _certainty(summary: Summary) -> Iterator[str]:
-    undecided, is_map = summary["undecided"], summary["method"] == "map"
+def _certainty(summary: BoundarySummary) -> Iterator[str]:
+    undecided, is_map = summary.undecided, summary.method == "map"
     what = "the pieces of the map" if is_map else "boxes and regions"
     yield f"Rests on {what}; two of them touch where their common side is wider than {TOUCH:g} of the domain."
-    if summary["starts"] > 1:
+    if summary.starts > 1:
         yield (
-            f"At theta = 0, {summary['starts']} components that satisfy the property meet; all of them count as "
-            "reachable."
+            f"At theta = 0, {summary.starts} components that satisfy the property meet; all of them count as reachable."
         )
     if undecided["pieces_beside"]:
         yield (
@@ -108,29 +107,29 @@ def _certainty(summary: Summary) -> Iterator[str]:
     strips = undecided["strip_share"]
     if strips > 0.0:
         yield f"A share of at most {round_up(strips, 2):g} of the domain is too close to thresholds to decide."
-    if summary["property"] != "cr" and summary["sliver_share"] > 0.0:
-        yield kinks_text(summary["sliver_share"])
+    if summary.property is not Property.CR and summary.sliver_share:
+        yield kinks_text(summary.sliver_share)
     if not is_map and undecided["share"] > 0.0:
         yield f"A share of {round_up(undecided['share'], 2):g} is undecided and counts as not kept."
 
 
-def _facts(summary: Summary) -> Facts:
-    yield "satisfies the property", share_text(summary["satisfying_share"])
-    yield "reachable from zero", share_text(summary["reachable_share"])
-    yield "satisfies, not reachable", share_text(summary["unreachable_share"])
-    enclaves = f" (with {count_text(len(summary['enclaves']), 'enclave')})" if summary["enclaves"] else ""
-    yield "inside the boundary", share_text(summary["enclosed_share"]) + enclaves
-    farthest = summary["farthest"]
+def _facts(summary: BoundarySummary) -> Facts:
+    yield "satisfies the property", share_text(summary.satisfying_share)
+    yield "reachable from zero", share_text(summary.reachable_share)
+    yield "satisfies, not reachable", share_text(summary.unreachable_share)
+    enclaves = f" (with {count_text(len(summary.enclaves), 'enclave')})" if summary.enclaves else ""
+    yield "inside the boundary", share_text(summary.enclosed_share) + enclaves
+    farthest = summary.farthest
     if farthest is not None:
-        where = theta_text(farthest["theta"], summary)
+        where = theta_text(farthest["theta"], summary.domain.names)
         yield "farthest reachable", f"{where} (‖theta‖ = {number_text(farthest['distance'])})"
 
 
-def _component_table(summary: Summary) -> Table:
-    size = {1: "thetas", 2: "length", 3: "area"}.get(len(summary["domain"]["names"]), "measure")
-    along = "regions along it" if summary["method"] == "map" else "boxes and regions along it"
+def _component_table(summary: BoundarySummary) -> Table:
+    size = {1: "thetas", 2: "length", 3: "area"}.get(len(summary.domain.names), "measure")
+    along = "regions along it" if summary.method == "map" else "boxes and regions along it"
     rows = []
-    for component in summary["components"]:
+    for component in summary.components:
         regions = f"{len(component['inner_regions']):,} inside, {len(component['outer_regions']):,} outside"
         border = "yes" if component["touches_border"] else "no"
         rows.append((number_text(component["measure"]), border, regions, share_text(component["share_beyond"])))
@@ -138,9 +137,9 @@ def _component_table(summary: Summary) -> Table:
     return _numbered("component", titles, rows)
 
 
-def _enclave_table(summary: Summary) -> Table:
+def _enclave_table(summary: BoundarySummary) -> Table:
     rows = []
-    for enclave in summary["enclaves"]:
+    for enclave in summary.enclaves:
         where = ", ".join(number_text(value) for value in enclave["nearest"]["theta"])
         nearest = f"({where}), ‖theta‖ = {number_text(enclave['nearest']['distance'])}"
         shares = share_text(enclave["share"]), share_text(enclave["satisfying_share"])

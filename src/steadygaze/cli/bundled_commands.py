@@ -9,10 +9,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from .. import api, zoo
+from .. import zoo
 from ..budget import Budget
+from ..engines import RunPlan
 from ..errors import StoreError
 from ..labels import Verdict
+from ..question import make_question
 from . import command_options as o
 from .answer_text import share_text
 from .run_progress import showing_progress, stopping_on_signals
@@ -51,8 +53,8 @@ def demo(
     for name, specs in MAPS.items():
         budget = Budget()
         with stopping_on_signals(budget), showing_progress(budget, is_wanted=True) as display:
-            question = with_bundled_names(api.make_problem(MODEL, IMAGE, specs, delta=DELTA), IMAGE)
-            result = api.solve(question, budget=budget, progress=display.report)
+            question = with_bundled_names(make_question(MODEL, IMAGE, specs, delta=DELTA), IMAGE)
+            result = RunPlan("map").run(question, budget, display.advance)
             display.say_writing()
             delivered = store_and_draw(result, out / name, force=force)
             pages.append(write_report(result, out / name / PAGE, force=True, directory=out / name))

@@ -11,16 +11,15 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
+from ..engines import METHODS
+from ..engines.contract import CORNER
 from ..engines.refine.planning import MOST_REGIONS
-from ..engines.search.paper_searches import METHODS as SEARCHES
 from ..errors import OptionError
 from ..labels import Property
 from ..question import Threshold
 from .requirement import Requirement
 
 QUESTION, METHOD, CLASSIFIER, LIMITS, OUTPUT = "Question", "Method", "Classifier", "Limits", "Output"
-METHODS = ("auto", "map", "refine", *SEARCHES)
-CORNER = "corner"
 
 Reader = Callable[[str, str], object]
 """Turns the name of an option and its text into a value, or raises OptionError."""

@@ -1,6 +1,6 @@
 """`steadygaze compare`: prints, draws and stores stored results side by side. Computes no map."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from ..errors import OptionError
 from ..labels import Label
 from ..results import store
 from . import command_options as o
-from .answer_text import Summary, bounds_text, measures_attention, number_text
+from .answer_text import bounds_text, number_text
 from .printing import numbers_table, print_json, print_notes, print_places
 
 MAX_NAME, MAX_NAMED = 20, 4
@@ -65,10 +65,10 @@ def compare(
     if len(directories) < 2:
         raise OptionError("a comparison takes two directories or more; give another one")
     for directory in directories:
-        summary = store.read_summary(directory)
-        if store.is_search(summary):
+        stored = store.read_summary(directory)
+        if stored.is_search:
             raise OptionError(
-                f"{directory}: holds a search ({summary['method']}), which has no shares of the whole domain; verify "
+                f"{directory}: holds a search ({stored.method}), which has no shares of the whole domain; verify "
                 "with --method map or refine"
             )
     comparison = api.compare(directories, delta=delta)
@@ -82,7 +82,7 @@ def compare(
     return 0
 
 
-def describe_comparison(summary: Summary, *, files: Sequence[Path] = ()) -> None:
+def describe_comparison(summary: Mapping[str, Any], *, files: Sequence[Path] = ()) -> None:
     """Print one comparison for people: shares side by side, difference maps in numbers, ranks."""
     console = Console(highlight=False)
     names = column_names(summary["names"])
@@ -111,7 +111,7 @@ def column_names(names: Sequence[str]) -> list[str]:
     return [f"[{number}]" for number in range(1, len(names) + 1)]
 
 
-def _question_text(summary: Summary, shown: Sequence[str]) -> str:
+def _question_text(summary: Mapping[str, Any], shown: Sequence[str]) -> str:
     """The compared results, and what they have in common."""
     names, first = summary["names"], summary["results"][0]
     if shown == list(names):
@@ -159,7 +159,7 @@ def distance_text(low: float | None, high: float | None) -> str:
     return f"not below {first}" if high is None else first if first == last else f"{first} to {last}"
 
 
-def _share_table(summary: Summary, names: Sequence[str]) -> Table:
+def _share_table(summary: Mapping[str, Any], names: Sequence[str]) -> Table:
     table = numbers_table("share of domain", *names)
     columns = [_cells(result) for result in summary["results"]]
     for title, *row in zip((*SHARES.values(), *FACTS), *columns, strict=True):
@@ -168,7 +168,7 @@ def _share_table(summary: Summary, names: Sequence[str]) -> Table:
 
 
 def _cells(result: dict[str, Any]) -> list[str]:
-    is_measured = measures_attention(result)
+    is_measured = "attention" in result["measures"]
     area, nearest = result["area"], result["nearest"]
     shares = [
         bounds_text(area[name]) if is_measured or name in (Label.CR, "undecided") else "not measured" for name in SHARES
@@ -192,7 +192,7 @@ def _difference_table(names: Sequence[str], differences: Sequence[dict[str, Any]
     return table
 
 
-def _rank_table(summary: Summary, names: Sequence[str]) -> Table:
+def _rank_table(summary: Mapping[str, Any], names: Sequence[str]) -> Table:
     table = numbers_table("ranks", *names)
     for ranking in summary["rankings"]:
         title = f"{'risk' if ranking['is_risk'] else 'kept'}, by {ranking['measure']}, {ranking['order']}"

@@ -12,13 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ..labels import Label, Verdict
-from ..results.store import is_search
+from ..results.summary import Summary
 from ..tolerances import MAX_MAP_PARAMETERS
 from .answer_text import (
-    Summary,
     bounds_text,
     domain_facts,
-    measures_attention,
     question_text,
     search_facts,
     share_text,
@@ -45,22 +43,22 @@ def describe(
     """Print the answer of any method with its guarantee; `reason` tells why the method was taken."""
     console = Console(highlight=False)
     console.print(Text(question_text(summary)))
-    print_verdict(console, Verdict(summary["verdict"]), verdict_text(summary))
+    print_verdict(console, summary.verdict, verdict_text(summary))
     if requirement is not None:
-        outcome = requirement.judge(summary["area"])
+        outcome = requirement.judge(summary.area)
         console.print(Text.assemble(f"Required {requirement.text}: ", _styled(outcome, outcome.value)))
-    if is_search(summary):
+    if summary.is_search:
         console.print(_set_table(summary))
         facts = [*search_facts(summary, seconds)]
     else:
         console.print(_share_table(summary))
         facts = [*domain_facts(summary, seconds, reason)]
-    print_facts(console, [*facts, ("stopped", summary["stopped"])] if summary["stopped"] else facts)
-    console.print(Text(summary["guarantee"], style="dim"))
+    print_facts(console, [*facts, ("stopped", summary.stopped)] if summary.stopped else facts)
+    console.print(Text(summary.guarantee, style="dim"))
     print_places(console, "result", [] if directory is None else [directory])
     print_places(console, "picture", pictures)
-    if len(summary["domain"]["names"]) > MAX_MAP_PARAMETERS:
-        held = "regions" if is_search(summary) else "boxes"
+    if len(summary.domain.names) > MAX_MAP_PARAMETERS:
+        held = "regions" if summary.is_search else "boxes"
         console.print(
             Text(f"picture none: up to {MAX_MAP_PARAMETERS} parameters are drawn; regions.npz holds the {held}")
         )
@@ -110,11 +108,9 @@ def _styled(outcome: Verdict | Outcome, text: str) -> tuple[str, str]:
 
 
 def _share_table(summary: Summary) -> Table:
-    area = summary["area"]
+    area = summary.area
     table = numbers_table("share of domain", "CR: label kept", "MR: label changed", "all")
-    for name, title in (
-        ((Label.AR, "AR: attention kept"), (Label.IR, "IR: not kept")) if measures_attention(summary) else ()
-    ):
+    for name, title in ((Label.AR, "AR: attention kept"), (Label.IR, "IR: not kept")) if summary.is_measured else ():
         table.add_row(title, *(bounds_text(area[key]) for key in (f"CR&{name}", f"MR&{name}", name)))
     table.add_row("all", bounds_text(area[Label.CR]), bounds_text(area[Label.MR]), "100 %")
     if area["undecided"][1] > 0.0:
@@ -128,10 +124,10 @@ def _set_table(summary: Summary) -> Table:
         ("label kept", "classification", (Label.CR, Label.MR, Label.CB)),
         ("attention kept", "attention", (Label.AR, Label.IR, Label.AB)),
     ):
-        counts = [summary["sets"][name] for name in names]
+        counts = [summary.sets[name] for name in names]
         if None in counts:
             table.add_row(title, *["not asked"] * 3, "", style="dim")
         else:
             cells = [f"{name} {count:,}" for name, count in zip(names, counts, strict=True)]
-            table.add_row(title, *cells, f"{summary['undecided'][kind] or 0:,}")
+            table.add_row(title, *cells, f"{(summary.undecided or {})[kind] or 0:,}")
     return table

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from ..budget import Budget
 from ..campaign.run import CampaignProgress
-from ..engines.refine.run_refinement import RefineProgress
+from ..engines.contract import Progress as RunProgress
 from .answer_text import count_text, share_text
 
 ABORTED = 130
@@ -82,8 +82,19 @@ class Display:
         if progress is not None:
             self.task = progress.add_task(READING, total=1.0, text="")
 
-    def report(self, area: float, regions: int) -> None:
-        """The engine has mapped this share of the domain into this many regions."""
+    def advance(self, done: RunProgress) -> None:
+        """Show how far an engine is."""
+        if done.share is None:
+            self._count(done.regions)
+        elif done.boxes is None:
+            self._report(done.share, done.regions)
+        else:
+            exact = [count_text(done.regions, "region")] if done.regions else []
+            share = min(done.share, 1.0)  # sums of shares carry rounding errors
+            self._show(REFINING, share, f"{share_text(share)} proved", f"{done.open:,} boxes open", *exact)
+
+    def _report(self, area: float, regions: int) -> None:
+        """A map covers this share of the domain with this many regions."""
         found, seconds = count_text(regions, "region"), self._seconds()
         if area >= 1.0 - 1e-9:
             self._show(CHECKING, area, found)
@@ -93,13 +104,7 @@ class Display:
         else:
             self._show(MAPPING, area, share_text(area), found)
 
-    def advance(self, done: RefineProgress) -> None:
-        """A refinement has decided this share of the domain; the open boxes are left."""
-        exact = [count_text(done.regions, "region")] if done.regions else []
-        share = min(done.share, 1.0)  # sums of shares carry rounding errors
-        self._show(REFINING, share, f"{share_text(share)} proved", f"{done.open:,} boxes open", *exact)
-
-    def count(self, visited: int) -> None:
+    def _count(self, visited: int) -> None:
         """A search has visited this many regions of an unknown number."""
         seconds = self._seconds()
         rate = [f"{visited / seconds:,.0f}/s"] if seconds > 0.2 else []

@@ -8,15 +8,12 @@ import typer
 from rich.console import Console
 
 from .. import api
-from ..engines.search.search_files import load_search
-from ..engines.search.search_result import SearchResult
-from ..errors import OptionError, StoreError
-from ..labels import Verdict
+from ..errors import OptionError
 from ..report import FORMATS
 from ..results import store
 from ..results.directory import check_file
 from ..results.export import ENDINGS, check_format, check_what
-from ..results.result import DomainResult
+from ..results.result import Result
 from . import command_options as o
 from .printing import describe, print_json, print_notes, print_places, print_verdict
 from .verify_command import picture_name
@@ -43,19 +40,18 @@ def show(
     """
     summary, seconds = store.read_summary(directory), store.read_seconds(directory)
     if delta is not None:
-        _refuse_search(directory)
         result = load_at(directory, delta)
-        summary, seconds = result.summary(), result.seconds
-    elif store.is_search(summary):
+        summary, seconds = result.described, result.seconds
+    elif summary.is_search:
         store.read_checked(directory)  # the answer of a search rests on its regions alone
     if json:
-        print_json({**summary, "seconds": seconds})
+        print_json({**summary.plain(), "seconds": seconds})
     else:
-        print_notes(summary["notes"])
+        print_notes(summary.notes)
         # The pictures show the threshold of the run, not another one.
         pictures = sorted(directory.glob(f"{picture_name(summary)}.*")) if delta is None else []
         describe(summary, seconds=seconds, directory=directory, pictures=pictures)
-    return Verdict(summary["verdict"]).exit_code
+    return summary.verdict.exit_code
 
 
 def report(
@@ -76,11 +72,9 @@ def report(
     from ..report.page.html import check_target, headline, write_report  # noqa: PLC0415 (matplotlib is slow to import)
 
     target = directory / PAGE if out is None else out
-    is_search = store.is_search(store.read_summary(directory))
+    store.read_summary(directory)  # a directory that holds no result is refused first
     check_target(target, force=force)
-    if delta is not None:
-        _refuse_search(directory)
-    result = load_search(directory) if is_search else load_at(directory, delta)
+    result = load_at(directory, delta)
     page = write_report(result, target, force=force, directory=directory)
     console = Console(highlight=False)
     print_verdict(console, result.verdict, " ".join(headline(result)))
@@ -111,7 +105,7 @@ def export(
     the visited regions. docs/export.md has the columns. The exit code is 0.
     """
     check_what(what)
-    check_format(format, len(store.read_summary(directory)["domain"]["names"]))
+    check_format(format, len(store.read_summary(directory).domain.names))
     name = directory.resolve().name or "result"
     path = Path(f"{name}-{what}{ENDINGS[format]}") if out is None else out
     check_file(path, force=force)
@@ -200,19 +194,12 @@ def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
     return tuple(words)
 
 
-def load_at(directory: Path, delta: str | None) -> DomainResult:
-    """The stored map or refinement, asked for its own δ or for another one."""
+def load_at(directory: Path, delta: str | None) -> Result:
+    """The stored result, asked for its own δ or for another one."""
     result = api.load(directory)
-    if isinstance(result, SearchResult):
-        raise StoreError(f"{directory}: holds a search ({result.method}), not a map; steadygaze show tells it again")
-    return result if delta is None else result.with_delta(delta)
-
-
-def _refuse_search(directory: Path) -> None:
-    """A search answers only the threshold that it was run with."""
-    summary = store.read_summary(directory)
-    if store.is_search(summary):
-        raise OptionError(
-            f"{directory}: holds a search ({summary['method']}), which answers δ = {summary['delta']['text']} alone; "
-            "leave --delta out, or run verify with another --delta or with --method map"
-        )
+    if delta is None:
+        return result
+    try:
+        return result.with_delta(delta)
+    except OptionError as error:
+        raise OptionError(f"{directory}: {error}") from None

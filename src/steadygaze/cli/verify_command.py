@@ -6,24 +6,20 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from .. import api, zoo
+from .. import zoo
 from ..budget import Budget, Limits
-from ..engines.refine.planning import choose_method
-from ..engines.refine.refine_files import load_to_resume
-from ..engines.refine.refine_result import RefineResult
-from ..engines.refine.run_refinement import refine
-from ..engines.search.search_result import SearchResult
+from ..engines import RunPlan
+from ..engines.contract import RunOptions
 from ..errors import OptionError, StoreError
-from ..labels import Verdict
-from ..question import Question
+from ..question import Question, make_question
 from ..results import store
-from ..results.result import DomainResult
+from ..results.result import Result
+from ..results.summary import Summary
 from . import command_options as o
-from .answer_text import Summary, class_text
-from .method_options import MethodPlan
+from .answer_text import class_text
 from .printing import describe, print_json, print_notes
 from .requirement import Requirement
-from .run_progress import Display, showing_progress, stopping_on_signals
+from .run_progress import showing_progress, stopping_on_signals
 
 MAX_BYTES = 2**22
 """The size limit of a file of class names, far above the needs of any classifier."""
@@ -64,14 +60,12 @@ def verify(
 
     Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 internal error.
     """
-    plan = MethodPlan.check(
-        method, property=property, until=until, goal=goal, resume=resume, require=require, threads=threads,
-        w_delta=w_delta, line=line,
-    )  # fmt: skip
+    options = RunOptions(until=until, goal=goal, resume=resume, w_delta=w_delta, line=line, threads=threads)
+    plan = RunPlan.check(method, options, property=property, needs_shares=require is not None)
     budget = Budget(Limits(timeout, max_regions, memory))
     with stopping_on_signals(budget):
         with showing_progress(budget, is_wanted=not quiet and not json) as display:
-            question = api.make_problem(
+            question = make_question(
                 model, image, perturb,
                 property=property, delta=delta, filter=filter, dist=dist, classes=classes,
                 mean=mean, std=std, scale=scale or 1.0,
@@ -81,44 +75,20 @@ def verify(
                 question = with_bundled_names(question, image)
             if expect is not None:
                 _check_expected(question, expect)
-            earlier = None if resume is None else load_to_resume(resume, question)
             directory = out or resume or store.default_directory(question, method=plan.name)
             force = force or (resume is not None and out is None)
             check_writable(directory, force=force)
-            if plan.method == "auto":
-                choice = choose_method(question.compound, budget=budget)
-                plan = replace(plan, method=choice.method, reason=choice.reason)
-            result = _answer(question, plan, budget, display, threads, earlier)
+            plan = plan.settle(question, budget)
+            result = plan.run(question, budget, display.advance)
             display.say_writing()
             delivered = store_and_draw(result, directory, force=force, reason=plan.reason)
         if not quiet:
-            print_notes(delivered.summary["notes"])
+            print_notes(delivered.summary.notes)
         if json or not quiet:
             tell(delivered, requirement=require, is_json=json)
     if require is not None:
-        return require.judge(delivered.summary["area"]).exit_code
-    return Verdict(delivered.summary["verdict"]).exit_code
-
-
-def _answer(
-    question: Question,
-    plan: MethodPlan,
-    budget: Budget,
-    display: Display,
-    threads: int | None,
-    earlier: RefineResult | None,
-) -> DomainResult | SearchResult:
-    """Map, refine or search."""
-    if plan.is_search:
-        return api.explore(
-            question, method=plan.method, w_delta=plan.w_delta, line=plan.line, budget=budget, progress=display.count
-        )
-    if plan.method == "map":
-        return api.solve(question, budget=budget, threads=threads, progress=display.report)
-    return refine(
-        question, until=plan.until, goal=plan.goal, budget=budget, threads=threads, progress=display.advance,
-        resume=earlier,
-    )  # fmt: skip
+        return require.judge(delivered.summary.area).exit_code
+    return delivered.summary.verdict.exit_code
 
 
 @dataclass(frozen=True)
@@ -144,24 +114,21 @@ def check_writable(directory: Path, *, force: bool) -> None:
         raise StoreError(f"{directory}: cannot be written ({error.strerror}); choose another --out") from None
 
 
-def store_and_draw(
-    result: DomainResult | SearchResult, directory: Path, *, force: bool, reason: str | None = None
-) -> Delivered:
+def store_and_draw(result: Result, directory: Path, *, force: bool, reason: str | None = None) -> Delivered:
     """Store a result and draw its pictures beside it; `reason` tells why its method was taken."""
-    summary, folder = result.summary(), result.save(directory, force=force)
+    summary, folder = result.described, result.save(directory, force=force)
     try:
         pictures = tuple(Path(path) for path in result.plot(folder / picture_name(summary)))
     except OSError as error:
         raise StoreError(
             f"{folder}: the result is stored, but its pictures cannot be written ({error.strerror or error})"
         ) from None
-    seconds = {"total": result.seconds} if isinstance(result, SearchResult) else result.seconds
-    return Delivered(summary, seconds, directory, pictures, reason)
+    return Delivered(summary, result.seconds, directory, pictures, reason)
 
 
 def picture_name(summary: Summary) -> str:
     """The name of the pictures inside a result's directory, without ending."""
-    return "search" if store.is_search(summary) else "map"
+    return "search" if summary.is_search else "map"
 
 
 def tell(delivered: Delivered, *, requirement: Requirement | None = None, is_json: bool = False) -> None:
@@ -175,10 +142,10 @@ def tell(delivered: Delivered, *, requirement: Requirement | None = None, is_jso
         return
     required = {}
     if requirement is not None:
-        required["require"] = {"text": requirement.text, "outcome": requirement.judge(summary["area"]).value}
+        required["require"] = {"text": requirement.text, "outcome": requirement.judge(summary.area).value}
     output = {"directory": str(directory), "pictures": [str(path) for path in pictures]}
     picked = {} if reason is None else {"picked": reason}
-    print_json({**summary, "seconds": seconds, **required, "output": output | picked})
+    print_json({**summary.plain(), "seconds": seconds, **required, "output": output | picked})
 
 
 def with_bundled_names(question: Question, image: str) -> Question:

@@ -10,11 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from ..errors import OptionError
 from ..labels import Label, Property
 from ..question import Question, Threshold
-from ..results.result import DomainResult
-from ..results.summary import kinks_text, nearest_summary
+from ..results.result import Result
+from ..results.summary import NearestFacts, kinks_text
 from .overlay import Bounds, combine, lay_over
 from .ranking import Ranking, find_contrary, is_distance, make_rankings
 
@@ -47,7 +49,7 @@ class Comparison:
     rankings: by what is kept, or by risk. Difference maps set every result against the first, on one common domain.
     """
 
-    results: tuple[DomainResult, ...]
+    results: tuple[Result, ...]
     names: tuple[str, ...]
     differs: tuple[str, ...]
     notes: tuple[str, ...]
@@ -108,17 +110,17 @@ class Comparison:
         return draw_comparison(self, path)
 
 
-def compare_results(results: Sequence[object], *, delta: str | float | None = None) -> Comparison:
+def compare_results(results: Sequence[Result], *, delta: str | float | None = None) -> Comparison:
     """Compare maps and refinements, each at its own δ unless one is given for all; OptionError for anything else."""
     if len(results) < 2:
         raise OptionError(f"a comparison takes two results or more, not {len(results)}; give more directories")
     for place, result in enumerate(results, start=1):
-        if not isinstance(result, DomainResult):
+        if not result.tiling.answers_any_delta:
             raise OptionError(
-                f"result {place} is a {type(result).__name__}, which has no shares of the whole domain; give maps or "
-                "refinements (verify with --method map or refine)"
+                f"result {place} is a {result.tiling.kind} ({result.method}), which has no shares of the whole domain; "
+                "give maps or refinements (verify with --method map or refine)"
             )
-    given = tuple(result for result in results if isinstance(result, DomainResult))
+    given = tuple(results)
     if delta is not None:
         Threshold.parse(delta)
         given = tuple(result.with_delta(delta) for result in given)
@@ -127,7 +129,7 @@ def compare_results(results: Sequence[object], *, delta: str | float | None = No
     return Comparison(given, names, differs, make_notes(given, names, differs))
 
 
-def find_differences(results: Sequence[DomainResult]) -> tuple[str, ...]:
+def find_differences(results: Sequence[Result]) -> tuple[str, ...]:
     """Which of `KINDS` are not the same for all results."""
     keys: dict[str, list[Any]] = {
         "network": [_network(result.question) for result in results],
@@ -139,12 +141,12 @@ def find_differences(results: Sequence[DomainResult]) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if any(key != keys[kind][0] for key in keys[kind][1:]))
 
 
-def specs(result: DomainResult) -> tuple[str, ...]:
+def specs(result: Result) -> tuple[str, ...]:
     """The perturbations of a result, as canonical texts: equal ones span the same domain."""
     return result.question.specs
 
 
-def name_results(results: Sequence[DomainResult], differs: Sequence[str]) -> tuple[str, ...]:
+def name_results(results: Sequence[Result], differs: Sequence[str]) -> tuple[str, ...]:
     """A name for each result, made only of the parts that differ; equal names are numbered."""
     shown = [kind for kind in ("network", "image", "perturbation") if kind in differs]
     if not shown:
@@ -156,7 +158,7 @@ def name_results(results: Sequence[DomainResult], differs: Sequence[str]) -> tup
     )
 
 
-def describe(result: DomainResult, kind: str) -> str:
+def describe(result: Result, kind: str) -> str:
     """One part of the question of a result, in words."""
     question = result.question
     if kind == "perturbation":
@@ -170,7 +172,7 @@ def describe(result: DomainResult, kind: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def make_notes(results: Sequence[DomainResult], names: Sequence[str], differs: Sequence[str]) -> tuple[str, ...]:
+def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequence[str]) -> tuple[str, ...]:
     """Sentences on what limits the comparison."""
     notes = []
     first = results[0].question
@@ -206,7 +208,7 @@ def make_notes(results: Sequence[DomainResult], names: Sequence[str], differs: S
 
 def guarantee(comparison: Comparison) -> str:
     """What the comparison rests on, in a few sentences."""
-    kinks = sum(result.sliver_share for result in comparison.results)
+    kinks = sum(result.sliver_share or 0.0 for result in comparison.results)
     sentences = ["Every number rests on the proofs of the results, and holds as far as they do."]
     if kinks > 0.0:
         sentences.append(kinks_text(kinks))
@@ -222,7 +224,7 @@ def guarantee(comparison: Comparison) -> str:
     return " ".join(sentences)
 
 
-def _differ(results: Sequence[DomainResult], second: int, wanted: Property) -> Difference:
+def _differ(results: Sequence[Result], second: int, wanted: Property) -> Difference:
     own, other = results[0], results[second]
     if own.question.compound.domain.dimension <= MOST_LAID_OVER:
         return Difference(0, second, wanted, lay_over(own, other, wanted).shares(), True)
@@ -241,7 +243,7 @@ def _each(names: Sequence[str], texts: Sequence[str]) -> str:
     return ", ".join(text if text == name else f"{name}: {text}" for name, text in zip(names, texts, strict=True))
 
 
-def _result_data(name: str, result: DomainResult) -> dict[str, Any]:
+def _result_data(name: str, result: Result) -> dict[str, Any]:
     question = result.question
     return {
         "name": name,
@@ -253,12 +255,12 @@ def _result_data(name: str, result: DomainResult) -> dict[str, Any]:
         "measures": ["label", "attention"] if result.is_measured else ["label"],
         "regions": result.region_count,
         "area": {share: list(bounds) for share, bounds in result.areas.items()},
-        "nearest": {violated: nearest_summary(found) for violated, found in result.nearest.items()},
-        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.map_size},
+        "nearest": {violated: to_builtins(NearestFacts.of(found)) for violated, found in result.nearest.items()},
+        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.question.map_size},
         "sliver_share": result.sliver_share,
         "complete": result.is_complete,
         "stopped": result.stopped,
-        **question.describe(),
+        **to_builtins(question.describe()),
     }
 
 

@@ -26,7 +26,7 @@ from ..report.drawing.sheet import ROW, Sheet, finish, name_axis, write_figure
 from ..report.figures.map import SMALLEST_SHARE_SHOWN
 from ..report.wording import number, percent, percent_between
 from ..results.directory import atomic_directory, atomic_file, check_file
-from ..results.result import DomainResult
+from ..results.result import Result
 from ..tolerances import MAX_MAP_PARAMETERS
 from .comparison import Comparison, Difference, describe
 from .ranking import Rank, is_distance
@@ -211,7 +211,7 @@ def _draw_bar(sheet: Sheet, parts: Sequence[tuple[float, Row]], left: float, top
     sheet.box(left, top, width, BAR, facecolor="none", linewidth=0.6)
 
 
-def _parts(result: DomainResult) -> list[tuple[float, Row]]:
+def _parts(result: Result) -> list[tuple[float, Row]]:
     """The proved shares above 0 of each combination, and the undecided rest; together the whole bar."""
     cells = result.answer.shares.cells
     if result.is_measured:
@@ -300,7 +300,7 @@ def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Diffe
 
 def _draw_panel(
     axes: Axes,
-    results: tuple[DomainResult, DomainResult],
+    results: tuple[Result, Result],
     difference: Difference,
     section: Section,
     owners: Sequence[np.ndarray],
@@ -323,7 +323,7 @@ def _draw_panel(
     axes.set_ylim(*ends[1])
 
 
-def _name_axes(axes: Axes, result: DomainResult, section: Section, *, is_first: bool) -> None:
+def _name_axes(axes: Axes, result: Result, section: Section, *, is_first: bool) -> None:
     names = result.question.compound.domain.names
     name_axis(axes, names[section.axes[0]], is_below=True)
     if len(names) == 1:

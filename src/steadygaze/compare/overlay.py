@@ -13,7 +13,7 @@ from ..geometry.polygon import shared_area
 from ..labels import Kept, Property
 from ..properties.joint import Shares
 from ..regions.region import Polygons
-from ..results.result import DomainResult
+from ..results.result import Result
 from ..tolerances import AREA, UNIT
 
 Bounds = tuple[float, float]
@@ -71,7 +71,7 @@ class Overlay:
         return named | {"undecided": (self.undecided, self.undecided)}
 
 
-def lay_over(first: DomainResult, second: DomainResult, wanted: Property) -> Overlay:
+def lay_over(first: Result, second: Result, wanted: Property) -> Overlay:
     """Lay the pieces of two results on the same domain of one or two parameters over each other.
 
     The areas of all combinations add up to the domain, those of one result's codes to its own areas, up to the gaps
@@ -84,7 +84,7 @@ def lay_over(first: DomainResult, second: DomainResult, wanted: Property) -> Ove
     _add_shared_areas(tilings[0], tilings[1], side, starts, members, cells, doubt)
     missing = 1.0 - float(cells.sum())
     is_partial = any(_is_partial(result) for result in (first, second))
-    kinks = 0.0 if wanted is Property.CR else sum(result.sliver_share for result in (first, second))
+    kinks = 0.0 if wanted is Property.CR else sum(result.sliver_share or 0.0 for result in (first, second))
     return Overlay(cells, doubt, max(missing, UNIT) if is_partial or missing > AREA else 0.0, kinks)
 
 
@@ -126,7 +126,7 @@ def lost_share(shares: Shares, wanted: Property) -> Bounds:
     return max(float(cells[Kept.NO].sum()), low - shares.slivers, 0.0), min(1.0, high + shares.slivers)
 
 
-def _tiling(result: DomainResult, wanted: Property) -> tuple[np.ndarray, ...]:
+def _tiling(result: Result, wanted: Property) -> tuple[np.ndarray, ...]:
     """The arrays of a result that the loops take: vertices, starts, bounding boxes, codes and strips of its pieces."""
     joint = result.answer.joint
     polygons, (codes, strips) = joint.polytopes, joint.kept(wanted)
@@ -150,8 +150,9 @@ def _grid(tiling: tuple[np.ndarray, ...], side: int) -> tuple[np.ndarray, np.nda
     return starts, members
 
 
-def _is_partial(result: DomainResult) -> bool:
-    return result.exact_regions is not None and result.exact_regions.stopped is not None
+def _is_partial(result: Result) -> bool:
+    regions = result.tiling.exact_regions
+    return regions is not None and regions.stopped is not None
 
 
 @compiled

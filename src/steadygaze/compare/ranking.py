@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..labels import Kept, Label, Property
-from ..results.result import DomainResult
+from ..results.result import Result
 from .overlay import Bounds, lost_share
 
 ROBUSTNESS = {
@@ -62,7 +62,7 @@ def is_distance(measure: str) -> bool:
     return measure.startswith("nearest")
 
 
-def make_rankings(results: Sequence[DomainResult], differs: Sequence[str]) -> tuple[Ranking, ...]:
+def make_rankings(results: Sequence[Result], differs: Sequence[str]) -> tuple[Ranking, ...]:
     """Rankings by risk if the perturbations differ, and by the share kept if anything else does."""
     measures: dict[str, str] = {}
     if "perturbation" in differs:
@@ -77,7 +77,7 @@ def make_rankings(results: Sequence[DomainResult], differs: Sequence[str]) -> tu
     )
 
 
-def value_of(result: DomainResult, measure: str) -> Bounds:
+def value_of(result: Result, measure: str) -> Bounds:
     """The proved bounds of a measure; the distance to a violation is infinite where there is none."""
     if is_distance(measure):
         nearest = result.nearest[Label.CR if measure.endswith(Label.MR) else Label.AR]

@@ -7,10 +7,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 import numpy as np
 
 from ..engines.refine.boxes import State
-from ..engines.refine.refine_result import RefineResult
 from ..labels import Property, Verdict
 from ..question import Question
-from ..results.result import DomainResult
+from ..results.result import Result
 
 MINUS = "−"
 ALL_DIGITS = 17
@@ -243,22 +242,23 @@ def comparison_text(filter: str, distance: str, classes: Sequence[str] | None) -
     return f"filter {filter}, distance {distance}, {words}"
 
 
-def delta_text(result: DomainResult) -> str:
+def delta_text(result: Result) -> str:
     """The threshold, and what it refers to where it is relative."""
     delta = f"δ = {number(result.answer.delta)}"
     if result.delta.is_relative:
-        delta += f" ({result.delta} of the original map's size {number(result.map_size)})"
+        delta += f" ({result.delta} of the original map's size {number(result.question.map_size)})"
     return delta
 
 
-def extent_text(result: DomainResult) -> str:
+def extent_text(result: Result) -> str:
     """The regions and boxes that a figure rests on; a partial result says why it is one."""
     regions = counted(result.region_count, "region")
-    if isinstance(result, RefineResult):
-        boxes = counted(int((result.boxes.state == State.BOUNDED).sum()), "box", "boxes")
+    found = result.tiling.boxes
+    if found is not None:
+        boxes = counted(int((found.state == State.BOUNDED).sum()), "box", "boxes")
         exact = f" and {regions}" if result.region_count else ""
         stopped = "" if result.is_complete else f" (ended by {result.stopped})"
-        undecided = result.guarantee_shares["undecided"]
+        undecided = result.areas["undecided"][0]
         rest = f", {percent(undecided)} undecided" if undecided > 0.0 else ""
         return f"refinement{stopped}: {boxes} decided by bounds{exact}{rest}"
     if result.is_complete:
@@ -267,7 +267,7 @@ def extent_text(result: DomainResult) -> str:
     return f"partial map ({result.stopped}): {regions} on {share} of the domain"
 
 
-def share_not_reached(result: DomainResult) -> float:
+def share_not_reached(result: Result) -> float:
     """The share of the domain that a partial map does not cover."""
     missing = 1.0 - float(result.answer.joint.polytopes.volumes.sum())
     return missing if missing > 1e-9 and not result.is_complete else 0.0

@@ -1,9 +1,10 @@
 """From labelled regions to the answer for one δ: verdict, shares, nearest violations, the δ-curve, values at points."""
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from ..properties.nearest import Nearest, nearest_attention_violation, nearest_l
 from ..properties.settling import Settled, settle_patterns
 from ..regions.forward_error import forward_errors, kink_share, region_coverage
 from ..regions.region import RegionSet
+from ..tolerances import AREA
 
 
 def inconsistency_at(
@@ -56,38 +58,93 @@ def margin_at(regions: RegionSet, label: int, region: np.ndarray, points: np.nda
     return logits[:, label] - np.delete(logits, label, axis=1).max(axis=1)
 
 
-RELATIVE_DELTAS = (0.10, 0.25, 0.50, 1.00)
-
 TRIED = 8
 """Pieces at whose centres a violation of the attention is looked for that is smaller than the kinks."""
 
 
-class DeltaAnswer(Protocol):
-    """What the answer for one δ holds, whatever engine found it: P pieces that tile the domain, with their labels.
+class DeltaAnswer(ABC):
+    """The answer for one δ, whatever engine found it: shares, counts, nearest violations, and P labelled pieces.
 
-    Pieces count into regions and boxes by `joint.pieces.region`; `inconsistencies` (P,) is what stands for ai on each
-    piece in a picture, `reach` (P, 2) encloses it. The last two give bounds (N, 2) at points (N, D) in t of the given
-    regions or boxes (N,).
+    Pieces tile the part of the domain that was reached, and count into regions and boxes by `joint.pieces.region`.
+    exact: the answer of the regions that were found one by one; None if there are none.
     """
 
+    delta: float
+    exact: "Answer | None"
+
     @property
-    def compound(self) -> Compound: ...  # noqa: D102 (see above)
+    @abstractmethod
+    def compound(self) -> Compound:
+        """Classifier after perturbation."""
+
     @property
-    def delta(self) -> float: ...  # noqa: D102
+    @abstractmethod
+    def joint(self) -> JointPieces:
+        """The pieces with both labels."""
+
     @property
-    def joint(self) -> JointPieces: ...  # noqa: D102
+    @abstractmethod
+    def shares(self) -> Shares:
+        """Shares of the domain."""
+
     @property
-    def shares(self) -> Shares: ...  # noqa: D102
+    @abstractmethod
+    def coverage(self) -> float:
+        """The share of the domain that was mapped, decided or visited."""
+
     @property
-    def witnesses(self) -> np.ndarray: ...  # noqa: D102
+    @abstractmethod
+    def sets(self) -> Mapping[str, int | None]:
+        """Number of regions in CR, MR, CB, AR, IR and AB; None if the label was not asked for."""
+
     @property
-    def sets(self) -> dict[str, int]: ...  # noqa: D102
+    @abstractmethod
+    def undecided_counts(self) -> dict[str, int | None]:
+        """Number of regions without a classification, and without an attention label; None if not asked for."""
+
     @property
-    def inconsistencies(self) -> np.ndarray: ...  # noqa: D102
+    @abstractmethod
+    def nearest(self) -> dict[str, Nearest]:
+        """The nearest violations of CR and of AR."""
+
     @property
-    def reach(self) -> np.ndarray: ...  # noqa: D102
-    def margin_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray: ...  # noqa: D102
-    def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray: ...  # noqa: D102
+    @abstractmethod
+    def witnesses(self) -> np.ndarray:
+        """Thetas (N, d) where exact arithmetic proved that the label is lost."""
+
+    @property
+    @abstractmethod
+    def inconsistencies(self) -> np.ndarray:
+        """The value (P,) that stands for ai on each piece in a picture."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> np.ndarray:
+        """Bounds (P, 2) of ai over every piece."""
+
+    @abstractmethod
+    def margin_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Bounds (N, 2) of the margin at points (N, D) in t of the given regions or boxes (N,)."""
+
+    @abstractmethod
+    def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Bounds (N, 2) of ai at points (N, D) in t of the given regions or boxes (N,)."""
+
+    @property
+    def areas(self) -> dict[str, tuple[float, float]]:
+        """Shares of the domain by name, each as (low, high)."""
+        return self.shares.named()
+
+    @property
+    def sliver_share(self) -> float | None:
+        """A bound of the share of the domain on kinks, where the attention is undecided; None if unknown."""
+        return self.shares.slivers
+
+    def verdict(self, wanted: Property) -> Verdict:
+        """The proved verdict on a property over the whole domain, its kinks included."""
+        if wanted.asks_label and len(self.witnesses):
+            return Verdict.NOT_ROBUST
+        return verdict_from(self.shares, wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,11 +248,6 @@ class Answers:
         return HullProof(self.compound, self.pieces.label, self.errors.options, around)
 
     @cached_property
-    def kept_shares(self) -> dict[str, tuple[float, float]]:
-        """The share of AR at 10, 25, 50 and 100 % of the original map's size."""
-        return {f"{100 * part:g}%": self.at(part * self.size).shares.bounds(None, Kept.YES) for part in RELATIVE_DELTAS}
-
-    @cached_property
     def largest_inconsistency(self) -> float:
         """A bound of ai over all regions, from the error bound for all maps; infinite where it is not certain."""
         if self.curves is None or self.errors is None or self.regions.stopped is not None:
@@ -216,8 +268,8 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """The answer for one δ."""
+class Answer(DeltaAnswer):
+    """The answer of regions for one δ."""
 
     answers: Answers
     delta: float
@@ -230,9 +282,16 @@ class Answer:
         """Classifier after perturbation."""
         return self.answers.compound
 
-    def verdict(self, wanted: Property) -> Verdict:
-        """What was proved of a property over the whole domain."""
-        return verdict_of(self, wanted)
+    @property
+    def exact(self) -> "Answer":  # type: ignore[override]
+        """This answer: all its regions were found one by one."""
+        return self
+
+    @property
+    def coverage(self) -> float:
+        """The share of the domain that was mapped."""
+        total = float(self.answers.regions.polytopes.volumes.sum())
+        return 1.0 if abs(total - 1.0) <= AREA else total
 
     @property
     def witnesses(self) -> np.ndarray:
@@ -291,13 +350,15 @@ class Answer:
             for chosen in (keeps, ~keeps, is_open, surely_kept, surely_lost)
         )
         chosen = [kept & ~lost & ~some_open, lost & ~kept & ~some_open, some_kept & some_lost]
-        return np.select(chosen, [Label.CR, Label.MR, Label.CB], "undecided")
+        return np.select(chosen, [Label.CR, Label.MR, Label.CB], Label.UNDECIDED)
 
     @cached_property
     def attentions(self) -> np.ndarray:
         """AR, IR, AB or undecided for every region (R,)."""
         labels = self.labels
-        return np.select([labels.is_kept, labels.is_lost, labels.is_mixed], [Label.AR, Label.IR, Label.AB], "undecided")
+        return np.select(
+            [labels.is_kept, labels.is_lost, labels.is_mixed], [Label.AR, Label.IR, Label.AB], Label.UNDECIDED
+        )
 
     @cached_property
     def sets(self) -> dict[str, int]:
@@ -305,12 +366,11 @@ class Answer:
         found = ((self.classifications, CLASSIFICATIONS), (self.attentions, ATTENTIONS))
         return {name: int((labels == name).sum()) for labels, names in found for name in names}
 
-
-def verdict_of(answer: DeltaAnswer, wanted: Property) -> Verdict:
-    """What was proved of a property over the whole domain, its kinks included."""
-    if wanted is not Property.AR and len(answer.witnesses):
-        return Verdict.NOT_ROBUST
-    return verdict_from(answer.shares, wanted)
+    @property
+    def undecided_counts(self) -> dict[str, int | None]:
+        """Number of regions without a classification, and without an attention label."""
+        found = {"classification": self.classifications, "attention": self.attentions}
+        return {kind: int((labels == Label.UNDECIDED).sum()) for kind, labels in found.items()}
 
 
 def verdict_from(shares: Shares, wanted: Property) -> Verdict:

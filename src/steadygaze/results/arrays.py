@@ -16,6 +16,7 @@ from numpy.lib import format as npy
 
 from ..accuracy import Accuracy
 from ..attention.inconsistency import Inconsistency
+from ..attention.map_errors import MapErrors
 from ..attention.options import Distance
 from ..budget import machine_gib
 from ..errors import StoreError
@@ -26,6 +27,7 @@ from ..question import Question
 from ..regions.patterns import PatternTable
 from ..regions.polyhedra import Polyhedra, joined
 from ..regions.region import Cut, Polygons, RegionSet
+from .answer import Answers
 
 SCHEMA_VERSION = 3
 """Grows whenever a reader of the older form would misread the newer one."""
@@ -255,6 +257,26 @@ def unpack_map(
         return regions, pieces, None
     curves = Inconsistency(terms=question.perturbed.x0.size, **{name: checked[name] for name in CURVE_ARRAYS})
     return regions, pieces, curves
+
+
+def unpack_answers(
+    arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any], question: Question, *, is_measured: bool = True
+) -> Answers:
+    """The regions in arrays with everything that is known of them; raises StoreError if they do not fit."""
+    regions, pieces, curves = unpack_map(arrays, numbers, question, is_measured=is_measured)
+    compound, errors = question.compound, None
+    if curves is not None:
+        errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
+    return Answers(compound, regions, pieces, curves, errors, question.map_size)
+
+
+def read_answers(path: Path, numbers: Mapping[str, Any], question: Question, *, version: int) -> Answers:
+    """The regions that a file holds; raises StoreError with its name."""
+    arrays = read_arrays(path, list(array_shapes(question.compound.coordinates, version=version)))
+    try:
+        return unpack_answers(arrays, numbers, question)
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from None
 
 
 def _completed(arrays: Mapping[str, np.ndarray], question: Question) -> dict[str, np.ndarray]:

@@ -1,6 +1,6 @@
-"""Exports: the schema of columns, the rows of a map, and the writers of CSV, GeoJSON and Parquet.
+"""Exports: the schema of columns, the rows of regions, and the writers of CSV, GeoJSON and Parquet.
 
-Refinements and searches make their own rows. Rows are made and written in blocks; the file appears when it is complete.
+Boxes and visited regions make their own rows. Rows are made and written in blocks; the file appears when complete.
 Reading a written number gives the same float. CSV holds no text from users, so no cell can be a formula; the other two
 formats carry such text beside the rows, as JSON.
 """
@@ -12,18 +12,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from ..compound import Compound
 from ..errors import OptionError, StoreError
 from ..labels import Kept, Label
 from ..properties.shapes import Polytopes
-from ..question import Question
 from .answer import Answer
 from .directory import atomic_file, check_file
-from .result import DomainResult, Result
+
+if TYPE_CHECKING:
+    from .result import Result
 
 INTEGER, NUMBER, TEXT, POINTS = "int64", "float64", "string", "list of lists of float64"
 """The types of columns."""
@@ -151,20 +153,22 @@ LABELS, ATTENTIONS = np.array([Label.CR, "undecided", Label.MR]), np.array([Labe
 NOTE = "Coordinates are perturbation parameters (theta), not degrees of longitude and latitude."
 
 
-def map_table(result: Result, what: str) -> Table:
-    """The rows of a map: its regions, or their pieces, which tile what was mapped."""
-    return make_table(result, what, (exact_part(result.answer, what, is_measured=True),))
-
-
-def make_table(result: DomainResult, what: str, parts: tuple[Part, ...]) -> Table:
-    """Parts of a result over a whole domain, with the facts about it."""
-    facts = describe_facts(result.question, what) | {
+def make_table(result: "Result", what: str) -> Table:
+    """The rows of a result, with the facts about it: its units, or their pieces."""
+    question, described = result.question, result.question.describe()
+    facts = {
+        "note": NOTE,
+        "rows": check_what(what),
+        "property": question.property.value,
+        "label": question.label,
+        "class_names": list(question.names),
+        **{name: to_builtins(getattr(described, name)) for name in ("domain", "model", "image", "attention")},
         "method": result.method,
-        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.map_size},
+        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": question.map_size},
         "complete": result.is_complete,
         "sliver_share": result.sliver_share,
     }
-    return Table(parts, result.question.compound.domain.dimension, facts)
+    return Table(result.tiling.parts(result.answer, what), question.perturbed.domain.dimension, facts)
 
 
 def check_what(what: str) -> str:
@@ -174,20 +178,7 @@ def check_what(what: str) -> str:
     return what
 
 
-def describe_facts(question: Question, what: str) -> dict[str, Any]:
-    """What all exports say about the question."""
-    described = question.describe()
-    return {
-        "note": NOTE,
-        "rows": what,
-        "property": question.property.value,
-        "label": question.label,
-        "class_names": list(question.names),
-        **{name: described[name] for name in ("domain", "model", "image", "attention")},
-    }
-
-
-def exact_part(answer: Answer, what: str, *, is_measured: bool) -> Part:
+def region_part(answer: Answer, what: str, *, is_measured: bool) -> Part:
     """The regions of an answer, or the pieces of them."""
     return _regions(answer, is_measured) if what == "regions" else _pieces(answer, is_measured)
 

@@ -1,22 +1,18 @@
-"""The result of a proof over the whole domain: the question, the answer for its δ, and views of single thetas.
+"""The one result of all methods: the question, its tiling, the answer for a δ, and views of single thetas."""
 
-Summaries, figures, boundaries and witnesses ask a `DomainResult`, whichever engine ran; `Result` is that of a map.
-"""
-
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..attention.inconsistency import expected_maps
-from ..boundary import Boundary, find_boundary
-from ..errors import PerturbationError
-from ..labels import Property, Stop, Verdict
+from ..boundary import Boundary
+from ..errors import OptionError, PerturbationError
+from ..labels import Property, Status, Stop, Verdict
 from ..network.graph import preactivations
 from ..network.model import Agreement
 from ..properties.nearest import Nearest
@@ -25,10 +21,10 @@ from ..question import Question, Threshold
 from ..regions.check import CheckedMap
 from ..regions.patterns import unpack
 from ..regions.polyhedra import Polyhedra
-from ..regions.region import Polygons, RegionSet
-from .answer import Answer, Answers, DeltaAnswer
-from .claims import Claim, Violation, piece_claims
-from .view import Regions
+from ..regions.region import Polygons
+from .answer import DeltaAnswer
+from .tiling import Tiling
+from .view import Region
 
 OUTSIDE = 1e-9
 """How far outside of a shape a point may lie and still belong to it: the rounding of vertices and of the point."""
@@ -76,6 +72,7 @@ def _depth_in_polyhedra(polyhedra: Polyhedra, point: np.ndarray) -> tuple[np.nda
 
 
 if TYPE_CHECKING:
+    from .summary import Summary
     from .witness import Findings, Witness
 
 
@@ -97,19 +94,14 @@ class Point:
     inconsistency: float
 
 
-def view_point(
-    question: Question, original: np.ndarray, theta: np.ndarray, bits: list[np.ndarray], *, region: int | None = None
-) -> Point:
-    """Everything about a theta (d,) of the domain under a pattern `bits` of the classifier, one (1, n) per ReLU layer.
-
-    original: the filtered maps (K', C, H, W) of the unperturbed image.
-    """
+def view_point(question: Question, theta: np.ndarray, bits: list[np.ndarray], *, region: int | None = None) -> Point:
+    """Everything about a theta (d,) of the domain under a pattern, one array (1, n) of bits per ReLU layer."""
     image = question.perturbed.image(theta)
     logits = question.model.graph.logits(image[None])[0]
     maps = question.attention.method.maps_under(question.model.graph, bits, question.attention.chosen(len(logits)))
     actual = question.attention.filter(maps.reshape(-1, *image.shape))
     cell = question.perturbed.cell_of(theta)
-    expected, slope = expected_maps(question.compound, cell, original)
+    expected, slope = expected_maps(question.compound, cell, question.original)
     axis = question.perturbed.moving_axis
     if slope is not None and axis is not None:
         expected = expected + (theta[axis] - cell.low[axis]) * slope
@@ -118,71 +110,109 @@ def view_point(
     return Point(theta, region, image, logits, int(np.argmax(logits)), margin, actual, expected, inconsistency)
 
 
-class DomainResult(ABC):
-    """The question, and what is proved of it over its whole domain. Immutable.
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The result of any method: a question, the units that cover its domain or part of it, and what is proved of them.
 
-    `stopped` says which limit ended the run. `kept_shares` are the shares of AR at 10, 25, 50 and 100 % of `map_size`,
-    the size Σ_j ‖map_j(x0)‖ of the original maps; `enough_delta` is the smallest δ known to make all AR, kinks aside.
+    Immutable; `with_delta` asks the same units for another threshold. agreement: how the model file compares with what
+    was read from it. checked: what the self-check of a tiling found, None for searches. seconds: by part of the run.
     """
 
-    method: ClassVar[str]
     question: Question
+    tiling: Tiling[Any]
     delta: Threshold
-    original: np.ndarray
     agreement: Agreement
-    checked: CheckedMap
-    seconds: dict[str, float]
+    checked: CheckedMap | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @property
-    @abstractmethod
+    def method(self) -> str:
+        """The engine that gave the result."""
+        return self.tiling.method
+
+    @cached_property
     def answer(self) -> DeltaAnswer:
         """The answer for this δ."""
+        return self.tiling.answer(self.delta.value(self.question.map_size))
 
     @property
-    @abstractmethod
-    def exact_regions(self) -> RegionSet | None:
-        """The regions that were found one by one; None where there are none."""
+    def label(self) -> int:
+        """The predicted class of the unperturbed image."""
+        return self.question.label
 
-    @property
-    @abstractmethod
-    def map_size(self) -> float:
-        """What relative thresholds refer to."""
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What was proved of the property over the whole domain."""
+        return self.verdict_of(self.question.property)
 
-    @property
-    @abstractmethod
-    def kept_shares(self) -> dict[str, tuple[float, float]]:
-        """The share of AR at other thresholds."""
-
-    @property
-    @abstractmethod
-    def enough_delta(self) -> float | None:
-        """The smallest δ known to make all of it AR, kinks aside, rounded up; None where that is not known."""
-
-    @property
-    @abstractmethod
-    def nearest(self) -> dict[str, Nearest]:
-        """The nearest violations of CR and of AR."""
-
-    @property
-    @abstractmethod
-    def stopped(self) -> Stop | None:
-        """Which limit ended the run before it was done, None for none."""
-
-    @abstractmethod
-    def claims(self, kind: Violation) -> Iterable[Claim]:
-        """Thetas where a violation of a kind is claimed, those to be tried first as witnesses first."""
-
-    @abstractmethod
     def verdict_of(self, wanted: Property) -> Verdict:
         """What was proved of a property over the whole domain."""
+        return self.answer.verdict(wanted)
 
-    @abstractmethod
-    def summary(self) -> dict[str, Any]:
-        """The answer as plain data: what `--json` prints and `result.json` stores, timings apart."""
+    @property
+    def status(self) -> Status:
+        """How the run ended, in the paper's words; it speaks of the units that were visited."""
+        return self.tiling.status(self.answer, self.verdict)
 
-    @abstractmethod
-    def save(self, directory: str | Path, *, force: bool = False) -> Path:
-        """Store the result in a directory, atomically; an existing one is refused without `force`."""
+    @property
+    def areas(self) -> dict[str, tuple[float, float]]:
+        """Shares of the domain: CR, MR, AR, IR, their combinations and undecided, each as proved (low, high)."""
+        return self.answer.areas
+
+    @property
+    def coverage(self) -> float:
+        """The share of the domain that was mapped, decided or visited."""
+        return self.answer.coverage
+
+    @property
+    def sets(self) -> Mapping[str, int | None]:
+        """Number of regions by label; None if the label was not asked for."""
+        return self.answer.sets
+
+    @property
+    def nearest(self) -> dict[str, Nearest]:
+        """The nearest violations of CR and of AR."""
+        return self.answer.nearest
+
+    @property
+    def stopped(self) -> Stop | None:
+        """The limit that ended the run before it was done, None for none."""
+        return self.tiling.stopped
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no limit ended the run."""
+        return self.stopped is None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether attention was measured."""
+        return self.tiling.is_measured
+
+    @property
+    def region_count(self) -> int:
+        """How many regions were found one by one."""
+        return self.tiling.region_count
+
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        """The activation regions, one by one, with vertices, pattern, affine logits and labels."""
+        return self.tiling.regions(self.answer)
+
+    @property
+    def kept_shares(self) -> dict[str, tuple[float, float]]:
+        """The share of AR at 10, 25, 50 and 100 % of the original maps' size, as bounds."""
+        return self.tiling.kept_shares
+
+    @property
+    def enough_delta(self) -> float | None:
+        """The smallest δ known to make the whole domain AR, kinks aside, rounded up; None if unknown."""
+        return self.tiling.enough_delta
+
+    @property
+    def sliver_share(self) -> float | None:
+        """A bound of the share of the domain on kinks, where the attention is undecided; None if unknown."""
+        return self.answer.sliver_share
 
     @cached_property
     def findings(self) -> "Findings":
@@ -196,68 +226,35 @@ class DomainResult(ABC):
         """One replayed witness for each kind of violation."""
         return self.findings.witnesses
 
-    @property
-    def verdict(self) -> Verdict:
-        """What was proved of the property over the whole domain."""
-        return self.verdict_of(self.question.property)
-
-    @property
-    def label(self) -> int:
-        """The predicted class of the unperturbed image."""
-        return self.question.label
-
-    @property
-    def areas(self) -> dict[str, tuple[float, float]]:
-        """Shares of the domain: CR, MR, AR, IR, their combinations and undecided, each as (low, high)."""
-        return self.answer.shares.named()
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether no limit ended the run."""
-        return self.stopped is None
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether attention was looked at."""
-        return True
-
-    @property
-    def region_count(self) -> int:
-        """How many regions were found one by one."""
-        return 0 if self.exact_regions is None else len(self.exact_regions)
-
-    @property
-    def sliver_share(self) -> float:
-        """A bound of the share of the domain on kinks, where the attention is undecided."""
-        return self.answer.shares.slivers
-
-    def with_delta(self, delta: str | float) -> Self:
-        """The same proofs, asked for another δ: absolute (3.0) or relative ("25%")."""
-        return replace(self, delta=Threshold.parse(delta))  # type: ignore[type-var]
+    def with_delta(self, delta: str | float) -> "Result":
+        """The same proofs, asked for another δ: absolute (3.0) or relative ("25%"). A search knows only its own."""
+        if not self.tiling.answers_any_delta:
+            raise OptionError(
+                f"a {self.tiling.kind} ({self.method}) answers δ = {self.delta} alone; leave --delta out, or run "
+                "verify with another --delta or with --method map"
+            )
+        return replace(self, delta=Threshold.parse(delta))
 
     def region_at(self, theta: ArrayLike) -> int | None:
         """The region that contains theta (d,), or None where there is none."""
-        if self.exact_regions is None:
-            return None
-        point = self.question.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
-        return deepest(self.exact_regions.polytopes, point)
+        return self.tiling.region_at(theta)
 
     def at(self, theta: ArrayLike) -> Point:
         """Everything about one theta (d,) of the domain, from the plain definitions (a forward and a backward pass).
 
         Where the value of a neuron is nothing but rounding, its activity is that of theta's region.
         """
-        compound = self.question.compound
+        domain = self.question.perturbed.domain
         where = np.asarray(theta, dtype=np.float64)
-        if not compound.domain.contains(where):
-            low, high = compound.domain.low.tolist(), compound.domain.high.tolist()
+        if not domain.contains(where):
+            low, high = domain.low.tolist(), domain.high.tolist()
             raise PerturbationError(f"theta {where.tolist()} is outside of the domain from {low} to {high}")
         image, region = self.question.perturbed.image(where), self.region_at(where)
-        return view_point(self.question, self.original, where, self._pattern(image, region), region=region)
+        return view_point(self.question, where, self._pattern(image, region), region=region)
 
     def _pattern(self, image: np.ndarray, region: int | None) -> list[np.ndarray]:
         """The classifier's pattern at an image of a region: one boolean array (1, n) per ReLU layer."""
-        compound, found = self.question.compound, self.exact_regions
+        compound, found = self.question.compound, self.tiling.exact_regions
         values = preactivations(compound.graph, image.reshape(1, -1))[:-1]
         if region is None or found is None:
             return [value > 0.0 for value in values]
@@ -272,89 +269,15 @@ class DomainResult(ABC):
 
         The domain must contain zero, and a map must be complete. Undecided parts count as not kept.
         """
-        wanted = self.question.property if property is None else Property.parse(property)
-        return find_boundary(self.question.compound, self.exact_regions, self.answer.joint, wanted)
-
-    def plot(self, path: str | Path) -> list[Path]:
-        """Draw the map: classification, attention and joint; writes PNG and SVG beside each other."""
-        from ..report.figures import draw_map  # noqa: PLC0415 (matplotlib is slow to import)
-
-        return draw_map(self, path)
-
-    def report(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write the report: one HTML file that needs nothing else; an existing report is refused without `force`."""
-        from ..report.page.html import write_report  # noqa: PLC0415 (matplotlib is slow to import)
-
-        return write_report(self, path, force=force)
-
-
-__all__ = ["Point", "Result"]
-
-
-@dataclass(frozen=True, eq=False)
-class Result(DomainResult):
-    """What `verify` returns for a map. Immutable; `with_delta` gives the same map asked for another threshold."""
-
-    method: ClassVar[str] = "map"
-
-    question: Question
-    answers: Answers
-    delta: Threshold
-    original: np.ndarray
-    agreement: Agreement
-    checked: CheckedMap
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @cached_property
-    def answer(self) -> Answer:
-        """The answer for this δ."""
-        return self.answers.at(self.delta.value(self.answers.size))
-
-    @property
-    def exact_regions(self) -> RegionSet:
-        """All regions that were mapped."""
-        return self.answers.regions
-
-    @property
-    def map_size(self) -> float:
-        """What relative thresholds refer to."""
-        return self.answers.size
-
-    @property
-    def kept_shares(self) -> dict[str, tuple[float, float]]:
-        """The share of AR at other thresholds."""
-        return self.answers.kept_shares
-
-    @property
-    def enough_delta(self) -> float | None:
-        """The smallest δ known to make every region AR, kinks aside, rounded up; None where a map is not certain."""
-        return self.answers.enough_delta
-
-    @property
-    def nearest(self) -> dict[str, Nearest]:
-        """The nearest violations of CR and of AR."""
-        return self.answer.nearest
-
-    @property
-    def stopped(self) -> Stop | None:
-        """Which limit ended the map before it covered the domain, None for none."""
-        return self.answers.regions.stopped
-
-    @cached_property
-    def regions(self) -> Regions:
-        """The activation regions, one by one, with vertices, pattern, affine logits and labels."""
-        return Regions(self.question, self.answer)
-
-    def verdict_of(self, wanted: Property) -> Verdict:
-        """What was proved of a property over the whole domain."""
-        return self.answer.verdict(wanted)
-
-    def claims(self, kind: Violation) -> Iterator[Claim]:
-        """The centres of the pieces nearest to zero that violate and may be deep, then of the deepest of all."""
-        return piece_claims(self.answer, kind, self.agreement.scale)
+        return self.tiling.boundary(self.answer, Property.parse(property or self.question.property))
 
     def summary(self) -> dict[str, Any]:
         """The answer as plain data: what `--json` prints and `result.json` stores, timings apart."""
+        return self.described.plain()
+
+    @cached_property
+    def described(self) -> "Summary":
+        """The answer as a typed summary."""
         from .summary import summarise  # noqa: PLC0415 (a summary describes a result)
 
         return summarise(self)
@@ -364,3 +287,15 @@ class Result(DomainResult):
         from .store import save  # noqa: PLC0415 (stores results)
 
         return save(self, directory, force=force)
+
+    def plot(self, path: str | Path) -> list[Path]:
+        """Draw the map or the visited regions as PNG and SVG; from four parameters on there is no picture."""
+        from ..report.figures import draw_result  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return draw_result(self, path)
+
+    def report(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the report: one HTML file that needs nothing else; an existing report is refused without `force`."""
+        from ..report.page.html import write_report  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return write_report(self, path, force=force)

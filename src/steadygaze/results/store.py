@@ -10,8 +10,8 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -21,22 +21,22 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from .. import zoo
 from ..budget import machine_gib
-from ..errors import StoreError
+from ..errors import SteadygazeError, StoreError
+from ..images import MAX_PIXELS, fit_image
+from ..network.model import Agreement, Model, read_model
 from ..question import Question
-from ..regions.region import RegionSet
-from .arrays import READ_VERSIONS, pack, write_arrays
+from ..regions.check import CheckedMap
+from .arrays import OLDER, READ_VERSIONS, SCHEMA_VERSION, write_arrays
 from .directory import atomic_directory
-from .rebuild import rebuild
 from .result import Result
-from .summary import summarise
+from .summary import Summary
+from .tiling import Tiling
 
 ANSWER, MAP, PIXELS, PICTURE, TIMINGS = "result.json", "regions.npz", "image.npy", "image.png", "timings.json"
 FIGURES = (".png", ".svg", ".pdf", ".html")
 """What may lie beside a result without being in the way of --force."""
-
-REFINEMENT = "refine"
-"""The method of answers that consist of boxes as well."""
 
 PACKAGES = ("steadygaze", "numpy", "scipy", "numba", "onnx", "onnxruntime")
 LONGEST_ANSWER = 1 << 28
@@ -49,63 +49,105 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
     The bytes of `result.json` and `regions.npz` depend on the question and the versions alone. An existing directory is
     refused; with `force` it is replaced if it is a result, once the new one is complete.
     """
-    check_directory(directory, force=force)
-    answers = result.answers
-    arrays = pack(answers.regions, answers.pieces, answers.curves)
-    return write_result(
-        directory, summarise(result), _stored(result), arrays, result.question, result.seconds, force=force
-    )
-
-
-def write_result(
-    directory: str | Path,
-    content: dict[str, Any],
-    stored: dict[str, Any],
-    arrays: dict[str, np.ndarray],
-    question: Question,
-    seconds: dict[str, float],
-    *,
-    force: bool,
-) -> Path:
-    """Write an answer, what is stored beside it, its arrays and the image into a new directory, all or nothing."""
     target = check_directory(directory, force=force)
+    question, tiling = result.question, result.tiling
+    stored = question.stored(result.delta) | {
+        "versions": current_versions(),
+        "agreement": asdict(result.agreement),
+        "checked": None if result.checked is None else asdict(result.checked),
+        "map": tiling.numbers,
+    }
+    content = result.summary()
     try:
         with atomic_directory(target, replaces=force) as folder:
-            write_arrays(folder / MAP, arrays)
+            write_arrays(folder / MAP, tiling.arrays())
             np.save(folder / PIXELS, question.perturbed.x0, allow_pickle=False)
             _picture(question.perturbed.x0).save(folder / PICTURE)
             files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
             whole = content | {"stored": stored | {"files": files}}
             _write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
             when = datetime.now(UTC).isoformat(timespec="seconds")
-            _write_json(folder / TIMINGS, {"seconds": seconds, "finished": when, "machine": _machine()})
+            _write_json(folder / TIMINGS, {"seconds": result.seconds, "finished": when, "machine": _machine()})
     except OSError as error:
         raise StoreError(f"{directory}: cannot be written ({error.strerror or error}); choose another --out") from None
     return Path(directory)
 
 
-def load(directory: str | Path, *, model: str | Path | None = None) -> Result:
-    """The stored result: answers for any δ, `.at(theta)` and figures work as after the run.
+def load(
+    directory: str | Path, restore: Callable[[dict[str, Any], Path, Question], Tiling[Any]],
+    *, model: str | Path | None = None,
+) -> Result:  # fmt: skip
+    """The stored result of any method; `restore` makes its tiling from the content of `result.json`.
 
     The model is read again from where it was, or from `model`; its hash must be the same. Raises StoreError.
     """
     folder = Path(directory)
     content = read_checked(folder)
-    if is_search(content):
-        raise StoreError(f"{folder}: holds a search ({content['method']}), not a map; steadygaze show tells it again")
-    if is_refinement(content):
-        raise StoreError(f"{folder}: holds a refinement, not a map; read it with steadygaze.load")
-    return rebuild(content, folder / MAP, folder / PIXELS, seconds=read_seconds(folder), model=model)
+    with refusing_damage(folder):
+        pixels, stored = read_pixels(folder / PIXELS), content["stored"]
+        network = _read_model(content, pixels, folder, model)
+        older = [OLDER] if content["schema_version"] < SCHEMA_VERSION else []
+        question = Question.restore(content, pixels, network, notes=older)
+        if question.label != content["label"]:
+            raise StoreError(f"{folder}: the label is {question.label} now and was {content['label']}; run again")
+        tiling = restore(content, folder, question)
+        # Searches of earlier versions stored neither.
+        agreement = Agreement(**stored["agreement"]) if stored.get("agreement") else question.agreement
+        checked = CheckedMap(**stored["checked"]) if stored.get("checked") else None
+    return Result(question, tiling, question.delta, agreement, checked, read_seconds(folder))
 
 
-def is_search(summary: Mapping[str, Any]) -> bool:
-    """Whether an answer is that of a search; older maps do not name their method."""
-    return summary.get("method", "map") not in ("map", REFINEMENT)
+@contextmanager
+def refusing_damage(folder: Path) -> Iterator[None]:
+    """Turn what goes wrong while a result is rebuilt into a StoreError that names its directory."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except SteadygazeError as error:
+        raise StoreError(f"{folder}: cannot restore the stored question: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+        raise StoreError(
+            f"{folder}: result.json is not complete ({reason}); the result is damaged: run the verification again"
+        ) from None
 
 
-def is_refinement(summary: Mapping[str, Any]) -> bool:
-    """Whether an answer is that of a refinement."""
-    return summary.get("method") == REFINEMENT
+def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given: str | Path | None) -> Model:
+    """The model, from where it is said to be, if its hash is the same."""
+    stored, digest = content["stored"]["model"], content["model"]["sha256"]
+    mend = f"put the file with SHA-256 {digest[:12]}… there, or run the verification again"
+    if given is not None:
+        path = Path(given)
+    elif stored["bundled"] is not None:
+        path = zoo.model_path(str(stored["bundled"]))
+    else:
+        path = Path(str(stored["path"]))
+    if not path.is_file():
+        raise StoreError(f"{folder}: its model is no longer at {os.fspath(path)}; {mend}")
+    try:
+        model = read_model(
+            path, image_shape=pixels.shape, mean=stored["mean"], std=stored["std"], scale=float(stored["scale"])
+        )
+    except SteadygazeError as error:
+        raise StoreError(f"{folder}: its model at {os.fspath(path)} has changed: {error}; {mend}") from None
+    if model.sha256 != digest:
+        raise StoreError(f"{folder}: its model at {os.fspath(path)} has changed since; {mend}")
+    fit_image(pixels, model.input_shape, "image.npy")
+    return model
+
+
+def read_pixels(path: Path) -> np.ndarray:
+    """The stored image (C, H, W)."""
+    try:
+        # Mapped, so that a header with absurd dimensions fails on the size of the file before anything is allocated.
+        pixels = np.load(path, mmap_mode="r", allow_pickle=False)
+        if pixels.dtype != np.float64 or pixels.ndim != 3 or not 0 < pixels.size <= 4 * MAX_PIXELS:
+            raise ValueError(f"{pixels.shape} of {pixels.dtype}")
+        return np.array(pixels)
+    except (OSError, ValueError, EOFError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise StoreError(f"{path}: is not an image of a result ({reason}); run the verification again") from None
 
 
 def read_checked(folder: Path) -> dict[str, Any]:
@@ -126,10 +168,9 @@ def read_checked(folder: Path) -> dict[str, Any]:
     return content
 
 
-def read_summary(directory: str | Path) -> dict[str, Any]:
+def read_summary(directory: str | Path) -> Summary:
     """The stored answer at its δ, from `result.json` alone: neither the model nor the map is needed."""
-    content = _read_answer(Path(directory))
-    return {key: value for key, value in content.items() if key not in ("stored", "checksum")}
+    return Summary.read(_read_answer(Path(directory)), directory)
 
 
 def read_seconds(directory: str | Path) -> dict[str, float]:
@@ -206,29 +247,6 @@ def _name_of(spec: str) -> str:
     ('patch-x12-y12-w4-h4', 'brightness-m0.2-to-0.5')
     """
     return re.sub(r"-(?=\d)", "m", spec).replace("..", "-to-").replace("=", "").replace(":", "-").replace(",", "-")
-
-
-def _stored(result: Result) -> dict[str, Any]:
-    """What `rebuild` needs beside the summary and the arrays."""
-    return result.question.stored(result.delta) | {
-        "versions": current_versions(),
-        "agreement": asdict(result.agreement),
-        "checked": asdict(result.checked),
-        "map": single_numbers(result.answers.regions),
-    }
-
-
-def single_numbers(regions: RegionSet) -> dict[str, Any]:
-    """What is stored of regions beside their arrays."""
-    return {
-        "pixels_missed": float(regions.accuracy.pixels_missed),
-        "sliver_area": float(regions.accuracy.slivers),
-        "depth": int(regions.accuracy.depth),
-        "skipped": int(regions.accuracy.skipped),
-        "gap": float(regions.accuracy.gap),
-        "holes": float(regions.accuracy.holes),
-        "stopped": regions.stopped,
-    }
 
 
 def _read_answer(folder: Path) -> dict[str, Any]:

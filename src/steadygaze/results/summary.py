@@ -1,76 +1,291 @@
-"""Results and boundaries as plain data: what `--json` prints and `result.json` stores.
+"""The summary of a result: one typed record for every method, which `--json` prints and `result.json` stores.
 
-The data holds no timing and no path: the same question gives the same bytes.
+It holds no timing and no path: the same question gives the same bytes.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from ..boundary import Boundary, Component, Enclave
-from ..labels import Kept, Label, Status, Verdict
-from ..network.model import Agreement
+from ..errors import StoreError
+from ..labels import Kept, Label, Property, Status, Verdict
 from ..properties.nearest import Nearest
-from ..tolerances import AREA
-from .answer import round_up, verdict_from
+from ..question import AttentionFacts, DomainFacts, ImageFacts, ModelFacts
+from .answer import round_up
 from .arrays import SCHEMA_VERSION
 from .claims import Violation
-from .result import DomainResult, Result
+from .result import Result
 from .witness import Witness
 
-SINGLE_THETAS = "Single thetas are proved to violate; how much of the domain does is not decided."
-"""Part of the guarantee where a violation is proved, but no share of the domain."""
+Bounds = tuple[float, float]
 
 
-def summarise(result: Result) -> dict[str, Any]:
-    """The answer of a map as numbers, texts, lists and dictionaries with texts as keys; infinite numbers are None."""
-    return summarise_domain(result, visited_share=_mapped_share(result), guarantee=_guarantee(result))
+class ThresholdFacts(Struct, frozen=True):
+    """A threshold as given, as a number, and the size of the original maps that a relative one refers to."""
+
+    text: str
+    value: float
+    map_size: float
 
 
-def summarise_domain(
-    result: DomainResult, *, visited_share: float, guarantee: str, more: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """What the answers of all methods that prove something of the whole domain share, as plain data.
+class NearestFacts(Struct, frozen=True):
+    """A nearest violation; None stands for infinity, or for no violation."""
 
-    `area`, `ar_at_delta` and `nearest` hold proved bounds (low, high); `guarantee` says what they rest on; `more` is
-    what only the one method knows.
+    low: float | None
+    high: float | None
+    theta: list[float] | None
+
+    @classmethod
+    def of(cls, found: Nearest) -> Self:
+        """The facts of a nearest violation."""
+        theta = None if found.theta is None else found.theta.tolist()
+        return cls(_finite(found.low), _finite(found.high), theta)
+
+
+class ReplayFacts(Struct, frozen=True):
+    """The logits that onnxruntime gives for a witness, against those of the graph."""
+
+    difference: float | None
+    tolerance: float | None
+    label_name: str | None
+    agrees: bool
+
+
+class MapCheckFacts(Struct, frozen=True):
+    """The attention maps of a witness against finite differences through onnxruntime."""
+
+    is_checkable: bool
+    classes: list[int]
+    checked: int
+    skipped: int
+    difference: float | None
+    tolerance: float | None
+    agrees: bool | None
+
+
+class WitnessFacts(Struct, frozen=True):
+    """A witness: its kind, theta, values and replays."""
+
+    kind: str
+    theta: list[float]
+    label: int
+    label_name: str
+    margin: float
+    inconsistency: float
+    is_deep: bool
+    logits: list[float]
+    replay: ReplayFacts
+    map_check: MapCheckFacts
+    remark: str | None = None
+
+    @classmethod
+    def of(cls, witness: Witness, names: Sequence[str]) -> Self:
+        """The facts of a witness."""
+        point, replay, check = witness.point, witness.replay, witness.map_check
+        return cls(
+            kind=witness.kind.value, theta=point.theta.tolist(), label=point.label, label_name=names[point.label],
+            margin=point.margin, inconsistency=point.inconsistency, is_deep=witness.is_deep, remark=witness.remark,
+            logits=np.asarray(point.logits).tolist(),
+            replay=ReplayFacts(
+                replay.difference, replay.tolerance, None if replay.label is None else names[replay.label],
+                replay.agrees,
+            ),
+            map_check=MapCheckFacts(
+                check.is_checkable, [int(number) for number in check.classes], check.checked, check.skipped,
+                check.difference, check.tolerance, check.agrees,
+            ),
+        )  # fmt: skip
+
+
+class AnswerFacts(Struct, frozen=True, kw_only=True):
+    """The part that results and boundaries share: who answered which question, and how.
+
+    kind: "map", "refinement" or "search"; earlier versions did not store it.
     """
-    question, answer = result.question, result.answer
+
+    schema_version: int
+    method: str = "map"
+    kind: str
+    verdict: Verdict
+    property: Property
+    label: int
+    label_name: str
+    delta: ThresholdFacts
+    domain: DomainFacts
+    model: ModelFacts
+    image: ImageFacts
+    sliver_share: float | None
+
+    def plain(self) -> dict[str, Any]:
+        """The facts as numbers, texts, lists and dictionaries."""
+        return msgspec.to_builtins(self)
+
+
+class Summary(AnswerFacts, frozen=True, kw_only=True):
+    """The answer of any method. None stands for a fact that the method does not know.
+
+    area: proved bounds of the shares of the domain. ar_at_delta: the share of AR at other thresholds, and under "all"
+    the smallest δ known to make everything AR. sets: regions by label, None where the label was not asked for;
+    undecided counts the others. visited_share: how much of the domain was mapped, decided or visited. Refinements fill
+    boxes, guarantee_shares, until, goal and relaxation; searches following to line.
+    """
+
+    status: Status = Status.FAILED
+    regions: int = 0
+    visited: int = 0
+    visited_share: float = 1.0
+    face_checks: int = 0
+    lps: int = 0
+    area: dict[str, Bounds] = {}
+    nearest: dict[str, NearestFacts] | None = None
+    ar_at_delta: dict[str, Bounds | float | None] | None = None
+    sets: dict[str, int | None]
+    undecided: dict[str, int | None] | None = None
+    tiling_error: float | None = None
+    guarantee: str
+    measures: list[str] = ["label", "attention"]
+    guarantee_shares: dict[str, float] | None = None
+    boxes: dict[str, int] | None = None
+    until: float | str | None = None
+    goal: str | None = None
+    relaxation: str | None = None
+    following: int | None = None
+    failures: int | None = None
+    components: list[dict[str, int]] | None = None
+    confirmation: str | None = None
+    w_delta: float | None = None
+    line: list[float] | None = None
+    complete: bool
+    stopped: str | None
+    attention: AttentionFacts
+    notes: list[str]
+    witnesses: list[WitnessFacts] = []
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any], place: object) -> Self:
+        """The summary in the content of a `result.json`; StoreError names the place if it is none."""
+        kind = "search" if "area" not in content else "refinement" if content.get("boxes") else "map"
+        try:
+            return msgspec.convert({"kind": kind} | dict(content), cls)
+        except msgspec.ValidationError as error:
+            raise StoreError(
+                f"{place}: result.json is not complete ({error}); the result is damaged: run the verification again"
+            ) from None
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the method visits regions one by one; the others speak of the whole domain."""
+        return self.kind == "search"
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether attention was measured."""
+        return "attention" in self.measures
+
+    @property
+    def contains_zero(self) -> bool:
+        """Whether the domain contains the unperturbed image."""
+        return all(low <= 0.0 <= high for low, high in zip(self.domain.low, self.domain.high, strict=True))
+
+    def violating_theta(self, name: str) -> Sequence[float] | None:
+        """A theta proved to violate CR, or AR: the nearest, or else a witness; None if none is known."""
+        chosen = (Violation.LABEL,) if name == Label.CR else (Violation.ATTENTION, Violation.EVIDENCE)
+        nearest = [] if self.nearest is None else [self.nearest[name].theta]
+        thetas = [*nearest, *(witness.theta for witness in self.witnesses if witness.kind in chosen)]
+        return next((theta for theta in thetas if theta is not None), None)
+
+
+class BoundarySummary(AnswerFacts, frozen=True, kw_only=True):
+    """An outermost boundary; `verdict` is that of its property."""
+
+    regions: int
+    satisfying_share: float
+    reachable_share: float
+    unreachable_share: float
+    enclosed_share: float
+    farthest: dict[str, Any] | None
+    components: list[dict[str, Any]]
+    enclaves: list[dict[str, Any]]
+    starts: int
+    undecided: dict[str, Any]
+
+
+def summarise(result: Result) -> Summary:
+    """The summary of a result."""
+    question, answer, tiling = result.question, result.answer, result.tiling
+    facts = question.describe()
+    more: dict[str, Any] = {
+        "regions": result.region_count,
+        "visited": result.region_count,
+        "sets": dict(answer.sets),
+        "undecided": answer.undecided_counts,
+        "measures": ["label", "attention"] if result.is_measured else ["label"],
+        "tiling_error": None if result.checked is None else result.checked.tiling_error,
+    }
+    if tiling.answers_any_delta:
+        shares: dict[str, Bounds | float | None] = dict(result.kept_shares)
+        more["ar_at_delta"] = shares | {"all": result.enough_delta}
+        more["nearest"] = {str(name): NearestFacts.of(found) for name, found in result.nearest.items()}
+        more["witnesses"] = [WitnessFacts.of(witness, question.names) for witness in result.witnesses]
+    return Summary(
+        **_common(result, result.verdict, question.property),
+        status=result.status,
+        visited_share=answer.coverage,
+        area={str(name): bounds for name, bounds in result.areas.items()},
+        guarantee=tiling.guarantee(result),
+        complete=result.is_complete,
+        stopped=None if result.stopped is None else str(result.stopped),
+        attention=facts.attention,
+        notes=[*facts.notes, *result.findings.notes],
+        **more | tiling.facts(answer),
+    )
+
+
+def summarise_boundary(result: Result, boundary: Boundary) -> BoundarySummary:
+    """The summary of a boundary."""
+    return BoundarySummary(
+        **_common(result, result.verdict_of(boundary.wanted), boundary.wanted),
+        regions=result.region_count,
+        satisfying_share=boundary.satisfying_share,
+        reachable_share=boundary.reachable_share,
+        unreachable_share=boundary.unreachable_share,
+        enclosed_share=boundary.enclosed_share,
+        farthest=(
+            None if boundary.farthest is None else {"theta": boundary.farthest.tolist(), "distance": boundary.distance}
+        ),
+        components=[_component(component) for component in boundary.components],
+        enclaves=[_enclave(enclave) for enclave in boundary.enclaves],
+        starts=boundary.starts,
+        undecided={
+            "share": boundary.share(boundary.kept == Kept.UNKNOWN),
+            "pieces_beside": len(boundary.undecided),
+            "strip_share": boundary.strip_share,
+        },
+    )
+
+
+def _common(result: Result, verdict: Verdict, wanted: Property) -> dict[str, Any]:
+    question = result.question
+    facts = question.describe()
     return {
         "schema_version": SCHEMA_VERSION,
         "method": result.method,
-        "verdict": result.verdict.value,
-        "status": _status(result).value,
-        "property": question.property.value,
+        "kind": result.tiling.kind,
+        "verdict": verdict,
+        "property": wanted,
         "label": result.label,
         "label_name": question.names[result.label],
-        "regions": result.region_count,
-        "visited": result.region_count,
-        "visited_share": visited_share,
-        "face_checks": 0,
-        "lps": 0,
-        "area": {name: list(bounds) for name, bounds in result.areas.items()},
-        "nearest": {name: nearest_summary(found) for name, found in result.nearest.items()},
-        "delta": {"text": str(result.delta), "value": answer.delta, "map_size": result.map_size},
-        "ar_at_delta": _kept_shares(result),
-        "sets": dict(answer.sets),
-        "tiling_error": result.checked.tiling_error,
+        "delta": ThresholdFacts(str(result.delta), result.answer.delta, question.map_size),
+        "domain": facts.domain,
+        "model": facts.model,
+        "image": facts.image,
         "sliver_share": result.sliver_share,
-        "guarantee": guarantee,
-        **(more or {}),
-        "complete": result.is_complete,
-        "stopped": result.stopped,
-        **question.describe(),
-        "notes": [*question.notes, *result.findings.notes],
-        "witnesses": [_witness(witness, question.names) for witness in result.witnesses],
     }
-
-
-def agreement_text(agreement: Agreement) -> str:
-    """One sentence on how well the model file agrees with what was read from it."""
-    return agreement.sentence
 
 
 def kinks_text(share: float) -> str:
@@ -84,134 +299,8 @@ def kinks_text(share: float) -> str:
     )
 
 
-def violating_theta(summary: Mapping[str, Any], name: str) -> Sequence[float] | None:
-    """A theta where CR, or AR, is proved to be violated: the nearest, or else a witness; None where none is known."""
-    chosen = (Violation.LABEL,) if name == Label.CR else (Violation.ATTENTION, Violation.EVIDENCE)
-    kinds = [kind.value for kind in chosen]
-    others = [witness["theta"] for witness in summary.get("witnesses", ()) if witness["kind"] in kinds]
-    return next((theta for theta in (summary["nearest"][name]["theta"], *others) if theta is not None), None)
-
-
-def _status(result: DomainResult) -> Status:
-    """How the run ended, in the words of the searches: a limit comes first, whatever was proved until then."""
-    if result.stopped is not None:
-        return Status.stopped_by(result.stopped)
-    found = {Verdict.ROBUST: Status.ROBUST, Verdict.NOT_ROBUST: Status.NOT_ROBUST}
-    return found.get(result.verdict, Status.FAILED)
-
-
-def _mapped_share(result: Result) -> float:
-    total = float(result.answers.regions.polytopes.volumes.sum())
-    return 1.0 if abs(total - 1.0) <= AREA else total
-
-
-def _kept_shares(result: DomainResult) -> dict[str, Any]:
-    shares: dict[str, Any] = {name: list(bounds) for name, bounds in result.kept_shares.items()}
-    return shares | {"all": result.enough_delta}
-
-
-def nearest_summary(found: Nearest) -> dict[str, Any]:
-    """A nearest violation as plain data; None stands for infinity, or for no violation."""
-    theta = None if found.theta is None else found.theta.tolist()
-    return {"low": _finite(found.low), "high": _finite(found.high), "theta": theta}
-
-
 def _finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
-
-
-def _guarantee(result: Result) -> str:
-    kinks, undecided = result.sliver_share, result.answer.shares.undecided
-    reached = float(result.answers.regions.polytopes.volumes.sum())
-    sentences = []
-    if not result.is_complete:
-        # Rounded down: never more than was mapped.
-        share = math.floor(1e4 * min(reached, 1.0)) / 1e2
-        sentences.append(
-            f"Partial: {share:g}% of the domain was mapped, then the run ended ({result.stopped}); "
-            "the rest counts as undecided."
-        )
-        undecided = max(0.0, undecided - (1.0 - reached))
-    sentences.append(
-        "Proved for the real-valued network, by float64 arithmetic with error bounds or by exact arithmetic."
-    )
-    by_shares = verdict_from(result.answer.shares, result.question.property)
-    if result.verdict is Verdict.NOT_ROBUST and by_shares is not Verdict.NOT_ROBUST:
-        sentences.append(SINGLE_THETAS)
-    if kinks > 0.0:
-        sentences.append(kinks_text(kinks))
-    part = f"A share of {round_up(undecided, 2):g}" if undecided > 0.0 else "Nothing"
-    sentences.append(f"{part} is undecided{' where the domain was mapped' if not result.is_complete else ''}.")
-    sentences.append(agreement_text(result.agreement))
-    return " ".join(sentences)
-
-
-def _witness(witness: Witness, names: tuple[str, ...]) -> dict[str, Any]:
-    point, replay, check = witness.point, witness.replay, witness.map_check
-    return {
-        "kind": witness.kind.value,
-        "theta": point.theta.tolist(),
-        "label": point.label,
-        "label_name": names[point.label],
-        "margin": point.margin,
-        "inconsistency": point.inconsistency,
-        "is_deep": witness.is_deep,
-        "remark": witness.remark,
-        "logits": np.asarray(point.logits).tolist(),
-        "replay": {
-            "difference": replay.difference,
-            "tolerance": replay.tolerance,
-            "label_name": None if replay.label is None else names[replay.label],
-            "agrees": replay.agrees,
-        },
-        "map_check": {
-            "is_checkable": check.is_checkable,
-            "classes": list(check.classes),
-            "checked": check.checked,
-            "skipped": check.skipped,
-            "difference": check.difference,
-            "tolerance": check.tolerance,
-            "agrees": check.agrees,
-        },
-    }
-
-
-def summarise_boundary(result: DomainResult, boundary: Boundary) -> dict[str, Any]:
-    """A boundary as numbers, texts, lists and dictionaries with texts as keys; `verdict` is that of its property."""
-    question = result.question
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "method": result.method,
-        "verdict": result.verdict_of(boundary.wanted).value,
-        "property": boundary.wanted.value,
-        "label": result.label,
-        "label_name": question.names[result.label],
-        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.map_size},
-        "domain": question.describe()["domain"],
-        "model": {"name": question.model_name, "sha256": question.model.sha256, "classes": question.model.classes},
-        "image": {"name": question.image_name, "shape": list(question.perturbed.x0.shape)},
-        "regions": result.region_count,
-        "satisfying_share": boundary.satisfying_share,
-        "reachable_share": boundary.reachable_share,
-        "unreachable_share": boundary.unreachable_share,
-        "enclosed_share": boundary.enclosed_share,
-        "farthest": _farthest(boundary),
-        "components": [_component(component) for component in boundary.components],
-        "enclaves": [_enclave(enclave) for enclave in boundary.enclaves],
-        "starts": boundary.starts,
-        "sliver_share": result.sliver_share,
-        "undecided": {
-            "share": boundary.share(boundary.kept == Kept.UNKNOWN),
-            "pieces_beside": len(boundary.undecided),
-            "strip_share": boundary.strip_share,
-        },
-    }
-
-
-def _farthest(boundary: Boundary) -> dict[str, Any] | None:
-    if boundary.farthest is None:
-        return None
-    return {"theta": boundary.farthest.tolist(), "distance": boundary.distance}
 
 
 def _component(component: Component) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ..question import Question
 from ..tolerances import UNIT
 from .claims import Claim, Violation
 from .map_check import MapCheck, check_maps
-from .result import DomainResult, Point
+from .result import Point, Result
 
 UNKNOWN = (-np.inf, np.inf)
 
@@ -140,7 +140,7 @@ class _Candidate:
     is_deep: bool
 
 
-def find_witnesses(result: DomainResult) -> Findings:
+def find_witnesses(result: Result) -> Findings:
     """One witness for each kind of violation that the result claims, in the order label, attention, both.
 
     Each is the first of the claims that is deep enough for the float type of the model file; if none of them is, the
@@ -163,11 +163,11 @@ def find_witnesses(result: DomainResult) -> Findings:
     return Findings(tuple(witnesses), tuple(notes))
 
 
-def _find(result: DomainResult, kind: Violation, enclosing: Enclosing) -> tuple[_Candidate | None, int]:
+def _find(result: Result, kind: Violation, enclosing: Enclosing) -> tuple[_Candidate | None, int]:
     """The best candidate, and how many thetas were tried."""
     best: _Candidate | None = None
     tried = 0
-    for claim in result.claims(kind):
+    for claim in result.tiling.claims(result.answer, kind, result.agreement.scale):
         tried += 1
         candidate = _examine(result, kind, claim, enclosing)
         if candidate is not None and (best is None or candidate.is_deep):
@@ -177,7 +177,7 @@ def _find(result: DomainResult, kind: Violation, enclosing: Enclosing) -> tuple[
     return best, tried
 
 
-def _is_proved(result: DomainResult, kind: Violation) -> bool:
+def _is_proved(result: Result, kind: Violation) -> bool:
     if kind is Violation.EVIDENCE:
         return result.areas["CR&IR"][0] > 0.0
     return result.verdict_of(Property.CR if kind is Violation.LABEL else Property.AR) is Verdict.NOT_ROBUST
@@ -191,7 +191,7 @@ class _Tested(NamedTuple):
     slack: float
 
 
-def _examine(result: DomainResult, kind: Violation, claim: Claim, enclosing: Enclosing) -> _Candidate | None:
+def _examine(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) -> _Candidate | None:
     """The theta of a claim, or None where float64 cannot confirm it; InternalError where it is refuted."""
     tests = list(_tests(result, kind, claim, enclosing))
     for test in tests:
@@ -214,7 +214,7 @@ def _examine(result: DomainResult, kind: Violation, claim: Claim, enclosing: Enc
     return _Candidate(point, pattern_of(model.graph, point.image.reshape(1, -1)), rounding, tolerance, is_deep)
 
 
-def _tests(result: DomainResult, kind: Violation, claim: Claim, enclosing: Enclosing) -> Iterator[_Tested]:
+def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) -> Iterator[_Tested]:
     """What has to be positive for the claim to hold, as proved bounds at its theta."""
     found = enclosing.at(claim.theta, has_attention=kind is not Violation.LABEL)
     low, high = found.margin
@@ -228,14 +228,14 @@ def _tests(result: DomainResult, kind: Violation, claim: Claim, enclosing: Enclo
         yield _Tested(low - delta, high - delta, claim.attention_slack() if _has_pattern(result, claim) else np.inf)
 
 
-def _has_pattern(result: DomainResult, claim: Claim) -> bool:
+def _has_pattern(result: Result, claim: Claim) -> bool:
     """Whether a plain pass finds the pattern of the claim; the error of the claimed maps holds for that one alone."""
     image = result.question.perturbed.image(claim.theta)
     plain = pattern_of(result.question.model.graph, image.reshape(1, -1))
     return claim.bits is None or all((a == b).all() for a, b in zip(claim.bits, plain, strict=True))
 
 
-def _refutation(result: DomainResult, kind: Violation, claim: Claim, test: _Tested) -> str:
+def _refutation(result: Result, kind: Violation, claim: Claim, test: _Tested) -> str:
     """Everything that is needed to reproduce a false claim, in one line."""
     point = result.at(claim.theta)
     question = result.question
@@ -258,7 +258,7 @@ def _tolerance(rounding: FileRounding, point: Point) -> float:
     return max(rounding.effect, LEAST_SHARE * float(np.abs(point.logits).max()))
 
 
-def _replayed(result: DomainResult, kind: Violation, chosen: _Candidate) -> Witness:
+def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
     model, point = result.question.model, chosen.point
     logits = model.replay.logits(point.image[None])[0]
     is_finite = bool(np.isfinite(logits).all())
@@ -286,7 +286,7 @@ def _replayed(result: DomainResult, kind: Violation, chosen: _Candidate) -> Witn
     return Witness(kind, point, chosen.is_deep, replay, check, _remark(result, replay, check))
 
 
-def _remark(result: DomainResult, replay: LogitReplay, check: MapCheck) -> str | None:
+def _remark(result: Result, replay: LogitReplay, check: MapCheck) -> str | None:
     """How the model file differs from the witness, as parts of a sentence."""
     kind, parts = result.question.model.replay.float_type.name, []
     by = f"onnxruntime, in {kind},"
@@ -304,7 +304,7 @@ def _remark(result: DomainResult, replay: LogitReplay, check: MapCheck) -> str |
     return "; ".join(parts) or None
 
 
-def _compared_classes(result: DomainResult, point: Point) -> np.ndarray:
+def _compared_classes(result: Result, point: Point) -> np.ndarray:
     """The label and the largest other logit, among the classes whose maps are compared."""
     chosen = result.question.attention.chosen(len(point.logits))
     order = np.lexsort((-point.logits[chosen], chosen != result.label))

@@ -4,7 +4,7 @@ A box that is not EXACT is a piece of its own, labelled by its enclosures; the p
 them. All carry signed cuts of one table, so adjacency and boundaries work across both kinds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,14 +13,16 @@ import numpy as np
 
 from ...compound import Compound
 from ...errors import InternalError, OptionError
-from ...labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property
+from ...labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
 from ...properties.classification import Pieces
 from ...properties.joint import JointPieces, Shares, shares
 from ...properties.nearest import DEPTHS, INSIDE, Nearest, rounded_down, zero_in_t
+from ...question import Question
 from ...regions.polyhedra import Polyhedra
 from ...regions.polyhedra import joined as joined_polyhedra
 from ...regions.region import Polygons, Polytopes, box_polytopes
-from ...results.answer import Answer
+from ...results.answer import Answer, DeltaAnswer
+from ...results.witness import Enclosing
 from ...tolerances import MAX_MAP_PARAMETERS, UNIT
 from .boxes import Boxes, State, attention_codes, label_codes
 
@@ -53,15 +55,34 @@ class Units:
 
 
 @dataclass(frozen=True, eq=False)
-class MergedAnswer:
-    """The answer for one δ; `joint.pieces.region` holds units (see `Units`)."""
+class MergedAnswer(DeltaAnswer):
+    """The answer for one δ; `joint.pieces.region` holds units (see `Units`).
 
-    compound: Compound
+    exact: that of the regions in EXACT boxes; box_of (R,): the box of each of these regions. points (N, d): violations
+    found by the search; they count once bounds prove them.
+    """
+
+    question: Question
     boxes: Boxes
-    exact: Answer | None  # that of the regions in EXACT boxes
-    box_of: np.ndarray  # (R,) the box of each of these regions
+    exact: Answer | None
+    box_of: np.ndarray
     delta: float
-    label: int
+    points: np.ndarray
+
+    @property
+    def compound(self) -> Compound:
+        """Classifier after perturbation."""
+        return self.question.compound
+
+    @property
+    def label(self) -> int:
+        """The label to keep."""
+        return self.question.label
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether attention was measured: not if the question asks for the label alone."""
+        return self.question.property.asks_attention
 
     @property
     def units(self) -> Units:
@@ -127,6 +148,65 @@ class MergedAnswer:
         return Shares(tuple(rows), self.slivers, has_violation)  # type: ignore[arg-type]
 
     @property
+    def areas(self) -> dict[str, tuple[float, float]]:
+        """As for a map; undecided is the share where the property of the question is undecided."""
+        undecided = undecided_share(np.array(self.shares.cells), self.question.property)
+        if self.is_measured:
+            undecided = min(1.0, undecided + self.shares.slivers)
+        return self.shares.named() | {"undecided": (undecided, undecided)}
+
+    @property
+    def coverage(self) -> float:
+        """The share of the domain in boxes that are not open."""
+        return min(1.0, float(self.boxes.volumes[self.boxes.state != State.OPEN].sum()))
+
+    @cached_property
+    def guarantee_shares(self) -> dict[str, float]:
+        """The shares of the domain where the property is decided, by the kind of proof, and where it is undecided."""
+        cells = self.bounded_cells, self.exact_cells
+        bounded, exact = (undecided_share(part, self.question.property) for part in cells)
+        if self.is_measured:
+            exact = min(float(cells[1].sum()), exact + self.slivers)
+        return {
+            "rounding-sound": max(0.0, float(cells[0].sum()) - bounded),
+            "float64 with slack": max(0.0, float(cells[1].sum()) - exact),
+            "undecided": bounded + exact,
+        }
+
+    def verdict(self, wanted: Property) -> Verdict:
+        """The proved verdict on a property: robust needs every box; one violated box or theta suffices against it."""
+        names = [Label.CR] * wanted.asks_label + [Label.AR] * wanted.asks_attention
+        is_violated = any(len(self.violating[name]) for name in names)
+        return Verdict.NOT_ROBUST if is_violated else super().verdict(wanted)
+
+    @cached_property
+    def violating(self) -> dict[str, np.ndarray]:
+        """Those of `points` (N, d) where bounds prove that CR, and that AR, is violated."""
+        thetas = self.points.reshape(-1, self.compound.domain.dimension)
+        if not len(thetas):
+            return {Label.CR: thetas, Label.AR: thetas}
+        enclosing = Enclosing(self.question)
+        found = [enclosing.at(theta, has_attention=self.is_measured) for theta in thetas]
+        is_violated = {
+            Label.CR: np.array([one.margin[1] < 0.0 for one in found]),
+            Label.AR: np.array([one.inconsistency[0] > self.delta for one in found]),
+        }
+        for name, codes in ((Label.CR, self.label_codes), (Label.AR, self.attention_codes)):
+            for theta in thetas[is_violated[name]]:
+                box = box_at(self.compound, self.boxes, theta)
+                if box is not None and self.boxes.state[box] != State.EXACT and codes[box] == Kept.YES:
+                    raise InternalError(
+                        f"box {box} is claimed to satisfy {name}, but theta {theta.tolist()} violates it; nothing is "
+                        "delivered, please report this model and image"
+                    )
+        return {name: thetas[chosen] for name, chosen in is_violated.items()}
+
+    @cached_property
+    def nearest(self) -> dict[str, Nearest]:
+        """The nearest violations of CR and of AR."""
+        return {name: nearest_violation(self, name, self.violating[name]) for name in (Label.CR, Label.AR)}
+
+    @property
     def witnesses(self) -> np.ndarray:
         """Thetas (N, d) where exact arithmetic proved that the label is lost."""
         return np.zeros((0, 0)) if self.exact is None else self.exact.witnesses
@@ -158,9 +238,14 @@ class MergedAnswer:
         return own if self.exact is None else _join(own, self.exact.joint, self.units)
 
     @property
-    def sets(self) -> dict[str, int]:
+    def sets(self) -> Mapping[str, int | None]:
         """Number of exact regions in CR, MR, CB and AR, IR, AB."""
         return dict.fromkeys((*CLASSIFICATIONS, *ATTENTIONS), 0) if self.exact is None else self.exact.sets
+
+    @property
+    def undecided_counts(self) -> dict[str, int | None]:
+        """Number of exact regions without a classification, and without an attention label."""
+        return {"classification": 0, "attention": 0} if self.exact is None else self.exact.undecided_counts
 
     @cached_property
     def inconsistencies(self) -> np.ndarray:
@@ -191,6 +276,15 @@ class MergedAnswer:
         if self.exact is not None:
             bounds[~is_box] = of_exact(self.exact, self.units.to_regions(units[~is_box]), points[~is_box])
         return bounds
+
+
+def box_at(compound: Compound, boxes: Boxes, theta: np.ndarray) -> int | None:
+    """The box in which theta (d,) lies deepest; None outside of the domain."""
+    if not compound.domain.contains(theta):
+        return None
+    point, d = compound.to_unit(theta[None])[0], compound.domain.dimension
+    depth = np.minimum(point - boxes.low, boxes.high - point)[:, :d].min(axis=1)
+    return int(np.argmax(depth))
 
 
 def undecided_share(cells: np.ndarray, wanted: Property) -> float:

@@ -19,8 +19,8 @@ from ...labels import Property
 from ...tolerances import TOUCH
 from .boundary_parts import Parts, differing_ends, facet_corners, frontier_points, make_parts, outermost_parts
 from .halfspaces import LinearProgramTroubleError
-from .search_result import BoundaryPart, Visited
 from .traversal import Traversal, TraversedRegion
+from .visited import BoundaryPart, Visited
 from .walker import Line, Walker
 
 

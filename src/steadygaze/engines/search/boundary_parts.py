@@ -20,8 +20,8 @@ from ...labels import Label, Property
 from ...properties.shapes import clip
 from ...tolerances import DISTANCE, TOUCH, UNIT
 from .labeller import Labeller
-from .search_result import BoundaryPart, Visited
 from .traversal import Traversal, TraversedRegion, polygon_area
+from .visited import BoundaryPart, Visited
 
 Node = tuple[bytes, int]
 """A part: the key of its region, and its place in `Parts.rows`."""

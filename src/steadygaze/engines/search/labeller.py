@@ -25,8 +25,8 @@ from ...question import Question
 from ...regions.forward_error import coverage, forward_errors
 from ...tolerances import FEASIBILITY, UNIT
 from .halfspaces import LinearProgramTroubleError
-from .search_result import Visited
 from .traversal import CLIPS, Traversal, TraversedRegion
+from .visited import Visited
 
 if TYPE_CHECKING:
     from ...exact import ExactLabels

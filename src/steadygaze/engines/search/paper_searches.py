@@ -1,4 +1,4 @@
-"""search(problem, method=…) -> SearchResult: BFS and GBS as in the paper, or the boundary followed alone.
+"""The paper's searches: BFS and GBS, or the boundary followed alone; from a question to visited regions.
 
 The comments give the lines of the paper's Algorithm 1 (1:…) and Algorithm 2 (2:…), which are GBS; Algorithm 3 is BFS.
 docs/paper.md lists the corrections: a pattern counts as observed when its region is entered; every neuron that vanishes
@@ -7,7 +7,6 @@ region of the other label is near the boundary, too; a region keeps all of its n
 """
 
 import heapq
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,67 +15,52 @@ from itertools import count
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ...attention.inconsistency import original_maps
 from ...budget import Budget
 from ...errors import OptionError
 from ...labels import Label, Property
 from ...question import Question
 from ...tolerances import AREA
+from ..contract import CORNER, W_DELTA, RunOptions
 from .boundary_follower import BoundaryFollower
-from .search_result import Holds, SearchResult, Visited
+from .search_tiling import SearchTiling
 from .traversal import TraversedRegion
+from .visited import Holds, Visited
 from .walker import Line, Walker, check_visited
 
-METHODS = ("bfs", "gbs", "boundary")
 OTHER = {Holds.EVERYWHERE: Holds.NOWHERE, Holds.NOWHERE: Holds.EVERYWHERE}
 
 
 def search(
-    question: Question,
-    *,
-    method: str = "gbs",
-    w_delta: float = 0.2,
-    line: str | Sequence[float] | np.ndarray = "corner",
-    budget: Budget | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> SearchResult:
+    question: Question, method: str, budget: Budget, options: RunOptions, progress: Callable[[int], None] | None = None
+) -> SearchTiling:
     """Visit regions of a problem one by one: all of them (bfs), or those near the outermost boundary (gbs, boundary).
 
-    w_delta: how far from δ the inconsistency of a region near the boundary may be (gbs, for AR). line: the theta where
-    the search line from zero ends, "corner" for the farthest vertex of the domain. If the budget ends first, the result
-    holds the regions visited until then. `progress` is called now and then with their number.
+    If the budget ends first, the tiling holds the regions visited until then. `progress` is called now and then with
+    their number.
     """
-    if method not in METHODS:
-        raise OptionError(f"method {method!r} is not known; expected {', '.join(METHODS)}, or map")
-    if not 0.0 <= w_delta < float("inf"):
-        raise OptionError(f"w-delta is {w_delta}; expected a number of at least 0")
     domain = question.perturbed.domain
-    path = None if method == "bfs" else Line.through(domain, _parse_end(line))
-    started = time.perf_counter()
-    original = original_maps(question.compound, question.attention)
-    map_size = float(sum(question.attention.distance.size(part) for part in original))
-    delta = question.delta.value(map_size)
+    path = (
+        None if method == "bfs" else Line.through(domain, _parse_end(CORNER if options.line is None else options.line))
+    )
+    w_delta = W_DELTA if options.w_delta is None else options.w_delta
+    delta = question.delta.value(question.map_size)
     # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
     with threadpool_limits(limits=1):
-        walker = Walker(question, delta, budget or Budget(), asks_everything=method == "bfs", progress=progress)
+        walker = Walker(question, delta, budget, asks_everything=method == "bfs", progress=progress)
         components = None
         if path is None:
             visited = breadth_first(walker, np.clip(-domain.low / domain.widths, 0.0, 1.0))
         elif method == "boundary":
             visited, components = BoundaryFollower(walker, path).run()
         else:
-            visited = BoundarySearch(walker, path, 0.0 if question.property is Property.CR else w_delta).run()
-        face_checks, lps = (
-            walker.traversal.face_checks,
-            walker.traversal.programs.solved,
-        )  # `_is_whole` looks across facets again
+            visited = BoundarySearch(walker, path, w_delta if question.property.asks_attention else 0.0).run()
+        # `_is_whole` looks across facets again.
+        face_checks, lps = walker.traversal.face_checks, walker.traversal.programs.solved
         is_whole = _is_whole(walker, visited)
         check_visited(question, visited, walker.traversal.accuracy())
-    return SearchResult(
+    return SearchTiling(
         question=question,
         method=method,
-        delta=delta,
-        map_size=map_size,
         w_delta=w_delta,
         line=None if path is None else domain.low + (path.start + path.step) * domain.widths,
         visited=visited,
@@ -86,7 +70,6 @@ def search(
         # The gaps between the visited regions count, if nothing else lies beyond their facets.
         sliver_share=walker.traversal.sliver_share + (max(0.0, 1.0 - _volume(visited)) if is_whole else 0.0),
         stopped=walker.stopped,
-        seconds=time.perf_counter() - started,
         is_whole=is_whole,
         components=components,
     )
@@ -110,7 +93,7 @@ def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
 
 def _parse_end(line: str | Sequence[float] | np.ndarray) -> np.ndarray | None:
     """The theta at the end of the line, or None for the corner."""
-    if isinstance(line, str) and line == "corner":
+    if isinstance(line, str) and line == CORNER:
         return None
     try:
         end = np.array([float(word) for word in (line.split(",") if isinstance(line, str) else line)])

@@ -18,8 +18,8 @@ from ...regions.patterns import unpack
 from ...tolerances import DISTANCE, SLOW
 from .halfspaces import LinearProgramTroubleError
 from .labeller import Labeller
-from .search_result import Visited
 from .traversal import LostRegionError, Traversal, TraversedRegion
+from .visited import Visited
 
 ASK_EVERY = 16
 """Steps between two questions to the budget: some milliseconds."""

@@ -18,7 +18,7 @@ from ...errors import OptionError
 from ...labels import Kept, Label
 from ...perturbation import Domain
 from ...question import Question
-from ...results.result import DomainResult, Point
+from ...results.result import Point, Result
 from ..wording import comparison, theta_text
 from .colours import CHANGED_INK, FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
 from .sheet import Sheet
@@ -46,18 +46,18 @@ class Exhibit:
     point: Point
 
 
-def choose_exhibits(result: DomainResult) -> tuple[Exhibit, ...]:
+def choose_exhibits(result: Result) -> tuple[Exhibit, ...]:
     """At most six thetas in a fixed order, the unperturbed image first (also where zero is outside of the domain)."""
     return _chosen(result, [*_nearest(result), *_telling(result), *_corners(result)])
 
 
-def choose_beside(result: DomainResult, farthest: Sequence[tuple[str, np.ndarray]]) -> tuple[Exhibit, ...]:
+def choose_beside(result: Result, farthest: Sequence[tuple[str, np.ndarray]]) -> tuple[Exhibit, ...]:
     """At most six thetas that tell two boundaries apart: zero, the farthest thetas given, telling and nearest ones."""
     wishes = [(CLOSEST_VIOLATION, *wish) for wish in farthest]
     return _chosen(result, [*wishes, *_telling(result), *_nearest(result), *_corners(result)])
 
 
-def _chosen(result: DomainResult, wishes: Sequence[Wish]) -> tuple[Exhibit, ...]:
+def _chosen(result: Result, wishes: Sequence[Wish]) -> tuple[Exhibit, ...]:
     widths = result.question.compound.domain.widths
     chosen = [Exhibit("unperturbed", unperturbed_point(result))]
     for closest, title, theta in wishes:
@@ -71,7 +71,7 @@ def is_apart(theta: np.ndarray, others: Sequence[np.ndarray], widths: np.ndarray
     return all(float((np.abs(theta - other) / widths).max()) > closest for other in others)
 
 
-def unperturbed_point(result: DomainResult) -> Point:
+def unperturbed_point(result: Result) -> Point:
     """Everything about the unperturbed image, also where zero is outside of the domain."""
     question = result.question
     theta = np.zeros(question.perturbed.domain.dimension)
@@ -80,11 +80,19 @@ def unperturbed_point(result: DomainResult) -> Point:
     logits = question.model.graph.logits(question.perturbed.x0[None])[0]
     margin = float(logits[result.label] - np.delete(logits, result.label).max())
     return Point(
-        theta, None, question.perturbed.x0, logits, result.label, margin, result.original, result.original, 0.0
+        theta,
+        None,
+        question.perturbed.x0,
+        logits,
+        result.label,
+        margin,
+        result.question.original,
+        result.question.original,
+        0.0,
     )
 
 
-def _nearest(result: DomainResult) -> list[Wish]:
+def _nearest(result: Result) -> list[Wish]:
     found = [(Label.IR, result.nearest[Label.AR]), (Label.MR, result.nearest[Label.CR])]
     words = ["nearest" if near.high - near.low < NEARER else "nearest found" for _, near in found]
     return [
@@ -94,7 +102,7 @@ def _nearest(result: DomainResult) -> list[Wish]:
     ]
 
 
-def _telling(result: DomainResult) -> list[Wish]:
+def _telling(result: Result) -> list[Wish]:
     """Inside the pieces that only both labels together show: the label kept for another reason, and the reverse."""
     joint, compound = result.answer.joint, result.question.compound
     label = joint.label_codes
@@ -111,7 +119,7 @@ def _telling(result: DomainResult) -> list[Wish]:
     return [(CLOSEST_OTHER, title, compound.to_theta(centre[None])[0]) for title, centre in found]
 
 
-def _corners(result: DomainResult) -> list[Wish]:
+def _corners(result: Result) -> list[Wish]:
     """The corners of the domain, the one farthest from zero first, then thetas between them."""
     domain = result.question.compound.domain
     word, shares = ("end", (0.5, 0.25, 0.75)) if domain.dimension == 1 else ("corner", (0.5,))
@@ -282,7 +290,7 @@ def show_scale(sheet: Sheet, left: float, top: float, height: float, norm: Norma
 
 
 def write_caption(
-    sheet: Sheet, result: DomainResult, place: int, exhibit: Exhibit, x: float, top: float, width: float
+    sheet: Sheet, result: Result, place: int, exhibit: Exhibit, x: float, top: float, width: float
 ) -> None:
     """Number, title, theta and prediction of an exhibit, in `CAPTION` inches from the top on."""
     point, domain = exhibit.point, result.question.perturbed.domain

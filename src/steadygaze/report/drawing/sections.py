@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...compiling import compiled
-from ...engines.search.search_result import SearchResult
 from ...perturbation import Domain
 from ...regions.polyhedra import Polyhedra
 from ...regions.region import Cut, Polygons
-from ...results.result import DomainResult
+from ...results.result import Result
 from ...tolerances import BESIDE
 from ..wording import number
 
@@ -73,7 +72,7 @@ class Section:
         return abs(float(theta[axis]) - value) <= NEAR * float(self.domain.widths[axis])
 
 
-def make_sections(result: DomainResult | SearchResult) -> tuple[Section, ...]:
+def make_sections(result: Result) -> tuple[Section, ...]:
     """The whole tiling, or the three sections of a result with three parameters where one of them is zero.
 
     A parameter whose range does not contain zero is held at its low end.
@@ -89,7 +88,7 @@ def make_sections(result: DomainResult | SearchResult) -> tuple[Section, ...]:
     )
 
 
-def domain_of(result: DomainResult | SearchResult) -> Domain:
+def domain_of(result: Result) -> Domain:
     """The domain of any result."""
     return result.question.perturbed.domain
 
@@ -110,13 +109,13 @@ def beside(at: float) -> float:
 
 
 def _section(
-    result: DomainResult | SearchResult,
+    result: Result,
     domain: Domain,
     axes: tuple[int, int],
     held: tuple[int, float] | None,
     at: float,
 ) -> Section:
-    if isinstance(result, SearchResult):
+    if result.tiling.kind == "search":
         polygons, piece = _visited_polygons(result, domain, axes, None if held is None else held[0], at)
         return Section(domain, axes, held, polygons, piece, edge_segments(polygons))
     pieces, polytopes = result.answer.joint.pieces, result.answer.joint.polytopes
@@ -137,17 +136,17 @@ def edge_segments(polygons: Polygons) -> np.ndarray:
 
 
 def _visited_polygons(
-    found: SearchResult, domain: Domain, axes: tuple[int, int], held: int | None, at: float
+    found: Result, domain: Domain, axes: tuple[int, int], held: int | None, at: float
 ) -> tuple[Polygons, np.ndarray]:
     """The polygons in which visited regions meet a plane, and the region (S,) of each."""
     # In t: n·(low + widths t) + c = (n widths)·t + (c + n·low).
-    rows = found.arrays["halfspaces"]
+    rows = found.tiling.arrays()["halfspaces"]
     forms, constants = rows[:, :-1] * domain.widths, rows[:, -1] + rows[:, :-1] @ domain.low
     if held is not None:
         constants = constants + forms[:, held] * at
     second = forms[:, axes[1]] if domain.dimension > 1 else np.zeros(len(forms))
     lines = np.stack([forms[:, axes[0]], second, constants], axis=1).tolist()
-    shapes = [clipped(lines[start:end]) for start, end in pairwise(found.arrays["starts"].tolist())]
+    shapes = [clipped(lines[start:end]) for start, end in pairwise(found.tiling.arrays()["starts"].tolist())]
     region = np.array([r for r, shape in enumerate(shapes) if _area(shape) > SMALLEST], dtype=np.int64)
     corners = [shapes[r] for r in region]
     points = np.array([corner for shape in corners for corner in shape]).reshape(-1, 2)

@@ -12,9 +12,8 @@ from typing import TypedDict, Unpack
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ...engines.search.search_result import SearchResult
 from ...errors import OptionError
-from ...results.result import DomainResult
+from ...results.result import Result
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
 from ..drawing.sheet import drawing_settings, figure_files, refuse_in_the_way, write_figure
@@ -25,9 +24,6 @@ from .path import path_figure
 from .strip import strip_figure
 from .tiling import BY, tiling_figure
 from .visited import search_figure
-
-Drawable = DomainResult | SearchResult
-"""The results that figures are drawn from."""
 
 PATH_STEPS, STRIP_STEPS = 8, 6
 
@@ -61,14 +57,14 @@ class FigureKind:
     is_of_several: bool = False
 
 
-def _path(result: DomainResult, wishes: Wishes) -> Figure:
+def _path(result: Result, wishes: Wishes) -> Figure:
     domain = result.question.perturbed.domain
     return path_figure(
         result, path_thetas(domain, checked_thetas(domain, wishes.get("at", ())), wishes.get("steps") or PATH_STEPS)
     )
 
 
-def _strip(result: DomainResult, wishes: Wishes) -> Figure:
+def _strip(result: Result, wishes: Wishes) -> Figure:
     domain = result.question.perturbed.domain
     held = [*checked_thetas(domain, wishes.get("at", ())), nearest_to_zero(domain)]
     if len(held) > 2:
@@ -77,11 +73,11 @@ def _strip(result: DomainResult, wishes: Wishes) -> Figure:
     return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.get("steps") or STRIP_STEPS))
 
 
-def _boundary(result: DomainResult, wishes: Wishes) -> Figure:
+def _boundary(result: Result, wishes: Wishes) -> Figure:
     return boundaries_figure(result, checked_thetas(result.question.perturbed.domain, wishes.get("at", ())))
 
 
-def _tiling(result: DomainResult | SearchResult, wishes: Wishes) -> Figure:
+def _tiling(result: Result, wishes: Wishes) -> Figure:
     return tiling_figure(result, wishes.get("by") or result.question.property.value)
 
 
@@ -113,18 +109,23 @@ KINDS: dict[str, FigureKind] = {
 """All kinds of figures."""
 
 
-def draw_map(result: DomainResult, path: str | Path) -> list[Path]:
-    """Write the figure of a map to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both.
+def result_figure(result: Result) -> Figure:
+    """The figure that shows a result: the map, or the visited regions."""
+    return search_figure(result) if result.tiling.kind == "search" else map_figure(result)
+
+
+def draw_result(result: Result, path: str | Path) -> list[Path]:
+    """Write the figure of a result to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both.
 
     From four parameters on there is no picture, and nothing is written or returned.
     """
     if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return []
-    return write_figure(lambda: map_figure(result), path)
+    return write_figure(lambda: result_figure(result), path)
 
 
 def draw(
-    kind: str, results: Drawable | Sequence[Drawable], path: str | Path, *, formats: Sequence[str] = ("png",),
+    kind: str, results: Result | Sequence[Result], path: str | Path, *, formats: Sequence[str] = ("png",),
     force: bool = False, delta: str | float | None = None, **wishes: Unpack[Wishes],
 ) -> list[Path]:  # fmt: skip
     """Write a figure to PATH.png and so on, one file for each format; an existing one is refused without `force`.
@@ -137,7 +138,7 @@ def draw(
 
 
 def make_figure(
-    kind: str, results: Drawable | Sequence[Drawable], *, delta: str | float | None = None, **wishes: Unpack[Wishes]
+    kind: str, results: Result | Sequence[Result], *, delta: str | float | None = None, **wishes: Unpack[Wishes]
 ) -> Figure:
     """A figure of a kind, from one result or, for columns, from several; OptionError if they do not fit.
 
@@ -145,13 +146,13 @@ def make_figure(
     """
     chosen = check_kind(kind)
     _check_wishes(kind, chosen, wishes)
-    drawn = [results] if isinstance(results, Drawable) else list(results)
+    drawn = [results] if isinstance(results, Result) else list(results)
     if not drawn or (len(drawn) > 1 and not chosen.is_of_several):
         raise OptionError(f"{kind} is drawn from one result, {len(drawn)} are given; columns takes several")
     for result in drawn:
         _check_result(kind, chosen, result)
     if delta is not None:
-        drawn = [_with_delta(result, delta) for result in drawn]
+        drawn = [result.with_delta(delta) for result in drawn]
     with drawing_settings():
         return chosen.make(drawn if chosen.is_of_several else drawn[0], wishes)
 
@@ -186,32 +187,21 @@ def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
         raise OptionError(f"--steps is {steps}; expected a whole number from 2 to {MOST_SHOWN}")
 
 
-def _check_result(kind: str, chosen: FigureKind, result: DomainResult | SearchResult) -> None:
-    if isinstance(result, SearchResult):
-        names, other = result.summary()["domain"]["names"], ""
-        if chosen.takes == "map":
-            raise OptionError(
-                f"{kind} needs a map or a refinement, and the result is a search ({result.summary()['method']}); take "
-                "visited or tiling, or run verify with --method map or refine"
-            )
-    else:
-        names, other = result.question.perturbed.domain.names, "take path or strip, or "
-        if chosen.takes == "search":
-            noun = "map" if result.method == "map" else "refinement"
-            raise OptionError(
-                f"{kind} needs a search, and the result is a {noun}; take tiling, or run verify with --method gbs"
-            )
+def _check_result(kind: str, chosen: FigureKind, result: Result) -> None:
+    names, is_search = result.question.perturbed.domain.names, result.tiling.kind == "search"
+    if is_search and chosen.takes == "map":
+        raise OptionError(
+            f"{kind} needs a map or a refinement, and the result is a search ({result.method}); take visited or "
+            "tiling, or run verify with --method map or refine"
+        )
+    if not is_search and chosen.takes == "search":
+        raise OptionError(
+            f"{kind} needs a search, and the result is a {result.tiling.kind}; take tiling, or run verify with "
+            "--method gbs"
+        )
     if chosen.most_parameters is not None and len(names) > chosen.most_parameters:
+        other = "" if is_search else "take path or strip, or "
         raise OptionError(
             f"{kind} shows up to {chosen.most_parameters} parameters, and the result has {len(names)}; {other}leave "
             "some out"
         )
-
-
-def _with_delta(result: DomainResult | SearchResult, delta: str | float) -> DomainResult:
-    if isinstance(result, SearchResult):
-        raise OptionError(
-            f"a search answers δ = {result.summary()['delta']['text']} alone; leave --delta out, or run verify with "
-            "--method map"
-        )
-    return result.with_delta(delta)

@@ -17,7 +17,7 @@ from ...boundary import Boundary
 from ...compound import Compound
 from ...labels import Kept, Property
 from ...regions.adjacency import touching
-from ...results.result import DomainResult, Point
+from ...results.result import Point, Result
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption
 from ..drawing.marks import mark_section
@@ -74,12 +74,12 @@ LINES = (INK, *WINNERS)
 ENCLAVE_LINE = "#8a4b00"
 
 
-def draw_boundary(result: DomainResult, boundary: Boundary, path: str | Path) -> list[Path]:
+def draw_boundary(result: Result, boundary: Boundary, path: str | Path) -> list[Path]:
     """Write the figure of a boundary to PATH.png and PATH.svg; return both."""
     return write_figure(lambda: boundary_figure(result, boundary), path)
 
 
-def boundary_figure(result: DomainResult, boundary: Boundary) -> Figure:
+def boundary_figure(result: Result, boundary: Boundary) -> Figure:
     """The map with the outermost boundary of one property (sections of it with three parameters) and a table."""
     domain, sections = result.question.compound.domain, make_sections(result)
     rows, lines = area_rows(boundary), line_rows(boundary, result.question.compound, _noun(result))
@@ -127,7 +127,7 @@ def boundary_text(boundary: Boundary) -> str:
     return f"{percent(boundary.enclosed_share)} of the domain lies inside the outermost boundary"
 
 
-def boundaries_figure(result: DomainResult, thetas: Sequence[np.ndarray]) -> Figure:
+def boundaries_figure(result: Result, thetas: Sequence[np.ndarray]) -> Figure:
     """Both boundaries side by side with images at thetas (d,) between them, or at telling ones if none are given."""
     boundaries = {wanted: result.boundary(wanted) for wanted in (Property.CR, Property.AR)}
     given = [result.at(theta) for theta in thetas]
@@ -138,7 +138,7 @@ def boundaries_figure(result: DomainResult, thetas: Sequence[np.ndarray]) -> Fig
     return finish(sheet.figure)
 
 
-def _chosen(result: DomainResult, boundaries: dict[Property, Boundary]) -> tuple[Exhibit, ...]:
+def _chosen(result: Result, boundaries: dict[Property, Boundary]) -> tuple[Exhibit, ...]:
     """Zero, the farthest theta of each boundary (attention first), and others that tell them apart."""
     farthest = [
         (f"farthest {wanted.value.upper()}", _just_inside(result, boundary, boundary.farthest))
@@ -148,7 +148,7 @@ def _chosen(result: DomainResult, boundaries: dict[Property, Boundary]) -> tuple
     return choose_beside(result, farthest)
 
 
-def _just_inside(result: DomainResult, boundary: Boundary, theta: np.ndarray) -> np.ndarray:
+def _just_inside(result: Result, boundary: Boundary, theta: np.ndarray) -> np.ndarray:
     """A theta inside a reachable piece, beside the corner theta: on the border itself both sides meet."""
     compound, polytopes = result.question.compound, result.answer.joint.polytopes
     owner = np.repeat(np.arange(len(polytopes)), np.diff(polytopes.starts))
@@ -159,7 +159,7 @@ def _just_inside(result: DomainResult, boundary: Boundary, theta: np.ndarray) ->
     return np.asarray(compound.to_theta((corner + JUST_INSIDE * (polytopes.centres[piece] - corner))[None])[0])
 
 
-def _title(result: DomainResult, point: Point) -> str:
+def _title(result: Result, point: Point) -> str:
     if not np.any(point.theta):
         return "unperturbed"
     label, attention = point.label == result.label, point.inconsistency <= result.answer.delta
@@ -169,7 +169,7 @@ def _title(result: DomainResult, point: Point) -> str:
 
 
 def _draw_both(
-    result: DomainResult, boundaries: dict[Property, Boundary], exhibits: Sequence[Exhibit], sections: Sequence[Section]
+    result: Result, boundaries: dict[Property, Boundary], exhibits: Sequence[Exhibit], sections: Sequence[Section]
 ) -> Sheet:
     """The label on the left, the attention on the right, the sections of each one below the other.
 
@@ -200,16 +200,16 @@ def _draw_both(
     return sheet
 
 
-def _noun(result: DomainResult) -> str:
+def _noun(result: Result) -> str:
     return "region" if result.method == "map" else "piece"
 
 
-def _rows(result: DomainResult, boundary: Boundary) -> list[Row]:
+def _rows(result: Result, boundary: Boundary) -> list[Row]:
     return [*area_rows(boundary), *line_rows(boundary, result.question.compound, _noun(result), is_short=True)]
 
 
 def _draw_images(
-    sheet: Sheet, result: DomainResult, exhibits: Sequence[Exhibit], left: float, top: float, columns: int
+    sheet: Sheet, result: Result, exhibits: Sequence[Exhibit], left: float, top: float, columns: int
 ) -> None:
     """The images in rows, each with its caption above and its inconsistency below."""
     delta = result.answer.delta

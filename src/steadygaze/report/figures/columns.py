@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ...errors import OptionError
-from ...results.result import DomainResult, Point
+from ...results.result import Point, Result
 from ..drawing import exhibits
 from ..drawing.colours import FAINT_INK
 from ..drawing.sheet import HEADER, Sheet, finish, write_header
@@ -43,11 +43,11 @@ ORIGINAL = MapColumn("O", "original", "")
 class NetworkRows:
     """The rows of one network: one of its results, and its point in every column that it has."""
 
-    result: DomainResult
+    result: Result
     points: dict[MapColumn, Point]
 
 
-def columns_figure(results: Sequence[DomainResult], thetas: Sequence[ArrayLike]) -> Figure:
+def columns_figure(results: Sequence[Result], thetas: Sequence[ArrayLike]) -> Figure:
     """Results of one image under several networks, each perturbation at its strongest, or at given thetas (d,)."""
     networks = group_networks(results, thetas)
     columns = order_columns([column for network in networks for column in network.points])
@@ -71,10 +71,10 @@ def columns_figure(results: Sequence[DomainResult], thetas: Sequence[ArrayLike])
     return finish(sheet.figure)
 
 
-def group_networks(results: Sequence[DomainResult], thetas: Sequence[ArrayLike]) -> list[NetworkRows]:
+def group_networks(results: Sequence[Result], thetas: Sequence[ArrayLike]) -> list[NetworkRows]:
     """The rows of each network, in the order in which they are given; OptionError if results are of other images."""
     first = results[0].question
-    found: dict[str, list[DomainResult]] = {}
+    found: dict[str, list[Result]] = {}
     for result in results:
         if not np.array_equal(result.question.perturbed.x0, first.perturbed.x0):
             raise OptionError(
@@ -93,7 +93,7 @@ def group_networks(results: Sequence[DomainResult], thetas: Sequence[ArrayLike])
     return networks
 
 
-def _columns_of(result: DomainResult, thetas: Sequence[ArrayLike]) -> list[tuple[MapColumn, np.ndarray]]:
+def _columns_of(result: Result, thetas: Sequence[ArrayLike]) -> list[tuple[MapColumn, np.ndarray]]:
     """The columns of one result: given thetas, or each parameter at the end of its range that is farther from zero."""
     perturbed = result.question.perturbed
     domain = perturbed.domain

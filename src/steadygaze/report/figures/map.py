@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ...labels import Kept, Label
 from ...regions.adjacency import touching
 from ...results.answer import round_up
-from ...results.result import DomainResult
+from ...results.result import Result
 from ..drawing import colours as palette
 from ..drawing.colours import DELTA_LINE, HATCH, INK, JOINT, KEPT, UNKNOWN, Lines, Row, View
 from ..drawing.exhibits import Exhibit, choose_exhibits
@@ -46,7 +46,7 @@ SMALLEST_SHARE_SHOWN = 1e-6
 """Undecided strips along boundaries are smaller than this unless they are worth mentioning."""
 
 
-def map_figure(result: DomainResult) -> Figure:
+def map_figure(result: Result) -> Figure:
     """The figure of a map of up to three parameters, made with the settings of `sheet.drawing_settings`."""
     sections = make_sections(result)
     views, exhibits = make_views(result, sections), choose_exhibits(result)
@@ -81,7 +81,7 @@ def _panels_height(views: Sequence[View], sections: Sequence[Section]) -> float:
 
 
 def _draw_panels(
-    sheet: Sheet, result: DomainResult, views: Sequence[View], sections: Sequence[Section], exhibits: Sequence[Exhibit]
+    sheet: Sheet, result: Result, views: Sequence[View], sections: Sequence[Section], exhibits: Sequence[Exhibit]
 ) -> None:
     """The views side by side, the sections of each one below the other, its table at the end."""
     width, height = _panel_size(sections)
@@ -117,7 +117,7 @@ def _profile_height(views: Sequence[View]) -> float:
 
 
 def _draw_profile(
-    sheet: Sheet, result: DomainResult, section: Section, views: Sequence[View], exhibits: Sequence[Exhibit],
+    sheet: Sheet, result: Result, section: Section, views: Sequence[View], exhibits: Sequence[Exhibit],
     left: float, width: float,
 ) -> None:  # fmt: skip
     """One parameter: bands and curves on the left, the tables of the views on the right, spread over their height."""
@@ -141,7 +141,7 @@ def _draw_profile(
         top += height + gap
 
 
-def make_views(result: DomainResult, sections: Sequence[Section]) -> tuple[View, View, View]:
+def make_views(result: Result, sections: Sequence[Section]) -> tuple[View, View, View]:
     """Classification, attention and both together."""
     joint = result.answer.joint
     label, winner = joint.label_codes, joint.pieces.winner
@@ -171,7 +171,7 @@ def make_views(result: DomainResult, sections: Sequence[Section]) -> tuple[View,
     )
 
 
-def _classification(result: DomainResult, lines: tuple[Lines, ...]) -> View:
+def _classification(result: Result, lines: tuple[Lines, ...]) -> View:
     joint, names = result.answer.joint, result.question.names
     # A winner of −1 is unknown, and comes last.
     shares = np.zeros(len(names) + 1)
@@ -203,7 +203,7 @@ def _classification(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     return View("Classification: is the label kept?", rgba, is_open, tuple(rows), lines)
 
 
-def _attention(result: DomainResult, lines: tuple[Lines, ...]) -> View:
+def _attention(result: Result, lines: tuple[Lines, ...]) -> View:
     answer, areas = result.answer, result.areas
     joint, delta = answer.joint, answer.delta
     is_lost, is_open = joint.attention == Kept.NO, joint.attention == Kept.UNKNOWN
@@ -221,7 +221,7 @@ def _attention(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     return View("Attention: is the map as expected?", rgba, is_open, tuple(rows), lines)
 
 
-def _joint(result: DomainResult, lines: tuple[Lines, ...]) -> View:
+def _joint(result: Result, lines: tuple[Lines, ...]) -> View:
     label, attention = result.answer.joint.label_codes, result.answer.joint.attention
     is_open = (label == Kept.UNKNOWN) | (attention == Kept.UNKNOWN)
     code = np.where(is_open, 4, 2 * (label != Kept.YES) + (attention != Kept.YES))
@@ -234,7 +234,7 @@ def _joint(result: DomainResult, lines: tuple[Lines, ...]) -> View:
     return View("Both together", rgba, is_open, (*rows, *_open_rows(result, "both")), lines)
 
 
-def _open_rows(result: DomainResult, which: str) -> list[Row]:
+def _open_rows(result: Result, which: str) -> list[Row]:
     """Rows for the parts of the domain that are reached but undecided, and for those that were not reached."""
     cells = np.array(result.answer.shares.cells)
     not_reached = share_not_reached(result)

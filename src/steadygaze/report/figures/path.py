@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from ...results.result import DomainResult
+from ...results.result import Result
 from ..drawing.colours import View
 from ..drawing.exhibits import CAPTION, Exhibit, show_image, write_caption
 from ..drawing.marks import NUMBERS, add_dashes, mark_along, mark_section
@@ -26,7 +26,7 @@ CHANGED_FRAME = 2.6
 """Width of the frame of an image whose label changed."""
 
 
-def path_figure(result: DomainResult, thetas: np.ndarray) -> Figure:
+def path_figure(result: Result, thetas: np.ndarray) -> Figure:
     """Images at thetas (N, d) in the order of a path; one and two parameters show the path on the map as well."""
     dimension = result.question.perturbed.domain.dimension
     margins = [(signed(point.margin), point) for point in map(result.at, thetas)]
@@ -65,7 +65,7 @@ def path_figure(result: DomainResult, thetas: np.ndarray) -> Figure:
     return finish(sheet.figure)
 
 
-def _write_header(sheet: Sheet, result: DomainResult, exhibits: Sequence[Exhibit]) -> None:
+def _write_header(sheet: Sheet, result: Result, exhibits: Sequence[Exhibit]) -> None:
     changed = [exhibit.point.label for exhibit in exhibits if exhibit.point.label != result.label]
     images = counted(len(exhibits), "image")
     if changed:
@@ -77,7 +77,7 @@ def _write_header(sheet: Sheet, result: DomainResult, exhibits: Sequence[Exhibit
     write_header(sheet, f"{subject_text(result.question)}: images along a path", facts)
 
 
-def _draw_panel(sheet: Sheet, result: DomainResult, view: View, section: Section, thetas: np.ndarray) -> None:
+def _draw_panel(sheet: Sheet, result: Result, view: View, section: Section, thetas: np.ndarray) -> None:
     """Where the path of two parameters runs on the map of the label."""
     sheet.write(PANEL_LEFT, HEADER + 0.05, view.title, size=11, weight="bold", width=PANEL)
     axes = sheet.axes(PANEL_LEFT, HEADER + 0.3, PANEL, PANEL)
@@ -88,7 +88,7 @@ def _draw_panel(sheet: Sheet, result: DomainResult, view: View, section: Section
     sheet.table(PANEL_LEFT, HEADER + 0.3 + PANEL + 0.6, PANEL, view.rows)
 
 
-def _draw_band(sheet: Sheet, result: DomainResult, view: View, section: Section, thetas: np.ndarray) -> None:
+def _draw_band(sheet: Sheet, result: Result, view: View, section: Section, thetas: np.ndarray) -> None:
     """The same for one parameter."""
     width = WIDTH - LEFT - TABLE - RIGHT - 0.5
     ends = float(section.domain.low[0]), float(section.domain.high[0])

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from ...regions.polyhedra import Polyhedra
 from ...regions.region import Polygons
 from ...results.answer import DeltaAnswer
-from ...results.result import DomainResult
+from ...results.result import Result
 from ...tolerances import BESIDE, MAX_MAP_PARAMETERS
 from ..drawing.colours import DELTA_LINE, FAINT_INK, HATCHED, INK, JOINT, KEPT, UNKNOWN
 from ..drawing.exhibits import (
@@ -85,7 +85,7 @@ class Profile:
     gaps: np.ndarray
 
 
-def strip_figure(result: DomainResult, axis: int, thetas: np.ndarray) -> Figure:
+def strip_figure(result: Result, axis: int, thetas: np.ndarray) -> Figure:
     """Thetas (N, d) that differ along one axis alone; with up to three parameters curves stand above them."""
     domain = result.question.perturbed.domain
     name, ends = domain.names[axis], (float(domain.low[axis]), float(domain.high[axis]))
@@ -109,7 +109,7 @@ def strip_figure(result: DomainResult, axis: int, thetas: np.ndarray) -> Figure:
 
 
 def draw_strip(
-    sheet: Sheet, result: DomainResult, exhibits: Sequence[Exhibit], left: float, top: float, width: float
+    sheet: Sheet, result: Result, exhibits: Sequence[Exhibit], left: float, top: float, width: float
 ) -> None:
     """Draw image, actual map, expected map and inconsistency of exhibits side by side; maps share one scale."""
     shown = ShownMaps.of(result.question)
@@ -134,7 +134,7 @@ def draw_strip(
 
 
 def draw_curves(
-    sheet: Sheet, result: DomainResult, axis: int, theta: np.ndarray, left: float, top: float, width: float
+    sheet: Sheet, result: Result, axis: int, theta: np.ndarray, left: float, top: float, width: float
 ) -> None:
     """Margin and, below, inconsistency along a parameter through a theta (d,); the plots have the given width.
 

@@ -3,21 +3,17 @@
 Draws maps, refinements and searches. Every label is one that the result holds.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from ...engines.refine.boxes import State
-from ...engines.refine.refine_result import RefineResult
-from ...engines.search.search_result import SearchResult
 from ...errors import OptionError
-from ...labels import Kept, Label
 from ...regions.region import Cut
-from ...results.answer import Answer
-from ...results.result import DomainResult, Result
+from ...results.result import Result
+from ...results.tiling import TileLabels
 from ..drawing.colours import (
     ATTENTION,
     BOTH,
@@ -26,7 +22,6 @@ from ..drawing.colours import (
     INK,
     PAPER,
     PATTERN_SHADES,
-    UNDECIDED,
     Kind,
     Row,
     View,
@@ -58,20 +53,10 @@ MIXED_BOX = "#e3e3e3"
 """A box, which may hold many patterns."""
 
 
-@dataclass(frozen=True, eq=False)
-class TileLabels:
-    """T tiles, to be coloured: both labels ("" if not asked for), shares (T,), pattern (T,), −1 for a box."""
-
-    classification: Sequence[str]
-    attention: Sequence[str]
-    shares: np.ndarray
-    pattern: np.ndarray
-
-
-def tiling_figure(result: DomainResult | SearchResult, by: str) -> Figure:
+def tiling_figure(result: Result, by: str) -> Figure:
     """The tiling of a map, a refinement or a search, coloured by "cr", "ar", "both" or "pattern"."""
     sections, box_edges = _tile_sections(result)
-    tiles = _tiles_of(result)
+    tiles = result.tiling.tiles(result.answer)
     view = _by_pattern(tiles) if by == "pattern" else _by_label(tiles, by)
     rows = (*view.rows, *_edge_rows(result))
     is_line, is_single = sections[0].domain.dimension == 1, len(sections) == 1
@@ -84,13 +69,14 @@ def tiling_figure(result: DomainResult | SearchResult, by: str) -> Figure:
     table = ROW * len(rows)
     total = LEFT + panels + RIGHT + (GAP + TABLE if is_beside else 0.0)
     sheet = Sheet(total, max(below, HEADER + TITLE + table) if is_beside else below + table + 0.2)
-    if isinstance(result, SearchResult):
+    is_search = result.tiling.kind == "search"
+    if is_search:
         write_search_header(sheet, result)
     else:
         facts = [extent_text(result), *([delta_text(result)] if result.is_measured else [])]
         write_header(sheet, f"{subject_text(result.question)}: the tiling", facts)
     sheet.write(LEFT, HEADER + 0.05, view.title, size=11, weight="bold", width=panels)
-    is_partial = isinstance(result, DomainResult) and share_not_reached(result) > 0.0
+    is_partial = not is_search and share_not_reached(result) > 0.0
     for place, (section, edges) in enumerate(zip(sections, box_edges, strict=True)):
         corner = LEFT + place * (width + WIDE_GAP), top
         _draw_section(sheet, section, view, edges, corner, (width, height), is_partial=is_partial)
@@ -154,45 +140,9 @@ def _by_pattern(tiles: TileLabels) -> View:
     return View(PATTERN_TITLE, colours, np.zeros(len(colours), dtype=bool), tuple(rows))
 
 
-def _tiles_of(result: DomainResult | SearchResult) -> TileLabels:
-    if isinstance(result, SearchResult):
-        rows = result.arrays["pattern"]
-        pattern = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1) if len(result) else np.zeros(0)
-        return TileLabels(result.classification, result.attention, result.arrays["volume"], pattern.astype(np.int64))
-    if isinstance(result, RefineResult):
-        return _tiles_of_refinement(result)
-    assert isinstance(result, Result)
-    return _tiles_of_answer(result.answer)
-
-
-def _tiles_of_answer(answer: Answer) -> TileLabels:
-    regions = answer.answers.regions
-    attention = answer.attentions.tolist() if answer.answers.curves is not None else [""] * len(regions)
-    return TileLabels(answer.classifications.tolist(), attention, regions.polytopes.volumes, regions.pattern)
-
-
-def _tiles_of_refinement(result: RefineResult) -> TileLabels:
-    """Boxes, then regions; a box that was mapped exactly has no share of its own."""
-    answer, boxes = result.answer, result.boxes
-    classification, attention = (
-        [names[Kept(code)] for code in codes]
-        for names, codes in (
-            ({Kept.YES: Label.CR, Kept.NO: Label.MR, Kept.UNKNOWN: UNDECIDED}, answer.label_codes),
-            ({Kept.YES: Label.AR, Kept.NO: Label.IR, Kept.UNKNOWN: UNDECIDED}, answer.attention_codes),
-        )
-    )
-    shares = np.where(boxes.state == State.EXACT, 0.0, boxes.volumes)
-    pattern = np.full(len(boxes), -1)
-    if answer.exact is not None:
-        exact = _tiles_of_answer(answer.exact)
-        classification, attention = [*classification, *exact.classification], [*attention, *exact.attention]
-        shares, pattern = np.concatenate([shares, exact.shares]), np.concatenate([pattern, exact.pattern])
-    return TileLabels(classification, attention if result.is_measured else [""] * len(shares), shares, pattern)
-
-
-def _tile_sections(result: DomainResult | SearchResult) -> tuple[list[Section], list[np.ndarray]]:
+def _tile_sections(result: Result) -> tuple[list[Section], list[np.ndarray]]:
     """The sections with tiles as their pieces and edges of regions as outlines; and the edges of boxes."""
-    if isinstance(result, SearchResult):
+    if result.tiling.kind == "search":
         found = list(make_sections(result))
         return found, [np.zeros((0, 2, 2))] * len(found)
     pieces = result.answer.joint.pieces
@@ -206,14 +156,14 @@ def _tile_sections(result: DomainResult | SearchResult) -> tuple[list[Section], 
     return sections, box_edges
 
 
-def _edge_rows(result: DomainResult | SearchResult) -> list[Row]:
+def _edge_rows(result: Result) -> list[Row]:
     """Rows for the edges, and for the part of the domain without tiles."""
-    count = len(result) if isinstance(result, SearchResult) else result.region_count
+    count = result.region_count
     rows = [Row("edges of regions", counted(count, "region"), INK, is_line=True)]
-    if isinstance(result, SearchResult):
+    if result.tiling.kind == "search":
         return [*rows, *not_visited_rows(result)]
-    if isinstance(result, RefineResult):
-        boxes = int((result.boxes.state != State.EXACT).sum())
+    if result.tiling.boxes is not None:
+        boxes = int((result.tiling.boxes.state != State.EXACT).sum())
         own = [Row("edges of boxes", counted(boxes, "box", "boxes"), BOX_INK, is_line=True)] if boxes else []
         rows = (rows if count else []) + own
     missing = share_not_reached(result)

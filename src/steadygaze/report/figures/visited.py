@@ -6,7 +6,6 @@ blank. Searches of one to three parameters have a figure.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,9 +13,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from ...engines.search.search_result import SearchResult
-from ...labels import Property, Verdict
-from ...tolerances import MAX_MAP_PARAMETERS
+from ...results.result import Result
 from ..drawing.colours import (
     ATTENTION,
     BOTH,
@@ -35,7 +32,7 @@ from ..drawing.colours import (
 from ..drawing.marks import add_dashes, mark_section
 from ..drawing.raster import add_pieces, name_axes, pixel_owners, polygons_of, set_limits
 from ..drawing.sections import Section, domain_of, make_sections
-from ..drawing.sheet import HEADER, ROW, Sheet, finish, name_axis, write_figure, write_header
+from ..drawing.sheet import HEADER, ROW, Sheet, finish, name_axis, write_header
 from ..wording import comparison_text, counted, number, percent, verdict_text
 from .strip import name_delta
 
@@ -53,26 +50,20 @@ MOST_MARKED = 6
 """Components of a boundary that get a number on the panels."""
 
 
-def draw_search(result: SearchResult, path: str | Path) -> list[Path]:
-    """Write the figure of a search to PATH.png and PATH.svg; return both, or nothing for four parameters and more."""
-    if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
-        return []
-    return write_figure(lambda: search_figure(result), path)
-
-
-def search_figure(found: SearchResult) -> Figure:
+def search_figure(found: Result) -> Figure:
     """The figure of a search of up to three parameters, made with the settings of `sheet.drawing_settings`."""
     views, sections = make_search_views(found), make_sections(found)
     draw = _draw_bands if domain_of(found).dimension == 1 else _draw_panels
     return finish(draw(found, views, sections).figure)
 
 
-def make_search_views(found: SearchResult) -> tuple[View, ...]:
+def make_search_views(found: Result) -> tuple[View, ...]:
     """The phase, then one view for each label that the search asked for, and a joint one if it asked for both."""
-    classification, attention, shares = found.classification, found.attention, found.arrays["volume"]
+    tiles = found.tiling.tiles(found.answer)
+    classification, attention, shares = tiles.classification, tiles.attention, tiles.shares
     views = []
-    if found.summary()["method"] != "bfs":
-        words = np.where(found.arrays["is_following"] == 1, "following", "searching").tolist()
+    if found.described.method != "bfs":
+        words = np.where(found.tiling.arrays()["is_following"] == 1, "following", "searching").tolist()
         views.append(make_region_view(PHASE, words, shares))
     if any(classification) or not any(attention):
         views.append(make_region_view(CLASSIFICATION, [label or UNDECIDED for label in classification], shares))
@@ -84,51 +75,51 @@ def make_search_views(found: SearchResult) -> tuple[View, ...]:
     return tuple(views)
 
 
-def common_rows(found: SearchResult) -> tuple[Row, ...]:
+def common_rows(found: Result) -> tuple[Row, ...]:
     """The rows that all views share: outlines, the line, and the rest of the domain."""
-    rows, summary = [], found.summary()
-    if summary["components"] is not None:
-        parts = counted(len(summary["components"]), "component")
+    rows, summary = [], found.described
+    if summary.components is not None:
+        parts = counted(len(summary.components), "component")
         rows.append(Row("outermost boundary", parts, PAPER, frame=FRAME))
-    elif summary["following"]:
-        rows.append(Row("reached by following", f"{summary['following']:,}", PAPER, frame=FRAME))
-    if summary["line"] is not None:
-        name = "search line from zero" + " (0)" * (len(summary["domain"]["names"]) > 1)
+    elif summary.following:
+        rows.append(Row("reached by following", f"{summary.following:,}", PAPER, frame=FRAME))
+    if summary.line is not None:
+        name = "search line from zero" + " (0)" * (len(summary.domain.names) > 1)
         rows.append(Row(name, colour=INK, is_line=True, is_dashed=True))
     return (*rows, *not_visited_rows(found))
 
 
-def not_visited_rows(found: SearchResult) -> list[Row]:
+def not_visited_rows(found: Result) -> list[Row]:
     """A row for the part of the domain that a search did not visit, if there is any."""
-    share = found.summary()["visited_share"]
+    share = found.described.visited_share
     return [Row("not visited", percent(1.0 - share), PAPER)] if share < 1.0 else []
 
 
-def outlined(found: SearchResult) -> np.ndarray:
+def outlined(found: Result) -> np.ndarray:
     """Which regions (R,) are outlined: those along the outermost boundary, or those reached by following."""
-    if found.summary()["components"] is None:
-        return found.arrays["is_following"] == 1
-    along = np.zeros(len(found), dtype=bool)
-    along[found.arrays["component_region"]] = True
+    if found.described.components is None:
+        return found.tiling.arrays()["is_following"] == 1
+    along = np.zeros(found.region_count, dtype=bool)
+    along[found.tiling.arrays()["component_region"]] = True
     return along
 
 
-def write_search_header(sheet: Sheet, found: SearchResult) -> None:
+def write_search_header(sheet: Sheet, found: Result) -> None:
     """Title and facts of a search."""
-    summary, attention = found.summary(), found.summary()["attention"]
-    subject = f"{summary['model']['name']} on {summary['image']['name']}, label {summary['label_name']}"
-    verdict = verdict_text(Property(summary["property"]), Verdict(summary["verdict"]))
-    ended = summary["status"] if summary["stopped"] is None else f"{summary['status']} ({summary['stopped']})"
-    count = counted(len(found), "region")
-    facts = [f"{summary['method']}: {count} on {percent(summary['visited_share'])} of the domain, {ended}"]
-    if any(found.attention):
-        classes = None if attention["classes"] == "all" else [str(number) for number in attention["classes"]]
-        words = comparison_text(attention["filter"], attention["distance"].upper(), classes)
-        facts += [f"δ = {number(summary['delta']['value'])}", words]
+    summary, attention = found.described, found.described.attention
+    subject = f"{summary.model.name} on {summary.image.name}, label {summary.label_name}"
+    verdict = verdict_text(summary.property, summary.verdict)
+    ended = summary.status.value if summary.stopped is None else f"{summary.status.value} ({summary.stopped})"
+    count = counted(found.region_count, "region")
+    facts = [f"{summary.method}: {count} on {percent(summary.visited_share)} of the domain, {ended}"]
+    if any(found.tiling.tiles(found.answer).attention):
+        classes = None if attention.classes == "all" else [str(number) for number in attention.classes]
+        words = comparison_text(attention.filter, attention.distance.upper(), classes)
+        facts += [f"δ = {number(summary.delta.value)}", words]
     write_header(sheet, f"{subject}: {verdict}", facts, size=14)
 
 
-def _draw_panels(found: SearchResult, views: Sequence[View], sections: Sequence[Section]) -> Sheet:
+def _draw_panels(found: Result, views: Sequence[View], sections: Sequence[Section]) -> Sheet:
     """The views side by side, the sections of each one below the other, its table at the end."""
     count, is_single = len(views), len(sections) == 1
     panel, rows = PANELS[count], common_rows(found)
@@ -161,11 +152,11 @@ def _draw_panels(found: SearchResult, views: Sequence[View], sections: Sequence[
     return sheet
 
 
-def _draw_bands(found: SearchResult, views: Sequence[View], sections: Sequence[Section]) -> Sheet:
+def _draw_bands(found: Result, views: Sequence[View], sections: Sequence[Section]) -> Sheet:
     """The figure of a single parameter: a band for each view, and below the reach of margin and inconsistency."""
     (section,) = sections
     domain, rows = section.domain, common_rows(found)
-    asked = [kind for kind in ("margin", "inconsistency") if np.isfinite(found.arrays[kind]).any()]
+    asked = [kind for kind in ("margin", "inconsistency") if np.isfinite(found.tiling.arrays()[kind]).any()]
     labelled = [view for view in views if view.title != PHASE.title]
     bands = len(views) * (BAND + 0.1)
     tables = sum(0.4 + ROW * len(view.rows) for view in views) + 0.1 + ROW * len(rows)
@@ -201,7 +192,7 @@ def _draw_bands(found: SearchResult, views: Sequence[View], sections: Sequence[S
     return sheet
 
 
-def _draw_view(axes: Axes, found: SearchResult, view: View, section: Section, owners: np.ndarray | None) -> None:
+def _draw_view(axes: Axes, found: Result, view: View, section: Section, owners: np.ndarray | None) -> None:
     """Regions and outlines; in a picture (`owners` given) all outlined regions have one outline together."""
     is_outlined = outlined(found)
     set_limits(axes, section)
@@ -225,11 +216,11 @@ def _draw_view(axes: Axes, found: SearchResult, view: View, section: Section, ow
             axes.add_collection(lines, autolim=False)
 
 
-def _draw_line(axes: Axes, found: SearchResult, section: Section, size: tuple[float, float]) -> None:
+def _draw_line(axes: Axes, found: Result, section: Section, size: tuple[float, float]) -> None:
     """The search line if the section shows it, and numbers at zero and at a theta of each component."""
-    if found.summary()["line"] is None:
+    if found.described.line is None:
         return
-    end = np.array(found.summary()["line"])
+    end = np.array(found.described.line)
     zero = np.zeros(len(end))
     if section.domain.dimension == 1 or (section.shows(zero) and section.shows(end)):
         ends = np.stack([np.append(theta, 0.5)[list(section.axes)] for theta in (zero, end)])
@@ -240,10 +231,10 @@ def _draw_line(axes: Axes, found: SearchResult, section: Section, size: tuple[fl
         mark_section(axes, section, [zero, *_component_thetas(found)], size)
 
 
-def _component_thetas(found: SearchResult) -> list[np.ndarray]:
+def _component_thetas(found: Result) -> list[np.ndarray]:
     """A theta on each component of the boundary, near the middle of the regions along its inner side."""
-    arrays, domain = found.arrays, domain_of(found)
-    count = len(found.summary()["components"] or ())
+    arrays, domain = found.tiling.arrays(), domain_of(found)
+    count = len(found.described.components or ())
     if count > MOST_MARKED:
         return []
     thetas = []
@@ -256,10 +247,10 @@ def _component_thetas(found: SearchResult) -> list[np.ndarray]:
     return thetas
 
 
-def _draw_reach(axes: Axes, found: SearchResult, section: Section, kind: str, view: View) -> None:
+def _draw_reach(axes: Axes, found: Result, section: Section, kind: str, view: View) -> None:
     """The values between which margin or inconsistency stays on every region, as a box in the colour of its label."""
     start, end = (section.domain.low[0] + edge * section.domain.widths[0] for edge in section.polygons.extent(0))
-    low, high = found.arrays[kind][section.piece].T
+    low, high = found.tiling.arrays()[kind][section.piece].T
     chosen = np.isfinite(low) & np.isfinite(high)
     start, end, low, high = start[chosen], end[chosen], low[chosen], high[chosen]
     colours = view.colours[section.piece[chosen]]
@@ -270,7 +261,7 @@ def _draw_reach(axes: Axes, found: SearchResult, section: Section, kind: str, vi
         corners = ((start, bottom), (end, bottom), (end, top), (start, top))
         boxes = np.stack([np.stack(corner, axis=1) for corner in corners], axis=1)
         axes.add_collection(PolyCollection(list(boxes), facecolors=colours, **look), autolim=False)
-    threshold, colour = (0.0, INK) if kind == "margin" else (float(found.summary()["delta"]["value"]), DELTA_LINE)
+    threshold, colour = (0.0, INK) if kind == "margin" else (float(found.described.delta.value), DELTA_LINE)
     least, most = float(low.min(initial=0.0)), float(high.max(initial=0.0))
     is_in_sight = threshold <= 3.0 * max(most, 1e-300)
     if is_in_sight:

@@ -13,25 +13,23 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from msgspec import structs
 from PIL import Image
 
-from ...attention.inconsistency import original_maps
-from ...attention.methods.gradient import pattern_of
 from ...boundary import Boundary
-from ...engines.search import SearchResult
 from ...errors import OptionError
-from ...labels import Label, Property
+from ...labels import Label, Property, Verdict
 from ...properties.nearest import Nearest
 from ...question import Question
 from ...results.claims import Violation
-from ...results.result import DomainResult, Point, view_point
-from ...results.summary import summarise_boundary
+from ...results.result import Point, Result
+from ...results.summary import BoundarySummary, Summary, summarise_boundary
 from ..drawing.colours import MAP_SHADES
 from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart
 from ..drawing.sheet import figure_bytes
 from ..figures.boundary import boundary_figure
 from ..wording import KEPT_WORDS, comparison, counted, percent_down, percent_up, rounded, rounded_down, rounded_up
-from .sentences import Summary, named_theta
+from .sentences import named_theta
 
 MOST_ROWS = 10
 """Components and enclaves of a boundary that a page lists."""
@@ -41,13 +39,13 @@ Wish = tuple[str, str, np.ndarray]
 """A theta that a page may show: a title, why it is shown, and where it is."""
 
 
-def make_cards(result: DomainResult, summary: Summary) -> list[dict[str, Any]]:
+def make_cards(result: Result, summary: Summary) -> list[dict[str, Any]]:
     """The unperturbed image, the nearest violations, and the witness of the right label with other evidence."""
     wishes: list[Wish] = []
     for name, title in ((Label.AR, "Nearest attention violation"), (Label.CR, "Nearest label violation")):
         found = result.nearest[name]
         if found.theta is not None and (name == Label.CR or result.is_measured):
-            where = "outside of kinks " if name == Label.AR and result.sliver_share > 0.0 else ""
+            where = "outside of kinks " if name == Label.AR and result.sliver_share else ""
             wishes.append((title, _nearest_text(found, where), found.theta))
     for witness in result.witnesses:
         if witness.kind is Violation.EVIDENCE:
@@ -55,23 +53,18 @@ def make_cards(result: DomainResult, summary: Summary) -> list[dict[str, Any]]:
     return _cards(result.question, summary, wishes, result.at, has_maps=result.is_measured)
 
 
-def make_search_cards(result: SearchResult, summary: Summary) -> list[dict[str, Any]]:
+def make_search_cards(result: Result, summary: Summary) -> list[dict[str, Any]]:
     """The unperturbed image, and a theta in the nearest visited region that violates everywhere, for each kind."""
-    question, domain = result.question, result.question.perturbed.domain
-    original = original_maps(question.compound, question.attention)
-
-    def view(theta: np.ndarray) -> Point:
-        bits = pattern_of(question.model.graph, question.perturbed.image(theta).reshape(1, -1))
-        return view_point(question, original, theta, bits)
-
+    domain, tiles = result.question.perturbed.domain, result.tiling.tiles(result.answer)
+    inside = np.clip(result.tiling.arrays()["inside"], domain.low, domain.high)
     wishes: list[Wish] = []
     for name, title in ((Label.IR, "Attention violation"), (Label.MR, "Label violation")):
-        found = [one.region.inside for one in result.visited if name in (one.classification, one.attention)]
-        thetas = [np.clip(domain.low + inside * domain.widths, domain.low, domain.high) for inside in found]
-        if thetas:
-            nearest = min(thetas, key=lambda theta: float(np.linalg.norm(theta / domain.widths)))
+        labels = zip(tiles.classification, tiles.attention, strict=True)
+        thetas = inside[[name in pair for pair in labels]]
+        if len(thetas):
+            nearest = thetas[np.argmin(np.linalg.norm(thetas / domain.widths, axis=1))]
             wishes.append((title, "Inside the visited region of this kind whose inner point is nearest to 0.", nearest))
-    return _cards(question, summary, wishes, view, has_maps=any(one.attention for one in result.visited))
+    return _cards(result.question, summary, wishes, result.at, has_maps=any(tiles.attention))
 
 
 def _nearest_text(found: Nearest, where: str) -> str:
@@ -91,7 +84,7 @@ def _cards(
     question: Question, summary: Summary, wishes: Sequence[Wish], view: Callable[[np.ndarray], Point], *, has_maps: bool
 ) -> list[dict[str, Any]]:
     """A card for the unperturbed image, if the domain contains it, and for wishes that are apart from each other."""
-    domain, shown, delta = question.perturbed.domain, ShownMaps.of(question), float(summary["delta"]["value"])
+    domain, shown, delta = question.perturbed.domain, ShownMaps.of(question), summary.delta.value
     chosen: list[Wish] = []
     for wish in wishes:
         if is_apart(wish[2], [theta for _, _, theta in chosen], domain.widths, CLOSEST_VIOLATION):
@@ -113,12 +106,17 @@ def _cards(
             for name, picture in zip(("actual map", "expected map", "difference"), values, strict=True):
                 text = f"{name} of class {shown.name}"
                 pictures.append({"title": name, "text": text, "uri": map_uri(picture, size)})
-        card = {"title": title, "reason": reason, "theta": named_theta(summary, theta.tolist()), "facts": facts}
+        card = {
+            "title": title,
+            "reason": reason,
+            "theta": named_theta(summary.domain.names, theta.tolist()),
+            "facts": facts,
+        }
         cards.append(card | {"pictures": pictures, "scale": rounded_up(size, 2), "is_original": not theta.any()})
     return cards
 
 
-def describe_boundary(result: DomainResult) -> dict[str, Any]:
+def describe_boundary(result: Result) -> dict[str, Any]:
     """The boundary of the property that was asked for, in words and rows, or the reason why there is none."""
     try:
         found = result.boundary()
@@ -128,40 +126,44 @@ def describe_boundary(result: DomainResult) -> dict[str, Any]:
     components = [
         (rounded(part["measure"], 4), "yes" if part["touches_border"] else "no",
          f"{len(part['inner_regions']):,} / {len(part['outer_regions']):,}", percent_up(part["share_beyond"]))
-        for part in summary["components"][:MOST_ROWS]
+        for part in summary.components[:MOST_ROWS]
     ]  # fmt: skip
     enclaves = [
         (percent_up(part["share"]), percent_down(part["satisfying_share"]),
-         named_theta(summary, part["nearest"]["theta"]), rounded(part["nearest"]["distance"], 4))
-        for part in summary["enclaves"][:MOST_ROWS]
+         named_theta(summary.domain.names, part["nearest"]["theta"]), rounded(part["nearest"]["distance"], 4))
+        for part in summary.enclaves[:MOST_ROWS]
     ]  # fmt: skip
     return {
         "reason": "",
         "sentence": _boundary_sentence(summary),
         "facts": _boundary_rows(summary, found),
         "components": [(str(place), *row) for place, row in enumerate(components, start=1)],
-        "more_components": len(summary["components"]) - len(components),
+        "more_components": len(summary.components) - len(components),
         "enclaves": [(str(place), *row) for place, row in enumerate(enclaves, start=1)],
-        "more_enclaves": len(summary["enclaves"]) - len(enclaves),
+        "more_enclaves": len(summary.enclaves) - len(enclaves),
         "picture": figure_uri(lambda: boundary_figure(result, found)),
     }
 
 
-def _cautious(result: DomainResult, summary: dict[str, Any]) -> dict[str, Any]:
+def _cautious(result: Result, summary: BoundarySummary) -> BoundarySummary:
     """The summary with shares that are proved: without the strips of pieces that are too close to a threshold."""
-    name = {"cr": Label.CR, "ar": Label.AR, "both": "CR&AR"}[summary["property"]]
-    strips = summary["undecided"]["strip_share"]
-    lower = {key: max(0.0, summary[key] - strips) for key in ("reachable_share", "enclosed_share")}
-    return summary | lower | {"satisfying_share": min(summary["satisfying_share"], result.areas[name][0])}
+    name = {Property.CR: Label.CR, Property.AR: Label.AR, Property.BOTH: "CR&AR"}[summary.property]
+    strips = summary.undecided["strip_share"]
+    return structs.replace(
+        summary,
+        reachable_share=max(0.0, summary.reachable_share - strips),
+        enclosed_share=max(0.0, summary.enclosed_share - strips),
+        satisfying_share=min(summary.satisfying_share, result.areas[name][0]),
+    )
 
 
-def _boundary_sentence(summary: Summary) -> str:
-    kept = KEPT_WORDS[Property(summary["property"])]
-    if not summary["starts"]:
+def _boundary_sentence(summary: BoundarySummary) -> str:
+    kept = KEPT_WORDS[summary.property]
+    if not summary.starts:
         return f"It is not proved that {kept} anywhere around the unperturbed image, so no part counts as reachable."
-    if summary["verdict"] == "robust" and not summary["components"] and not summary["enclaves"]:
+    if summary.verdict is Verdict.ROBUST and not summary.components and not summary.enclaves:
         return f"All of the space can be reached from the unperturbed image while {kept}: there is no boundary."
-    share, count = percent_down(summary["reachable_share"]), len(summary["enclaves"])
+    share, count = percent_down(summary.reachable_share), len(summary.enclaves)
     text = f"At least {share} of the space can be reached from the unperturbed image while {kept} all the way."
     if count:
         enclaves = counted(count, "enclave")
@@ -169,15 +171,15 @@ def _boundary_sentence(summary: Summary) -> str:
     return text
 
 
-def _boundary_rows(summary: Summary, found: Boundary) -> list[tuple[str, str]]:
-    undecided = summary["undecided"]
+def _boundary_rows(summary: BoundarySummary, found: Boundary) -> list[tuple[str, str]]:
+    undecided = summary.undecided
     rows = [
-        ("satisfies the property", f"at least {percent_down(summary['satisfying_share'])}"),
-        ("of it not reachable from the unperturbed image", percent_up(summary["unreachable_share"])),
-        ("inside the outermost boundary, enclaves included", f"at least {percent_down(summary['enclosed_share'])}"),
+        ("satisfies the property", f"at least {percent_down(summary.satisfying_share)}"),
+        ("of it not reachable from the unperturbed image", percent_up(summary.unreachable_share)),
+        ("inside the outermost boundary, enclaves included", f"at least {percent_down(summary.enclosed_share)}"),
     ]
-    if summary["farthest"] is not None:
-        rows.append(("farthest reachable", named_theta(summary, summary["farthest"]["theta"])))
+    if summary.farthest is not None:
+        rows.append(("farthest reachable", named_theta(summary.domain.names, summary.farthest["theta"])))
     if undecided["pieces_beside"]:
         text = f"{undecided['pieces_beside']:,}; if they satisfy the property, more can be reached"
         rows.append(("undecided pieces beside the boundary", text))

@@ -21,7 +21,7 @@ from bokeh.resources import Resources
 
 from ...attention.filters import Filter
 from ...labels import Label
-from ...results.result import DomainResult
+from ...results.result import Result
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 from ..drawing.exhibits import NEARER
@@ -73,7 +73,7 @@ class Explorer:
     head: str
 
 
-def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
+def make_explorer(result: Result, steps: Thresholds) -> Explorer | None:
     """The interactive map of a result of one to three parameters with its thresholds; None for four and more.
 
     It claims what the result proves; for the steps of the δ slider other than its own, see `thresholds`.
@@ -93,7 +93,7 @@ def make_explorer(result: DomainResult, steps: Thresholds) -> Explorer | None:
     return Explorer(_html(result, arrays, facts), _head(result.question.attention.filter))
 
 
-def _describe_map(result: DomainResult, tiles: Tiles, steps: Thresholds) -> tuple[Arrays, dict[str, Any]]:
+def _describe_map(result: Result, tiles: Tiles, steps: Thresholds) -> tuple[Arrays, dict[str, Any]]:
     """The pieces or merged areas, their labels at every step, and the planes that show them."""
     compound = result.question.compound
     planes = make_planes(compound, tiles)
@@ -146,7 +146,7 @@ def _is_large(tiles: Tiles, planes: tuple[Plane, ...]) -> bool:
     return most > MOST_UNITS if len(planes) > 1 or not most else len(np.unique(tiles.unit)) > MOST_UNITS
 
 
-def _unit_reach(result: DomainResult, tiles: Tiles) -> np.ndarray:
+def _unit_reach(result: Result, tiles: Tiles) -> np.ndarray:
     """Proved bounds (U, 2) of the inconsistency over every unit."""
     reach = np.tile([0.0, np.inf], (tiles.boxes + tiles.regions, 1))
     joint = result.answer.joint
@@ -155,7 +155,7 @@ def _unit_reach(result: DomainResult, tiles: Tiles) -> np.ndarray:
     return np.maximum(reach, 0.0)
 
 
-def _describe_question(result: DomainResult, steps: Thresholds) -> dict[str, Any]:
+def _describe_question(result: Result, steps: Thresholds) -> dict[str, Any]:
     question = result.question
     domain = question.compound.domain
     return {
@@ -174,7 +174,7 @@ def _describe_question(result: DomainResult, steps: Thresholds) -> dict[str, Any
     }
 
 
-def _note(result: DomainResult, facts: dict[str, Any], stored: ThetaData | None) -> str:
+def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> str:
     """Which parts of the map are exact, and which are not."""
     first = "Colours, labels and shares are proved at every step of the slider."
     if facts["isMerged"]:
@@ -195,7 +195,7 @@ def _note(result: DomainResult, facts: dict[str, Any], stored: ThetaData | None)
     )
 
 
-def _html(result: DomainResult, arrays: Arrays, facts: dict[str, Any]) -> str:
+def _html(result: Result, arrays: Arrays, facts: dict[str, Any]) -> str:
     packed = pack(arrays)
     item = renumbered(json_item(make_frames(result), "sg-figure"))  # type: ignore[arg-type]
     domain = facts["domain"]
@@ -259,7 +259,7 @@ def _finite(data: object) -> object:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def make_frames(result: DomainResult) -> models.LayoutDOM:
+def make_frames(result: Result) -> models.LayoutDOM:
     """The figure of a map, or with one parameter a strip with the profiles of margin and inconsistency below it."""
     domain = result.question.compound.domain
     if domain.dimension == 1:
@@ -270,7 +270,7 @@ def make_frames(result: DomainResult) -> models.LayoutDOM:
     return frame
 
 
-def marks_of(result: DomainResult) -> list[dict[str, object]]:
+def marks_of(result: Result) -> list[dict[str, object]]:
     """Thetas that are marked on the map: the unperturbed image, and the nearest violations that are proved."""
     domain = result.question.compound.domain
     marks: list[dict[str, object]] = []
@@ -346,7 +346,7 @@ def _add_map(frame: figure) -> None:
     frame.add_tools(models.CrosshairTool(line_color=INK, line_alpha=0.25))
 
 
-def _profile_frames(result: DomainResult) -> models.LayoutDOM:
+def _profile_frames(result: Result) -> models.LayoutDOM:
     domain = result.question.compound.domain
     low, high = float(domain.low[0]), float(domain.high[0])
     shared = _range(low, high)

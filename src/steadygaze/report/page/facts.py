@@ -10,27 +10,20 @@ from typing import Any
 from ... import tolerances
 from ...labels import Label
 from ...results.store import current_versions
+from ...results.summary import MapCheckFacts, ReplayFacts, Summary
 from ..drawing.colours import JOINT, KEPT, UNKNOWN
 from ..wording import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up, share_bounds
 from .sentences import (
     KeptRange,
-    Summary,
     allowed_text,
     domain_text,
     label_text,
-    measures_attention,
     plain_name,
     range_text,
     undecided_share,
 )
 
 FactRow = tuple[str, str]
-
-PROPERTIES = {
-    "cr": "the label is kept (cr)",
-    "ar": "the attention is kept (ar)",
-    "both": "the label and the attention are kept (both)",
-}
 
 METHODS = {
     "map": "A map: it divides the space into the regions on which the network is affine, each with its label.",
@@ -70,32 +63,32 @@ SEARCH_TOLERANCES = (
 
 def question_rows(summary: Summary) -> list[FactRow]:
     """The question."""
-    attention, delta = summary["attention"], summary["delta"]
-    shape = " × ".join(str(side) for side in summary["image"]["shape"])
+    attention, delta = summary.attention, summary.delta
+    shape = " × ".join(str(side) for side in summary.image.shape)
     rows = [
-        ("network", f"{summary['model']['name']}, {counted(summary['model']['classes'], 'class', 'classes')}"),
-        ("image", f"{summary['image']['name']} ({shape})"),
+        ("network", f"{summary.model.name}, {counted(summary.model.classes, 'class', 'classes')}"),
+        ("image", f"{summary.image.name} ({shape})"),
         ("label", f"{label_text(summary)}: what the network predicts for the unperturbed image"),
-        ("space", domain_text(summary)),
-        ("has to hold", PROPERTIES[summary["property"]]),
+        ("space", domain_text(summary.domain)),
+        ("has to hold", summary.property.sentence),
     ]
-    if measures_attention(summary):
-        text = rounded(delta["value"], ALL_DIGITS)
-        if delta["text"].endswith("%"):
-            share = f"{delta['text'].removesuffix('%')} % of the original maps' size {rounded(delta['map_size'])}"
-            text = f"{rounded(delta['value'])} ({share})"
-        classes = attention["classes"]
+    if summary.is_measured:
+        text = rounded(delta.value, ALL_DIGITS)
+        if delta.text.endswith("%"):
+            share = f"{delta.text.removesuffix('%')} % of the original maps' size {rounded(delta.map_size)}"
+            text = f"{rounded(delta.value)} ({share})"
+        classes = attention.classes
         of = "all classes" if classes == "all" else f"class {', '.join(str(number) for number in classes)}"
-        compared = f"filter {attention['filter']}, distance {attention['distance'].upper()}"
+        compared = f"filter {attention.filter}, distance {attention.distance.upper()}"
         rows += [("δ", text), ("attention", f"gradient maps of {of}, {compared}")]
     return rows
 
 
 def share_rows(summary: Summary) -> list[dict[str, Any]]:
     """The shares that add up to the space: names, proved bounds, and their part of a bar, in thousandths."""
-    area, rows, start = summary["area"], [], 0.0
+    area, rows, start = summary.area, [], 0.0
     chosen = [(name, meaning, JOINT[name], share_bounds(area[name]), area[name][0]) for name, meaning in LABELS]
-    if not measures_attention(summary):
+    if not summary.is_measured:
         looks = ((Label.CR, "label kept", KEPT), (Label.MR, "label changed", JOINT["MR&AR"]))
         chosen = [(*look, share_bounds(area[look[0]]), area[look[0]][0]) for look in looks]
     undecided = max(0.0, 1.0 - sum(share for *_, share in chosen))
@@ -112,9 +105,9 @@ def share_rows(summary: Summary) -> list[dict[str, Any]]:
 def sum_rows(summary: Summary) -> list[tuple[str, str, str, str]]:
     """The shares of the label and of the attention by themselves: name, meaning, bounds."""
     words = [(Label.CR, "label kept"), (Label.MR, "label changed")]
-    if measures_attention(summary):
+    if summary.is_measured:
         words += [(Label.AR, "attention kept: inconsistency ≤ δ"), (Label.IR, "attention not kept: inconsistency > δ")]
-    return [(name, meaning, *share_bounds(summary["area"][name])) for name, meaning in words]
+    return [(name, meaning, *share_bounds(summary.area[name])) for name, meaning in words]
 
 
 def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[FactRow]:
@@ -125,23 +118,24 @@ def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[F
         if found is None:
             text = "no range is proved"
         elif found.is_all:
-            text = f"the whole space: {domain_text(summary)}"
+            text = f"the whole space: {domain_text(summary.domain)}"
         else:
-            text = range_text(summary["domain"]["names"], found.low, found.high)
+            text = range_text(summary.domain.names, found.low, found.high)
         rows.append((titles[name], text))
     return rows
 
 
 def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
     """The share of AR at other thresholds: threshold, bounds."""
-    size, kept = summary["delta"]["map_size"], dict(summary["ar_at_delta"])
-    needed = kept.pop("all")
+    size, kept = summary.delta.map_size, dict(summary.ar_at_delta or {})
+    needed = kept.pop("all", None)
     percents = {name: name.removesuffix("%") for name in kept}
     rows = [
         (f"{percents[name]} % (δ = {rounded(float(percents[name]) / 100 * size)})", *share_bounds(bounds))
         for name, bounds in kept.items()
+        if isinstance(bounds, tuple)
     ]
-    if needed is not None:
+    if isinstance(needed, float):
         share = f"{rounded_up(100.0 * needed / size, 4)} % " if size > 0.0 else ""
         rows.append((f"{share}(δ = {rounded_up(needed, 6)}), kinks aside", "100 %", "100 %"))
     return rows
@@ -149,43 +143,42 @@ def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
 
 def proof_rows(summary: Summary) -> list[FactRow]:
     """The method of the proof, its parts, and how it was checked."""
-    is_map, is_stopped = summary["method"] == "map", summary["stopped"] is not None
-    rows = [("method", METHODS["partial map" if is_map and is_stopped else summary["method"]])]
-    shares = summary.get("guarantee_shares")
-    if shares is not None:
+    is_map, is_stopped = summary.method == "map", summary.stopped is not None
+    rows = [("method", METHODS["partial map" if is_map and is_stopped else summary.method])]
+    shares, boxes = summary.guarantee_shares, summary.boxes
+    if shares is not None and boxes is not None:
         bounds, exact = (percent_down(shares[name]) for name in ("rounding-sound", "float64 with slack"))
-        boxes = summary["boxes"]
         counts = f"{boxes['bounded']:,} by bounds, {boxes['exact']:,} mapped region by region, {boxes['open']:,} open"
         rows += [
             ("by bounds over boxes, whatever the rounding", f"{bounds} of the space"),
             ("by regions, in float64 with error bounds or in exact arithmetic", f"{exact} of the space"),
             ("undecided", f"at most {percent_up(shares['undecided'])} of the space"),
             ("boxes", counts),
-            ("to be decided up to", str(summary["until"])),
+            ("to be decided up to", str(summary.until)),
         ]
-    if "regions" in summary:
-        rows.append(("regions found one by one", f"{summary['regions']:,}"))
+    if not summary.is_search:
+        rows.append(("regions found one by one", f"{summary.regions:,}"))
         if is_map and not is_stopped:
-            rows.append(("areas add up to the whole within", rounded_up(summary["tiling_error"], 2)))
+            rows.append(("areas add up to the whole within", rounded_up(summary.tiling_error or 0.0, 2)))
     else:
         rows += _search_rows(summary)
-    kinks = summary["sliver_share"]
-    if "area" not in summary:
+    kinks = summary.sliver_share or 0.0
+    if summary.is_search:
         rows.append(("kinks between the regions", "not added up by a search"))
-    elif measures_attention(summary):
+    elif summary.is_measured:
         known = "none" if kinks == 0.0 else f"share at most {rounded_up(kinks, 2)}"
         rows.append(("kinks, where the attention is undecided", known))
-    return [*rows, ("stopped by a limit", str(summary["stopped"] or "no"))]
+    return [*rows, ("stopped by a limit", str(summary.stopped or "no"))]
 
 
 def _search_rows(summary: Summary) -> list[FactRow]:
     rows = [
-        ("visited", f"{counted(summary['visited'], 'region')}, {percent_down(summary['visited_share'])} of the space"),
-        ("reached by following the boundary", f"{summary['following']:,}"),
-        ("work", f"{counted(summary['face_checks'], 'face check')}, {counted(summary['lps'], 'linear program')}"),
-        ("regions or programs without an answer", f"{summary['failures']:,}"),
+        ("visited", f"{counted(summary.visited, 'region')}, {percent_down(summary.visited_share)} of the space"),
+        ("reached by following the boundary", f"{summary.following:,}"),
+        ("work", f"{counted(summary.face_checks, 'face check')}, {counted(summary.lps, 'linear program')}"),
+        ("regions or programs without an answer", f"{summary.failures:,}"),
     ]
-    parts = summary["components"]
+    parts = summary.components
     if parts is not None:
         inner = ", ".join(f"{part['inner']:,} inside and {part['outer']:,} outside" for part in parts)
         text = counted(len(parts), "component")
@@ -200,33 +193,33 @@ def set_rows(summary: Summary) -> list[tuple[str, ...]]:
         ("label kept", "classification", (Label.CR, Label.MR, Label.CB)),
         ("attention kept", "attention", (Label.AR, Label.IR, Label.AB)),
     ):
-        counts = [summary["sets"][name] for name in names]
+        counts = [summary.sets[name] for name in names]
         if None not in counts:
             cells = [f"{name} {count:,}" for name, count in zip(names, counts, strict=True)]
-            rows.append((title, *cells, f"{summary['undecided'][kind] or 0:,}"))
+            rows.append((title, *cells, f"{(summary.undecided or {})[kind] or 0:,}"))
     return rows
 
 
 def witness_rows(summary: Summary) -> list[dict[str, str]]:
     """The witnesses that were replayed through the model file."""
-    names, rows = [plain_name(name) for name in summary["domain"]["names"]], []
-    for witness in summary.get("witnesses", ()):
-        replay, check = witness["replay"], witness["map_check"]
+    names, rows = [plain_name(name) for name in summary.domain.names], []
+    for witness in summary.witnesses:
+        replay, check = witness.replay, witness.map_check
         maps = "not possible here"
-        if check["is_checkable"] and check["agrees"] is not None:
-            maps = f"{_difference(check)} at {counted(check['checked'], 'pixel')}"
-        theta = ", ".join(f"{name} = {value!r}" for name, value in zip(names, witness["theta"], strict=True))
-        depth = "" if witness["is_deep"] else "too close to a threshold for a replay in the file's float type"
+        if check.is_checkable and check.agrees is not None:
+            maps = f"{_difference(check)} at {counted(check.checked, 'pixel')}"
+        theta = ", ".join(f"{name} = {value!r}" for name, value in zip(names, witness.theta, strict=True))
+        depth = "" if witness.is_deep else "too close to a threshold for a replay in the file's float type"
         rows.append(
             {
-                "kind": witness["kind"],
+                "kind": witness.kind,
                 "theta": theta,
-                "predicts": str(witness["label_name"]),
-                "margin": rounded(witness["margin"]),
-                "inconsistency": rounded(witness["inconsistency"]),
+                "predicts": str(witness.label_name),
+                "margin": rounded(witness.margin),
+                "inconsistency": rounded(witness.inconsistency),
                 "replay": _difference(replay),
-                "agrees": "yes" if replay["agrees"] else "no",
-                "remark": witness.get("remark") or "",
+                "agrees": "yes" if replay.agrees else "no",
+                "remark": witness.remark or "",
                 "maps": maps,
                 "depth": depth,
             }
@@ -234,12 +227,12 @@ def witness_rows(summary: Summary) -> list[dict[str, str]]:
     return rows
 
 
-def _difference(check: Mapping[str, Any]) -> str:
-    if check["difference"] is None:
+def _difference(check: ReplayFacts | MapCheckFacts) -> str:
+    if check.difference is None:
         return "not finite"
-    if check["tolerance"] is None:
-        return f"differ by {rounded_up(check['difference'], 2)} (values leave the file's float type)"
-    return f"differ by {rounded_up(check['difference'], 2)} (allowed {rounded(check['tolerance'], 2)})"
+    if check.tolerance is None:
+        return f"differ by {rounded_up(check.difference, 2)} (values leave the file's float type)"
+    return f"differ by {rounded_up(check.difference, 2)} (allowed {rounded(check.tolerance, 2)})"
 
 
 def tolerance_rows(*, is_search: bool) -> list[FactRow]:
@@ -254,7 +247,7 @@ def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
         "The report says nothing of other images, other perturbations, or parameters outside of the ranges above.",
         "The label is what the network predicts for the unperturbed image. Whether it is right was not judged.",
     ]
-    if measures_attention(summary):
+    if summary.is_measured:
         found.append(
             "Attention means gradients of the outputs with respect to the pixels, compared by one distance against "
             f"{allowed_text(summary)}. A kept map does not prove a good reason, and a changed one does not prove a bad "
@@ -266,7 +259,7 @@ def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
     )
     if is_search:
         found.append("A search speaks of the regions that it visited, and of shares of the space not at all.")
-    elif summary["stopped"]:
+    elif summary.stopped:
         found.append("The run was stopped early. Parts that it did not reach count as undecided.")
     return found
 
@@ -287,7 +280,7 @@ def version_rows(origin: Mapping[str, Any] | None) -> list[FactRow]:
 
 def run_rows(summary: Summary, seconds: Mapping[str, float], origin: Mapping[str, Any] | None) -> list[FactRow]:
     """When and where the result was made, and the hash of the network."""
-    rows = [("SHA-256 of the model file", str(summary["model"]["sha256"]))]
+    rows = [("SHA-256 of the model file", str(summary.model.sha256))]
     if seconds.get("total"):
         parts = [f"{name} {value:.1f} s" for name, value in seconds.items() if name != "total"]
         rows.append(("time of the run", f"{seconds['total']:.1f} s" + (f" ({', '.join(parts)})" if parts else "")))

@@ -12,23 +12,21 @@ from typing import Any
 import numpy as np
 
 from ... import zoo
-from ...engines.refine.refine_result import RefineResult
-from ...engines.search import SearchResult
 from ...errors import SteadygazeError, StoreError
 from ...images import read_image
 from ...labels import Property
 from ...question import Question
 from ...results.directory import atomic_file, check_file
-from ...results.result import DomainResult
+from ...results.result import Result
 from ...results.store import read_origin
+from ...results.summary import Summary
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import ShownMaps
-from ..figures.map import map_figure
-from ..figures.visited import search_figure
+from ..figures import result_figure
 from . import facts, fill, read_asset
 from .cards import describe_boundary, figure_uri, image_uri, inline_svg, make_cards, make_search_cards
 from .explorer import make_explorer
-from .sentences import Summary, find_kept_range, label_text, search_sentences, small_print, verdict_sentences
+from .sentences import find_kept_range, label_text, search_sentences, small_print, verdict_sentences
 from .thresholds import delta_figure, make_delta_curve, make_thresholds
 
 MARK = '<meta name="generator" content="steadygaze '
@@ -40,9 +38,7 @@ ALLOWED = (
 """The page may run what it holds and nothing else: no address is ever asked for anything."""
 
 
-def write_report(
-    result: DomainResult | SearchResult, path: str | Path, *, force: bool = False, directory: str | Path | None = None
-) -> Path:
+def write_report(result: Result, path: str | Path, *, force: bool = False, directory: str | Path | None = None) -> Path:
     """Write the report of a result to an HTML file, all or nothing; returns its path.
 
     `directory` is where the result is stored: the commands of the report name it, and its versions and date are those
@@ -77,47 +73,46 @@ def check_target(path: str | Path, *, force: bool = False) -> Path:
     return target
 
 
-def make_report(result: DomainResult | SearchResult, *, directory: str | Path | None = None) -> str:
+def make_report(result: Result, *, directory: str | Path | None = None) -> str:
     """The page as text."""
     place = None if directory is None else Path(directory)
     origin = None if place is None else read_origin(place)
-    summary = result.summary()
-    own = _search_content(result, summary) if isinstance(result, SearchResult) else _domain_content(result, summary)
+    summary = result.described
+    own = (_search_content if summary.is_search else _domain_content)(result, summary)
     common = _common_content(result, summary, place, origin)
     return fill("report.html.j2", {"css": read_asset("report.css"), **common, **own})
 
 
-def headline(result: DomainResult | SearchResult) -> list[str]:
+def headline(result: Result) -> list[str]:
     """The verdict in sentences, as it stands at the top of the report."""
-    summary = result.summary()
-    if isinstance(result, SearchResult):
+    summary = result.described
+    if summary.is_search:
         return search_sentences(summary)
     return verdict_sentences(summary, find_kept_range(result, result.question.property))
 
 
 def _common_content(
-    result: DomainResult | SearchResult, summary: Summary, place: Path | None, origin: Mapping[str, Any] | None
+    result: Result, summary: Summary, place: Path | None, origin: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """The content that the pages of all methods share."""
-    question, is_search = result.question, isinstance(result, SearchResult)
-    seconds = {"total": result.seconds} if isinstance(result, SearchResult) else result.seconds
+    question, is_search = result.question, summary.is_search
     return {
         "allowed": ALLOWED,
         "version": facts.current_versions()["steadygaze"],
-        "summary": summary,
+        "summary": summary.plain(),
         "label": label_text(summary),
         "is_search": is_search,
         "original": image_uri(question.perturbed.x0),
         "question": facts.question_rows(summary),
-        "notes": summary["notes"],
-        "guarantee": summary["guarantee"],
+        "notes": summary.notes,
+        "guarantee": summary.guarantee,
         "small_print": small_print(summary),
         "proof": facts.proof_rows(summary),
         "tolerances": facts.tolerance_rows(is_search=is_search),
         "not_claimed": facts.not_claimed(summary, is_search=is_search),
         "versions": facts.version_rows(origin),
         "has_origin": origin is not None,
-        "run": facts.run_rows(summary, seconds, origin),
+        "run": facts.run_rows(summary, result.seconds, origin),
         "verify_command": verify_command(result, place),
         "report_command": report_command(result, place),
         "shown_class": ShownMaps.of(question).name,
@@ -126,14 +121,14 @@ def _common_content(
     }
 
 
-def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
+def _domain_content(result: Result, summary: Summary) -> dict[str, Any]:
     """The content of maps and refinements."""
     asked = [Property.CR, Property.AR, Property.BOTH] if result.is_measured else [Property.CR]
     kept = {wanted.value: find_kept_range(result, wanted) for wanted in asked}
     steps = make_thresholds(result)
     curve = make_delta_curve(result, steps)
     return {
-        "verdict": verdict_sentences(summary, kept[summary["property"]]),
+        "verdict": verdict_sentences(summary, kept[summary.property.value]),
         "shares": facts.share_rows(summary),
         "sums": facts.sum_rows(summary),
         "sets": [],
@@ -147,7 +142,7 @@ def _domain_content(result: DomainResult, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
+def _search_content(result: Result, summary: Summary) -> dict[str, Any]:
     """The content of searches."""
     empty: dict[str, Any] = dict.fromkeys(("shares", "sums", "ranges", "witnesses", "deltas"), ())
     return empty | {
@@ -160,22 +155,19 @@ def _search_content(result: SearchResult, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _picture(result: DomainResult | SearchResult) -> str | None:
+def _picture(result: Result) -> str | None:
     """The figure of the result, if it has few enough parameters."""
     if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return None
-    if isinstance(result, SearchResult):
-        return figure_uri(lambda: search_figure(result))
-    return figure_uri(lambda: map_figure(result))
+    return figure_uri(lambda: result_figure(result))
 
 
-def verify_command(result: DomainResult | SearchResult, directory: Path | None) -> str:
+def verify_command(result: Result, directory: Path | None) -> str:
     """The command that asks the same question again, by the same method and without limits.
 
     A bundled image is named; for any other image the command names the pixels stored in the directory.
     """
-    question = result.question
-    delta = result.delta if isinstance(result, DomainResult) else question.delta
+    question, delta = result.question, result.delta
     stored, attention = question.stored(delta)["model"], question.attention
     words = ["steadygaze", "verify", stored["bundled"] or stored["path"], "--image", _image(question, directory)]
     for perturbation in question.perturbed.perturbations:
@@ -188,18 +180,14 @@ def verify_command(result: DomainResult | SearchResult, directory: Path | None) 
         if any(value != usual for value in values):
             words += [f"--{name}={_numbers(values)}"]
     words += [] if stored["scale"] == 1.0 else ["--scale", f"{stored['scale']:g}"]
-    words += ["--method", result.method]
-    if isinstance(result, RefineResult):
-        words += ["--until", str(result.until), "--goal", result.goal]
-    if isinstance(result, SearchResult):
-        words += _search_words(result)
+    words += ["--method", result.method, *result.tiling.words()]
     return "".join(f" \\\n    {word}" if word.startswith("--") else f" {word}" for word in map(shlex.quote, words))[1:]
 
 
-def report_command(result: DomainResult | SearchResult, directory: Path | None) -> str:
+def report_command(result: Result, directory: Path | None) -> str:
     """The command that makes this report again from the stored result."""
     words = ["steadygaze", "report", "DIR" if directory is None else str(directory)]
-    if isinstance(result, DomainResult) and result.delta != result.question.delta:
+    if result.delta != result.question.delta:
         words += ["--delta", str(result.delta)]
     return shlex.join([*words, "--force"])
 
@@ -220,13 +208,3 @@ def _image(question: Question, directory: Path | None) -> str:
     except SteadygazeError:
         pass
     return str(directory / "image.npy")
-
-
-def _search_words(result: SearchResult) -> list[str]:
-    words, domain, end = [], result.question.perturbed.domain, result.line
-    if result.method == "gbs" and result.question.property is not Property.CR:
-        words += ["--w-delta", repr(result.w_delta)]
-    if end is not None:
-        # The line is kept in t; rounding on the way back may move its end out of the domain.
-        words += [f"--line={_numbers(np.clip(end, domain.low, domain.high))}"]
-    return words

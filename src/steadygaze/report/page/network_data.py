@@ -1,6 +1,6 @@
 """From a problem to the arrays with which a page shows single thetas, packed as text.
 
-The page repeats `DomainResult.at` with weights, pixels and expected maps (assets/network.js). Weights are stored
+The page repeats `Result.at` with weights, pixels and expected maps (assets/network.js). Weights are stored
 exactly, in the smaller of float32 and float64 that holds them. For a network that is too large a few thetas are stored:
 images and maps with 8 bits, channels of the maps summed as in figures; logits, margin and inconsistency exactly. The
 page shows the nearest of these thetas and says which.
@@ -19,7 +19,7 @@ from ...attention.inconsistency import expected_maps
 from ...labels import Label
 from ...network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
 from ...question import Question
-from ...results.result import DomainResult
+from ...results.result import Result
 from ..drawing.exhibits import is_apart
 
 MOST_BYTES = 8 << 20
@@ -52,23 +52,23 @@ class ThetaData:
     count: int = 0
 
 
-def describe_network(result: DomainResult) -> ThetaData | None:
+def describe_network(result: Result) -> ThetaData | None:
     """Everything that one theta needs, None for networks that are too large for a page."""
     question = result.question
     segments = question.model.graph.steps
     weights = sum(step.weights.size + step.bias.size for segment in segments for step in segment)
-    passes = 1 + len(result.original)
+    passes = 1 + len(result.question.original)
     work = passes * sum(step.work for segment in segments for step in segment)
     moves = question.perturbed.moving_axis is not None
     cells = len(question.perturbed.cells)
-    numbers = weights + result.original.size * (2 * cells if moves else 1)
+    numbers = weights + result.question.original.size * (2 * cells if moves else 1)
     numbers += question.perturbed.x0.size * cells * (1 + question.perturbed.domain.dimension)
     if 4 * numbers > MOST_BYTES or work > MOST_WORK:
         return None
     arrays: Arrays = {}
     layers = [[_describe_step(step, arrays) for step in segment] for segment in segments]
-    facts = {"layers": layers, **_describe_cells(question, result.original, arrays)}
-    regions = result.exact_regions
+    facts = {"layers": layers, **_describe_cells(question, result.question.original, arrays)}
+    regions = result.tiling.exact_regions
     if regions is not None:
         # Rounded up: the page takes for rounding whatever the result does.
         noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(segments) - 1]])
@@ -134,7 +134,7 @@ def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) ->
     }
 
 
-def store_points(result: DomainResult) -> ThetaData:
+def store_points(result: Result) -> ThetaData:
     """Evaluate and store zero, the nearest violations, witnesses, and a grid over the domain."""
     points = [result.at(theta) for theta in _thetas(result)]
     classes = result.question.attention.chosen(result.question.model.classes).tolist()
@@ -161,7 +161,7 @@ def store_points(result: DomainResult) -> ThetaData:
     return ThetaData(arrays, facts, len(points))
 
 
-def _thetas(result: DomainResult) -> list[np.ndarray]:
+def _thetas(result: Result) -> list[np.ndarray]:
     """Different thetas of the domain in a fixed order."""
     domain = result.question.compound.domain
     wanted = [np.zeros(domain.dimension)] if domain.contains_zero else []
@@ -178,9 +178,9 @@ def _thetas(result: DomainResult) -> list[np.ndarray]:
     return chosen
 
 
-def _shown_places(result: DomainResult, classes: list[int]) -> list[int]:
+def _shown_places(result: Result, classes: list[int]) -> list[int]:
     """The places among the compared classes whose maps are stored."""
-    sizes = [-result.question.attention.distance.size(part) for part in result.original]
+    sizes = [-result.question.attention.distance.size(part) for part in result.question.original]
     ranked = [int(place) for place in np.argsort(sizes, kind="stable")]
     if result.label in classes:
         own = classes.index(result.label)

@@ -4,18 +4,17 @@ Turns a summary, and the box around zero in which a property is proved, into tex
 direction in which the sentence stays true. Runs no network and knows no HTML.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...engines.refine.merged_answer import MergedAnswer
-from ...labels import Kept, Label, Property
+from ...labels import Kept, Label, Property, Verdict
 from ...properties.kept_box import Suspects, attention_suspects, kept_box, label_suspects
-from ...results.answer import Answer
-from ...results.result import DomainResult
-from ...results.summary import violating_theta
+from ...question import DomainFacts
+from ...results.result import Result
+from ...results.summary import Summary
 from ..wording import (
     ALL_DIGITS,
     MINUS,
@@ -27,8 +26,6 @@ from ..wording import (
     rounded_up,
     share_between,
 )
-
-Summary = Mapping[str, Any]
 
 SMALLEST_RANGE = 1e-3
 """A proved box around zero that is smaller than this share of the ranges is not worth a number."""
@@ -48,15 +45,15 @@ class KeptRange:
     is_all: bool
 
 
-def find_kept_range(result: DomainResult, wanted: Property) -> KeptRange | None:
+def find_kept_range(result: Result, wanted: Property) -> KeptRange | None:
     """The box for a property; None if the domain does not contain zero, or nothing around it is proved."""
-    compound, answer = result.question.compound, result.answer
+    compound = result.question.compound
     domain, d = compound.domain, compound.domain.dimension
     if not domain.contains_zero or not (result.is_measured or wanted is Property.CR):
         return None
-    if isinstance(answer, Answer) and not result.is_complete:
+    if result.tiling.boxes is None and not result.is_complete:
         return None
-    suspects = [group for name in _parts(wanted.value, Label.CR, Label.AR) for group in _suspects(answer, name)]
+    suspects = [group for name in _parts(wanted, Label.CR, Label.AR) for group in _suspects(result, name)]
     low, high = kept_box(compound.to_unit(np.zeros((1, d)))[0, :d], suspects)
     if not (high > low).any():
         return None
@@ -67,23 +64,26 @@ def find_kept_range(result: DomainResult, wanted: Property) -> KeptRange | None:
     return KeptRange(tuple(first.tolist()), tuple(last.tolist()), is_all)
 
 
-def _suspects(answer: object, name: str) -> list[Suspects]:
-    if isinstance(answer, Answer):
-        regions = answer.answers.regions
+def _suspects(result: Result, name: str) -> Iterator[Suspects]:
+    """The boxes and regions that may violate CR, or AR."""
+    answer: Any = result.answer
+    exact = answer.exact
+    if result.tiling.boxes is not None:
+        codes = answer.label_codes if name == Label.CR else answer.attention_codes
+        may_fail = answer.missing > 0.0
+        may_fail[answer.bounded] = codes[answer.bounded] != Kept.YES
+        yield Suspects(answer.boxes.low[may_fail], answer.boxes.high[may_fail])
+    if exact is not None:
+        regions = exact.answers.regions
         if name == Label.CR:
-            return [label_suspects(regions, answer.joint)]
-        return [attention_suspects(answer.compound, regions, answer.joint, answer.labels)]
-    assert isinstance(answer, MergedAnswer)
-    codes = answer.label_codes if name == Label.CR else answer.attention_codes
-    may_fail = answer.missing > 0.0
-    may_fail[answer.bounded] = codes[answer.bounded] != Kept.YES
-    boxes = Suspects(answer.boxes.low[may_fail], answer.boxes.high[may_fail])
-    return [boxes] if answer.exact is None else [boxes, *_suspects(answer.exact, name)]
+            yield label_suspects(regions, exact.joint)
+        else:
+            yield attention_suspects(exact.compound, regions, exact.joint, exact.labels)
 
 
-def _parts(wanted: str, label: str, attention: str) -> tuple[str, ...]:
-    """The names for label and attention that a property ("cr", "ar" or "both") concerns."""
-    return {"cr": (label,), "ar": (attention,)}.get(wanted, (label, attention))
+def _parts(wanted: Property, label: str, attention: str) -> list[str]:
+    """The names for label and attention that a property concerns."""
+    return [label] * wanted.asks_label + [attention] * wanted.asks_attention
 
 
 def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
@@ -91,88 +91,83 @@ def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
 
     `kept` is the box around zero in which the property of the question is proved, None if there is none.
     """
-    if summary["verdict"] == "robust":
+    if summary.verdict is Verdict.ROBUST:
         return [_robust(summary)]
     found = _range_sentences(summary, kept)
-    found += _violations(summary) if summary["verdict"] == "not robust" else ["No violation is proved anywhere."]
+    found += _violations(summary) if summary.verdict is Verdict.NOT_ROBUST else ["No violation is proved anywhere."]
     undecided = undecided_share(summary)
-    if undecided >= NAMED_UNDECIDED or (summary["verdict"] == "undecided" and undecided > 0.0):
+    if undecided >= NAMED_UNDECIDED or (summary.verdict is Verdict.UNDECIDED and undecided > 0.0):
         found.append(f"Up to {percent_up(undecided)} of the space is undecided.")
     return [*found, *_stopped(summary, "run")]
 
 
 def small_print(summary: Summary) -> list[str]:
     """The conditions of the verdict: kinks, strips too close to decide, unmeasured attention."""
-    found = [] if _contains_zero(summary) else ["The unperturbed image itself does not belong to the space."]
-    is_search, kinks = "area" not in summary, summary["sliver_share"]
+    found = [] if summary.contains_zero else ["The unperturbed image itself does not belong to the space."]
+    is_search, kinks = summary.is_search, summary.sliver_share or 0.0
     undecided = 0.0 if is_search else undecided_share(summary)
-    if summary["verdict"] == "not robust" and 0.0 < undecided < NAMED_UNDECIDED:
+    if summary.verdict is Verdict.NOT_ROBUST and 0.0 < undecided < NAMED_UNDECIDED:
         share = percent_up(undecided)
         found.append(f"At most {share} of the space is too close to a threshold to decide; it counts as undecided.")
-    if is_search and summary["verdict"] != "robust":
+    if is_search and summary.verdict is not Verdict.ROBUST:
         found.append(
             "Statements about regions hold except on kinks, narrow strips along their borders, whose share a search "
             "does not add up."
         )
-    elif not is_search and kinks > 0.0 and measures_attention(summary):
+    elif not is_search and kinks > 0.0 and summary.is_measured:
         found.append(
             f"On kinks, the borders between regions (a share of at most {rounded_up(kinks, 2)}), the attention is "
             "undecided; ranges that keep the attention leave them out."
         )
-    return found if measures_attention(summary) else [*found, "The attention was not measured."]
+    return found if summary.is_measured else [*found, "The attention was not measured."]
 
 
 def search_sentences(summary: Summary) -> list[str]:
     """The verdict on a search, which speaks of the whole space only if all of it was visited."""
-    if summary["verdict"] == "robust":
+    if summary.verdict is Verdict.ROBUST:
         return [_robust(summary)]
-    share = summary["visited_share"]
+    share = summary.visited_share
     cover = (
         "These regions cover the whole space, up to tolerances."
         if share == 1.0
         else f"These regions cover about {percent_down(share)} of the space; nothing is said of the rest."
     )
-    if summary["verdict"] == "not robust":
+    if summary.verdict is Verdict.NOT_ROBUST:
         between = "A refinement proves a violation between the regions that were visited."
         return [*(_search_violations(summary) or [between]), cover, *_stopped(summary, "search")]
-    visited = counted(summary["visited"], "visited region")
+    visited = counted(summary.visited, "visited region")
     found = [f"No violation was found on the {visited}, but that is no proof for the whole space.", cover]
     found += _stopped(summary, "search")
-    unknown = sum(count or 0 for count in summary["undecided"].values())
+    unknown = sum(count or 0 for count in (summary.undecided or {}).values())
     if unknown:
         found.append(f"{counted(unknown, 'label')} could not be decided.")
-    if summary["failures"]:
-        found.append(f"{counted(summary['failures'], 'region or program', 'regions or programs')} got no answer.")
-    if summary.get("confirmation") is not None:
+    if summary.failures:
+        found.append(f"{counted(summary.failures, 'region or program', 'regions or programs')} got no answer.")
+    if summary.confirmation is not None:
         found.append("A refinement, which looks at every point of the space, could not confirm it.")
     return found
 
 
 def undecided_share(summary: Summary) -> float:
     """The share of the domain where the property of the question is not decided."""
-    area, wanted = summary["area"], summary["property"]
-    if wanted == "both":
+    area, wanted = summary.area, summary.property
+    if wanted is Property.BOTH:
         return float(area["undecided"][1])
-    low, high = area[wanted.upper()]
+    low, high = area[wanted.value.upper()]
     return max(0.0, float(high - low))
-
-
-def measures_attention(summary: Summary) -> bool:
-    """Whether attention was measured; searches and refinements skip it if only the label is asked for."""
-    return "attention" in summary.get("measures", ("attention",)) and summary["sets"][Label.AR] is not None
 
 
 def allowed_text(summary: Summary) -> str:
     """The threshold as a sentence names it."""
-    text = summary["delta"]["text"]
+    text = summary.delta.text
     if text.endswith("%"):
         return f"the allowed {text.removesuffix('%')} % of the original maps' size"
-    return f"the allowed distance of {rounded(summary['delta']['value'], ALL_DIGITS)}"
+    return f"the allowed distance of {rounded(summary.delta.value, ALL_DIGITS)}"
 
 
 def label_text(summary: Summary) -> str:
     """The label by name, and by number if the name is another one."""
-    name, number = str(summary["label_name"]), str(summary["label"])
+    name, number = str(summary.label_name), str(summary.label)
     return name if name == number else f"{name} (class {number})"
 
 
@@ -195,28 +190,27 @@ def range_text(names: Sequence[str], low: Sequence[float], high: Sequence[float]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def domain_text(summary: Summary) -> str:
+def domain_text(domain: DomainFacts) -> str:
     """The whole domain in words; its ends are rounded inward.
 
-    >>> domain_text({"domain": {"names": ["brightness"], "low": [0.1], "high": [0.5]}})
+    >>> domain_text(DomainFacts(["brightness"], [0.1], [0.5], []))
     'brightness from +0.1 to +0.5'
     """
-    domain = summary["domain"]
     return ", ".join(
         f"{plain_name(name)} from {_end(low, name, is_low=True, digits=6)} to "
         f"{_end(high, name, is_low=False, digits=6)}{_unit(name)}"
-        for name, low, high in zip(domain["names"], domain["low"], domain["high"], strict=True)
+        for name, low, high in zip(domain.names, domain.low, domain.high, strict=True)
     )
 
 
-def named_theta(summary: Summary, theta: Sequence[float]) -> str:
+def named_theta(names: Sequence[str], theta: Sequence[float]) -> str:
     """A theta with the names of its parameters, to the nearest of five digits.
 
-    >>> named_theta({"domain": {"names": ["brightness", "translation right [px]"]}}, [-0.25, 1.2345678])
+    >>> named_theta(["brightness", "translation right [px]"], [-0.25, 1.2345678])
     'brightness = −0.25, translation right ≈ 1.2346 px'
     """
     parts = []
-    for name, value in zip(summary["domain"]["names"], theta, strict=True):
+    for name, value in zip(names, theta, strict=True):
         text = rounded(value)
         sign = "=" if float(text.replace(MINUS, "-")) == value else "≈"
         parts.append(f"{plain_name(name)} {sign} {text}{_unit(name)}")
@@ -224,19 +218,19 @@ def named_theta(summary: Summary, theta: Sequence[float]) -> str:
 
 
 def _robust(summary: Summary) -> str:
-    text = f"Everywhere in the space ({domain_text(summary)}) the network keeps {_kept_words(summary)}"
-    if summary["property"] == "cr":
+    text = f"Everywhere in the space ({domain_text(summary.domain)}) the network keeps {_kept_words(summary)}"
+    if summary.property is Property.CR:
         return f"{text}."
     return f"{text}: its attention maps differ from the expected ones by at most {allowed_text(summary)}."
 
 
 def _kept_words(summary: Summary) -> str:
-    return " and ".join(_parts(summary["property"], f"its label {label_text(summary)}", "its attention"))
+    return " and ".join(_parts(summary.property, f"its label {label_text(summary)}", "its attention"))
 
 
 def _range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
-    names, low, high = (summary["domain"][key] for key in ("names", "low", "high"))
-    if not _contains_zero(summary):
+    names, low, high = summary.domain.names, summary.domain.low, summary.domain.high
+    if not summary.contains_zero:
         return []
     words = _kept_words(summary)
     if kept is None or np.max(np.subtract(kept.high, kept.low) / np.subtract(high, low)) < SMALLEST_RANGE:
@@ -252,11 +246,6 @@ def _range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
     return [f"{text}{_unit(name)} the network keeps {words}."]
 
 
-def _contains_zero(summary: Summary) -> bool:
-    domain = summary["domain"]
-    return all(low <= 0.0 <= high for low, high in zip(domain["low"], domain["high"], strict=True))
-
-
 def _failures(summary: Summary) -> tuple[str, str]:
     """The words for a lost label, and for lost attention."""
     differ = f"its attention maps differ from the expected ones by more than {allowed_text(summary)}"
@@ -264,40 +253,40 @@ def _failures(summary: Summary) -> tuple[str, str]:
 
 
 def _violations(summary: Summary) -> list[str]:
-    area, wanted = summary["area"], summary["property"]
+    area, wanted = summary.area, summary.property
     lost, differ = _failures(summary)
     found = []
-    if wanted == "both" and area["CR&IR"][0] > 0.0:
+    if wanted is Property.BOTH and area["CR&IR"][0] > 0.0:
         share, label = share_between(*area["CR&IR"]), label_text(summary)
         found.append(f"In {share} of the space it still predicts {label}, but {differ}.")
-    elif wanted != "cr" and area[Label.IR][0] > 0.0:
+    elif wanted.asks_attention and area[Label.IR][0] > 0.0:
         found.append(f"In {share_between(*area['IR'])} of the space {differ}.")
-    if wanted != "ar" and area[Label.MR][0] > 0.0:
+    if wanted.asks_label and area[Label.MR][0] > 0.0:
         found.append(f"In {share_between(*area['MR'])} of the space {lost}.")
     if found:
         return found
     # Single thetas violate, but no share of the domain is proved to.
     for name, words in ((Label.CR, lost), (Label.AR, differ)):
-        theta = violating_theta(summary, name) if name in _parts(wanted, Label.CR, Label.AR) else None
+        theta = summary.violating_theta(name) if name in _parts(wanted, Label.CR, Label.AR) else None
         if theta is not None:
-            found.append(f"At {named_theta(summary, theta)} {words}.")
+            found.append(f"At {named_theta(summary.domain.names, theta)} {words}.")
     return [*found, "How much of the space violates is not decided."]
 
 
 def _search_violations(summary: Summary) -> list[str]:
-    sets, found = summary["sets"], []
+    sets, found = summary.sets, []
     lost, differ = _failures(summary)
     for name, partly, words in ((Label.MR, Label.CB, lost), (Label.IR, Label.AB, differ)):
         everywhere, in_part = sets[name] or 0, sets[partly] or 0
         places = [f"everywhere on {everywhere:,}"] * (everywhere > 0) + [f"on part of {in_part:,}"] * (in_part > 0)
-        if places and name in _parts(summary["property"], Label.MR, Label.IR):
-            which = f"{' and '.join(places)} of the {counted(summary['visited'], 'visited region')}"
+        if places and name in _parts(summary.property, Label.MR, Label.IR):
+            which = f"{' and '.join(places)} of the {counted(summary.visited, 'visited region')}"
             found.append(f"{which[0].upper()}{which[1:]} {words}.")
     return found
 
 
 def _stopped(summary: Summary, what: str) -> list[str]:
-    return [f"The {what} was stopped ({summary['stopped']}) before it was done."] if summary["stopped"] else []
+    return [f"The {what} was stopped ({summary.stopped}) before it was done."] if summary.stopped else []
 
 
 def plain_name(name: str) -> str:

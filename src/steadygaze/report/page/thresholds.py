@@ -16,13 +16,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from ...engines.refine.merged_answer import undecided_share
-from ...engines.refine.refine_result import RefineResult
 from ...labels import Kept, Label, Property
 from ...properties.attention import AttentionLabels, label_attention, label_coarsely, reaches
 from ...properties.classification import strip_volumes
 from ...properties.joint import Shares, join, shares
 from ...results.answer import Answers
-from ...results.result import DomainResult, Result
+from ...results.result import Result
 from ...tolerances import UNIT
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 
@@ -61,19 +60,14 @@ class Thresholds:
     slabs: np.ndarray
 
 
-def exact_answers(result: DomainResult) -> Answers | None:
-    """The answers of regions that were found one by one; None if there are none."""
-    return result.answers if isinstance(result, Result | RefineResult) else None
-
-
-def count_units(result: DomainResult) -> tuple[int, int]:
+def count_units(result: Result) -> tuple[int, int]:
     """How many units are boxes, and how many regions."""
-    return len(result.boxes) if isinstance(result, RefineResult) else 0, result.region_count
+    return 0 if result.tiling.boxes is None else len(result.tiling.boxes), result.region_count
 
 
-def make_thresholds(result: DomainResult) -> Thresholds:
+def make_thresholds(result: Result) -> Thresholds:
     """The steps for a result; only its own δ if attention was not measured."""
-    answers, (boxes, regions) = exact_answers(result), count_units(result)
+    answers, (boxes, regions) = result.tiling.answers, count_units(result)
     units = boxes + regions
     exact = None if answers is None or answers.curves is None else _Exact(answers)
     if not result.is_measured or (answers is not None and exact is None):
@@ -93,28 +87,29 @@ def make_thresholds(result: DomainResult) -> Thresholds:
             slab_unit.append(boxes + exact.slab_region)
             slabs.append(exact.slabs)
         counts.append(sum(len(part) for part in slabs))
-        if isinstance(result, RefineResult):
+        if result.tiling.boxes is not None:
             cells += _box_cells(result, float(delta), states[step])
         # Bounds may decide the kinks too at the result's own δ; at the others they were not asked.
-        kinks = result.sliver_share if step == chosen or exact is None else exact.answers.slivers
+        kinks = result.answer.shares.slivers if step == chosen or exact is None else exact.answers.slivers
         rows.append(_named(result, cells, kinks))
     areas = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     slab_columns = np.array(counts), np.concatenate(slab_unit), np.concatenate(slabs)
     return Thresholds(deltas, texts, chosen, areas, *_runs(states), *slab_columns)
 
 
-def _largest(result: DomainResult, exact: "_Exact | None") -> float:
+def _largest(result: Result, exact: "_Exact | None") -> float:
     """The largest inconsistency that is known to be possible."""
     tops = [0.0] if exact is None else [float(exact.reach[np.isfinite(exact.reach[:, 1]), 1].max(initial=0.0))]
-    if isinstance(result, RefineResult):
-        bounds = result.boxes.inconsistency[result.answer.bounded, 1]
+    if result.tiling.boxes is not None:
+        answer: Any = result.answer
+        bounds = result.tiling.boxes.inconsistency[answer.bounded, 1]
         tops.append(float(bounds[np.isfinite(bounds)].max(initial=0.0)))
     return max(tops)
 
 
-def _steps(result: DomainResult, top: float) -> tuple[np.ndarray, tuple[str, ...]]:
+def _steps(result: Result, top: float) -> tuple[np.ndarray, tuple[str, ...]]:
     """The thresholds, in percent of the original map's size where it has one, and the result's own among them."""
-    size = result.map_size
+    size = result.question.map_size
     if size > 0.0:
         finest = next((step for step in FINEST if step * size >= min(top, size)), FINEST[-1])
         percents = [*(round(finest * k, 2) for k in range(101)), *(number for number in FURTHER if finest == 1.0)]
@@ -136,9 +131,10 @@ def _codes(low: np.ndarray, high: np.ndarray, delta: float) -> np.ndarray:
     return np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN))
 
 
-def _box_cells(result: RefineResult, delta: float, states: np.ndarray) -> np.ndarray:
+def _box_cells(result: Result, delta: float, states: np.ndarray) -> np.ndarray:
     """Shares (3, 3) of the boxes that bounds decide and of unreached parts; writes the states of boxes (B,)."""
-    answer, boxes = result.answer, result.boxes
+    answer: Any = result.answer
+    boxes = result.tiling.boxes
     chosen = answer.bounded
     low, high = boxes.inconsistency.T
     codes = _codes(low, high, delta)
@@ -149,15 +145,15 @@ def _box_cells(result: RefineResult, delta: float, states: np.ndarray) -> np.nda
     return cells
 
 
-def _named(result: DomainResult, cells: np.ndarray, kinks: float) -> dict[str, tuple[float, float]]:
+def _named(result: Result, cells: np.ndarray, kinks: float) -> dict[str, tuple[float, float]]:
     """The areas as the result names them; on a share of at most `kinks` the attention is undecided."""
-    answers = exact_answers(result)
-    if not isinstance(result, RefineResult) and answers is not None and answers.regions.stopped is not None:
+    answers = result.tiling.answers
+    if result.tiling.boxes is None and answers is not None and answers.regions.stopped is not None:
         missing = 1.0 - float(answers.pieces.polytopes.volumes.sum())
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
     rows = (tuple(float(share) for share in row) for row in cells)
     named = Shares(tuple(rows), kinks).named()  # type: ignore[arg-type]
-    if isinstance(result, RefineResult):
+    if result.tiling.boxes is not None:
         undecided = undecided_share(cells, result.question.property)
         if result.question.property is not Property.CR:
             undecided = min(1.0, undecided + kinks)
@@ -280,7 +276,7 @@ class DeltaCurve:
         return float(self.low[step]), float(self.high[step])
 
 
-def make_delta_curve(result: DomainResult, known: Thresholds) -> DeltaCurve | None:
+def make_delta_curve(result: Result, known: Thresholds) -> DeltaCurve | None:
     """The curve of a result with its thresholds; None if attention was not measured."""
     if not result.is_measured:
         return None
@@ -288,22 +284,23 @@ def make_delta_curve(result: DomainResult, known: Thresholds) -> DeltaCurve | No
     steps = _thinned(np.unique(np.concatenate([[0.0], low[np.isfinite(low)], high[np.isfinite(high)]])))
     steps = np.unique(np.append(steps[steps >= 0.0], [0.0, result.answer.delta]))
     least, most = _staircases(steps, low, high, volume)
-    answers = exact_answers(result)
+    answers = result.tiling.answers
     kinks = 0.0 if answers is None or answers.curves is None else answers.slivers
     curve = DeltaCurve(steps, np.maximum(least - kinks, 0.0), np.minimum(most + kinks, 1.0))
     # Where the expected map moves, the enclosures of whole regions are wide.
     return curve if result.question.perturbed.moving_axis is None else _sharpened(curve, known)
 
 
-def _enclosures(result: DomainResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _enclosures(result: Result) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bounds of ai (N,), (N,) over parts of the domain, and their volumes (N,); unreached parts have no bound."""
-    answers, parts = exact_answers(result), []
+    answers, parts = result.tiling.answers, []
     if answers is not None:
         volumes = answers.regions.polytopes.volumes
         reach = np.tile([0.0, np.inf], (len(volumes), 1)) if answers.curves is None else coarse_reach(answers)
         parts.append((np.maximum(reach[:, 0], 0.0), reach[:, 1], volumes))
-    if isinstance(result, RefineResult):
-        answer, boxes = result.answer, result.boxes
+    if result.tiling.boxes is not None:
+        answer: Any = result.answer
+        boxes = result.tiling.boxes
         parts.append((*boxes.inconsistency[answer.bounded].T, boxes.volumes[answer.bounded]))
         missing = answer.missing[answer.missing > 0.0]
         parts.append((np.zeros(len(missing)), np.full(len(missing), np.inf), missing))
@@ -352,9 +349,9 @@ def _sharpened(curve: DeltaCurve, known: Thresholds) -> DeltaCurve:
     return DeltaCurve(steps, sharper, np.maximum(np.minimum(curve.high[old], ceiling[above]), sharper))
 
 
-def delta_figure(result: DomainResult, curve: DeltaCurve) -> Figure:
+def delta_figure(result: Result, curve: DeltaCurve) -> Figure:
     """The picture of a curve, to be made with the settings of all figures."""
-    delta, size = result.answer.delta, result.map_size
+    delta, size = result.answer.delta, result.question.map_size
     figure = Figure(figsize=(7.4, 3.5), facecolor="white", layout="constrained")
     axes = figure.add_subplot()
     top = _end_of_axis(result, curve)
@@ -384,10 +381,10 @@ def delta_figure(result: DomainResult, curve: DeltaCurve) -> Figure:
     return figure
 
 
-def _end_of_axis(result: DomainResult, curve: DeltaCurve) -> float:
+def _end_of_axis(result: Result, curve: DeltaCurve) -> float:
     """Where the curve reaches everything, or well beyond the size of the original maps."""
     is_full = np.flatnonzero(curve.low >= 1.0)
     end = float(curve.delta[is_full[0]]) if len(is_full) else float(curve.delta[-1])
-    if result.map_size > 0.0:
-        end = min(end, 3.0 * result.map_size)
+    if result.question.map_size > 0.0:
+        end = min(end, 3.0 * result.question.map_size)
     return 1.08 * max(end, result.answer.delta) or 1.0

@@ -8,13 +8,13 @@ proved.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
 
 from ...compound import Compound
 from ...engines.refine.merged_answer import UNTOLD
-from ...engines.refine.refine_result import RefineResult
 from ...labels import Kept
 from ...properties.classification import strip_volumes
 from ...properties.joint import JointPieces
@@ -22,11 +22,11 @@ from ...regions.adjacency import touching
 from ...regions.polyhedra import Polyhedra
 from ...regions.region import Polygons, Polytopes, box_polytopes
 from ...results.answer import inconsistency_at
-from ...results.result import DomainResult
+from ...results.result import Result
 from ..drawing import colours
 from ..drawing.raster import ASIDE, borders_between, owners_on_grid
 from ..drawing.sections import beside, cut_at, held_at, make_sections
-from .thresholds import Thresholds, count_units, exact_answers
+from .thresholds import Thresholds, count_units
 
 PLANES = (9, 5, 3, 1)
 """Possible numbers of planes across each of three parameters; the most that fit are taken."""
@@ -84,17 +84,17 @@ class Plane:
     piece: np.ndarray
 
 
-def make_tiles(result: DomainResult) -> Tiles:
+def make_tiles(result: Result) -> Tiles:
     """The pieces of a result of up to three parameters, whatever its δ."""
-    answers = exact_answers(result)
+    answers = result.tiling.answers
     parts: list[Polytopes] = []
     columns: list[tuple[np.ndarray, ...]] = []
     boxes, regions = count_units(result)
-    if isinstance(result, RefineResult):
-        answer = result.answer
+    if result.tiling.boxes is not None:
+        answer: Any = result.answer
         chosen = answer.bounded
         codes = answer.label_codes[chosen]
-        own = result.boxes.take(chosen)
+        own = result.tiling.boxes.take(chosen)
         parts.append(box_polytopes(own.low, own.high, own.sides))
         columns.append((chosen, np.where(codes == Kept.NO, UNTOLD, result.label), codes, own.margin))
     if answers is not None:
@@ -170,7 +170,7 @@ class Merged:
 
 
 def merge_tiles(
-    result: DomainResult,
+    result: Result,
     tiles: Tiles,
     planes: tuple[Plane, ...],
     steps: Thresholds,
@@ -281,7 +281,7 @@ def _values_at(unit: np.ndarray, t: np.ndarray | None, values: np.ndarray, spans
     return first + (share - place) * (second - first)
 
 
-def _boundaries(result: DomainResult, planes: tuple[Plane, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+def _boundaries(result: Result, planes: tuple[Plane, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Segments (S, 4) and kinds (S,) of the boundaries at the result's own δ, for every plane."""
     joint = result.answer.joint
     found = {}
@@ -299,17 +299,17 @@ def _boundaries(result: DomainResult, planes: tuple[Plane, ...]) -> list[tuple[n
     return [found.get((plane.axes, None if plane.held is None else plane.held[1]), nothing) for plane in planes]
 
 
-def unit_values(result: DomainResult, tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
+def unit_values(result: Result, tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
     """The inconsistency (U, n) of all units at n places between their ends (U, 2) in t of the moving parameter.
 
     Of boxes the middle of the bounds; NaN where nothing is known. n is 1 where the expected map is kept.
     """
-    compound, answers = result.question.compound, exact_answers(result)
+    compound, answers = result.question.compound, result.tiling.answers
     axis, units = compound.perturbed.moving_axis, tiles.boxes + tiles.regions
     samples = 1 if axis is None else int(np.clip(NUMBERS // max(units, 1), FEWEST_SAMPLES, MOST_SAMPLES))
     values, spans = np.full((units, samples), np.nan), np.tile([0.0, 1.0], (units, 1))
-    if isinstance(result, RefineResult):
-        low, high = result.boxes.inconsistency.T
+    if result.tiling.boxes is not None:
+        low, high = result.tiling.boxes.inconsistency.T
         middle = np.where(np.isfinite(high), 0.5 * (low + np.where(np.isfinite(high), high, 0.0)), np.nan)
         values[: tiles.boxes] = middle[:, None]
     if answers is None or answers.curves is None or not len(answers.regions):
@@ -343,7 +343,7 @@ def shown_top(values: np.ndarray, tiles: Tiles) -> float:
     return largest if largest <= 1.5 * quantile else quantile
 
 
-def palette(result: DomainResult, tiles: Tiles) -> dict[str, object]:
+def palette(result: Result, tiles: Tiles) -> dict[str, object]:
     """Colours by name, and one for each class that may win, as in the figures."""
     count = len(result.question.names)
     shares = np.zeros(count + 1)

@@ -1,25 +1,18 @@
-"""Searches from disk and for export: a directory into the `SearchResult` that was saved, a search into table rows.
+"""Searches as arrays in `regions.npz`, and as rows of an export; stored searches are checked before use."""
 
-Files are never trusted: damaged, foreign or inconsistent ones are refused. A loaded search can be shown, drawn and
-exported, but not continued: its regions lack the neuron behind each facet, and a point inside each.
-"""
-
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy.spatial import HalfspaceIntersection
 
-from ...errors import OptionError, StoreError
-from ...labels import Label, Stop, Verdict
+from ...labels import Label
 from ...perturbation import Domain
 from ...question import Question
-from ...results.arrays import Shapes, check_range, read_arrays, require, shaped
-from ...results.export import NOTE, Block, Part, Table, shape_columns
-from ...results.rebuild import rebuild_question, refusing_damage
-from ...results.store import MAP, PIXELS, is_search, read_checked, read_seconds
-from .search_result import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, SearchResult, Visited
+from ...results.arrays import Shapes, check_range, require, shaped
+from ...results.export import Block, Part, shape_columns
 from .traversal import TraversedRegion
+from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, Visited
 
 SHAPES: Shapes = {
     "halfspaces": (np.float64, ("facets", "axes+1")),
@@ -43,32 +36,69 @@ SHAPES: Shapes = {
 }
 """Type in memory and shape of every array; a word is a size."""
 Arrays = dict[str, np.ndarray]
+KINDS = {"classification": CLASSIFICATIONS, "attention": ATTENTIONS}
 
 
-def load_search(directory: str | Path, *, model: str | Path | None = None) -> SearchResult:
-    """The stored search; raises StoreError for any other directory, and for a damaged one.
+def pack_search(question: Question, visited: list[Visited], components: Sequence[BoundaryPart]) -> Arrays:
+    """The arrays of a search in `regions.npz`.
 
-    The model is read again from where it was, or from `model`; its hash must be the same.
+    halfspaces (F, d+1) in theta, unit inward normal n and offset c with n·θ + c ≥ 0; those of region r are
+    starts[r]:starts[r+1]. inside (R, d) is a theta inside each region, volume (R,) its share of the domain, logits
+    (R, d+1, K) slope in theta and constant. cell (R,), clip[clip_starts[r]:clip_starts[r+1]] and pattern (R, B) are
+    the packed bits that tell a region from all others. classification and attention (R,): 0 not asked for, 1
+    undecided, then 2, 3, 4 for CR, MR, CB or AR, IR, AB. margin and inconsistency (R, 2) are bounds over the region.
+    component, component_region and component_is_inner (N,): the regions along each component of the boundary.
     """
-    folder = Path(directory)
-    content = read_checked(folder)
-    if not is_search(content):
-        raise StoreError(f"{folder}: holds a map, not a search; read it with steadygaze.load")
-    with refusing_damage(folder):
-        question = rebuild_question(content, folder / PIXELS, model=model)
-        arrays = read_arrays(folder / MAP, list(SHAPES))
-        try:
-            arrays = _checked(arrays, content, question)
-        except StoreError as error:
-            raise StoreError(f"{folder / MAP}: {error}") from None
-        found = _rebuild(content, arrays, question, read_seconds(folder).get("total", 0.0))
-        is_same = (found.verdict.value, found.status.value) == (content["verdict"], content["status"])
-    if not is_same:
-        raise StoreError(f"{folder}: its regions do not give its verdict; the result is damaged: run it again")
-    return found
+    domain = question.perturbed.domain
+    regions = [one.region for one in visited]
+    d, count = domain.dimension, len(regions)
+    program = question.compound.programs[0].program
+    classes = int(program.offsets[-1] - program.offsets[-2])
+    clips = [np.frombuffer(region.clip, dtype=np.uint8) for region in regions]
+    patterns = [np.frombuffer(region.pattern, dtype=np.uint8) for region in regions]
+    logits = np.array([region.logits for region in regions]).reshape(count, d + 1, classes)
+    logits[:, :d] /= domain.widths[:, None]
+    logits[:, d] -= (logits[:, :d] * domain.low[:, None]).sum(axis=1)
+    inside = np.array([region.inside for region in regions]).reshape(count, d)
+    place = {region.key: number for number, region in enumerate(regions)}
+    along = sorted(
+        (number, place[key], is_inner)
+        for number, part in enumerate(components)
+        for is_inner, keys in ((1, part.inner), (0, part.outer))
+        for key in keys
+        if key in place
+    )
+    component, component_region, is_inner = np.array(along, dtype=np.int64).reshape(-1, 3).T
+    return {
+        "halfspaces": _in_theta(np.concatenate([np.zeros((0, d + 1)), *(r.halfspaces for r in regions)]), domain),
+        "starts": np.cumsum([0, *(len(region.halfspaces) for region in regions)], dtype=np.int64),
+        "inside": domain.low + inside * domain.widths,
+        "volume": np.array([region.volume for region in regions], dtype=np.float64),
+        "logits": logits,
+        "cell": np.array([region.cell for region in regions], dtype=np.int64),
+        "clip": np.concatenate([np.zeros(0, dtype=np.uint8), *clips]),
+        "clip_starts": np.cumsum([0, *(len(clip) for clip in clips)], dtype=np.int64),
+        "pattern": np.array(patterns, dtype=np.uint8).reshape(count, -1 if count else 0),
+        "classification": np.array([CLASSIFICATIONS.index(one.classification) for one in visited], dtype=np.int64),
+        "attention": np.array([ATTENTIONS.index(one.attention) for one in visited], dtype=np.int64),
+        "margin": np.array([one.margin for one in visited], dtype=np.float64).reshape(count, 2),
+        "inconsistency": np.array([one.inconsistency for one in visited], dtype=np.float64).reshape(count, 2),
+        "is_following": np.array([one.is_following for one in visited], dtype=np.uint8),
+        "is_doubtful": np.array([one.is_doubtful for one in visited], dtype=np.uint8),
+        "component": component,
+        "component_region": component_region,
+        "component_is_inner": is_inner.astype(np.uint8),
+    }
 
 
-def _checked(arrays: Arrays, content: dict[str, Any], question: Question) -> Arrays:
+def _in_theta(rows: np.ndarray, domain: Domain) -> np.ndarray:
+    """Half-spaces (F, d+1) of the unit cube in theta, with unit normals again."""
+    normals = rows[:, :-1] / domain.widths
+    offsets = rows[:, -1] - normals @ domain.low
+    return np.column_stack([normals, offsets]) / np.linalg.norm(normals, axis=1)[:, None]
+
+
+def checked_arrays(arrays: Arrays, content: dict[str, Any], question: Question) -> Arrays:
     """The arrays in their types, once they fit each other, the question and the answer; raises StoreError."""
     count, parts = int(content["visited"]), len(content["components"] or ())
     sizes = {"regions": count, "axes": question.perturbed.domain.dimension, "classes": question.model.classes}
@@ -84,48 +114,14 @@ def _checked(arrays: Arrays, content: dict[str, Any], question: Question) -> Arr
         is_ascending = (np.diff(arrays[name], prepend=0, append=len(arrays[of])) >= 0).all()
         is_whole = arrays[name][0] == 0 and arrays[name][-1] == len(arrays[of])
         require(is_ascending and is_whole, name, f"does not divide {of}")
-    for kind, names in (("classification", CLASSIFICATIONS), ("attention", ATTENTIONS)):
+    for kind, names in KINDS.items():
         told = [content["sets"][name] or 0 for name in names[2:]]
         found = np.bincount(arrays[kind], minlength=len(names)).tolist()[2:]
         require(found == told, kind, "does not hold the regions that result.json counts")
     return arrays
 
 
-def _rebuild(content: dict[str, Any], arrays: Arrays, question: Question, seconds: float) -> SearchResult:
-    line, told = content["line"], content.get("confirmation")
-    regions = _regions(arrays, question.perturbed.domain)
-    names = ("margin", "inconsistency", "is_following", "is_doubtful")
-    columns = zip(*(arrays[name].tolist() for name in names), strict=True)
-    labels = zip(arrays["classification"].tolist(), arrays["attention"].tolist(), strict=True)
-    visited = [
-        Visited(
-            region, CLASSIFICATIONS[code], ATTENTIONS[other], tuple(margin), tuple(reach), bool(follows), bool(doubt)
-        )
-        for region, (code, other), (margin, reach, follows, doubt) in zip(regions, labels, columns, strict=True)
-    ]
-    return SearchResult(
-        question=question,
-        method=str(content["method"]),
-        delta=float(content["delta"]["value"]),
-        map_size=float(content["delta"]["map_size"]),
-        w_delta=float(content["w_delta"] or 0.0),
-        line=None if line is None else np.array(line, dtype=np.float64),
-        visited=visited,
-        face_checks=int(content["face_checks"]),
-        lps=int(content["lps"]),
-        failures=int(content["failures"]),
-        sliver_share=float(content["sliver_share"] or 0.0),
-        stopped=None if content["stopped"] is None else Stop(str(content["stopped"])),
-        seconds=seconds,
-        # A sum of volumes may round to 1; a search that covers the domain has asked for a confirmation.
-        is_whole=content["visited_share"] == 1.0 and not (content["status"] == "Robust" and told is None),
-        components=_components(content, arrays, regions),
-        confirmation=None if told is None else Verdict(told),
-        stored=arrays,
-    )
-
-
-def _regions(arrays: Arrays, domain: Domain) -> list[TraversedRegion]:
+def read_regions(arrays: Arrays, domain: Domain) -> list[TraversedRegion]:
     """The regions in t."""
     d, low, widths = domain.dimension, domain.low, domain.widths
     logits = arrays["logits"].copy()
@@ -155,7 +151,10 @@ def _regions(arrays: Arrays, domain: Domain) -> list[TraversedRegion]:
     return found
 
 
-def _components(content: dict[str, Any], arrays: Arrays, regions: list[TraversedRegion]) -> list[BoundaryPart] | None:
+def read_components(
+    content: dict[str, Any], arrays: Arrays, regions: list[TraversedRegion]
+) -> list[BoundaryPart] | None:
+    """The components of the boundary that a search followed; None for other methods."""
     if content["method"] != "boundary":
         return None
     told = content["components"]
@@ -167,19 +166,12 @@ def _components(content: dict[str, Any], arrays: Arrays, regions: list[Traversed
     return [BoundaryPart(frozenset(inner), frozenset(outer)) for inner, outer in sides]
 
 
-def search_table(result: SearchResult, what: str) -> Table:
-    """The rows of an export: the visited regions, which are not split into pieces."""
-    if what != "regions":
-        raise OptionError(
-            f"a search ({result.method}) has regions alone, which are not split into {what}; leave --what out, or "
-            "verify with --method map"
-        )
-    summary, arrays = result.summary(), result.arrays
-    names = ("method", "property", "label", "domain", "model", "image", "attention", "delta", "complete")
-    facts = {"note": NOTE, "rows": what, **{name: summary[name] for name in names}}
+def visited_part(arrays: Arrays, label: int, delta: float) -> Part:
+    """The rows of the visited regions."""
+    words = [np.array(names)[arrays[kind]].tolist() for kind, names in KINDS.items()]
 
     def make(start: int, stop: int) -> Block:
-        classification, attention = result.classification[start:stop], result.attention[start:stop]
+        classification, attention = (found[start:stop] for found in words)
         corners = [_corners(arrays, row) for row in range(start, stop)]
         starts = np.concatenate([[0], np.cumsum([len(points) for points in corners])])
         margin, reach = (np.array(arrays[name][start:stop]) for name in ("margin", "inconsistency"))
@@ -191,7 +183,7 @@ def search_table(result: SearchResult, what: str) -> Table:
             "number": np.arange(start, stop),
             "classification": [label or None for label in classification],
             "attention": [label or None for label in attention],
-            "winner": np.array([result.question.label if label == Label.CR else -1 for label in classification]),
+            "winner": np.array([label if label == Label.CR else -1 for label in classification]),
             "share": arrays["volume"][start:stop],
             "label_open": unknown,
             "attention_open": unknown,
@@ -199,11 +191,11 @@ def search_table(result: SearchResult, what: str) -> Table:
             "margin_high": margin[:, 1],
             "inconsistency_low": reach[:, 0],
             "inconsistency_high": reach[:, 1],
-            "delta": np.full(stop - start, result.delta),
+            "delta": np.full(stop - start, delta),
             **shape_columns(np.concatenate(corners), starts, arrays["inside"][start:stop]),
         }
 
-    return Table((Part(len(result), make),), result.question.perturbed.domain.dimension, facts)
+    return Part(len(arrays["volume"]), make)
 
 
 def _corners(arrays: Arrays, region: int) -> np.ndarray:

@@ -1,87 +1,92 @@
-"""refine(problem, …) -> RefineResult: bounds decide boxes of the domain; the others are split or subdivided exactly."""
+"""The engine of the refinement: bounds decide boxes of the domain; the others are split or subdivided exactly."""
 
 import os
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ...attention.inconsistency import original_maps
 from ...bounds.bounder import Bounder
 from ...budget import Budget
-from ...errors import OptionError
+from ...errors import OptionError, StoreError
 from ...labels import Stop, Verdict
 from ...question import Question
 from ...results.answer import Answers, verdict_from
+from ...results.result import Result
+from ...results.store import PIXELS, read_checked, read_pixels, refusing_damage
 from ...tolerances import MAX_MAP_PARAMETERS
+from ..contract import UNTIL, Engine, Goal, Progress, ProgressReport, RunOptions, Until
 from .boxes import Boxes, BoxQuestion, Frontier, State, mixed_axes, proved_violations, split_rows
 from .exact_boxes import ExactBoxes
 from .falsify import WORK, falsify
 from .planning import Costs, RefinePlan, make_plan
-from .refine_result import Goal, RefineResult, Until
+from .refine_tiling import RefineTiling, restore_tiling
 from .self_check import check_refined
 
 RUN_OF_REGIONS, RUN_OF_BYTES = 20_000, 2.0**24  # expected regions per exact run, and memory of their patterns
 EXACT_SEARCH_SHARE = 0.25  # share of the usual work of the search for violations if everything is decided in the end
 
 
-class RefineProgress(NamedTuple):
-    """How far a run is: the share decided, boxes bounded so far and still open, regions of subdivided boxes."""
-
-    share: float
-    boxes: int
-    open: int
-    regions: int
-
-
-Progress = Callable[[RefineProgress], None]
-
-
-def refine(
-    problem: Question,
-    *,
-    until: Until = 0.001,
-    goal: Goal = "map",
-    budget: Budget | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    resume: RefineResult | None = None,
-) -> RefineResult:
-    """Split the domain (1 to 4 parameters) into boxes and decide each by bounds, or by its regions if that is cheaper.
+class RefineEngine(Engine):
+    """Splits the domain into boxes and decides each by bounds, or by its regions if that is cheaper.
 
     Ends when the undecided share is at most `until` ("exact": only exact regions leave anything undecided), with `goal`
     "verdict" also at the first proved violation, or with the budget. The number of threads does not change the result.
-    `resume` continues an earlier result of the same question.
     """
-    if until != "exact" and not (isinstance(until, int | float) and 0.0 <= until < 1.0):
-        raise OptionError(f"until is {until!r}; expected a share such as 0.001, or exact")
-    if goal not in ("map", "verdict"):
-        raise OptionError(f"goal is {goal!r}; expected map or verdict")
-    workers = threads if threads is not None else os.cpu_count() or 1
-    if workers < 1:
-        raise OptionError(f"threads is {workers}; expected a whole number above 0")
-    # Sums of a matrix product depend on the number of threads of BLAS; threads share boxes instead.
-    with threadpool_limits(limits=1):
-        return _Run(problem, until, goal, budget or Budget(), workers, progress).result(resume)
+
+    method: ClassVar[str] = "refine"
+    takes: ClassVar[frozenset[str]] = frozenset(("until", "goal", "resume", "threads"))
+
+    def run(
+        self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
+    ) -> Result:
+        """Refine the domain; `resume` continues an earlier result of the same question."""
+        earlier = None if options.resume is None else _load_to_resume(Path(options.resume), question)
+        until = UNTIL if options.until is None else options.until
+        # Sums of a matrix product depend on the number of threads of BLAS; threads share boxes instead.
+        with threadpool_limits(limits=1):
+            threads = options.threads or os.cpu_count() or 1
+            return _Run(question, until, options.goal or "map", budget, threads, progress).result(earlier)
+
+    def restore(self, content: dict[str, Any], folder: Path, question: Question) -> RefineTiling:
+        """The stored refinement."""
+        return restore_tiling(content, folder, question)
+
+
+def _load_to_resume(folder: Path, question: Question) -> RefineTiling:
+    """The stored refinement of a question, to be resumed; OptionError if it answers another one."""
+    content = read_checked(folder)
+    if content.get("method") != RefineEngine.method:
+        raise StoreError(
+            f"{folder}: holds no refinement (its method is {content.get('method', 'map')}); give the directory of one"
+        )
+    with refusing_damage(folder):
+        different = question.differences(content, read_pixels(folder / PIXELS))
+        earlier = None if different else restore_tiling(content, folder, question)
+    if earlier is None:
+        raise OptionError(
+            f"--resume {folder}: it answers another question (not the same: {', '.join(different)}); ask that one, or "
+            "leave --resume out"
+        )
+    return earlier
 
 
 class _Run:
     """One refinement. left: the open share of the domain; open: open boxes; bounded: boxes bounded so far."""
 
     def __init__(
-        self, problem: Question, until: Until, goal: Goal, budget: Budget, threads: int, progress: Progress | None
+        self, problem: Question, until: Until, goal: Goal, budget: Budget, threads: int, progress: ProgressReport | None
     ) -> None:
         self.started = time.perf_counter()
         self.problem, self.until, self.goal, self.budget = problem, until, goal, budget
         self.threads, self.progress = threads, progress
         self.dimension = problem.perturbed.domain.dimension
         self.agreement = problem.agreement
-        self.original = original_maps(problem.compound, problem.attention)
-        self.size = float(sum(problem.attention.distance.size(part) for part in self.original))
+        self.original, self.size = problem.original, problem.map_size
         self.question = BoxQuestion(problem.property, problem.delta.value(self.size), goal == "verdict")
         self.bounder = Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
         if until == "exact" and Costs.of(self.bounder, self.question, 1.0).region == float("inf"):
@@ -101,7 +106,7 @@ class _Run:
         self.pending: list[tuple[Boxes, np.ndarray]] = []
         self.points = np.zeros((0, self.dimension))
 
-    def result(self, resume: RefineResult | None) -> RefineResult:
+    def result(self, resume: RefineTiling | None) -> Result:
         """Search for violations, plan, decide boxes, check the result."""
         start, plan = Boxes.of(self.problem.compound) if resume is None else resume.boxes, None
         self.cuts, self.cut_count = [start.cuts], len(start.cuts)
@@ -125,14 +130,14 @@ class _Run:
         checked = check_refined(self.problem, boxes, answers, self.question.delta)
         done = time.perf_counter()
         seconds = {"total": done - self.started, "engine": solved - self.started, "check": done - solved}
-        return RefineResult(
-            question=self.problem, boxes=boxes, answers=answers, box_of=box_of, delta=self.problem.delta,
-            original=self.original, agreement=self.agreement, checked=checked, until=self.until, goal=self.goal,
-            stopped=self.stopped, seconds=seconds, points=self.points,
+        tiling = RefineTiling(
+            question=self.problem, boxes=boxes, answers=answers, box_of=box_of, until=self.until, goal=self.goal,
+            stopped=self.stopped, points=self.points,
             relaxation="" if plan is None or plan.is_all_exact else "generators" if plan.room else "plain",
         )  # fmt: skip
+        return Result(self.problem, tiling, self.problem.delta, self.agreement, checked, seconds)
 
-    def _resumed(self, earlier: RefineResult) -> Boxes:
+    def _resumed(self, earlier: RefineTiling) -> Boxes:
         """Take over the decided boxes of an earlier run; returns those that it left open."""
         known, answers = earlier.boxes, earlier.answers
         if answers is not None and self.question.asks_attention and answers.curves is None:
@@ -168,7 +173,7 @@ class _Run:
     def _report(self) -> None:
         self.budget.regions = self.regions
         if self.progress is not None:
-            self.progress(RefineProgress(1.0 - self.left, self.bounded, self.open, self.regions))
+            self.progress(Progress(1.0 - self.left, self.regions, self.bounded, self.open))
 
     def _falsify(self, most: float) -> None:
         """Search for thetas that violate the property, with at most so many multiplications."""

@@ -1,0 +1,110 @@
+"""The contract of all engines: whether one accepts a question, and how it runs it within a budget to a result.
+
+Here too: the options of a run, and which engine takes which.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from ..budget import Budget
+from ..errors import OptionError
+from ..question import Question
+from ..results.result import Result
+from ..results.tiling import Tiling
+
+Until = float | Literal["exact"]
+Goal = Literal["map", "verdict"]
+
+UNTIL: Until = 0.001
+"""The share that a refinement may leave undecided unless told otherwise."""
+
+W_DELTA = 0.2
+"""How far from δ a region may be to count as near the boundary, as in the paper's runs."""
+
+CORNER = "corner"
+"""The search line that ends at the vertex of the domain farthest from zero."""
+
+
+class Progress(NamedTuple):
+    """How far a run is: the share decided (None if unknown), regions found, boxes bounded and still open."""
+
+    share: float | None
+    regions: int
+    boxes: int | None = None
+    open: int = 0
+
+
+ProgressReport = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run a question; None stands for an option that was not given.
+
+    until, goal and resume are for refinements: when to end, and the directory of an earlier one to go on from. w_delta
+    and line are for searches: how near to the boundary they follow it, and the theta where their line from zero ends.
+    """
+
+    until: Until | None = None
+    goal: Goal | None = None
+    resume: str | Path | None = None
+    w_delta: float | None = None
+    line: str | Sequence[float] | np.ndarray | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        until, threads = self.until, self.threads
+        if until not in (None, "exact") and not (isinstance(until, int | float) and 0.0 <= until < 1.0):
+            raise OptionError(f"until is {until!r}; expected a share such as 0.001, or exact")
+        if self.goal not in (None, "map", "verdict"):
+            raise OptionError(f"goal is {self.goal!r}; expected map or verdict")
+        if self.w_delta is not None and not 0.0 <= self.w_delta < float("inf"):
+            raise OptionError(f"w-delta is {self.w_delta}; expected a number of at least 0")
+        if threads is not None and threads < 1:
+            raise OptionError(f"threads is {threads}; expected a whole number above 0")
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the options that were given."""
+        return [name for name in self.__dataclass_fields__ if getattr(self, name) is not None]
+
+
+WHY = {
+    "until": "only a refinement may end before everything is decided, and continue later",
+    "goal": "only a refinement may end before everything is decided, and continue later",
+    "resume": "only a refinement may end before everything is decided, and continue later",
+    "threads": "a search runs in one thread",
+    "w_delta": "it tells how near to the boundary gbs follows it",
+    "line": "it tells where gbs and boundary start to search",
+}
+"""Why an option does not go with every method."""
+
+
+class Engine(ABC):
+    """One way to answer questions. method: its name; takes: the options of a run that it has.
+
+    gives_shares: whether its results bound the shares of all labels, for requirements.
+    """
+
+    method: ClassVar[str]
+    takes: ClassVar[frozenset[str]] = frozenset()
+    gives_shares: ClassVar[bool] = True
+
+    def why_not(self, question: Question) -> str | None:
+        """Why the engine does not accept a question, with advice; None if it accepts it."""
+        return None
+
+    @abstractmethod
+    def run(
+        self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
+    ) -> Result:
+        """Answer a question within a budget; a budget that ends first makes the result partial."""
+
+    @abstractmethod
+    def restore(self, content: dict[str, Any], folder: Path, question: Question) -> Tiling[Any]:
+        """The tiling that a directory holds, given the content of its `result.json`; StoreError if it is damaged."""

@@ -1,0 +1,1 @@
+"""The whole map: all regions of the domain with their labels."""

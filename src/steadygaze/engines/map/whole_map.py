@@ -1,0 +1,177 @@
+"""The engine of the whole map: subdivides the domain into all regions, labels and checks them; and its tiling."""
+
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
+
+from ...attention.inconsistency import measure
+from ...attention.map_errors import MapErrors
+from ...boundary import Boundary, find_boundary
+from ...budget import Budget
+from ...errors import ModelError
+from ...labels import Property, Stop, Verdict
+from ...properties.settling import label_pieces
+from ...question import Question
+from ...regions.check import check_map
+from ...regions.subdivide import subdivide
+from ...results.answer import Answer, Answers, round_up, verdict_from
+from ...results.arrays import pack, read_answers
+from ...results.claims import Claim, Violation, piece_claims
+from ...results.export import Part, region_part
+from ...results.result import Result, deepest
+from ...results.store import MAP
+from ...results.summary import kinks_text
+from ...results.tiling import TileLabels, Tiling
+from ...results.view import Region, Regions
+from ...tolerances import MAX_MAP_PARAMETERS
+from ..contract import Engine, Progress, ProgressReport, RunOptions
+
+SINGLE_THETAS = "Single thetas are proved to violate; how much of the domain does is not decided."
+"""Part of the guarantee where a violation is proved, but no share of the domain."""
+
+
+@dataclass(frozen=True, eq=False)
+class MapTiling(Tiling[Answer]):
+    """All regions of the domain, or those that were found before a limit."""
+
+    kind = method = "map"
+    boxes = None
+
+    question: Question
+    answers: Answers
+    stopped: Stop | None
+
+    @property
+    def enough_delta(self) -> float | None:
+        """The smallest δ known to make every region AR, kinks aside, rounded up; None where a map is not certain."""
+        return self.answers.enough_delta
+
+    def answer(self, delta: float) -> Answer:
+        """The answer for an absolute δ."""
+        return self.answers.at(delta)
+
+    def regions(self, answer: Answer) -> Sequence[Region]:
+        """The regions with the labels of an answer."""
+        return Regions(self.question, answer)
+
+    def region_at(self, theta: ArrayLike) -> int | None:
+        """The region that contains theta (d,); None where nothing was mapped."""
+        point = self.question.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
+        return deepest(self.answers.regions.polytopes, point)
+
+    def boundary(self, answer: Answer, wanted: Property) -> Boundary:
+        """The outermost boundary; the map must be complete."""
+        return find_boundary(self.question.compound, self.answers.regions, answer.joint, wanted)
+
+    def claims(self, answer: Answer, kind: Violation, scale: float) -> Iterator[Claim]:
+        """The centres of the pieces nearest to zero that violate and may be deep, then of the deepest of all."""
+        return piece_claims(answer, kind, scale)
+
+    def guarantee(self, result: Result) -> str:
+        """The proofs behind the labels, and the undecided share."""
+        kinks, undecided = result.answer.shares.slivers, result.answer.shares.undecided
+        reached = float(self.answers.regions.polytopes.volumes.sum())
+        sentences = []
+        if not result.is_complete:
+            # Rounded down: never more than was mapped.
+            share = math.floor(1e4 * min(reached, 1.0)) / 1e2
+            sentences.append(
+                f"Partial: {share:g}% of the domain was mapped, then the run ended ({self.stopped}); the rest counts "
+                "as undecided."
+            )
+            undecided = max(0.0, undecided - (1.0 - reached))
+        sentences.append(
+            "Proved for the real-valued network, by float64 arithmetic with error bounds or by exact arithmetic."
+        )
+        by_shares = verdict_from(result.answer.shares, self.question.property)
+        if result.verdict is Verdict.NOT_ROBUST and by_shares is not Verdict.NOT_ROBUST:
+            sentences.append(SINGLE_THETAS)
+        if kinks > 0.0:
+            sentences.append(kinks_text(kinks))
+        part = f"A share of {round_up(undecided, 2):g}" if undecided > 0.0 else "Nothing"
+        sentences.append(f"{part} is undecided{' where the domain was mapped' if not result.is_complete else ''}.")
+        return " ".join([*sentences, result.agreement.sentence])
+
+    def tiles(self, answer: Answer) -> TileLabels:
+        """The labels of all regions."""
+        return region_tiles(answer)
+
+    def parts(self, answer: Answer, what: str) -> tuple[Part, ...]:
+        """The rows of the regions, or of their pieces."""
+        return (region_part(answer, what, is_measured=True),)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Regions, pieces and curves as named arrays."""
+        return pack(self.answers.regions, self.answers.pieces, self.answers.curves)
+
+
+def region_tiles(answer: Answer) -> TileLabels:
+    """The labels of the regions of an answer."""
+    regions = answer.answers.regions
+    attention = answer.attentions.tolist() if answer.answers.curves is not None else [""] * len(regions)
+    return TileLabels(answer.classifications.tolist(), attention, regions.polytopes.volumes, regions.pattern)
+
+
+class MapEngine(Engine):
+    """Subdivides the domain into all regions: exact up to the tolerances that the result reports."""
+
+    method: ClassVar[str] = "map"
+    takes: ClassVar[frozenset[str]] = frozenset(("threads",))
+
+    def why_not(self, question: Question) -> str | None:
+        """A map takes few parameters."""
+        count = question.perturbed.domain.dimension
+        if count <= MAX_MAP_PARAMETERS:
+            return None
+        return (
+            f"a map takes up to {MAX_MAP_PARAMETERS} parameters, the perturbations have {count}; leave some out, or "
+            "take method refine"
+        )
+
+    def run(
+        self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
+    ) -> Result:
+        """Map the domain, measure and label the regions, and check the map before it is delivered."""
+        # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
+        with threadpool_limits(limits=1):
+            return _solve(question, budget, options.threads or os.cpu_count() or 1, progress)
+
+    def restore(self, content: dict[str, Any], folder: Path, question: Question) -> MapTiling:
+        """The stored map."""
+        version = content["schema_version"]
+        answers = read_answers(folder / MAP, content["stored"]["map"], question, version=version)
+        return MapTiling(question, answers, answers.regions.stopped)
+
+
+def _solve(question: Question, budget: Budget, threads: int, progress: ProgressReport | None) -> Result:
+    started = time.perf_counter()
+    agreement, compound = question.agreement, question.compound
+    original, label = question.original, question.label
+
+    def advance(share: float, regions: int) -> None:
+        if progress is not None:
+            progress(Progress(share, regions))
+
+    engine = time.perf_counter()
+    regions = subdivide(compound, budget=budget, threads=threads, progress=advance)
+    if not np.isfinite(regions.logits).all():
+        raise ModelError(f"{question.model_name}: the logits overflow float64 in the domain; scale the weights down")
+    curves = measure(compound, regions, question.attention, original, threads=threads)
+    pieces = label_pieces(compound, regions, label)
+    errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
+    answers = Answers(compound, regions, pieces, curves, errors, question.map_size)
+    tiling = MapTiling(question, answers, regions.stopped)
+    tiling.answer(question.delta.value(question.map_size))
+    checking = time.perf_counter()
+    checked = check_map(compound, regions)
+    done = time.perf_counter()
+    seconds = {"total": done - started, "engine": checking - engine, "check": done - checking}
+    return Result(question, tiling, question.delta, agreement, checked, seconds)

@@ -1,0 +1,359 @@
+"""The tiling of a refinement: boxes and exact regions with their proofs, claims to be replayed, arrays and rows."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...boundary import Boundary, find_boundary
+from ...errors import OptionError, StoreError
+from ...labels import Kept, Label, Property, Stop, Verdict
+from ...question import Question
+from ...regions.region import Cut
+from ...results.answer import Answers, round_up, verdict_from
+from ...results.arrays import array_shapes, check_range, pack, read_arrays, require, shaped, unpack_answers
+from ...results.claims import TRIES, Claim, Violation, piece_claims
+from ...results.export import ATTENTIONS, LABELS, Block, Part, region_part, shape_columns
+from ...results.result import Result, deepest
+from ...results.store import MAP
+from ...results.summary import kinks_text
+from ...results.tiling import TileLabels, Tiling
+from ...results.view import Region, Regions
+from ...tolerances import AREA, MAX_MAP_PARAMETERS
+from ..contract import Goal, Until
+from ..map.whole_map import SINGLE_THETAS, region_tiles
+from .boxes import Boxes, State
+from .merged_answer import MergedAnswer, box_at, distances
+from .pointwise import PointPasses
+
+SUMMED = 1e-14  # how much rounding may take from a share that is the sum of many
+
+BOX_SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
+    "box_cell": (np.int64, ("boxes",)),
+    "box_low": (np.float64, ("boxes", "coordinates")),
+    "box_high": (np.float64, ("boxes", "coordinates")),
+    "box_sides": (np.int64, ("boxes", "coordinates", 2)),
+    "box_margin": (np.float64, ("boxes", 2)),
+    "box_inconsistency": (np.float64, ("boxes", 2)),
+    "box_state": (np.uint8, ("boxes",)),
+    "box_cuts": (np.int32, ("box cuts", 3)),
+}
+"""Type in memory and shape of every array of `Boxes`, in order; a word is a size."""
+
+SHAPES = BOX_SHAPES | {"points": (np.float64, ("points", "axes")), "box_of": (np.int64, ("regions",))}
+"""Likewise of all arrays beside those of the exact regions; without these there is no `box_of`."""
+
+ENCLOSURES = ("box_margin", "box_inconsistency")
+
+
+@dataclass(frozen=True, eq=False)
+class RefineTiling(Tiling[MergedAnswer]):
+    """Boxes that tile the domain, and the regions of those that were subdivided.
+
+    answers: the regions of EXACT boxes (None if there are none), box_of (R,) the box of each; the regions' table of
+    cuts begins with that of the boxes. points (N, d): violations found by the search. until and goal: when the run was
+    to end; relaxation: which bounds it used.
+    """
+
+    kind, method = "refinement", "refine"
+
+    question: Question
+    boxes: Boxes
+    answers: Answers | None
+    box_of: np.ndarray
+    until: Until
+    goal: Goal
+    stopped: Stop | None = None
+    points: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    relaxation: str = ""
+
+    def answer(self, delta: float) -> MergedAnswer:
+        """The answer for an absolute δ."""
+        exact = None if self.answers is None else self.answers.at(delta)
+        return MergedAnswer(self.question, self.boxes, exact, self.box_of, delta, self.points)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether attention was measured: not if the question asks for the label alone."""
+        return self.question.property.asks_attention
+
+    @cached_property
+    def enough_delta(self) -> float | None:
+        """The smallest δ known to make the whole domain AR, kinks aside, rounded up; None if unknown."""
+        own = self.answer(self.question.delta.value(self.question.map_size))
+        top = float(self.boxes.inconsistency[own.bounded, 1].max(initial=0.0))
+        if self.answers is not None and self.answers.largest_inconsistency > top:
+            # The regions' own error bounds are worth the time only where regions exceed all boxes.
+            exact = self.answers.enough_delta
+            top = np.inf if exact is None else max(top, exact)
+        return None if own.missing.any() or not np.isfinite(top) else round_up(top)
+
+    def regions(self, answer: MergedAnswer) -> Sequence[Region]:
+        """The activation regions of EXACT boxes."""
+        return () if answer.exact is None else Regions(self.question, answer.exact)
+
+    def region_at(self, theta: ArrayLike) -> int | None:
+        """The exact region that contains theta (d,), None if its box is not EXACT."""
+        compound, where = self.question.compound, np.asarray(theta, dtype=np.float64)
+        box = box_at(compound, self.boxes, where)
+        if box is None or self.boxes.state[box] != State.EXACT or self.answers is None:
+            return None
+        return deepest(self.answers.regions.polytopes, compound.to_unit(where[None])[0])
+
+    def boundary(self, answer: MergedAnswer, wanted: Property) -> Boundary:
+        """The outermost boundary, as for a map; undecided boxes count as not kept."""
+        if self.question.compound.domain.dimension > MAX_MAP_PARAMETERS:
+            raise OptionError(
+                f"the boundary takes up to {MAX_MAP_PARAMETERS} parameters, this result has "
+                f"{self.question.compound.domain.dimension}; leave some out, or take --method boundary"
+            )
+        if not self.is_measured and wanted.asks_attention:
+            raise OptionError(
+                f"the boundary of {wanted.value} needs the attention, which this result did not measure (--property "
+                "cr); verify again with --property both, or ask for --property cr"
+            )
+        return find_boundary(self.question.compound, None, answer.joint, wanted)
+
+    def claims(self, answer: MergedAnswer, kind: Violation, scale: float) -> Iterator[Claim]:
+        """Claims of a kind, nearest to zero first: centres of boxes and pieces, and violations from the search."""
+        if kind is not Violation.LABEL and not self.is_measured:
+            return
+        found: list[np.ndarray | Claim] = [*_box_thetas(answer, kind), *_found_thetas(answer, kind)]
+        if answer.exact is not None:
+            found += piece_claims(answer.exact, kind, scale)
+        thetas = [one.theta if isinstance(one, Claim) else one for one in found]
+        widths = self.question.perturbed.domain.widths
+        # Measured one by one: usually the first one will do.
+        for place in np.argsort([np.linalg.norm(theta / widths) for theta in thetas], kind="stable"):
+            one = found[place]
+            if not isinstance(one, Claim):  # no region is known there: the pattern is that of a plain forward pass
+                measured = self._passes.measure(one[None], has_attention=self.is_measured)
+                slack = float(measured.inconsistency_slack[0])
+                one = Claim(one, None, float(measured.margin_slack[0]), partial(float, slack))
+            yield one
+
+    @cached_property
+    def _passes(self) -> PointPasses:
+        return PointPasses(self.question, self.question.original)
+
+    def facts(self, answer: MergedAnswer) -> dict[str, Any]:
+        """Boxes by state, shares by the kind of proof, how the run was to end, and which bounds it used."""
+        state = self.boxes.state
+        return {
+            "guarantee_shares": dict(answer.guarantee_shares),
+            "boxes": {"all": len(state)} | {kind.name.lower(): int((state == kind).sum()) for kind in State},
+            "until": self.until,
+            "goal": self.goal,
+            "relaxation": self.relaxation,
+        }
+
+    def words(self) -> list[str]:
+        """The options that repeat the run."""
+        return ["--until", str(self.until), "--goal", self.goal]
+
+    def tiles(self, answer: MergedAnswer) -> TileLabels:
+        """Boxes, then regions; a box that was mapped exactly has no share of its own."""
+        boxes = self.boxes
+        classification: list[str] = [Label.of_classification(Kept(code)) for code in answer.label_codes]
+        attention: list[str] = [Label.of_attention(Kept(code)) for code in answer.attention_codes]
+        shares, pattern = np.where(boxes.state == State.EXACT, 0.0, boxes.volumes), np.full(len(boxes), -1)
+        if answer.exact is not None:
+            exact = region_tiles(answer.exact)
+            classification, attention = [*classification, *exact.classification], [*attention, *exact.attention]
+            shares, pattern = np.concatenate([shares, exact.shares]), np.concatenate([pattern, exact.pattern])
+        return TileLabels(classification, attention if self.is_measured else [""] * len(shares), shares, pattern)
+
+    def parts(self, answer: MergedAnswer, what: str) -> tuple[Part, ...]:
+        """The rows of an export: boxes that are not EXACT, then exact regions or their pieces."""
+        exact = answer.exact
+        parts = () if exact is None else (region_part(exact, what, is_measured=self.is_measured),)
+        return (_box_part(answer), *parts)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Boxes, violations and exact regions as named arrays."""
+        arrays = {name: getattr(self.boxes, name.removeprefix("box_")) for name in BOX_SHAPES}
+        arrays["points"] = self.points.reshape(len(self.points), self.question.compound.domain.dimension)
+        if self.answers is None:
+            return arrays
+        answers = self.answers
+        return arrays | {"box_of": self.box_of} | pack(answers.regions, answers.pieces, answers.curves)
+
+    def guarantee(self, result: Result) -> str:
+        """The proofs behind the answer, and the undecided share."""
+        answer: MergedAnswer = result.answer  # type: ignore[assignment]
+        bounded, exact, undecided = answer.guarantee_shares.values()
+        parts = []
+        if bounded > 0.0:
+            parts.append(
+                f"on {_percent_down(bounded)} of the domain by bounds over boxes that hold whatever the rounding"
+            )
+        if exact > 0.0:
+            parts.append(
+                f"on {_percent_down(exact)} of the domain by regions, in float64 arithmetic with error bounds or in "
+                "exact arithmetic"
+            )
+        proved = f"Proved for the real-valued network: {'; '.join(parts)}."
+        sentences = [proved if parts else "Nothing is proved of any part of the domain."]
+        by_shares = verdict_from(result.answer.shares, result.question.property)
+        if result.verdict is Verdict.NOT_ROBUST and by_shares is not Verdict.NOT_ROBUST:
+            sentences.append(SINGLE_THETAS)
+        if result.is_measured and result.answer.shares.slivers > 0.0:
+            sentences.append(kinks_text(result.answer.shares.slivers))
+        why = f"; the run was ended ({result.stopped})" if result.stopped is not None else ""
+        sentences.append(
+            f"A share of {round_up(undecided, 2):g} is undecided{why}." if undecided > 0.0 else "Nothing is undecided."
+        )
+        if not result.is_measured:
+            sentences.append("Attention was not measured.")
+        return " ".join([*sentences, result.agreement.sentence])
+
+
+def _box_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
+    """The centres of the boxes that violate: those nearest to zero, then the deepest one; at most `TRIES`."""
+    boxes, bounded = answer.boxes, answer.bounded
+    label, attention = answer.label_codes[bounded], answer.attention_codes[bounded]
+    chosen = {
+        Violation.LABEL: label == Kept.NO,
+        Violation.ATTENTION: attention == Kept.NO,
+        Violation.EVIDENCE: (label == Kept.YES) & (attention == Kept.NO),
+    }[kind]
+    fails = bounded[chosen]
+    if not len(fails):
+        return []
+    depth = -boxes.margin[fails, 1] if kind is Violation.LABEL else boxes.inconsistency[fails, 0]
+    away = distances(answer.compound, boxes.low[fails], boxes.high[fails])[0]
+    tried = np.append(fails[np.argsort(away, kind="stable")[: TRIES - 1]], fails[np.argmax(depth)])
+    return list(answer.compound.to_theta(0.5 * (boxes.low[tried] + boxes.high[tried])))
+
+
+def _found_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
+    """The proved violations of a kind among the points of the search."""
+    if kind is Violation.EVIDENCE:
+        lost = {theta.tobytes() for theta in answer.violating[Label.CR]}
+        return [theta for theta in answer.violating[Label.AR] if theta.tobytes() not in lost]
+    return list(answer.violating[Label.CR if kind is Violation.LABEL else Label.AR])
+
+
+def _percent_down(share: float) -> str:
+    """A share in percent, rounded down: never more than was proved, the rounding of sums of shares apart.
+
+    >>> _percent_down(0.99999999), _percent_down(1.0 - 1e-16)
+    ('99.999999 %', '100 %')
+    """
+    if share < 1e-4:
+        return "less than 0.01 %"
+    digits = 1e4 if share < 0.9999 else 1e8
+    return f"{100.0 * math.floor(digits * min(share + SUMMED, 1.0)) / digits:.8g} %"
+
+
+def restore_tiling(content: dict[str, Any], folder: Path, question: Question) -> RefineTiling:
+    """The boxes and regions that a directory holds; StoreError if they do not fit each other and the question."""
+    stored, path, version = content["stored"], folder / MAP, content["schema_version"]
+    is_measured, has_exact = question.property.asks_attention, stored["map"] is not None
+    names = [name for name in SHAPES if has_exact or name != "box_of"]
+    if has_exact:
+        names += list(array_shapes(question.compound.coordinates, is_measured=is_measured, version=version))
+    arrays = read_arrays(path, names)
+    try:
+        checked, boxes = _checked_boxes(arrays, question, has_exact=has_exact)
+        answers = unpack_answers(arrays, stored["map"], question, is_measured=is_measured) if has_exact else None
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from None
+    return RefineTiling(
+        question=question,
+        boxes=boxes,
+        answers=answers,
+        box_of=checked.get("box_of", np.zeros(0, dtype=np.int64)),
+        until="exact" if content["until"] == "exact" else float(content["until"]),
+        goal="verdict" if content["goal"] == "verdict" else "map",
+        stopped=None if content["stopped"] is None else Stop(content["stopped"]),
+        points=checked["points"],
+        relaxation=str(content["relaxation"]),
+    )
+
+
+def _checked_boxes(
+    arrays: Mapping[str, np.ndarray], question: Question, *, has_exact: bool
+) -> tuple[dict[str, np.ndarray], Boxes]:
+    """The arrays of the boxes in their types, once they fit each other and the problem; raises StoreError."""
+    compound = question.compound
+    sizes = {"coordinates": compound.coordinates, "axes": compound.domain.dimension}
+    if has_exact:
+        sizes["regions"] = len(arrays["cell"])
+    checked = {
+        name: shaped(name, arrays[name], shape, sizes, may_be_infinite=name in ENCLOSURES)
+        for name, shape in SHAPES.items()
+        if name in arrays
+    }
+    boxes = Boxes(**{name.removeprefix("box_"): checked[name] for name in BOX_SHAPES})
+    check_range("box_cell", boxes.cell, 0, len(compound.cells))
+    check_range("box_state", boxes.state, 0, len(State))
+    check_range("box_cuts", boxes.cuts[:, 0], 0, len(Cut))
+    check_range("box_sides", np.abs(boxes.sides), 1, len(boxes.cuts) + 1)
+    first = Boxes.of(compound).cuts
+    require(np.array_equal(boxes.cuts[: len(first)], first), "box_cuts", "does not begin with borders and knots")
+    require(((boxes.low >= 0.0) & (boxes.low < boxes.high) & (boxes.high <= 1.0)).all(), "box_low", "has an empty box")
+    require(abs(float(boxes.volumes.sum()) - 1.0) <= AREA, "box_low", "does not tile the domain")
+    for name in ENCLOSURES:
+        require((checked[name][:, 0] <= checked[name][:, 1]).all(), name, "has an empty enclosure")
+    is_exact = boxes.state == State.EXACT
+    require(has_exact or not is_exact.any(), "box_state", "has exact boxes, but there are no regions")
+    if has_exact:
+        check_range("box_of", checked["box_of"], 0, len(boxes))
+        require(is_exact[checked["box_of"]].all(), "box_of", "names boxes that are not exact")
+        shared = arrays["cuts"][: len(boxes.cuts)]
+        require(np.array_equal(shared, boxes.cuts), "cuts", "does not begin with those of the boxes")
+    return checked, boxes
+
+
+def _box_part(answer: MergedAnswer) -> Part:
+    """The boxes that are not EXACT; each has one label, so it is its own piece."""
+    boxes, domain = answer.boxes, answer.compound.domain
+    chosen, volumes = answer.bounded, boxes.volumes
+    low, high = (domain.low + ends[:, : domain.dimension] * domain.widths for ends in (boxes.low, boxes.high))
+    # As for regions: rounding must not lead out of the domain.
+    low, high = (np.clip(ends, domain.low, domain.high) for ends in (low, high))
+
+    def make(start: int, stop: int) -> Block:
+        rows = chosen[start:stop]
+        label, attention = answer.label_codes[rows], answer.attention_codes[rows]
+        columns: Block = {
+            "kind": ["box"] * len(rows),
+            "number": rows,
+            "classification": LABELS[label].tolist(),
+            "attention": ATTENTIONS[attention].tolist(),
+            "winner": np.where(label == Kept.YES, answer.label, -1),
+            "share": volumes[rows],
+            "label_open": np.where(label == Kept.UNKNOWN, volumes[rows], 0.0),
+            "attention_open": np.where(attention == Kept.UNKNOWN, volumes[rows], 0.0),
+            "margin_low": boxes.margin[rows, 0],
+            "margin_high": boxes.margin[rows, 1],
+            "inconsistency_low": boxes.inconsistency[rows, 0],
+            "inconsistency_high": boxes.inconsistency[rows, 1],
+            "delta": np.full(len(rows), answer.delta),
+        }
+        if not answer.is_measured:
+            unknown = ("attention_open", "inconsistency_low", "inconsistency_high")
+            columns |= dict.fromkeys(unknown, np.full(len(rows), np.nan)) | {"attention": [None] * len(rows)}
+        corners = _corners(low[rows], high[rows])
+        starts, inside = corners.shape[1] * np.arange(len(rows) + 1), 0.5 * (low[rows] + high[rows])
+        return columns | shape_columns(corners.reshape(-1, domain.dimension), starts, inside)
+
+    return Part(len(chosen), make)
+
+
+def _corners(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The corners (B, 2^d, d) of boxes from low (B, d) to high (B, d), counter-clockwise in the plane.
+
+    >>> _corners(np.zeros((1, 2)), np.ones((1, 2)))[0].tolist()
+    [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
+    """
+    sides = np.array(list(product((False, True), repeat=low.shape[1])))
+    corners = np.where(sides, high[:, None], low[:, None])
+    return corners[:, [0, 2, 3, 1]] if low.shape[1] == 2 else corners

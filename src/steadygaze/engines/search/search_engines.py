@@ -1,0 +1,80 @@
+"""The engines bfs, gbs and boundary: run a search, and confirm *robust* by a refinement that covers every theta."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ...budget import Budget
+from ...labels import Verdict
+from ...question import Question
+from ...results.result import Result
+from ..contract import Engine, Progress, ProgressReport, RunOptions
+from ..refine.refine_engine import RefineEngine
+from .paper_searches import search
+from .search_tiling import SearchTiling, restore_tiling
+
+MOST_CONFIRMING = 200_000
+"""Boxes that may be bounded to confirm that a search covers the domain."""
+
+
+@dataclass(frozen=True)
+class SearchEngine(Engine):
+    """Visits regions one by one, for up to four parameters.
+
+    `status` speaks of the visited regions; `verdict` of the whole domain, so it is robust only if all of it was visited
+    and a refinement, which covers every theta, confirms it.
+    """
+
+    gives_shares: ClassVar[bool] = False
+
+    method: str  # type: ignore[misc]
+    takes: frozenset[str]  # type: ignore[misc]
+
+    def why_not(self, question: Question) -> str | None:
+        """Searches along a line start at zero."""
+        domain = question.perturbed.domain
+        if "line" not in self.takes or domain.contains_zero:
+            return None
+        return (
+            f"the domain from {domain.low.tolist()} to {domain.high.tolist()} does not contain zero, the unperturbed "
+            "image, where the search starts; widen the ranges, or take --method map or bfs"
+        )
+
+    def run(
+        self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
+    ) -> Result:
+        """Search, and confirm what the visited regions promise for the whole domain."""
+        started = time.perf_counter()
+
+        def advance(visited: int) -> None:
+            if progress is not None:
+                progress(Progress(None, visited))
+
+        tiling = search(question, self.method, budget, options, advance)
+        if tiling.is_covering:
+            tiling = replace(tiling, confirmation=_confirm(question, budget))
+        seconds = {"total": time.perf_counter() - started}
+        return Result(question, tiling, question.delta, question.agreement, seconds=seconds)
+
+    def restore(self, content: dict[str, Any], folder: Path, question: Question) -> SearchTiling:
+        """The stored search."""
+        return restore_tiling(content, folder, question)
+
+
+def _confirm(question: Question, budget: Budget) -> Verdict:
+    """Decide a question by a refinement, with the time that is left and a limit of its own for boxes."""
+    own = Budget(budget.limits, started=budget.started)
+
+    def advance(done: Progress) -> None:
+        if budget.cancelled.is_set() or (done.boxes or 0) > MOST_CONFIRMING:
+            own.cancelled.set()
+
+    return RefineEngine().run(question, own, RunOptions(until=0.0, threads=1), advance).verdict
+
+
+SEARCHES = (
+    SearchEngine("bfs", frozenset()),
+    SearchEngine("gbs", frozenset(("w_delta", "line"))),
+    SearchEngine("boundary", frozenset(("line",))),
+)

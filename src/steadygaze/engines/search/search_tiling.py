@@ -1,0 +1,403 @@
+"""The tiling of a search: the visited regions with their labels; as arrays, rows of an export, and loaded again.
+
+A loaded search can be shown, drawn and exported, but not continued: its regions lack the neuron behind each facet.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...boundary import Boundary
+from ...compound import Compound
+from ...errors import OptionError, StoreError
+from ...labels import Kept, Label, Property, Status, Stop, Verdict
+from ...properties.joint import JointPieces, Shares
+from ...properties.nearest import Nearest
+from ...question import Question
+from ...results.answer import DeltaAnswer
+from ...results.arrays import read_arrays
+from ...results.claims import Claim, Violation
+from ...results.export import Part
+from ...results.result import Result
+from ...results.store import MAP
+from ...results.tiling import TileLabels, Tiling
+from ...results.view import Region
+from ...tolerances import AREA, FEASIBILITY
+from .search_arrays import SHAPES, Arrays, checked_arrays, pack_search, read_components, read_regions, visited_part
+from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, Holds, Visited
+
+ARITHMETIC = "for the real-valued network, by float64 arithmetic with error bounds or by exact arithmetic"
+
+
+@dataclass(frozen=True, eq=False)
+class VisitedAnswer(DeltaAnswer):
+    """The answer of a search, for the δ that it was run with."""
+
+    exact = None
+
+    tiling: "SearchTiling"
+    delta: float
+
+    @property
+    def compound(self) -> Compound:
+        """Classifier after perturbation."""
+        return self.tiling.question.compound
+
+    @cached_property
+    def shares(self) -> Shares:
+        """Shares by the volumes of visited regions with one label everywhere; all others count as undecided.
+
+        In two dimensions unsplit parts are known, and volumes add up within AREA; nothing follows elsewhere. A search
+        does not add up kinks, so nothing follows for the attention.
+        """
+        cells = np.zeros((3, 3))
+        if self.compound.domain.dimension == 2:
+            codes: dict[str, Kept] = {
+                Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO,
+            }  # fmt: skip
+            for one in self.tiling.visited:
+                place = codes.get(one.classification, Kept.UNKNOWN), codes.get(one.attention, Kept.UNKNOWN)
+                cells[place] += one.region.volume
+            slack = self.tiling.sliver_share + AREA
+            for code in (Kept.YES, Kept.NO):
+                total = cells[code].sum()
+                cells[code] *= max(0.0, 1.0 - slack / total) if total > 0.0 else 1.0
+        cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(0.0, 1.0 - cells.sum())
+        return Shares(tuple(tuple(row) for row in cells.tolist()), slivers=1.0)  # type: ignore[arg-type]
+
+    @property
+    def sliver_share(self) -> float | None:
+        """A bound of the share that tolerances gave to a neighbour; known in two dimensions."""
+        return self.tiling.sliver_share if self.compound.domain.dimension == 2 else None
+
+    @property
+    def coverage(self) -> float:
+        """The share of the domain that the visited regions cover."""
+        return self.tiling.visited_share
+
+    @cached_property
+    def sets(self) -> dict[str, int | None]:
+        """Number of visited regions by label; None if the label was not asked for."""
+        kinds = ((CLASSIFICATIONS, self.tiling.classification), (ATTENTIONS, self.tiling.attention))
+        return {name: found.count(name) if any(found) else None for names, found in kinds for name in names[2:]}
+
+    @property
+    def undecided_counts(self) -> dict[str, int | None]:
+        """Number of visited regions with an undecided label; None if the label was not asked for."""
+        labels = {"classification": self.tiling.classification, "attention": self.tiling.attention}
+        return {kind: found.count(Label.UNDECIDED) if any(found) else None for kind, found in labels.items()}
+
+    def verdict(self, wanted: Property) -> Verdict:
+        """The proved verdict on the property of the question, over the whole domain.
+
+        One visited region that violates is enough. Robust needs a search of all of the domain and a proof that covers
+        every theta: the search finds regions up to tolerances, which are no proof.
+        """
+        tiling = self.tiling
+        if any(one.holds(wanted) in (Holds.NOWHERE, Holds.PARTLY) for one in tiling.visited):
+            return Verdict.NOT_ROBUST
+        is_asked = wanted is tiling.question.property
+        return tiling.confirmation if is_asked and tiling.confirmation is not None else Verdict.UNDECIDED
+
+    @property
+    def witnesses(self) -> np.ndarray:
+        """None: a search labels whole regions."""
+        return np.zeros((0, self.compound.domain.dimension))
+
+    @property
+    def nearest(self) -> dict[str, Nearest]:
+        """Unknown: regions nearer to zero may not have been visited."""
+        return {name: Nearest(0.0, math.inf, None, None) for name in (Label.CR, Label.AR)}
+
+    @property
+    def joint(self) -> JointPieces:
+        """Refused: visited regions are not split into pieces."""
+        raise OptionError(_no_pieces(self.tiling.method))
+
+    @property
+    def inconsistencies(self) -> np.ndarray:
+        """Refused, as `joint`."""
+        raise OptionError(_no_pieces(self.tiling.method))
+
+    @property
+    def reach(self) -> np.ndarray:
+        """Bounds (R, 2) of ai over every visited region."""
+        return np.array([one.inconsistency for one in self.tiling.visited]).reshape(-1, 2)
+
+    def margin_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Bounds (N, 2) of the margin over the given visited regions (N,)."""
+        return np.array([one.margin for one in self.tiling.visited]).reshape(-1, 2)[region]
+
+    def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Bounds (N, 2) of ai over the given visited regions (N,)."""
+        return self.reach[region]
+
+
+def _no_pieces(method: str) -> str:
+    return (
+        f"a search ({method}) has regions alone, which are not split into pieces; take --method map or refine for "
+        "boundaries, pieces and maps of labels"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SearchTiling(Tiling[VisitedAnswer]):
+    """The visited regions of a search, after a run or loaded.
+
+    `line` is the theta where the search line ends (None without a line). `stopped` names the limit that ended the
+    search, `failures` counts regions and programs without an answer, `is_whole` tells that the visited regions are all
+    there are, up to tolerances. `components` are those of the outermost boundary (method boundary, else None).
+    `confirmation` is the verdict of a proof that covers every theta, asked for if the search `is_covering`. `stored`
+    holds the arrays of a loaded search.
+    """
+
+    kind = "search"
+    answers_any_delta = False
+    answers = boxes = None
+
+    question: Question
+    method: str
+    w_delta: float
+    line: np.ndarray | None
+    visited: list[Visited]
+    face_checks: int
+    lps: int
+    failures: int
+    sliver_share: float
+    stopped: Stop | None
+    is_whole: bool
+    components: Sequence[BoundaryPart] | None = None
+    confirmation: Verdict | None = None
+    stored: dict[str, np.ndarray] | None = None
+
+    @cached_property
+    def _answer(self) -> VisitedAnswer:
+        return VisitedAnswer(self, self.question.delta.value(self.question.map_size))
+
+    def answer(self, delta: float) -> VisitedAnswer:
+        """The answer for the δ of the search, the only one that it knows."""
+        return self._answer
+
+    @property
+    def region_count(self) -> int:
+        """How many regions were visited."""
+        return len(self.visited)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the attention of the visited regions was measured."""
+        return any(self.attention) or self.question.property.asks_attention
+
+    @property
+    def enough_delta(self) -> float | None:
+        """None: a search knows its own δ alone."""
+        return None
+
+    @cached_property
+    def classification(self) -> list[str]:
+        """CR, MR, CB, undecided, or "" of every visited region."""
+        return [one.classification for one in self.visited]
+
+    @cached_property
+    def attention(self) -> list[str]:
+        """AR, IR, AB, undecided, or "" of every visited region."""
+        return [one.attention for one in self.visited]
+
+    @cached_property
+    def visited_share(self) -> float:
+        """The share of the domain that the visited regions cover."""
+        return 1.0 if self.is_whole else min(1.0, float(sum(one.region.volume for one in self.visited)))
+
+    @cached_property
+    def search_status(self) -> Status:
+        """How the search ended, in the paper's meaning: Robust speaks of the visited regions."""
+        if self.stopped is not None:
+            return Status.stopped_by(self.stopped)
+        held = {one.holds(self.question.property) for one in self.visited}
+        if held & {Holds.NOWHERE, Holds.PARTLY}:
+            return Status.NOT_ROBUST
+        return Status.FAILED if self.failures or Holds.UNKNOWN in held else Status.ROBUST
+
+    def status(self, answer: VisitedAnswer, verdict: Verdict) -> Status:
+        """How the search ended; see `search_status`."""
+        return self.search_status
+
+    @property
+    def is_covering(self) -> bool:
+        """Whether the property holds on every visited region, and the search found no other region."""
+        return self.search_status is Status.ROBUST and self.is_whole
+
+    def regions(self, answer: VisitedAnswer) -> Sequence[Region]:
+        """None: `visited` has the regions."""
+        return ()
+
+    def region_at(self, theta: ArrayLike) -> int | None:
+        """None: a search answers for no single theta by its region."""
+        return None
+
+    def boundary(self, answer: VisitedAnswer, wanted: Property) -> Boundary:
+        """Refused: `components` has the boundary that a search followed."""
+        raise OptionError(_no_pieces(self.method))
+
+    def claims(self, answer: VisitedAnswer, kind: Violation, scale: float) -> Iterable[Claim]:
+        """None: the violations of a search are whole regions."""
+        return ()
+
+    def facts(self, answer: VisitedAnswer) -> dict[str, Any]:
+        """The work, the boundary, and how the search was run."""
+        components = None
+        if self.components is not None and self.stopped is None:
+            components = [{"inner": len(part.inner), "outer": len(part.outer)} for part in self.components]
+        return {
+            "following": sum(one.is_following for one in self.visited),
+            "face_checks": self.face_checks,
+            "lps": self.lps,
+            "failures": self.failures,
+            "components": components,
+            "confirmation": None if self.confirmation is None else self.confirmation.value,
+            "w_delta": self.w_delta if self._uses_width else None,
+            "line": None if self.line is None else self.line.tolist(),
+        }
+
+    @property
+    def _uses_width(self) -> bool:
+        return self.method == "gbs" and self.question.property.asks_attention
+
+    def words(self) -> list[str]:
+        """The options that repeat the search."""
+        words, domain = ["--w-delta", repr(self.w_delta)] if self._uses_width else [], self.question.perturbed.domain
+        if self.line is not None:
+            # The line is kept in t; rounding on the way back may move its end out of the domain.
+            end = np.clip(self.line, domain.low, domain.high)
+            words.append(f"--line={','.join(repr(float(value)) for value in end)}")
+        return words
+
+    def tiles(self, answer: VisitedAnswer) -> TileLabels:
+        """The labels of the visited regions."""
+        rows = self.arrays()["pattern"]
+        pattern = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1) if self.visited else np.zeros(0)
+        return TileLabels(self.classification, self.attention, self.arrays()["volume"], pattern.astype(np.int64))
+
+    def parts(self, answer: VisitedAnswer, what: str) -> tuple[Part, ...]:
+        """The rows of an export: the visited regions."""
+        if what != "regions":
+            raise OptionError(
+                f"a search ({self.method}) has regions alone, which are not split into {what}; leave --what out, or "
+                "verify with --method map"
+            )
+        return (visited_part(self.arrays(), self.question.label, answer.delta),)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The visited regions as `pack_search` stores them."""
+        return self._packed
+
+    @cached_property
+    def _packed(self) -> dict[str, np.ndarray]:
+        return pack_search(self.question, self.visited, self.components or ()) if self.stored is None else self.stored
+
+    def guarantee(self, result: Result) -> str:
+        """The basis of the verdict, in sentences that say no more than was proved."""
+        return f"{_basis(self, result.verdict)} {result.agreement.sentence}"
+
+
+def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
+    # Rounded down: never more than was visited.
+    share = f"{math.floor(1e4 * min(tiling.visited_share, 1.0)) / 1e2:g}%"
+    exceptions = (
+        "except on kinks: strips along the borders of the regions, as wide as an error divided by a slope, whose share "
+        "a search does not add up"
+    )
+    if tiling.question.perturbed.domain.dimension > 2:
+        exceptions += f"; the borders are found by linear programs with a tolerance of {FEASIBILITY:g} of the domain"
+    if tiling.is_covering:
+        first = _covering(tiling, verdict, exceptions)
+    elif verdict is Verdict.NOT_ROBUST:
+        rest = "" if tiling.visited_share == 1.0 else f" ({share} of it); nothing is said about the rest"
+        first = (
+            f"Proved {ARITHMETIC}: the labels of the visited regions other than undecided, {exceptions}. The visited "
+            f"regions cover {'part of ' if rest else ''}the domain{rest or ' up to tolerances'}."
+        )
+    elif tiling.search_status is Status.ROBUST:
+        first = (
+            f"Nothing is proved of the whole domain: the property holds on every visited region, {ARITHMETIC}, but "
+            f"these cover {share} of it, and the rest was not looked at. The labels hold {exceptions}."
+        )
+    else:
+        first = (
+            f"Nothing is proved of the whole domain, of which {share} was visited; the labels of the visited regions "
+            f"are proved {ARITHMETIC}, and those within the error bounds of a threshold are undecided. They hold "
+            f"{exceptions}."
+        )
+    return first
+
+
+def _covering(tiling: SearchTiling, verdict: Verdict, exceptions: str) -> str:
+    """The guarantee of a search that visited all of the domain, with what the proof for every theta adds."""
+    visited = (
+        f"The visited regions cover the domain up to tolerances: their volumes add up to it within {AREA:g}. On each "
+        "of them the property holds"
+    )
+    if verdict is Verdict.ROBUST:
+        return (
+            f"{visited}. That it holds at every theta is proved by a refinement of the same question, {ARITHMETIC}; "
+            "nothing is left out."
+        )
+    if verdict is Verdict.NOT_ROBUST:
+        return f"{visited}; but a refinement of the same question proves a violation between them, {ARITHMETIC}."
+    why = (
+        "the refinement that would prove it for every theta left something undecided"
+        if tiling.confirmation is not None
+        else "no proof that covers every theta was asked for"
+    )
+    return f"{visited}, {ARITHMETIC}, {exceptions}. Nothing is proved of the whole domain: {why}."
+
+
+def restore_tiling(content: dict[str, Any], folder: Path, question: Question) -> SearchTiling:
+    """The search that a directory holds; StoreError if its arrays do not fit each other and the answer."""
+    arrays = read_arrays(folder / MAP, list(SHAPES))
+    try:
+        arrays = checked_arrays(arrays, content, question)
+    except StoreError as error:
+        raise StoreError(f"{folder / MAP}: {error}") from None
+    found = _rebuild(content, arrays, question)
+    verdict = found.answer(0.0).verdict(question.property)
+    if (verdict.value, found.search_status.value) != (content["verdict"], content["status"]):
+        raise StoreError(f"{folder}: its regions do not give its verdict; the result is damaged: run it again")
+    return found
+
+
+def _rebuild(content: dict[str, Any], arrays: Arrays, question: Question) -> SearchTiling:
+    line, told = content["line"], content.get("confirmation")
+    regions = read_regions(arrays, question.perturbed.domain)
+    names = ("margin", "inconsistency", "is_following", "is_doubtful")
+    columns = zip(*(arrays[name].tolist() for name in names), strict=True)
+    labels = zip(arrays["classification"].tolist(), arrays["attention"].tolist(), strict=True)
+    visited = [
+        Visited(
+            region, CLASSIFICATIONS[code], ATTENTIONS[other], tuple(margin), tuple(reach), bool(follows), bool(doubt)
+        )
+        for region, (code, other), (margin, reach, follows, doubt) in zip(regions, labels, columns, strict=True)
+    ]
+    return SearchTiling(
+        question=question,
+        method=str(content["method"]),
+        w_delta=float(content["w_delta"] or 0.0),
+        line=None if line is None else np.array(line, dtype=np.float64),
+        visited=visited,
+        face_checks=int(content["face_checks"]),
+        lps=int(content["lps"]),
+        failures=int(content["failures"]),
+        sliver_share=float(content["sliver_share"] or 0.0),
+        stopped=None if content["stopped"] is None else Stop(str(content["stopped"])),
+        # A sum of volumes may round to 1; a search that covers the domain has asked for a confirmation.
+        is_whole=content["visited_share"] == 1.0 and not (content["status"] == "Robust" and told is None),
+        components=read_components(content, arrays, regions),
+        confirmation=None if told is None else Verdict(told),
+        stored=arrays,
+    )

@@ -1,0 +1,59 @@
+"""Visited regions with their labels, and the components of a boundary: the data that searches collect."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ...labels import Label, Property
+from .traversal import TraversedRegion
+
+CLASSIFICATIONS, ATTENTIONS = (
+    ("", Label.UNDECIDED, Label.CR, Label.MR, Label.CB),
+    ("", Label.UNDECIDED, Label.AR, Label.IR, Label.AB),
+)
+"""The labels in the order of their stored codes; "" if not asked for."""
+
+
+class Holds(Enum):
+    """Whether a property holds on a region: everywhere, nowhere, in part, or not known."""
+
+    EVERYWHERE = "everywhere"
+    NOWHERE = "nowhere"
+    PARTLY = "partly"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Visited:
+    """One region with its labels.
+
+    classification is CR, MR, CB, undecided, or "" if not asked for; attention AR, IR, AB likewise. margin encloses
+    f_label − (largest other logit), inconsistency encloses ai, both over the region. `is_following`: the search reached
+    it while following a boundary. `is_doubtful`: its pattern is not certain, so bounds for any pattern decide its
+    attention.
+    """
+
+    region: TraversedRegion
+    classification: str
+    attention: str
+    margin: tuple[float, float]
+    inconsistency: tuple[float, float]
+    is_following: bool = False
+    is_doubtful: bool = False
+
+    def holds(self, wanted: Property) -> Holds:
+        """Whether a property holds on this region."""
+        asked = {self.classification if wanted is not Property.AR else Label.CR}
+        asked |= {self.attention if wanted is not Property.CR else Label.AR}
+        if asked & {Label.MR, Label.IR}:
+            return Holds.NOWHERE
+        if asked & {"", Label.UNDECIDED}:
+            return Holds.UNKNOWN
+        return Holds.PARTLY if asked & {Label.CB, Label.AB} else Holds.EVERYWHERE
+
+
+@dataclass(frozen=True, eq=False)
+class BoundaryPart:
+    """One component of the outermost boundary: keys of the regions along it, on the reachable and on the other side."""
+
+    inner: frozenset[bytes]
+    outer: frozenset[bytes]

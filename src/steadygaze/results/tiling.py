@@ -1,0 +1,154 @@
+"""What an engine delivers: units with a shape (regions, boxes, visited regions) that cover the domain or part of it.
+
+A tiling answers for any threshold that it knows, packs itself into arrays, and says what its labels rest on. Everything
+downstream asks a `Tiling`; none of it needs to know which engine ran.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..boundary import Boundary
+from ..labels import Kept, Property, Status, Stop, Verdict
+from ..question import Question
+from ..regions.region import RegionSet
+from .answer import Answers, DeltaAnswer
+from .claims import Claim, Violation
+from .export import Part
+from .view import Region
+
+if TYPE_CHECKING:
+    from .result import Result
+
+RELATIVE_DELTAS = (0.10, 0.25, 0.50, 1.00)
+"""The thresholds, relative to the size of the original maps, for which every summary gives the share of AR."""
+
+
+@dataclass(frozen=True, eq=False)
+class TileLabels:
+    """T units: both labels ("" if not asked for), shares (T,), pattern (T,), −1 for a box."""
+
+    classification: Sequence[str]
+    attention: Sequence[str]
+    shares: np.ndarray
+    pattern: np.ndarray
+
+
+AnswerT = TypeVar("AnswerT", bound=DeltaAnswer)
+
+
+class Tiling(ABC, Generic[AnswerT]):
+    """The units of one question, which give answers of one type. Immutable.
+
+    kind: "map", "refinement" or "search". method: the engine that made it. stopped: the limit that ended the run, None
+    for none. answers: the regions that were found one by one, ready for any δ, and boxes: the boxes of a refinement;
+    None if there are none. answers_any_delta: whether `answer` takes thresholds other than that of the question.
+    """
+
+    kind: str
+    answers_any_delta: bool = True
+
+    question: Question
+    method: str
+    stopped: Stop | None
+    answers: Answers | None
+    boxes: Any
+
+    @abstractmethod
+    def answer(self, delta: float) -> AnswerT:
+        """The answer for an absolute δ."""
+
+    @property
+    def exact_regions(self) -> RegionSet | None:
+        """The regions that were found one by one, as a map holds them; None if there are none."""
+        return None if self.answers is None else self.answers.regions
+
+    @property
+    def region_count(self) -> int:
+        """How many regions were found one by one."""
+        return 0 if self.exact_regions is None else len(self.exact_regions)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether attention was measured."""
+        return True
+
+    @cached_property
+    def kept_shares(self) -> dict[str, tuple[float, float]]:
+        """The share of AR at 10, 25, 50 and 100 % of the original maps' size."""
+        size = self.question.map_size
+        return {f"{100 * part:g}%": self.answer(part * size).shares.bounds(None, Kept.YES) for part in RELATIVE_DELTAS}
+
+    @property
+    @abstractmethod
+    def enough_delta(self) -> float | None:
+        """The smallest δ known to make the whole domain AR, kinks aside, rounded up; None if unknown."""
+
+    def status(self, answer: AnswerT, verdict: Verdict) -> Status:
+        """How the run ended, in the paper's words: a limit comes first, whatever was proved until then."""
+        if self.stopped is not None:
+            return Status.stopped_by(self.stopped)
+        found = {Verdict.ROBUST: Status.ROBUST, Verdict.NOT_ROBUST: Status.NOT_ROBUST}
+        return found.get(verdict, Status.FAILED)
+
+    @abstractmethod
+    def regions(self, answer: AnswerT) -> Sequence[Region]:
+        """The regions, one by one, with the labels of an answer."""
+
+    @abstractmethod
+    def region_at(self, theta: ArrayLike) -> int | None:
+        """The number of the exact region that contains theta (d,); None if there is none."""
+
+    @abstractmethod
+    def boundary(self, answer: AnswerT, wanted: Property) -> Boundary:
+        """The outermost boundary of a property; OptionError if these units do not give one."""
+
+    @abstractmethod
+    def claims(self, answer: AnswerT, kind: Violation, scale: float) -> Iterable[Claim]:
+        """Thetas where a violation is claimed, in the order in which to try them as witnesses; scale: of the logits."""
+
+    @abstractmethod
+    def guarantee(self, result: "Result") -> str:
+        """The proofs behind an answer, and the undecided share, in a few sentences."""
+
+    def facts(self, answer: AnswerT) -> dict[str, Any]:
+        """The fields of the summary that only this kind of tiling knows."""
+        return {}
+
+    def words(self) -> list[str]:
+        """The options of the command line, beside --method, that repeat the run."""
+        return []
+
+    @abstractmethod
+    def tiles(self, answer: AnswerT) -> TileLabels:
+        """The labels of all units."""
+
+    @abstractmethod
+    def parts(self, answer: AnswerT, what: str) -> tuple[Part, ...]:
+        """The rows of an export: "regions" (all units) or "pieces" (the parts of them with one label alone)."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The units as named arrays, for `regions.npz`."""
+
+    @property
+    def numbers(self) -> Mapping[str, Any] | None:
+        """What is stored of exact regions beside their arrays."""
+        regions = self.exact_regions
+        if regions is None:
+            return None
+        accuracy = regions.accuracy
+        return {
+            "pixels_missed": float(accuracy.pixels_missed),
+            "sliver_area": float(accuracy.slivers),
+            "depth": int(accuracy.depth),
+            "skipped": int(accuracy.skipped),
+            "gap": float(accuracy.gap),
+            "holes": float(accuracy.holes),
+            "stopped": regions.stopped,
+        }
