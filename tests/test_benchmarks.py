@@ -9,10 +9,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from as_printed.question import forward
 
 import reference_splitter
 from affine_pass import pass_at
+from as_printed.question import forward
 from steadygaze import api
 from steadygaze.labels import Kept
 from timing import Spread, Stopwatch, clock, clocked, commit, machine, print_table, write_json

@@ -13,10 +13,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from as_printed.question import forward
 
 import paper_problems
 import search_check
+from as_printed.question import forward
 from one_map import printed_problem
 from paper_problems import Asked, make_problem, problems_of, restricted, sample, specs
 from steadygaze import api
