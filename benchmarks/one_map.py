@@ -17,11 +17,11 @@ from typing import Any
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 import numpy as np
-from as_printed.question import Question as PrintedProblem
-from as_printed.question import Translation, problem_from, shift_source
 
 from affine_pass import AffinePass, pass_at
 from as_printed.bfs import bfs
+from as_printed.question import Question as PrintedProblem
+from as_printed.question import Translation, problem_from, shift_source
 from steadygaze import api
 from steadygaze.labels import Kept
 from steadygaze.network.model import Model

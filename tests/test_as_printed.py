@@ -1,24 +1,18 @@
 """The printed search does what the paper prints, and each mistake that its README names shows on a tiny network."""
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from oracle.networks import coincident_grid, layer, one_line_many_times, two_pixels_brighter, wrong_side
-from oracle.rational import compound, forward, label_areas, split_regions
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
-from as_printed.question import Translation, plain_problem, problem_from, shift_source
-
 from as_printed import question as printed_problem
 from as_printed import verify
 from as_printed.bfs import bfs
+from as_printed.question import Translation, plain_problem, problem_from, shift_source
 from as_printed.region import LinearPrograms, construct_activation_region, flipped, is_stable
+from support.networks.hand_solved import coincident_grid, layer, one_line_many_times, two_pixels_brighter, wrong_side
+from support.oracles.rational_polygons import compound, forward, label_areas, split_regions
 
 MINUTE = 60.0
 

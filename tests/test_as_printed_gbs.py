@@ -1,21 +1,14 @@
 """The printed boundary search does what the paper prints, and each mistake that its README names shows."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from oracle.networks import one_line_many_times, wrong_side
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
-from as_printed.question import Translation, forward, plain_problem, problem_from, shift_source
-
 from as_printed import gbs as printed_gbs
 from as_printed.gbs import Element, Judgement, Queue, gbs, judge, together
+from as_printed.question import Translation, forward, plain_problem, problem_from, shift_source
 from as_printed.region import LinearPrograms, calc_interior_point_on_line, construct_activation_region
 from as_printed.verify import calc_range_ar, calc_range_cr, calc_range_cr_literal
+from support.networks.hand_solved import one_line_many_times, wrong_side
 
 MINUTE = 60.0
 ACROSS, UP = (1.0, 2.25, 3.5), (1.25, 2.0, 3.0)  # the diagonal of [0,4]² meets no crossing of these lines

@@ -6,8 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from properties.tiny_models import ask
-from regions.tiny_compounds import dyadic_layers, make_compound
 from steadygaze.boundary import Boundary, find_boundary
 from steadygaze.compound import Compound
 from steadygaze.errors import OptionError
@@ -18,6 +16,8 @@ from steadygaze.properties.joint import JointPieces
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 from steadygaze.results.result import Result
+from support.networks.layered_models import ask
+from support.networks.layered_networks import dyadic_layers, make_compound
 
 Cell = tuple[int, ...]
 YES, UNKNOWN, NO = Kept.YES, Kept.UNKNOWN, Kept.NO

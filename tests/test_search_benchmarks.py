@@ -1,55 +1,26 @@
-"""The benchmarks of the searches: what they count and compare, and that a planted wrong answer fails them.
+"""The benchmarks of the searches: a planted wrong answer fails them, a true one does not.
 
-The search of the package is replaced by one that takes its regions from the full map: what it says is known to be true.
+The stand-in for a search takes its regions from the full map, so its answers are true until a test changes them.
 """
 
 import dataclasses
-import importlib.util
 import json
-import os
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
 import pytest
-from as_printed.question import forward
 
-import paper_problems
+import every_search
+import gbs
+import one_search
 import search_check
-from one_map import printed_problem
-from paper_problems import Asked, make_problem, problems_of, restricted, sample, specs
+from paper_problems import Asked
 from steadygaze import api
 from steadygaze.errors import OptionError
 from steadygaze.labels import Property, Verdict
-from timing import commit
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 ASKED = Asked("M-FNN-100", "BP", "mnist:69990")
-
-
-def load(name: str) -> ModuleType:
-    """A benchmark by its path; the environment that it sets is put back."""
-    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", BENCHMARKS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    with mock.patch.dict(os.environ):
-        spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def benchmark_gbs():
-    return load("gbs")
-
-
-@pytest.fixture(scope="module")
-def every_search():
-    return load("every_search")
-
-
-@pytest.fixture(scope="module")
-def one_search():
-    return load("one_search")
 
 
 @pytest.fixture(scope="module")
@@ -175,36 +146,6 @@ def test_a_robust_part_is_no_proof_and_no_violation(mapped):
     assert search_check.own_contradictions(found) == ["verdict not robust, but no visited region violates the property"]
 
 
-def test_names_of_the_problems():
-    chosen = sample()
-    assert len({str(asked) for asked in chosen}) == 12
-    assert {(asked.model[2:], asked.domain) for asked in chosen} == {
-        (size, domain) for size in paper_problems.SIZES for domain in paper_problems.DOMAINS
-    }
-    assert {asked.model[0] for asked in chosen} == {"M", "F"}
-    assert all(asked.image.startswith("mnist:" if asked.model[0] == "M" else "fashion:") for asked in chosen)
-    thirty = problems_of("F-FNN-100")
-    assert len(set(thirty)) == 30
-    assert len(restricted(thirty, ["BP"])) == 10
-    assert restricted(thirty, ["TP fashion:69991", "TB fashion:69991"]) == [thirty[4], thirty[5]]
-    assert specs("TP") == ("translate:dy=1", "patch:x=12,y=12,w=4,h=4")
-    assert specs("TB", "dx=1") == ("translate:dx=1", "brightness")
-
-
-@pytest.mark.parametrize("shift", ["dx=1", "dy=1"])
-def test_printed_search_moves_the_map_in_the_same_direction(shift):
-    question = make_problem(Asked("M-FNN-100", "TB", "mnist:69990"), "ar", shift=shift)
-    printed = printed_problem(question)
-    theta = np.array([0.3, 0.2])
-    logits = question.model.graph.logits(question.perturbed.image(theta)[None])[0]
-    np.testing.assert_allclose(forward(printed.layers, theta)[1], logits, rtol=1e-9, atol=1e-9)
-    maps = printed.expected.reshape(-1, *question.perturbed.x0.shape)
-    offset, slope = question.perturbed.transport(maps, question.perturbed.cells[0])
-    source = printed.translation.source
-    moved = np.where(source >= 0, printed.expected[:, source], 0.0).reshape(maps.shape)
-    np.testing.assert_allclose(maps + offset + slope, moved, atol=1e-12)
-
-
 def searching(change=None):
     """A stand-in for `run_search`; the map of each problem is made once."""
     maps = {}
@@ -223,27 +164,21 @@ def searching(change=None):
     return run
 
 
-def run_gbs(module, folder, *arguments, change=None):
-    with mock.patch.object(module, "run_search", searching(change)):
-        out = ["--out", str(folder / "gbs.json"), "--seconds", "0", "--repetitions", "1", "--samples", "20"]
-        return module.main([*arguments, *out])
+def run_gbs(folder, *properties):
+    out = ["--out", str(folder / "gbs.json"), "--seconds", "0", "--repetitions", "1", "--samples", "20"]
+    return gbs.main(["--only", str(ASKED), "--properties", *properties, *out])
 
 
-def test_gbs_compares_with_the_printed_search(benchmark_gbs, tmp_path, capsys):
-    assert run_gbs(benchmark_gbs, tmp_path, "--only", str(ASKED), "--properties", "cr", "both") == 0
+def test_gbs_compares_with_the_printed_search(tmp_path):
+    assert run_gbs(tmp_path, "cr", "both") == 0
     content = json.loads((tmp_path / "gbs.json").read_text())
     assert [row["property"] for row in content["rows"]] == ["cr", "both"]
     row = content["rows"][0]
     assert row["wrong"] == []
     assert row["printed"]["popped"] == 1
-    assert row["visited"] == row["regions"] // 2
+    assert 0 < row["visited"] < row["regions"]
     own, printed = row["visited"] / row["seconds"]["median"], 1 / row["printed"]["seconds"]
     assert row["times_printed"] == pytest.approx(own / printed)
-    assert [found["property"] for found in content["summary"]] == ["cr", "both", "all"]
-    assert "times printed" in capsys.readouterr().out
-    with mock.patch.object(benchmark_gbs, "measure", side_effect=AssertionError("measured again")):
-        assert run_gbs(benchmark_gbs, tmp_path, "--only", str(ASKED), "--properties", "cr", "--resume") == 0
-    assert len(json.loads((tmp_path / "gbs.json").read_text())["rows"]) == 2
 
 
 def turn_around(found):
@@ -251,46 +186,27 @@ def turn_around(found):
     each.classification = "MR" if each.classification == "CR" else "CR"
 
 
-def test_gbs_fails_on_a_planted_wrong_answer(benchmark_gbs, tmp_path, capsys):
-    assert run_gbs(benchmark_gbs, tmp_path, "--only", str(ASKED), "--properties", "cr", change=turn_around) == 1
-    printed = capsys.readouterr()
-    assert "WRONG" in printed.out
-    assert f"WRONG: {ASKED} cr:" in printed.err
+def test_gbs_fails_on_a_planted_wrong_answer(tmp_path, capsys):
+    with mock.patch.object(gbs, "run_search", searching(turn_around)):
+        assert run_gbs(tmp_path, "cr") == 1
+    assert f"WRONG: {ASKED} cr:" in capsys.readouterr().err
 
 
-def test_gbs_names_the_problems_that_exist(benchmark_gbs, tmp_path, capsys):
-    assert run_gbs(benchmark_gbs, tmp_path, "--only", "M-FNN-9") == 2
-    assert "M-FNN-100 BP mnist:69990" in capsys.readouterr().err
+def measured(*searches):
+    return one_search.measure_network(
+        "M-FNN-100", searches, ["BP mnist:69990"], timeout=60.0, samples=15, shift="dx=1", maps=True
+    )
 
 
-def test_gbs_summarises_the_ratios(benchmark_gbs):
-    rows = [{"property": name, "times_printed": ratio} for name, ratio in (("cr", 500), ("cr", 3000), ("ar", 100))]
-    found = {part["property"]: part for part in benchmark_gbs.summarised([*rows, {"property": "ar"}])}
-    assert found["cr"]["times_printed"].median == 1750
-    assert found["cr"]["is_met"]
-    assert not found["ar"]["is_met"]
-    assert (found["all"]["times_printed"].median, found["all"]["times_printed"].low) == (500, 100)
-
-
-def measured(module, change=None, searches=("gbs:cr", "boundary:ar"), *, maps=True):
-    with mock.patch.object(module, "run_search", searching(change)):
-        return module.measure_network(
-            "M-FNN-100", searches, ["BP mnist:69990"], timeout=9.0, samples=15, shift="dx=1", maps=maps
-        )
-
-
-def test_one_search_measures_and_checks(one_search, every_search):
-    network = measured(one_search)
+def test_one_search_measures_and_checks():
+    network = measured("gbs:cr", "boundary:ar")
     first, second = network["rows"]
     assert [first["search"], second["search"]] == ["gbs:cr", "boundary:ar"]
     assert first["wrong"] == second["wrong"] == []
-    assert first["visited"] == first["regions"] // 2 > second["visited"] == second["regions"] // 4
-    assert (first["face_checks"], first["lps"], first["failures"]) == (7, 3, 0)
-    assert first["seconds"] > 0.0
-    assert network["peak_mib"] > 10.0
+    assert 0 < first["visited"] < first["regions"] == second["regions"] > second["visited"] > 0
+    assert first["failures"] == second["failures"] == 0
     groups = every_search.grouped(network)
     assert [group["asked"] for group in groups] == [[str(ASKED)]] * 2
-    assert every_search.shown(groups[0])["of the map"] == f"{100 * first['visited'] / first['regions']:.1f} %"
 
 
 def planted_attention(found):
@@ -306,76 +222,23 @@ def out_of_time(found):
 @pytest.mark.parametrize(
     ("change", "words"), [(planted_attention, "in the map"), (out_of_time, "did not end: timeout")]
 )
-def test_one_search_finds_a_planted_wrong_answer(one_search, every_search, change, words):
-    network = measured(one_search, change, ["gbs:ar"])
+def test_one_search_finds_a_planted_wrong_answer(change, words):
+    with mock.patch.object(one_search, "run_search", searching(change)):
+        network = measured("gbs:ar")
     assert any(words in wrong for wrong in network["rows"][0]["wrong"])
     assert any(wrong.startswith(str(ASKED)) for wrong in every_search.grouped(network)[0]["wrong"])
 
 
-def test_one_search_reports_errors_of_the_package(one_search):
+def test_one_search_reports_errors_of_the_package():
     def refuse(question, method, *, timeout):
         raise OptionError(f"{method} does not know this property")
 
     with mock.patch.object(one_search, "run_search", refuse):
-        network = one_search.measure_network(
-            "M-FNN-100", ["boundary:both"], [str(ASKED)], timeout=9.0, samples=5, shift="dx=1", maps=True
-        )
+        network = measured("boundary:both")
     assert network["rows"][0]["wrong"] == ["boundary does not know this property"]
 
 
-def row_of(asked, search, visited, wrong=(), seconds=1.0, status="robust"):
-    return {
-        "asked": asked, "search": search, "status": status, "seconds": seconds, "visited": visited, "regions": 100,
-        "visited_share": 0.5, "face_checks": 1, "lps": 0, "failures": 0, "wrong": list(wrong),
-    }  # fmt: skip
-
-
-def run_every(module, folder, *arguments, wrong=(), seconds=1.0, peak=300.0):
-    asked = []
-
-    def run(model, searches, options):
-        asked.append((model, list(searches)))
-        rows = [row_of(f"{model} BP {n}", search, 10 * (1 + n), wrong, seconds) for search in searches for n in (0, 1)]
-        return {"model": model, "peak_mib": peak, "rows": rows}
-
-    with mock.patch.object(module, "run_network", run):
-        code = module.main([*arguments, "--out", str(folder / "every_search.json")])
-    return code, asked
-
-
-def test_every_search_tables_and_resumes(every_search, tmp_path, capsys):
-    code, asked = run_every(every_search, tmp_path, "--sizes", "FNN-100", "--cnn-m")
-    assert code == 0
-    assert asked == [("M-FNN-100", [*every_search.SEARCHES]), ("F-FNN-100", [*every_search.SEARCHES]),
-                     ("M-CNN-M", ["gbs:cr"])]  # fmt: skip
-    content = json.loads((tmp_path / "every_search.json").read_text())
-    assert content["commit"] == commit()
-    assert len(content["groups"]) == 11
-    assert content["groups"][-1]["is_met"] == {"seconds": True, "peak_mib": True}
-    assert [row["property"] for row in content["boundary_against_gbs"]] == ["cr", "ar"]
-    assert "boundary/gbs" in capsys.readouterr().out
-    code, asked = run_every(every_search, tmp_path, "--sizes", "FNN-100", "FNN-200", "--resume")
-    assert code == 0
-    assert [model for model, _ in asked] == ["M-FNN-200", "F-FNN-200"]
-    _, asked = run_every(every_search, tmp_path, "--sizes", "FNN-100", "--resume", "--timeout", "5")
-    assert len(asked) == 2
-
-
-def test_every_search_fails_on_a_planted_wrong_answer(every_search, tmp_path, capsys):
-    assert run_every(every_search, tmp_path, "--sizes", "FNN-100", wrong=["CR, in the map MR"])[0] == 1
-    printed = capsys.readouterr()
-    assert "WRONG" in printed.out
-    assert "WRONG: gbs:cr M-FNN-100 BP 0: CR, in the map MR" in printed.err
-
-
-def test_every_search_marks_missed_targets_of_the_large_network(every_search, tmp_path, capsys):
-    assert run_every(every_search, tmp_path, "--sizes", "--cnn-m", seconds=61.0, peak=5000.0)[0] == 0
-    content = json.loads((tmp_path / "every_search.json").read_text())
-    assert content["groups"][0]["is_met"] == {"seconds": False, "peak_mib": False}
-    assert "5000!" in capsys.readouterr().out
-
-
-def test_every_search_fails_when_a_process_does(every_search, tmp_path, capsys):
+def test_every_search_fails_when_a_process_does(tmp_path, capsys):
     failed = mock.Mock(returncode=-9)
     with mock.patch.object(every_search.subprocess, "run", return_value=failed):
         network = every_search.run_network("M-CNN-M", ["gbs:cr"], every_search.parsed([]))
@@ -385,15 +248,3 @@ def test_every_search_fails_when_a_process_does(every_search, tmp_path, capsys):
     with mock.patch.object(every_search, "run_network", return_value=network):
         assert every_search.main(["--sizes", "--cnn-m", "--out", str(tmp_path / "out.json")]) == 1
     assert "-9" in capsys.readouterr().err
-
-
-def test_every_search_compares_visits_problem_by_problem(every_search):
-    groups = [
-        {"search": "gbs:ar", "asked": ["a", "b", "c"], "visited": [10, 100, None]},
-        {"search": "boundary:ar", "asked": ["b", "a", "c"], "visited": [10, 10, 5]},
-        {"search": "boundary:cr", "asked": ["a"], "visited": [3]},
-    ]
-    (row,) = every_search.against_gbs(groups)
-    assert (row["property"], row["problems"]) == ("ar", 2)
-    assert row["boundary_per_gbs"].median == pytest.approx(0.55)
-    assert (row["gbs"].median, row["boundary"].median) == (55, 10)

@@ -11,7 +11,7 @@ from adversary.nets import add_dead, beside, deepen, duplicate, random_net, sing
 from adversary.oracle import Change, Oracle, Question, TooLargeError
 from adversary.polytopes import box, split, volume
 from adversary.wild import make_wild
-from oracle.rational import compound, label_areas, split_regions
+from support.oracles.rational_polygons import compound, label_areas, split_regions
 
 HALF = Fraction(1, 2)
 

@@ -7,9 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from attention.by_definition import Question, chain_gradients, inconsistency, stored_inconsistency
-from regions.reading_maps import points_inside
-from regions.tiny_compounds import make_compound
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.inconsistency import Inconsistency, measure, original_maps
 from steadygaze.attention.options import AttentionOptions, Distance
@@ -20,6 +17,9 @@ from steadygaze.perturbation import compose, parse_spec
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 from steadygaze.zoo import image_path, model_path
+from support.networks.layered_networks import make_compound
+from support.oracles.attention_by_definition import Question, chain_gradients, inconsistency, stored_inconsistency
+from support.readers.maps import points_inside
 
 FILTERS = ("identity", "abs", "mean", "abs+mean", "mean+abs")
 DISTANCES = ("l1", "l2")
@@ -113,7 +113,7 @@ BUNDLED = (
 
 @pytest.mark.parametrize(("name", "reference", "specs", "question"), BUNDLED)
 def test_bundled_networks_with_autograd(name: str, reference: str, specs: tuple[str, ...], question: Question) -> None:
-    from attention.torch_networks import autograd, from_onnx
+    from support.oracles.torch_gradients import autograd, from_onnx
 
     compound, regions = bundled_map(name, reference, specs)
     assert len(regions) > 20

@@ -12,9 +12,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from attention.by_definition import Question
-from attention.exact_attention import ExactAttention
-from regions.tiny_compounds import FloatLayer, make_compound
 from steadygaze.attention import curve_kernels
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.inconsistency import Inconsistency, measure, original_maps, region_taus
@@ -25,6 +22,9 @@ from steadygaze.perturbation import parse_spec
 from steadygaze.regions.patterns import unpack
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
+from support.networks.layered_networks import FloatLayer, make_compound
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_attention import ExactAttention
 
 MOST_PATTERNS = 25
 

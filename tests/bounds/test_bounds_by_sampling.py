@@ -9,11 +9,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from attention.by_definition import Question, transported
 from steadygaze.api import make_problem
 from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
 from steadygaze.bounds.bounder import Bounder, Enclosures
 from steadygaze.question import Question as Problem
+from support.oracles.attention_by_definition import Question, transported
 
 PLAIN = 1e-9
 """Rounding of a plain pass, relative to the size of what it computes: about 1e-13 on sixteen layers."""

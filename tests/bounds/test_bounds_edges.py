@@ -5,14 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from attention.by_definition import Question
-from attention.exact_attention import exact_image
-from bounds.bound_cases import Case, random_case
-from bounds.enclosure_check import violations
-from regions.tiny_compounds import make_graph
 from steadygaze.bounds.passes import pixels
 from steadygaze.errors import ModelError
 from steadygaze.perturbation import compose, parse_spec
+from support.networks.bound_cases import Case, random_case
+from support.networks.layered_networks import make_graph
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_attention import exact_image
+from support.readers.enclosures import violations
 
 
 def brighter(layers: list, question: Question, low: float, high: float) -> Case:

@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from attention.by_definition import Question
-from bounds.bound_cases import FILTERS, KINDS, SPECS, Case, random_boxes, random_case
-from bounds.enclosure_check import compare_roots, violations
-from oracle.networks import IMAGES
-from regions.tiny_compounds import make_graph
 from steadygaze.perturbation import Perturbed, compose, parse_spec
+from support.networks.bound_cases import FILTERS, KINDS, SPECS, Case, random_boxes, random_case
+from support.networks.hand_solved import IMAGES
+from support.networks.layered_networks import make_graph
+from support.oracles.attention_by_definition import Question
+from support.readers.enclosures import compare_roots, violations
 
 PER_KIND = 8
 # What the map of three parameters never has, and what `SPECS` leaves out there.

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from bounds.bound_cases import KINDS, Case, random_case
-from bounds.enclosure_check import violations
-from bounds.planted_bounds import PLANTED
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.bounds.passes import Passed
+from support.networks.bound_cases import KINDS, Case, random_case
+from support.readers.enclosures import violations
+from support.stand_ins.unsound_bounds import PLANTED
 
 MOST_TRIALS = 80
 

@@ -5,14 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from attention.by_definition import Question
-from attention.exact_attention import as_fractions, exact_image
-from bounds.bound_cases import Case
-from bounds.enclosure_check import expected_at_zero, roots, violations
-from bounds.exact_network import Whole
-from regions.tiny_compounds import make_graph
 from steadygaze.perturbation import compose, parse_spec
 from steadygaze.rounding import down, gamma, up
+from support.networks.bound_cases import Case
+from support.networks.layered_networks import make_graph
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_attention import as_fractions, exact_image
+from support.oracles.exact_graph import Whole
+from support.readers.enclosures import expected_at_zero, roots, violations
 
 
 def cancelling(seed: int) -> Case:

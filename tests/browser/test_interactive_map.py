@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from browser.browsing import Browser, random_thetas, running_browser
 from steadygaze.api import verify
 from steadygaze.labels import Kept
 from steadygaze.results.result import Result
+from support.browsing import Browser, random_thetas, running_browser
 
 THETAS = ([0.3, 0.6], [0.02, 0.03], [0.9, 0.5], [0.995, 0.2])
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from browser.browsing import Browser, random_thetas, running_browser
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.engines.refine.boxes import State
@@ -14,6 +13,7 @@ from steadygaze.report.page import explorer, network_data
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.thresholds import make_thresholds
 from steadygaze.results.result import DomainResult
+from support.browsing import Browser, random_thetas, running_browser
 
 BP = ["brightness:0..1", "patch:x=10,y=10,w=5,h=5"]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"

@@ -7,9 +7,9 @@ import numpy as np
 import onnx
 import pytest
 
-from browser.browsing import Browser, random_thetas, running_browser
 from steadygaze.api import verify
 from steadygaze.results.result import DomainResult
+from support.browsing import Browser, random_thetas, running_browser
 
 CLOSE = 1e-4
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from browser.browsing import Browser, running_browser
 from steadygaze import verify, zoo
 from steadygaze.report.page.html import write_report
 from steadygaze.results.result import Result
+from support.browsing import Browser, running_browser
 
 EVIL_MODEL = "<img src=x onerror=alert(1)>.onnx"
 EVIL_CLASS = "</script><script>alert(1)</script>"

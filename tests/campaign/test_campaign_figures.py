@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from msgspec.structs import replace
 
-from campaign.made_up import MAPS, SEARCHES, made_up, made_up_plan, shares, visited
 from steadygaze.campaign import figures
 from steadygaze.campaign.figures import (
     NAMES,
@@ -26,6 +25,7 @@ from steadygaze.campaign.stored_campaign import Store, Task
 from steadygaze.campaign.tables import make_records
 from steadygaze.errors import OptionError, StoreError
 from steadygaze.report.drawing.sheet import drawing_settings
+from support.stand_ins.made_up_campaigns import MAPS, SEARCHES, made_up, made_up_plan, shares, visited
 
 
 def answer(task: Task) -> dict[str, Any] | None:

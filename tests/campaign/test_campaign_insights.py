@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from campaign.made_up import MAPS, made_up, shares
 from steadygaze.campaign.stored_campaign import Store, Task
 from steadygaze.campaign.tables import TABLES, Insight, Ranks, Share, make_insights, make_records
+from support.stand_ins.made_up_campaigns import MAPS, made_up, shares
 
 
 def insights(store: Store) -> dict[str, Insight]:

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from campaign.plans_of_faults import DUTY, plan_of
 from steadygaze.campaign import stored_campaign as stores
 from steadygaze.campaign.run import CampaignProgress, run_campaign
 from steadygaze.campaign.stored_campaign import Plan, Store, held
 from steadygaze.campaign.tables import make_records, to_csv
 from steadygaze.errors import OptionError, StoreError
+from support.stand_ins.fault_plans import DUTY, plan_of
 
 MANY = tuple(f"0.{number:03}" for number in range(40, 70))
 PATIENCE = 20.0

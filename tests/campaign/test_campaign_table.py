@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from campaign.plans_of_faults import plan_of
 from steadygaze.campaign import tables as table
 from steadygaze.campaign.columns import COLUMNS, MEASURED
 from steadygaze.campaign.figures import make_series
 from steadygaze.campaign.run import make_row
 from steadygaze.campaign.stored_campaign import Store
 from steadygaze.campaign.worker_pool import End, ProcessOutcome
+from support.stand_ins.fault_plans import plan_of
 
 ROOT = Path(__file__).parents[2]
 PLAN = plan_of(("answer", "sleep", "abort"), ("1", "2", "3"))

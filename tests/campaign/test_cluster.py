@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from campaign.plans_of_faults import DUTY, plan_of
 from steadygaze.campaign.run import CampaignProgress, run_campaign
 from steadygaze.campaign.stored_campaign import Store
 from steadygaze.campaign.tables import make_records, to_csv
 from steadygaze.campaign.worker_pool import Duty, End, ProcessLimits
 from steadygaze.errors import OptionError, StoreError
+from support.stand_ins.fault_plans import DUTY, plan_of
 
 pytest.importorskip("distributed")
 

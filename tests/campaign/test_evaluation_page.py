@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from campaign.made_up import made_up, shares, visited
 from steadygaze.campaign import stored_campaign as stores
 from steadygaze.campaign.stored_campaign import Task
+from support.stand_ins.made_up_campaigns import made_up, shares, visited
 
 DOCS = Path(__file__).parents[2] / "docs"
 

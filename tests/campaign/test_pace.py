@@ -2,8 +2,8 @@
 
 import pytest
 
-from campaign.plans_of_faults import plan_of
 from steadygaze.campaign.run import Pace
+from support.stand_ins.fault_plans import plan_of
 
 
 def test_similar_problems_say_how_long_it_takes():

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from campaign import faults
 from steadygaze.campaign import worker_pool as pools
 from steadygaze.campaign.worker_pool import Asked, Duty, End, Pool, ProcessLimits, ProcessOutcome, WorkerProcess
 from steadygaze.errors import StoreError
+from support.stand_ins import faults
 
 DUTY = Duty.of(faults.solve)
 PLENTY = ProcessLimits(seconds=30.0, memory_gib=4.0)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import Run, Runner
 from steadygaze.cli import main
 from steadygaze.report import figures
 from steadygaze.report.figures import visited
+from support.command_line import Run, Runner
 
 
 @pytest.fixture

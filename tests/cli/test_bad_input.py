@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cli.running import SMALL, Runner
 from steadygaze import zoo
 from steadygaze.report import figures
+from support.command_line import SMALL, Runner
 
 AWAY = ("verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "brightness:0.1..0.2")
 MODEL, IMAGE, PERTURB = ("M-FNN-100",), ("--image", "mnist:69990"), ("--perturb", "brightness:0..0.02")

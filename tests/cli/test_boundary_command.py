@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.running import SMALL, Runner
 from steadygaze.cli.boundary_command import certainty_text, describe_boundary, reach_text
 from steadygaze.report.figures import boundary
 from steadygaze.results import store
+from support.command_line import SMALL, Runner
 
 PLANE = (
     "verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "brightness", "--perturb", "patch:x=12,y=12,w=4,h=4",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cli.running import SMALL, Runner
 from steadygaze.errors import InternalError
+from support.command_line import SMALL, Runner
 
 
 @pytest.mark.parametrize(

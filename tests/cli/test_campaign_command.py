@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from cli.running import Runner
 from steadygaze.cli import app
+from support.command_line import Runner
 
 PROGRAM = (sys.executable, "-c", "import sys; from steadygaze.cli import main; sys.exit(main())")
 SECONDS = 600

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from campaign.made_up import MAPS, SEARCHES, made_up, shares, visited
-from cli.running import Runner
 from steadygaze import api
 from steadygaze.campaign import figures
+from support.command_line import Runner
+from support.stand_ins.made_up_campaigns import MAPS, SEARCHES, made_up, shares, visited
 
 
 @pytest.fixture

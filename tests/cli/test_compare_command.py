@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import SMALL, Runner
 from steadygaze import load
 from steadygaze.cli.compare_command import contrary_text, describe_comparison
 from steadygaze.compare import comparison_figure as figure
+from support.command_line import SMALL, Runner
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "compare.md"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import SMALL, Runner
 from steadygaze import load
+from support.command_line import SMALL, Runner
 
 SQUARE = (*SMALL, "--perturb", "patch:x=12,y=12,w=4,h=4:0..0.1", "--delta", "3.0", "--out", "out")
 

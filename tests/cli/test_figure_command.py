@@ -7,9 +7,9 @@ import pytest
 from typer.main import get_command
 
 import steadygaze
-from cli.running import SMALL, Runner
 from steadygaze.cli import app
 from steadygaze.report.figures import KINDS
+from support.command_line import SMALL, Runner
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import Runner
 from steadygaze import api
 from steadygaze.budget import Budget
 from steadygaze.cli.run_progress import stopping_on_signals
+from support.command_line import Runner
 
 QUESTION = ("verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "translate:dx=9", "--threads", "1")
 QUESTION += ("--out", "out", "--property")

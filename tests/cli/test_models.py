@@ -3,8 +3,8 @@
 from importlib.metadata import version
 
 import steadygaze
-from cli.running import Runner
 from steadygaze import zoo
+from support.command_line import Runner
 
 
 def test_every_bundled_network_is_listed(run: Runner):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import SMALL, Runner
 from steadygaze.labels import Verdict
+from support.command_line import SMALL, Runner
 
 PROGRAM = (sys.executable, "-c", "import sys; from steadygaze.cli import main; sys.exit(main())")
 SECONDS = 120

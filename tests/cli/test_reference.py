@@ -7,8 +7,8 @@ from types import ModuleType
 import pytest
 from typer.main import get_command
 
-from cli.running import SEARCHES, SMALL, Runner
 from steadygaze.cli import app
+from support.command_line import SEARCHES, SMALL, Runner
 
 FOLDER = Path(__file__).parents[2] / "docs"
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import SMALL, Runner
 from steadygaze.cli.command_options import until_share
 from steadygaze.cli.method_options import MethodPlan
 from steadygaze.engines.refine import planning
 from steadygaze.errors import OptionError
+from support.command_line import SMALL, Runner
 
 PLANE = (
     "verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "brightness:0..0.2",

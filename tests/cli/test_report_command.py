@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from cli.running import SMALL, Runner
 from steadygaze import load
 from steadygaze.report.page import cards, html
+from support.command_line import SMALL, Runner
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import SEARCHES, SMALL, Runner
 from steadygaze import api, load_search
 from steadygaze.report.figures import visited
+from support.command_line import SEARCHES, SMALL, Runner
 
 FILES = {"result.json", "regions.npz", "image.npy", "image.png", "timings.json", "search.png", "search.svg"}
 LINE = (*SMALL, "--delta", "3.0")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import SMALL, Runner
+from support.command_line import SMALL, Runner
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cli.running import Runner
+from support.command_line import Runner
 
 SPACE = (
     "verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "translate:dx=1:0..0.2",

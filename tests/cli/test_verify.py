@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cli.running import SMALL, Runner
 from steadygaze import zoo
+from support.command_line import SMALL, Runner
 
 KEYS = {
     "verdict", "label", "regions", "area", "nearest", "delta", "ar_at_delta", "tiling_error", "sliver_share",

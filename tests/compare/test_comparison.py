@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compare.compared_networks import answered
 from steadygaze import Comparison, compare, search, verify
 from steadygaze.compare.comparison import compare_results
 from steadygaze.compare.overlay import COMBINATIONS
 from steadygaze.errors import OptionError
 from steadygaze.labels import Property
 from steadygaze.results.result import Result
+from support.networks.compared_networks import answered
 
 
 def renamed(result: Result, **names: object) -> Result:

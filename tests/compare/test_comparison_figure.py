@@ -7,12 +7,12 @@ import pytest
 from matplotlib.image import AxesImage
 from matplotlib.text import Text
 
-from compare.compared_networks import answered
 from steadygaze.compare import comparison_figure as figure
 from steadygaze.compare.comparison import Comparison, compare_results
 from steadygaze.compare.comparison_figure import COLOURS, NAMES, comparison_figure, draw_comparison
 from steadygaze.compare.overlay import COMBINATIONS
 from steadygaze.report.wording import percent_between
+from support.networks.compared_networks import answered
 
 
 @pytest.fixture(autouse=True)

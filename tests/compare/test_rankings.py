@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compare.compared_networks import answered
 from steadygaze.compare.overlay import lost_share
 from steadygaze.compare.ranking import RISK, ROBUSTNESS, find_contrary, make_rankings, rank, value_of
 from steadygaze.labels import Property
+from support.networks.compared_networks import answered
 
 shares = st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 bounds = st.tuples(shares, shares).map(lambda pair: (min(pair), max(pair)))

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from regions.exact_maps import assert_compound_map_is_exact
-from regions.reading_maps import assert_true_map, clip_bits
-from regions.tiny_compounds import dyadic_layers, make_compound
 from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
 from steadygaze.regions.region import Cut
 from steadygaze.regions.subdivide import subdivide
+from support.networks.layered_networks import dyadic_layers, make_compound
+from support.readers.maps import assert_compound_map_is_exact, assert_true_map, clip_bits
 
 SHAPE = (1, 2, 2)
 ALL = {"x": 0, "y": 0, "w": 2, "h": 2}

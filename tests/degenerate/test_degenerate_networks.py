@@ -5,11 +5,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from regions.exact_maps import assert_compound_map_is_exact, assert_plain_map_is_exact
-from regions.reading_maps import assert_tiles, assert_true_map, pattern_bits
-from regions.tiny_compounds import FloatLayer, dyadic_layers, make_compound, plain_map
 from steadygaze.perturbation import Brightness, Patch, Translate
 from steadygaze.regions.subdivide import subdivide
+from support.networks.layered_networks import FloatLayer, dyadic_layers, make_compound, plain_map
+from support.readers.maps import (
+    assert_compound_map_is_exact,
+    assert_plain_map_is_exact,
+    assert_tiles,
+    assert_true_map,
+    pattern_bits,
+)
 
 IMAGE = np.array([0.0, 0.5, 1.0, 0.25]).reshape(1, 2, 2)
 ROW = Patch(x=0, y=0, w=2, h=1)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact import plain_fractions
-from exact.true_outcomes import regions_within, true_outcome
-from oracle.small_problems import random_problem
 from steadygaze.exact import ExactLabels, Outcome
+from support.networks.search_problems import random_problem
+from support.oracles import exact_margin
+from support.oracles.exact_outcomes import regions_within, true_outcome
 
 SEEDS = st.integers(0, 10_000)
 
@@ -38,7 +38,7 @@ def check(question, points: np.ndarray, inflation: float) -> None:
         settlement = labels.settle(in_t(points), inflation, limit_seconds=60, max_parts=10**6)
         assert settlement.outcome is true_outcome(regions, label)
         if settlement.witness is not None:
-            assert plain_fractions.margin(compound, label, settlement.witness) < 0
+            assert exact_margin.margin(compound, label, settlement.witness) < 0
         assert settlement.outcome not in (Outcome.LOST, Outcome.MIXED) or settlement.witness is not None
 
 
@@ -89,7 +89,7 @@ def test_margins_are_those_of_plain_fractions(seed, dimension):
     labels = ExactLabels(compound, 0)
     for share in [*rng.random((4, dimension)), np.zeros(dimension), np.ones(dimension)]:
         theta = np.clip(compound.domain.low + share * compound.domain.widths, compound.domain.low, compound.domain.high)
-        truth = plain_fractions.margin(compound, 0, theta)
+        truth = exact_margin.margin(compound, 0, theta)
         assert labels.margin_at(theta) == (truth, truth)
 
 
@@ -104,7 +104,7 @@ def test_random_thetas_agree_with_the_outcome(seed):
     weights = rng.dirichlet(np.ones(len(points)), size=200)
     signs = set()
     for theta in compound.to_theta(in_t(weights @ points)):
-        value = plain_fractions.margin(compound, 0, theta)
+        value = exact_margin.margin(compound, 0, theta)
         signs.add((value > 0) - (value < 0))
     allowed = {
         Outcome.KEPT: {1},

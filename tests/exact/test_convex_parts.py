@@ -8,9 +8,9 @@ from flint import fmpz
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact.true_outcomes import hull_planes
-from oracle.exact_polytopes import box
 from steadygaze.exact.simplices import clip, contains, cut, evaluate, hull_of, make_corner, triangulate, volume
+from support.oracles.exact_outcomes import hull_planes
+from support.oracles.exact_polytopes import box
 
 
 def no_limit(_: int) -> None:

@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oracle.small_problems import free_pixels
-from properties.tiny_models import make_model
 from steadygaze.api import make_problem
 from steadygaze.compound import Compound
 from steadygaze.errors import OptionError
 from steadygaze.exact import ExactLabels, Outcome
 from steadygaze.perturbation import Brightness, Patch, compose
+from support.networks.layered_models import make_model
+from support.networks.search_problems import free_pixels
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 

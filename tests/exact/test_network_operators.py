@@ -7,8 +7,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from exact import plain_fractions
-from exact.small_graphs import batch_norm, compound_of
 from steadygaze.compound import Compound
 from steadygaze.errors import ModelError
 from steadygaze.exact import ExactLabels, Outcome
@@ -17,6 +15,8 @@ from steadygaze.network.lower import lower
 from steadygaze.network.operators import LeftMatMul, MatMul, Mean, Pad, Relu, Reshape, Scale, Transpose
 from steadygaze.network.windows import AveragePool, Conv, Window
 from steadygaze.perturbation import Perturbation, compose
+from support.networks.small_graphs import batch_norm, compound_of
+from support.oracles import exact_margin
 
 RNG = np.random.default_rng(5)
 IMAGE = RNG.integers(0, 256, size=(2, 4, 4)) / 255
@@ -81,7 +81,7 @@ def test_margins_are_exact(name):
     compound = compound_of(NETWORKS[name], IMAGE, SPECS)
     labels = ExactLabels(compound, 1)
     for theta in ([-0.3, -1.0], [0.1, 0.0], [0.25, 0.37], [0.4, 2.0], [0.0, 1.9]):
-        truth = plain_fractions.margin(compound, 1, np.array(theta))
+        truth = exact_margin.margin(compound, 1, np.array(theta))
         assert labels.margin_at(np.array(theta)) == (truth, truth)
 
 
@@ -94,7 +94,7 @@ def test_outcomes_agree_with_samples_across_knots(name):
         vertices = np.array(middle) + 0.05 * np.array([[-1, -1], [1, -1], [0, 1]])
         settlement = labels.settle(vertices, 1e-12, limit_seconds=60, max_parts=10**5)
         thetas = compound.to_theta(rng.dirichlet(np.ones(3), size=20) @ vertices)
-        signs = {plain_fractions.margin(compound, 1, theta) > 0 for theta in thetas}
+        signs = {exact_margin.margin(compound, 1, theta) > 0 for theta in thetas}
         assert settlement.outcome in (Outcome.KEPT, Outcome.LOST, Outcome.MIXED)
         assert signs <= {Outcome.KEPT: {True}, Outcome.LOST: {False}, Outcome.MIXED: {True, False}}[settlement.outcome]
 
@@ -115,7 +115,7 @@ def test_irrational_roots_are_enclosed():
     labels = ExactLabels(compound, 1)
     for theta in ([-0.3, -1.0], [0.1, 0.0], [0.25, 0.37], [0.4, 2.0]):
         low, high = labels.margin_at(np.array(theta))
-        truth = plain_fractions.margin(compound, 1, np.array(theta))
+        truth = exact_margin.margin(compound, 1, np.array(theta))
         error = Fraction(1, 10**70)
         assert low - error <= truth <= high + error
         assert 0 < high - low < Fraction(1, 2**200)
@@ -137,12 +137,12 @@ def test_outcomes_with_irrational_roots():
             settlement = labels.settle(vertices, 1e-12, limit_seconds=60, max_parts=10**5, with_shares=True)
             seen.add(settlement.outcome)
             thetas = compound.to_theta(rng.dirichlet(np.ones(4), size=10) @ vertices)
-            signs = {plain_fractions.margin(compound, label, theta) > 0 for theta in thetas}
+            signs = {exact_margin.margin(compound, label, theta) > 0 for theta in thetas}
             allowed = {Outcome.KEPT: {True}, Outcome.LOST: {False}, Outcome.MIXED: {True, False}}
             assert signs <= allowed[settlement.outcome]
             assert 0.0 <= settlement.shares.kept[0] <= settlement.shares.kept[1] <= 1.0
             if settlement.witness is not None:
-                assert plain_fractions.margin(compound, label, settlement.witness) < 0
+                assert exact_margin.margin(compound, label, settlement.witness) < 0
     assert {Outcome.KEPT, Outcome.LOST} <= seen
 
 
@@ -230,7 +230,7 @@ def test_families_that_round_are_enclosed_and_others_exact(pixels):
         low, high = ExactLabels(compound, 0).margin_at(np.array([0.3]))
         values = [x + Fraction(0.3) * (target - x) for x in exact]
         for number, node in enumerate(graph.nodes):
-            values = plain_fractions._apply(node.operator, values, graph.shape_of(number))
+            values = exact_margin._apply(node.operator, values, graph.shape_of(number))
         truth = values[0] - max(values[1:])
         assert low <= truth <= high
         assert (low == high) == isinstance(family, Fade)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from attention.by_definition import plain_filter
-from properties.tiny_models import ask
 from steadygaze.api import verify
 from steadygaze.attention.filters import Filter
 from steadygaze.errors import ImageError
 from steadygaze.labels import Kept, Verdict
 from steadygaze.results.result import Result
+from support.networks.layered_models import ask
+from support.oracles.attention_by_definition import plain_filter
 
 SPECS = (
     ("brightness:-0.5..0.5", "patch:x=0,y=0,w=1,h=2"),

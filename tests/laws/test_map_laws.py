@@ -7,7 +7,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regions.reading_maps import (
+from steadygaze.compound import Compound
+from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
+from steadygaze.regions.region import Cut, RegionSet
+from steadygaze.regions.subdivide import subdivide
+from support.networks.layered_networks import FloatLayer, dyadic_layers, make_compound, plain_map
+from support.readers.maps import (
     affine_logits,
     assert_tiles,
     assert_true_map,
@@ -15,11 +20,6 @@ from regions.reading_maps import (
     owners,
     pattern_bits,
 )
-from regions.tiny_compounds import FloatLayer, dyadic_layers, make_compound, plain_map
-from steadygaze.compound import Compound
-from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
-from steadygaze.regions.region import Cut, RegionSet
-from steadygaze.regions.subdivide import subdivide
 
 SEEDS = st.integers(0, 2**32 - 1)
 QUICK = settings(max_examples=40, deadline=None, derandomize=True)

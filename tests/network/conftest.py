@@ -1,39 +1,16 @@
-"""Small ONNX models made by hand, and the plain onnxruntime that they are compared with."""
+"""Makes, saves and runs small ONNX models."""
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
-OPTIONS = onnxruntime.SessionOptions()
-OPTIONS.intra_op_num_threads = 1
-OPTIONS.log_severity_level = 4
-
-
-def _proto(nodes, weights, dims, *, opset=17, classes=None, elem=TensorProto.FLOAT):
-    """Model with the input 'image' of these dimensions; its output is that of the last node."""
-    ir = {True: 8, False: 10}[opset <= 18]
-    last = nodes[-1].output[0]
-    return helper.make_model(
-        helper.make_graph(
-            nodes,
-            "small",
-            [helper.make_tensor_value_info("image", elem, dims)],
-            [helper.make_tensor_value_info(last, elem, classes)],
-            [
-                w if isinstance(w, TensorProto) else numpy_helper.from_array(np.asarray(w), name)
-                for name, w in weights.items()
-            ],
-        ),
-        opset_imports=[helper.make_opsetid("", opset)],
-        ir_version=ir,
-    )
+from support.networks.onnx_files import make_proto, run_file
 
 
 @pytest.fixture
 def proto():
-    return _proto
+    return make_proto
 
 
 @pytest.fixture
@@ -42,7 +19,7 @@ def save(tmp_path):
 
     def save(nodes, weights, dims, *, name="small.onnx", **options):
         path = tmp_path / name
-        path.write_bytes(_proto(nodes, weights, dims, **options).SerializeToString())
+        path.write_bytes(make_proto(nodes, weights, dims, **options).SerializeToString())
         return path
 
     return save
@@ -50,16 +27,7 @@ def save(tmp_path):
 
 @pytest.fixture
 def run():
-    """Outputs (B, n) of a model file for inputs (B, *dims), one image at a time, by onnxruntime alone."""
-
-    def run(path, inputs):
-        session = onnxruntime.InferenceSession(str(path), OPTIONS, providers=["CPUExecutionProvider"])
-        name = session.get_inputs()[0].name
-        kind = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
-        dtype = kind[session.get_inputs()[0].type]
-        return np.stack([session.run(None, {name: one[None].astype(dtype)})[0].ravel() for one in inputs]).astype(float)
-
-    return run
+    return run_file
 
 
 @pytest.fixture

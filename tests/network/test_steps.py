@@ -6,9 +6,6 @@ from math import prod
 import numpy as np
 import pytest
 
-from attention.exact_attention import as_fractions
-from bounds.bound_cases import graph_of
-from bounds.exact_network import ExactNetwork, exactly
 from steadygaze import zoo
 from steadygaze.errors import ModelError
 from steadygaze.network import steps
@@ -28,6 +25,9 @@ from steadygaze.network.operators import (
 )
 from steadygaze.network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
 from steadygaze.network.windows import AveragePool, Conv, Window
+from support.networks.bound_cases import graph_of
+from support.oracles.exact_attention import as_fractions
+from support.oracles.exact_graph import ExactNetwork, exactly
 
 
 def whole(rng: np.random.Generator, *sizes: int) -> np.ndarray:

@@ -7,14 +7,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from attention.by_definition import Question
-from oracle.networks import IMAGES, TinyImage
-from properties.exact_shares import ExactAnswer
-from properties.tiny_models import make_answers
-from regions.tiny_compounds import crossing_layers, dyadic_layers, make_compound
 from steadygaze.compound import Compound
 from steadygaze.labels import Kept
 from steadygaze.perturbation import Brightness, Patch, Perturbation, parse_spec
+from support.networks.hand_solved import IMAGES, TinyImage
+from support.networks.layered_models import make_answers
+from support.networks.layered_networks import crossing_layers, dyadic_layers, make_compound
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_shares import ExactAnswer
 
 ROUNDING = 1e-12
 """Of adding the areas of some hundred pieces in floats."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attention.by_definition import Question, transported
-from regions.reading_maps import owners
 from steadygaze.api import verify
 from steadygaze.labels import Kept
 from steadygaze.network.lower import Chain
 from steadygaze.perturbation import Perturbed
 from steadygaze.results.result import Result
+from support.oracles.attention_by_definition import Question, transported
+from support.readers.maps import owners
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 PROBLEMS = (

@@ -5,12 +5,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from attention.by_definition import Question
-from oracle.exact_boundary import ExactBoundary, make_boundary, walk
-from oracle.exact_labels import ExactLabels
-from oracle.small_problems import diamond, random_problem, shaped_problem, together
-from regions.tiny_compounds import FloatLayer
 from steadygaze.question import Question as Problem
+from support.networks.layered_networks import FloatLayer
+from support.networks.search_problems import diamond, random_problem, shaped_problem, together
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_boundary import ExactBoundary, make_boundary, walk
+from support.oracles.exact_labels import ExactLabels
 
 HALF = Fraction(1, 2)
 

@@ -6,13 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from oracle import rational
-from oracle.exact_polytopes import at, box, corners_of, homogeneous, integer, overlap, plain, shadow
-from oracle.exact_regions import ExactLayer, ExactMap, exact_compound_map, exact_layers, exact_map, is_border
-from oracle.networks import NETWORKS, Tiny
-from regions import exact_maps
-from regions.tiny_compounds import crossing_layers, dyadic_layers, make_compound, on_unit_square
 from steadygaze.perturbation import parse_spec
+from support.networks.hand_solved import NETWORKS, Tiny
+from support.networks.layered_networks import crossing_layers, dyadic_layers, make_compound, on_unit_square
+from support.oracles import exact_maps, rational_polygons
+from support.oracles.exact_polytopes import at, box, corners_of, homogeneous, integer, overlap, plain, shadow
+from support.oracles.exact_regions import ExactLayer, ExactMap, exact_compound_map, exact_layers, exact_map, is_border
 
 HALF = Fraction(1, 2)
 
@@ -66,7 +65,7 @@ def forward(layers: list[ExactLayer], point: tuple[Fraction, ...]) -> tuple[list
 def test_networks_solved_by_hand(tiny: Tiny) -> None:
     layers = on_unit_cube(tiny)
     found = exact_map(layers, len(tiny.low))
-    volume = rational.area(rational.box(tiny.low, tiny.high))
+    volume = rational_polygons.area(rational_polygons.box(tiny.low, tiny.high))
     assert {region.key[1:]: region.polytope.volume * volume for region in found.regions} == tiny.areas
     assert_sound(found, layers)
 
@@ -77,7 +76,7 @@ def test_the_other_oracle_agrees(seed: int, dimension: int) -> None:
     floats = random_layers(seed, dimension, most=5)
     layers = exact_layers(floats)
     found = exact_map(layers, dimension)
-    other = rational.split_regions(
+    other = rational_polygons.split_regions(
         exact_maps.rational_layers(floats), [Fraction(0)] * dimension, [Fraction(1)] * dimension
     )
     assert {region.pattern: (region.area, set(region.polygon)) for region in other} == {
@@ -87,7 +86,7 @@ def test_the_other_oracle_agrees(seed: int, dimension: int) -> None:
     for label in range(3):
         margins = [region.margin(label) for region in found.regions]
         for region, (low, up) in zip(other, margins, strict=True):
-            kept, lost, tied = rational.label_areas([region], label)
+            kept, lost, tied = rational_polygons.label_areas([region], label)
             assert (lost + tied == 0 and kept > 0) == (low >= 0 and up > 0)
             assert (kept == 0) == (up <= 0)
             assert (kept > 0 and lost > 0) == (low < 0 < up)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from oracle.networks import IMAGES, NETWORKS, Tiny, TinyImage
-from oracle.rational import brute_force_patterns
-from regions.exact_maps import assert_compound_map_is_exact, assert_plain_map_is_exact, rational_layers
-from regions.reading_maps import pattern_bits
-from regions.tiny_compounds import crossing_layers, dyadic_layers, make_compound, on_unit_square, plain_map
 from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
 from steadygaze.regions.subdivide import subdivide
+from support.networks.hand_solved import IMAGES, NETWORKS, Tiny, TinyImage
+from support.networks.layered_networks import crossing_layers, dyadic_layers, make_compound, on_unit_square, plain_map
+from support.oracles.exact_maps import rational_layers
+from support.oracles.rational_polygons import brute_force_patterns
+from support.readers.maps import assert_compound_map_is_exact, assert_plain_map_is_exact, pattern_bits
 
 IMAGE_PERTURBATIONS: dict[str, list[Perturbation]] = {
     "two pixels brighter": [Brightness()],

@@ -7,14 +7,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from attention.by_definition import Question
-from oracle.exact_boundary import Component, ExactBoundary, make_boundary
-from oracle.exact_labels import ExactLabels
-from oracle.small_problems import random_problem
-from properties.tiny_models import make_answers
-from regions.reading_maps import clip_bits, pattern_bits
 from steadygaze.boundary import Boundary, find_boundary
 from steadygaze.labels import Property
+from support.networks.layered_models import make_answers
+from support.networks.search_problems import random_problem
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_boundary import Component, ExactBoundary, make_boundary
+from support.oracles.exact_labels import ExactLabels
+from support.readers.maps import clip_bits, pattern_bits
 
 CLOSE = 1e-9
 CASES = [(d, seed) for d, count in ((1, 16), (2, 40), (3, 12)) for seed in range(count)]

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from regions.reading_maps import affine_logits, assert_forward_agrees, assert_true_map, owners
 from steadygaze.compound import Compound
 from steadygaze.images import read_image
 from steadygaze.network.model import Model, read_model
@@ -11,6 +10,7 @@ from steadygaze.perturbation import compose, parse_spec
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 from steadygaze.zoo import image_path, model_path
+from support.readers.maps import affine_logits, assert_forward_agrees, assert_true_map, owners
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 PROBLEMS = (

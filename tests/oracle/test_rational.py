@@ -5,8 +5,18 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import IMAGES, NETWORKS, Tiny, TinyImage, brighter_and_patched, layer, one_line_many_times, wrong_side
-from rational import (
+
+from support.networks.hand_solved import (
+    IMAGES,
+    NETWORKS,
+    Tiny,
+    TinyImage,
+    brighter_and_patched,
+    layer,
+    one_line_many_times,
+    wrong_side,
+)
+from support.oracles.rational_polygons import (
     area,
     box,
     brute_force_patterns,

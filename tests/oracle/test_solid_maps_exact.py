@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from oracle import rational_solids
-from regions.exact_maps import assert_compound_map_is_exact, assert_plain_map_is_exact
-from regions.reading_maps import pattern_bits
-from regions.tiny_compounds import FloatLayer, crossing_layers, dyadic_layers, plain_map
 from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
+from support.networks.layered_networks import FloatLayer, crossing_layers, dyadic_layers, plain_map
+from support.oracles import rational_solids
+from support.readers.maps import assert_compound_map_is_exact, assert_plain_map_is_exact, pattern_bits
 
 
 def test_exact_volumes_of_a_cube_cut_by_its_diagonals() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from properties.exact_curves import Curve, GivenErrors, stored
 from steadygaze.properties.attention import AttentionLabels, label_attention, reaches
+from support.oracles.exact_curves import Curve, GivenErrors, stored
 
 SLACK = Decimal("1e-6")
 """The root of a square that cancels to rounding is off by its root: 1e-8 of the terms."""

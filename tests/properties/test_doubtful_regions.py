@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from regions.tiny_compounds import make_compound
 from steadygaze.attention.inconsistency import measure, original_maps
 from steadygaze.attention.map_errors import MapErrors
 from steadygaze.attention.options import AttentionOptions
@@ -13,6 +12,7 @@ from steadygaze.properties.classification import classify
 from steadygaze.regions.forward_error import forward_errors
 from steadygaze.regions.subdivide import subdivide
 from steadygaze.results.answer import Answers
+from support.networks.layered_networks import make_compound
 
 
 def answers_of(layers, image, perturbations):

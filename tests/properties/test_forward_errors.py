@@ -8,9 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from attention.dyadic import Dyadic, ExactChain
-from attention.exact_attention import exact_image
-from regions.tiny_compounds import FloatLayer, make_compound
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.compound import Compound
 from steadygaze.network.lower import AffineMap
@@ -19,6 +16,9 @@ from steadygaze.properties.hull_proof import HullProof
 from steadygaze.regions.forward_error import forward_errors, region_coverage, spectral_bound
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
+from support.networks.layered_networks import FloatLayer, make_compound
+from support.oracles.dyadic_numbers import Dyadic, ExactChain
+from support.oracles.exact_attention import exact_image
 
 MOST_REGIONS = 12
 

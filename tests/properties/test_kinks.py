@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from properties.tiny_models import ask
 from steadygaze.labels import Verdict
+from support.networks.layered_models import ask
 
 IMAGE = np.array([[[0.5, 0.25]]])
 SPEC = "patch:x=0,y=0,w=1,h=1:-0.5..0.5"

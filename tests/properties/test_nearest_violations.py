@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from attention.by_definition import Question, chain_gradients, inconsistency
-from properties.tiny_models import ask, interrupted, make_answers
-from regions.tiny_compounds import make_compound
 from steadygaze.api import verify
 from steadygaze.perturbation import parse_spec
 from steadygaze.properties.nearest import Nearest
 from steadygaze.results.result import Result
+from support.networks.layered_models import ask, interrupted, make_answers
+from support.networks.layered_networks import make_compound
+from support.oracles.attention_by_definition import Question, chain_gradients, inconsistency
 
 IDENTITY = [(np.eye(2), np.zeros(2)), (np.array([[1.0, 0.0], [0.0, 1.0]]), np.zeros(2))]
 """Two pixels are the two logits."""

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from properties.space_points import owners
-from properties.tiny_models import ask
-from regions.tiny_compounds import dyadic_layers
 from steadygaze.api import verify
 from steadygaze.labels import Kept, Verdict
 from steadygaze.properties import shapes
 from steadygaze.regions.polyhedra import Polyhedra, box
 from steadygaze.report.drawing.sections import cut_at
 from steadygaze.results.result import Result
+from support.networks.layered_models import ask
+from support.networks.layered_networks import dyadic_layers
+from support.readers.polyhedra import owners
 
 PIXELS = [f"patch:x={x},y=0,w=1,h=1" for x in range(3)]
 """Three parameters that are the three pixels of a black 1×3 image."""

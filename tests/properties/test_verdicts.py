@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from properties.tiny_models import ask, interrupted, make_model
 from steadygaze.api import make_problem, solve, verify
 from steadygaze.budget import Budget
 from steadygaze.errors import ImageError, OptionError
 from steadygaze.labels import Verdict
 from steadygaze.question import Threshold
 from steadygaze.results.answer import round_up
+from support.networks.layered_models import ask, interrupted, make_model
 
 ROBUST, NOT_ROBUST, UNDECIDED = Verdict.ROBUST, Verdict.NOT_ROBUST, Verdict.UNDECIDED
 

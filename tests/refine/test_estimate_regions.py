@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from made_results import IMAGE, full_map
 
 from steadygaze.api import make_problem
 from steadygaze.budget import Budget, Limits
@@ -12,6 +11,7 @@ from steadygaze.engines.refine import planning
 from steadygaze.engines.refine.planning import choose_method, estimate_regions
 from steadygaze.engines.refine.run_refinement import refine
 from steadygaze.regions.region import Polygons
+from support.stand_ins.made_up_refinements import IMAGE, full_map
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 

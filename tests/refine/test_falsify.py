@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from properties.tiny_models import make_model
 from steadygaze.api import make_problem, solve
 from steadygaze.attention.inconsistency import expected_maps, original_maps
 from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
@@ -15,6 +14,7 @@ from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.labels import Kept, Property
 from steadygaze.question import Question
 from steadygaze.results.result import deepest
+from support.networks.layered_models import make_model
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 SPACE = ["brightness:0.85..0.9", f"{PATCH}:0..0.05", "translate:dx=1:0..0.05"]

@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from properties.tiny_models import make_model
 from steadygaze.api import make_problem
 from steadygaze.engines.refine.pointwise import PointPasses, bound_rounding, is_doubtful, margin_slack
 from steadygaze.question import Question
+from support.networks.layered_models import make_model
 
 IMAGE = np.array([[[0.1, 0.3, 0.7], [0.2, 0.9, 0.4]]])
 SPECS = ["brightness:-0.3..0.4", "patch:x=0,y=0,w=2,h=1:-0.5..0.5"]

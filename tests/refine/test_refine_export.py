@@ -1,14 +1,14 @@
 """The rows of a refinement: boxes that bounds speak of, exact regions beside them, which tile the domain together."""
 
 import pytest
-from made_results import made
 
-from compare.compared_networks import answered
-from results.reading_tables import rows_of, sums
 from steadygaze import verify
 from steadygaze.engines.refine.boxes import State
 from steadygaze.engines.refine.refine_files import refine_table
 from steadygaze.engines.refine.refine_result import RefineResult
+from support.networks.compared_networks import answered
+from support.readers.tables import rows_of, sums
+from support.stand_ins.made_up_refinements import made
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from made_results import made
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
@@ -14,6 +13,7 @@ from steadygaze import OptionError
 from steadygaze.labels import Kept
 from steadygaze.report.drawing.colours import BOX_INK, CLASSIFICATION
 from steadygaze.report.figures import make_figure
+from support.stand_ins.made_up_refinements import made
 
 MOVING = ("translate:dx=2:0..1.5", "brightness:0..0.05")
 LINE = ("brightness:0..0.3",)

@@ -5,14 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from exact_truth import NAMES, Truth
-from mixed_problems import mixed_problem, plan_with
 
-from attention.by_definition import Question, chain_gradients, inconsistency
-from bounds.bound_cases import Case
-from bounds.enclosure_check import Found, broken_claims
-from bounds.planted_bounds import PLANTED
-from oracle.small_problems import random_problem
 from steadygaze.api import solve
 from steadygaze.budget import Budget
 from steadygaze.engines.refine import run_refinement
@@ -22,6 +15,13 @@ from steadygaze.engines.refine.run_refinement import RefineProgress, refine
 from steadygaze.errors import InternalError
 from steadygaze.labels import Property, Verdict
 from steadygaze.question import Threshold
+from support.networks.bound_cases import Case
+from support.networks.refine_problems import mixed_problem, plan_with
+from support.networks.search_problems import random_problem
+from support.oracles.attention_by_definition import Question, chain_gradients, inconsistency
+from support.oracles.exact_truth import NAMES, Truth
+from support.readers.enclosures import Found, broken_claims
+from support.stand_ins.unsound_bounds import PLANTED
 
 EXACT = 1e-9
 """How far shares may be from the truth."""

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_results import made
 from matplotlib.colors import to_rgba
 from matplotlib.text import Text
-from test_refine_result import LINE, MOVING, MOVING_LINE, PLANE, blank
 
 from steadygaze.labels import Kept
 from steadygaze.report.drawing.colours import CHANGED, KEPT, UNKNOWN
@@ -17,6 +15,7 @@ from steadygaze.report.figures.boundary import boundary_figure
 from steadygaze.report.figures.map import make_views, map_figure
 from steadygaze.report.figures.strip import line_through, profile
 from steadygaze.report.wording import extent_text
+from support.stand_ins.made_up_refinements import LINE, MOVING, MOVING_LINE, PLANE, blank, made
 
 SPACE = ("brightness:0..0.3", "patch:x=12,y=12,w=4,h=4:0..0.3", "translate:dx=1:0..0.3")
 

@@ -4,20 +4,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_results import full_map, halved, made, settled
 
-from steadygaze.api import make_problem
-from steadygaze.attention.inconsistency import original_maps
-from steadygaze.engines.refine.boxes import Boxes, State
+from steadygaze.engines.refine.boxes import State
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import InternalError, OptionError
 from steadygaze.labels import Kept, Property, Verdict
-from steadygaze.regions.check import CheckedMap
 from steadygaze.results.claims import Violation
+from support.stand_ins.made_up_refinements import (
+    LINE,
+    MOVING,
+    MOVING_LINE,
+    PLANE,
+    blank,
+    four,
+    full_map,
+    made,
+)
 
-PLANE = ("brightness:0..1", "patch:x=12,y=12,w=4,h=4")
-MOVING = ("translate:dx=3:-0.2..1.3", "brightness:0..0.1")
-LINE, MOVING_LINE = ("brightness:0..1",), ("translate:dx=3:-0.2..1.3",)
 ROBUST = ("brightness:0..0.001",)
 MADE = {
     "boxes": (PLANE, 8, ()),
@@ -36,11 +39,6 @@ def pair(request: pytest.FixtureRequest) -> tuple:
 
 def with_boxes(result: RefineResult, **changes: np.ndarray) -> RefineResult:
     return replace(result, boxes=replace(result.boxes, **changes))
-
-
-def blank(result: RefineResult, **more: object) -> RefineResult:
-    """The same question with nothing known of any box."""
-    return replace(result, boxes=Boxes.of(result.question.compound), answers=None, box_of=np.zeros(0, int), **more)
 
 
 def test_shares_enclose_those_of_the_map(pair: tuple):
@@ -243,20 +241,6 @@ def test_a_limit_ends_in_a_partial_result_that_says_so():
     assert not result.is_complete and summary["status"] == "Timeout" and summary["verdict"] == "not robust"
     assert summary["boxes"]["open"] > 0 and "ended (timeout of 5 s)" in summary["guarantee"]
     assert result.boundary().reachable_share > 0.0
-
-
-def four() -> RefineResult:
-    """Four parameters: sixteen boxes, the label kept on all, the attention lost on the last."""
-    specs = ["brightness:0..0.1", *(f"patch:x={x},y=2,w=2,h=2:0..0.1" for x in (2, 8, 20))]
-    question = make_problem("M-FNN-100", "mnist:69990", specs)
-    boxes = halved(Boxes.of(question.compound), 4, 4)
-    boxes.margin[:], boxes.inconsistency[:] = (1.0, 9.0), (0.0, 10.0)
-    boxes.inconsistency[-1] = 2.0, 50.0
-    original = original_maps(question.compound, question.attention)
-    return settled(RefineResult(
-        question=question, boxes=boxes, answers=None, box_of=np.zeros(0, int), delta=question.delta, original=original,
-        agreement=question.agreement, checked=CheckedMap(0.0, 0, 0), until=0.001, goal="map",
-    ))  # fmt: skip
 
 
 def test_four_parameters_have_answers_but_no_pieces(tmp_path):

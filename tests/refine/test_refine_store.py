@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_results import full_map, made
-from test_refine_result import LINE, MOVING, PLANE, four
 
 from steadygaze.api import load, make_problem
 from steadygaze.engines.refine.refine_files import load_refine, load_to_resume, pack_refine
@@ -17,6 +15,7 @@ from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import OptionError, StoreError
 from steadygaze.results import arrays as archive
 from steadygaze.results import store
+from support.stand_ins.made_up_refinements import LINE, MOVING, PLANE, four, full_map, made
 
 RESULTS: dict[str, Callable[[], RefineResult]] = {
     "boxes": lambda: made(PLANE, 6, thetas=((1.0, 0.0),)),

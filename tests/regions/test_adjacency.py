@@ -5,13 +5,13 @@ from itertools import combinations, pairwise, product
 import numpy as np
 import pytest
 
-from regions.test_polyhedra import CUBE, split
-from regions.tiny_compounds import crossing_layers, dyadic_layers, make_compound, plain_map
 from steadygaze.perturbation import Brightness, Translate
 from steadygaze.regions.adjacency import on_border, touching
 from steadygaze.regions.polyhedra import Polyhedra, box, joined
 from steadygaze.regions.region import Polygons
 from steadygaze.regions.subdivide import subdivide
+from support.networks.layered_networks import crossing_layers, dyadic_layers, make_compound, plain_map
+from support.readers.polyhedra import CUBE, split
 
 WIDE = 1e-8
 QUARTERS = np.array(list(product(np.arange(5) / 4, repeat=2)))

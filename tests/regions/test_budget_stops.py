@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pytest
 
-from regions.reading_maps import clip_bits, owners, pattern_bits
 from steadygaze.budget import Budget, Limits
 from steadygaze.compound import Compound
 from steadygaze.images import read_image
@@ -16,6 +15,7 @@ from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 from steadygaze.regions.within import subdivide_boxes
 from steadygaze.zoo import image_path, model_path
+from support.readers.maps import clip_bits, owners, pattern_bits
 
 
 @pytest.fixture(scope="module")

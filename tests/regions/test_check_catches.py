@@ -8,27 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regions.reading_maps import pattern_bits
-from regions.tiny_compounds import crossing_layers, make_compound
 from steadygaze.budget import Budget, Limits
 from steadygaze.compound import Compound
 from steadygaze.errors import InternalError
-from steadygaze.images import read_image
-from steadygaze.network.model import read_model
-from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate, compose, parse_spec
+from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
 from steadygaze.regions.check import check_map
 from steadygaze.regions.region import Cut, Polygons, RegionSet
 from steadygaze.regions.subdivide import subdivide
-from steadygaze.zoo import image_path, model_path
+from support.networks.bundled import bundled
+from support.networks.layered_networks import crossing_layers, make_compound
+from support.readers.maps import pattern_bits
+from support.stand_ins.false_maps import (
+    change_logit,
+    flip_bit,
+    inner_vertex,
+    largest,
+    repeat_instead,
+    smallest_plain_one,
+    take,
+    without,
+)
 
 IMAGE = np.array([0.0, 0.5, 1.0, 0.25]).reshape(1, 2, 2)
 PERTURBATIONS: list[Perturbation] = [Brightness(range=(-0.5, 0.5)), Patch(x=0, y=0, w=2, h=1)]
-
-
-def bundled(name: str, reference: str, *specs: str) -> Compound:
-    model = read_model(model_path(name))
-    perturbed = compose([parse_spec(spec) for spec in specs], read_image(image_path(reference)).pixels)
-    return Compound(model.graph, model.chain, perturbed)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,7 @@ def test_a_true_map_passes(compound: Compound, regions: RegionSet) -> None:
 
 
 @pytest.mark.parametrize(
-    "problem",
+    "question",
     [
         ("M-CNN-S", "mnist:69991", "translate:dx=-2:0.5..1.5", "darkness:0..0.125"),
         ("M-FNN-100", "mnist:69990", "translate:dx=3"),
@@ -97,43 +99,8 @@ def test_a_map_that_ended_before_its_first_region_passes(compound: Compound) -> 
 # Planted bugs
 
 
-def without(regions: RegionSet, dropped: int) -> RegionSet:
-    return take(regions, np.delete(np.arange(len(regions)), dropped))
-
-
-def take(regions: RegionSet, kept: np.ndarray) -> RegionSet:
-    chosen = {name: getattr(regions, name)[kept] for name in ("cell", "pattern", "clip", "logits")}
-    return replace(regions, polytopes=regions.polytopes.take(kept), **chosen)
-
-
-def largest(regions: RegionSet) -> int:
-    return int(np.argmax(regions.polytopes.volumes))
-
-
-def smallest_plain_one(regions: RegionSet) -> int:
-    """A small region whose area still is far above the tolerances."""
-    areas = regions.polytopes.volumes
-    return int(np.argmin(np.where(areas > 1e-6, areas, np.inf)))
-
-
-def flip_bit(regions: RegionSet, region: int, name: str, bit: int) -> RegionSet:
-    """Flip one bit of the pattern ('pattern') or the clip ('clip') of one region."""
-    table, ids = getattr(regions, f"{name}s"), getattr(regions, name).copy()
-    row = table[ids[region]].copy()
-    row[bit // 8] ^= np.uint8(128 >> (bit % 8))
-    ids[region] = len(table)
-    return replace(regions, **{f"{name}s": np.vstack([table, row]), name: ids})
-
-
 def with_points(regions: RegionSet, points: np.ndarray) -> RegionSet:
     return replace(regions, polytopes=Polygons(points, regions.polytopes.starts, regions.polytopes.edges))
-
-
-def inner_vertex(regions: RegionSet) -> int:
-    """The place of a vertex of a large region, away from the border."""
-    points = regions.polytopes.points
-    inside = ((points > 0.01) & (points < 0.99)).all(axis=1)
-    return int(np.argmax(np.where(inside, regions.polytopes.volumes[regions.polytopes.owner], -1)))
 
 
 def move_one_vertex(regions: RegionSet) -> RegionSet:
@@ -153,15 +120,6 @@ def move_a_vertex_of_all_who_share_it(regions: RegionSet) -> RegionSet:
     return with_points(regions, points)
 
 
-def change_logit(size: float, row: int) -> Callable[[RegionSet], RegionSet]:
-    def change(regions: RegionSet) -> RegionSet:
-        logits = regions.logits.copy()
-        logits[smallest_plain_one(regions), row, 3] += size
-        return replace(regions, logits=logits)
-
-    return change
-
-
 def swap(name: str) -> Callable[[RegionSet], RegionSet]:
     """Exchange the patterns or logits of the two regions beside some neuron's cut."""
 
@@ -176,18 +134,6 @@ def swap(name: str) -> Callable[[RegionSet], RegionSet]:
         return replace(regions, **{name: values})
 
     return exchange
-
-
-def repeat_instead(regions: RegionSet) -> RegionSet:
-    """One region twice, and left out another that comes nearest to it in area."""
-    areas = regions.polytopes.volumes
-    order = np.argsort(areas)
-    gaps = np.diff(areas[order])
-    gaps[areas[order[1:]] < 1e-6] = np.inf
-    nearest = int(np.argmin(gaps))
-    kept = np.arange(len(regions))
-    kept[order[nearest]] = order[nearest + 1]
-    return take(regions, kept)
 
 
 MUTATIONS: dict[str, Callable[[RegionSet], RegionSet]] = {

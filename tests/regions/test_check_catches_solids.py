@@ -6,23 +6,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from regions.test_check_catches import (
-    bundled,
-    change_logit,
-    flip_bit,
-    largest,
-    repeat_instead,
-    smallest_plain_one,
-    take,
-    without,
-)
-from regions.tiny_compounds import make_compound
 from steadygaze.compound import Compound
 from steadygaze.errors import InternalError
 from steadygaze.perturbation import Brightness, Patch, Perturbation, Translate
 from steadygaze.regions.check import check_map
 from steadygaze.regions.region import Cut, RegionSet
 from steadygaze.regions.subdivide import subdivide
+from support.networks.bundled import bundled
+from support.networks.layered_networks import make_compound
+from support.stand_ins.false_maps import (
+    change_logit,
+    flip_bit,
+    inner_vertex,
+    largest,
+    repeat_instead,
+    smallest_plain_one,
+    take,
+    without,
+)
 
 SPECS = ("translate:dx=1", "patch:x=12,y=12,w=4,h=4", "brightness:0..0.25")
 IMAGE = np.array([0.0, 0.5, 1.0, 0.25]).reshape(1, 2, 2)
@@ -48,13 +49,6 @@ def test_a_true_map_passes(compound: Compound, regions: RegionSet) -> None:
 
 def with_points(regions: RegionSet, points: np.ndarray) -> RegionSet:
     return replace(regions, polytopes=replace(regions.polytopes, points=points))
-
-
-def inner_vertex(regions: RegionSet) -> int:
-    """The place of a vertex of a large region, away from the border."""
-    points = regions.polytopes.points
-    inside = ((points > 0.01) & (points < 0.99)).all(axis=1)
-    return int(np.argmax(np.where(inside, regions.polytopes.volumes[regions.polytopes.owner], -1)))
 
 
 def move_vertex(regions: RegionSet, *, of_all: bool) -> RegionSet:

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regions.tiny_compounds import make_compound, plain_map
 from steadygaze.perturbation import Brightness, Translate
 from steadygaze.regions.patterns import distinct_rows, unpack
 from steadygaze.regions.region import Cut, Polygons
 from steadygaze.regions.subdivide import subdivide
+from support.networks.layered_networks import make_compound, plain_map
 
 TRIANGLE = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]
 SQUARE = [(0.5, 0.5), (1.0, 0.5), (1.0, 1.0), (0.5, 1.0)]

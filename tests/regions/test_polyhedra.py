@@ -9,37 +9,8 @@ from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
 from steadygaze.geometry import polyhedron
-from steadygaze.regions.polyhedra import Polyhedra, box, joined, widened
-
-CUBE = box(np.zeros(3), np.ones(3), np.arange(1, 7))
-LIMIT = 1e-10
-
-
-def split(solid: Polyhedra, form: np.ndarray, cut: int, room: int = 400) -> list[Polyhedra]:
-    """The parts of one polyhedron: two, or itself if it is not cut."""
-    words = solid.incidence.shape[1]
-    points, incidence = np.full((room, 3), np.nan), np.zeros((room, words), dtype=np.uint64)
-    facets = np.zeros(room, dtype=np.int64)
-    code, *sizes, snapped = polyhedron.split_polyhedron(
-        *form, LIMIT, cut, solid.points, solid.incidence, solid.facets, len(solid.points), len(solid.facets),
-        points, incidence, facets, 0, 0, np.zeros(room), np.zeros((2, room), dtype=np.int64),
-        np.zeros((2, room), dtype=np.int64),
-    )  # fmt: skip
-    assert snapped <= LIMIT
-    if code == polyhedron.UNCUT:
-        return [solid]
-    if code == polyhedron.NEED_WORDS:
-        wider = widened(solid.incidence, words + 1)
-        return split(Polyhedra(solid.points, solid.starts, solid.facets, solid.facet_starts, wider), form, cut, room)
-    assert code == polyhedron.SPLIT
-    left, below, right, above = sizes
-    parts = []
-    for first, size, first_facet, count in ((0, left, 0, below), (left, right, below, above)):
-        own = slice(first, first + size)
-        starts, facet_starts = np.array([0, size]), np.array([0, count])
-        own_facets = facets[first_facet : first_facet + count].copy()
-        parts.append(Polyhedra(points[own].copy(), starts, own_facets, facet_starts, incidence[own].copy()))
-    return parts
+from steadygaze.regions.polyhedra import Polyhedra, joined
+from support.readers.polyhedra import CUBE, LIMIT, split
 
 
 def cut_all(forms: np.ndarray, solids: list[Polyhedra] | None = None) -> list[Polyhedra]:

@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 
-from regions.reading_maps import assert_forward_agrees
-from regions.test_check_catches import bundled
-from regions.tiny_compounds import crossing_layers, make_compound, plain_map
 from steadygaze.budget import Budget, Limits
 from steadygaze.compound import Compound
 from steadygaze.errors import OptionError
@@ -15,6 +12,9 @@ from steadygaze.regions import subdivide as engine
 from steadygaze.regions.check import check_map
 from steadygaze.regions.region import Cut, RegionSet
 from steadygaze.regions.subdivide import subdivide
+from support.networks.bundled import bundled
+from support.networks.layered_networks import crossing_layers, make_compound, plain_map
+from support.readers.maps import assert_forward_agrees
 
 FAMILIES = [Translate(dx=2), Patch(x=0, y=1, w=2, h=1), Brightness(range=(-0.25, 0.75))]
 

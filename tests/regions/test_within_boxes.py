@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oracle.small_problems import random_problem
-from regions.reading_maps import clip_bits, pattern_bits
 from steadygaze.api import make_problem
 from steadygaze.budget import Budget, Limits
 from steadygaze.compound import Compound
@@ -18,6 +16,8 @@ from steadygaze.regions.check import check_map
 from steadygaze.regions.region import Cut, RegionSet
 from steadygaze.regions.subdivide import subdivide
 from steadygaze.regions.within import Within, join_region_sets, subdivide_boxes, take_regions
+from support.networks.search_problems import random_problem
+from support.readers.maps import clip_bits, pattern_bits
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 BUNDLED = {

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from results.questions import ALL, run
 from steadygaze.results.result import Result
 from steadygaze.results.store import save
+from support.networks.stored_questions import ALL, run
 
 
 @pytest.fixture(scope="session")

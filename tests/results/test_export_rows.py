@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compare.compared_networks import answered
-from results.questions import QUESTIONS
-from results.reading_tables import rows_of, sums
 from steadygaze.results.export import make_columns, map_table
+from support.networks.compared_networks import answered
+from support.networks.stored_questions import QUESTIONS
+from support.readers.tables import rows_of, sums
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "export.md"
 

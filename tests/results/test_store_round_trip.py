@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from results.questions import ALL, run
 from steadygaze import zoo
 from steadygaze.api import verify
 from steadygaze.errors import StoreError
 from steadygaze.perturbation import Brightness, compose
 from steadygaze.properties.nearest import Nearest
 from steadygaze.results.store import default_directory, load, read_seconds, read_summary, save
+from support.networks.stored_questions import ALL, run
 
 
 def assert_same(ours: object, theirs: object, where: str = "") -> None:

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from results.questions import ALL
 from steadygaze.results.arrays import SCHEMA_VERSION
+from support.networks.stored_questions import ALL
 
 AREAS = ["CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided"]
 

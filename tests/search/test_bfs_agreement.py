@@ -5,34 +5,26 @@ dimensions), and networks on [0,1]^d with lines that coincide. δ lies between v
 """
 
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from attention.by_definition import Question
-from oracle.exact_labels import ExactLabels
-from oracle.networks import NETWORKS, Tiny
-from oracle.reading_regions import assert_same, exact_of, key_of
-from oracle.small_problems import free_pixels, random_problem
-from properties.tiny_models import make_answers
-from regions.reading_maps import clip_bits, pattern_bits
-from regions.tiny_compounds import on_unit_square
 from steadygaze.api import make_problem
 from steadygaze.engines.search import SearchResult, search
 from steadygaze.labels import Verdict
 from steadygaze.question import Question as Problem
 from steadygaze.tolerances import MAX_MAP_PARAMETERS
+from support.networks.hand_solved import NETWORKS, Tiny
+from support.networks.layered_models import make_answers
+from support.networks.layered_networks import on_unit_square
+from support.networks.search_problems import free_pixels, random_problem
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_labels import ExactLabels, threshold
+from support.readers.maps import clip_bits, pattern_bits
+from support.readers.visited_regions import assert_same, exact_of, key_of
 
 CLOSE = 1e-9
 NETWORKS_OF = {1: 60, 2: 90, 3: 60}
-
-
-def threshold(truth: ExactLabels) -> float:
-    """In the widest gap between the ends of the ranges of ai, so that no region is close to it."""
-    ends = sorted({float(end) for bounds in truth.inconsistencies for end in bounds})
-    gaps = [(b - a, (a + b) / 2) for a, b in pairwise(ends)]
-    return max(gaps)[1] if gaps else ends[0] + 0.5
 
 
 def asked(seed: int, dimension: int) -> tuple[Problem, ExactLabels, float]:

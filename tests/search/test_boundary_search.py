@@ -10,26 +10,20 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from test_bfs_agreement import threshold
-from test_gbs_guarantees import Expected, assert_sound
 
-from attention.by_definition import Question
-from oracle.exact_boundary import ExactBoundary, make_boundary
-from oracle.exact_labels import ExactLabels
-from oracle.reading_regions import key_of
-from oracle.small_problems import diamond, free_pixels, random_problem, shaped_problem, together
-from regions.tiny_compounds import FloatLayer
 from steadygaze.api import make_problem
 from steadygaze.engines.search import SearchResult, search
 from steadygaze.question import Question as Problem
+from support.networks.layered_networks import FloatLayer
+from support.networks.search_problems import diamond, free_pixels, random_problem, shaped_problem, together
+from support.oracles.exact_boundary import ExactBoundary, make_boundary
+from support.oracles.exact_labels import ExactLabels, threshold
+from support.oracles.expected_visits import Expected, truth_of
+from support.readers.visited_regions import assert_sound, key_of
 
 Sides = tuple[frozenset[int], frozenset[int]]
 
 CASES = [(d, seed) for d, count in ((1, 24), (2, 60), (3, 24)) for seed in range(count)]
-
-
-def truth_of(problem: Problem) -> ExactLabels:
-    return ExactLabels(problem.compound, problem.label, Question())
 
 
 def expected_sides(found: ExactBoundary) -> Counter[Sides]:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from oracle.small_problems import random_problem
 from steadygaze.engines.search import SearchResult, search
+from support.networks.search_problems import random_problem
 
 
 def inner_facets(result: SearchResult) -> int:

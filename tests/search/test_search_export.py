@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from results.reading_tables import rows_of
 from steadygaze import search
 from steadygaze.engines.search.search_files import search_table
+from support.readers.tables import rows_of
 
 SQUARE = ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.2"]
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from oracle.small_problems import FloatLayer, diamond, free_pixels, make_problem
 from steadygaze.api import explore, solve
 from steadygaze.engines.search import SearchResult
 from steadygaze.labels import Status, Verdict
 from steadygaze.question import Question
+from support.networks.search_problems import FloatLayer, diamond, free_pixels, make_problem
 
 
 def on_pixels(layers: list[FloatLayer]) -> Question:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracle.exact_polytopes import Polytope, plain
-from oracle.exact_regions import ExactMap, exact_compound_map, exact_layers, exact_map
-from oracle.networks import IMAGES, NETWORKS, Tiny, TinyImage
-from oracle.reading_regions import assert_same, assert_same_facets, bits_of, depth, exact_of
-from regions.tiny_compounds import FloatLayer, crossing_layers, dyadic_layers, make_compound, on_unit_square
 from steadygaze.compound import CellProgram, Compound, plain_program
 from steadygaze.engines.search.traversal import Traversal
 from steadygaze.perturbation import Brightness, Patch, Perturbation, parse_spec
+from support.networks.hand_solved import IMAGES, NETWORKS, Tiny, TinyImage
+from support.networks.layered_networks import FloatLayer, crossing_layers, dyadic_layers, make_compound, on_unit_square
+from support.oracles.exact_polytopes import Polytope, plain
+from support.oracles.exact_regions import ExactMap, exact_compound_map, exact_layers, exact_map
+from support.readers.visited_regions import assert_same, assert_same_facets, bits_of, depth, exact_of
 
 CLOSE = 1e-9
 

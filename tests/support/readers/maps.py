@@ -1,13 +1,19 @@
-"""Reads maps and judges them by definition: who contains a point, what the bits say, whether a map is true.
+"""Read maps and judge them: which region contains a point, what its bits say, whether a map is true.
 
-Works on any size of network by plain forward passes; the exact answers for tiny ones are in `exact_maps`.
+Plain forward passes judge networks of any size; tiny networks are compared with the exact map.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from steadygaze.compound import Compound
+from steadygaze.perturbation import Perturbation
 from steadygaze.regions.patterns import unpack
 from steadygaze.regions.region import RegionSet
+from steadygaze.regions.subdivide import subdivide
+from support.networks.layered_networks import FloatLayer, make_compound, on_unit_square, plain_map
+from support.oracles.exact_maps import ExactMap, exact_compound_map, exact_plain_map
 
 
 def pattern_bits(regions: RegionSet, hidden: tuple[int, ...]) -> np.ndarray:
@@ -118,3 +124,44 @@ def assert_true_map(
     assert (depth > -1e-9).all()
     clear = depth > 1e-9
     assert_forward_agrees(compound, regions, owner[clear], points[clear], tolerance=tolerance)
+
+
+def assert_plain_map_is_exact(
+    layers: Sequence[FloatLayer], low: Sequence[float], high: Sequence[float], **options: object
+) -> RegionSet:
+    """Subdivide a network from theta to logits on a box and compare everything with the exact map."""
+    expected = exact_plain_map(layers, low, high)
+    regions = plain_map(on_unit_square(layers, np.array(low), np.array(high)), **options)
+    hidden = tuple(len(bias) for _, bias in layers[:-1])
+    _assert_equal(regions, np.zeros((len(regions), 0), dtype=bool), pattern_bits(regions, hidden), expected)
+    return regions
+
+
+def assert_compound_map_is_exact(
+    layers: Sequence[FloatLayer],
+    perturbations: Sequence[Perturbation],
+    image: np.ndarray,
+    *,
+    denominator: int = 2**20,
+    **options: object,
+) -> RegionSet:
+    """Subdivide a compound network and compare everything with the exact map.
+
+    Pixels are multiples of 1/denominator, also where their floats (v/255) are not: exactly coincident lines stay so.
+    """
+    compound = make_compound(layers, perturbations, image)
+    expected = exact_compound_map(compound, layers, denominator=denominator)
+    regions = subdivide(compound, **options)
+    _assert_equal(regions, clip_bits(compound, regions), pattern_bits(regions, compound.hidden), expected)
+    return regions
+
+
+def _assert_equal(regions: RegionSet, clip: np.ndarray, pattern: np.ndarray, expected: ExactMap) -> None:
+    assert regions.stopped is None
+    keys = [(int(cell), *map(int, row)) for cell, row in zip(regions.cell, np.hstack([clip, pattern]), strict=True)]
+    assert len(set(keys)) == len(keys), "two regions of a cell share a pattern"
+    assert set(keys) == set(expected)
+    for number, key in enumerate(keys):
+        share, forms = expected[key]
+        assert abs(regions.polytopes.volumes[number] - float(share)) <= 1e-9
+        assert np.allclose(regions.logits[number], forms, rtol=0, atol=1e-9 * max(1.0, np.abs(forms).max()))

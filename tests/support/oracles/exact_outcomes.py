@@ -9,10 +9,10 @@ from itertools import combinations, product
 
 import numpy as np
 
-from oracle.exact_polytopes import Form, Polytope, at, homogeneous, rank, reduced
-from oracle.exact_regions import ExactRegion, exact_compound_map
 from steadygaze.compound import Compound
 from steadygaze.exact import Outcome
+from support.oracles.exact_polytopes import Form, Polytope, at, homogeneous, rank, reduced
+from support.oracles.exact_regions import ExactRegion, exact_compound_map
 
 
 def true_outcome(regions: Sequence[ExactRegion], label: int) -> Outcome:

@@ -12,9 +12,6 @@ from math import prod
 
 import numpy as np
 
-from attention.by_definition import Question
-from bounds.exact_network import ExactNetwork
-from regions.tiny_compounds import FloatLayer, crossing_layers, dyadic_layers, make_graph
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.bounds.bounder import Bounder
@@ -22,6 +19,9 @@ from steadygaze.network.graph import Graph, Node
 from steadygaze.network.operators import MatMul, Mean, Operator, Relu, Reshape, Scale
 from steadygaze.network.windows import AveragePool, Conv, Window
 from steadygaze.perturbation import Perturbed, compose, parse_spec
+from support.networks.layered_networks import FloatLayer, crossing_layers, dyadic_layers, make_graph
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_graph import ExactNetwork
 
 SPECS: dict[int, tuple[tuple[str, ...], ...]] = {
     1: (

@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
-from oracle.rational import Form, Layer, Point, Region, _affine, _box_sides, _gate, _hull, _negative, area, evaluate
+from support.oracles.rational_polygons import (
+    Form,
+    Layer,
+    Point,
+    Region,
+    _affine,
+    _box_sides,
+    _gate,
+    _hull,
+    _negative,
+    area,
+    evaluate,
+)
 
 
 @dataclass(frozen=True)

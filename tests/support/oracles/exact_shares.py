@@ -10,12 +10,13 @@ from functools import cached_property
 
 import numpy as np
 
-from attention.by_definition import Question
-from attention.exact_attention import ExactAttention
-from oracle import rational
-from properties.exact_curves import Curve
-from regions.exact_maps import on_grid
 from steadygaze.compound import Compound
+from support.oracles import rational_polygons
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_attention import ExactAttention
+from support.oracles.exact_curves import Curve
+from support.oracles.exact_maps import on_grid
+from support.oracles.rational_polygons import Region, area, clip
 
 Shares = dict[str, Fraction]
 
@@ -35,7 +36,7 @@ class ExactAnswer:
         return ExactAttention(self.compound, self.question)
 
     @cached_property
-    def pieces(self) -> list[tuple[rational.Region, Curve, Fraction]]:
+    def pieces(self) -> list[tuple[Region, Curve, Fraction]]:
         """All regions with volume, the curve of ai in τ on each, and the θ_T where its cell begins."""
         found = []
         axis = self.compound.perturbed.moving_axis
@@ -47,11 +48,11 @@ class ExactAnswer:
             slope = [
                 [on_grid(value, self.denominator) for value in row] for row in cell.slope.reshape(len(cell.low), -1)
             ]
-            layers = rational.compound(offset, slope, chain)
+            layers = rational_polygons.compound(offset, slope, chain)
             low, high = (tuple(Fraction(float(end)) for end in ends) for ends in (cell.low, cell.high))
             begin = low[axis] if axis is not None else Fraction(0)
             curves: dict[tuple[int, ...], Curve] = {}
-            for region in rational.split_regions(layers, low, high):
+            for region in rational_polygons.split_regions(layers, low, high):
                 bits = region.pattern[2 * len(offset) :]
                 if bits not in curves:
                     curves[bits] = self._curve(bits, low, high)
@@ -77,8 +78,8 @@ class ExactAnswer:
             kept, lost = self._split(region, curve, begin, Fraction(delta))
             for name, parts in (("AR", kept), ("IR", lost)):
                 for part in parts:
-                    area = rational.label_areas([part], self.label)
-                    for word, share in zip(("CR", "MR", "tied"), area, strict=True):
+                    found = rational_polygons.label_areas([part], self.label)
+                    for word, share in zip(("CR", "MR", "tied"), found, strict=True):
                         totals[f"{word}&{name}"] += share
         volume = sum((region.area for region, _, _ in self.pieces), Fraction(0))
         totals = {name: share / volume for name, share in totals.items()}
@@ -87,8 +88,8 @@ class ExactAnswer:
         return totals
 
     def _split(
-        self, region: rational.Region, curve: Curve, begin: Fraction, delta: Fraction
-    ) -> tuple[list[rational.Region], list[rational.Region]]:
+        self, region: Region, curve: Curve, begin: Fraction, delta: Fraction
+    ) -> tuple[list[Region], list[Region]]:
         """The parts of a region with ai ≤ δ and with ai > δ."""
         axis = self.compound.perturbed.moving_axis or 0
         along = [vertex[axis] - begin for vertex in region.polygon]
@@ -98,11 +99,11 @@ class ExactAnswer:
         first, last = (end + begin for end in slab)
         unit = tuple(Fraction(axis == k) for k in range(len(region.polygon[0])))
         back = tuple(-u for u in unit)
-        inside = rational.clip(rational.clip(region.polygon, (*unit, -first)), (*back, last))
-        outside = [rational.clip(region.polygon, (*back, first)), rational.clip(region.polygon, (*unit, -last))]
-        parts = [
-            rational.Region(region.pattern, polygon, rational.area(polygon), region.logits)
-            for polygon in (inside, *outside)
+        inside = clip(clip(region.polygon, (*unit, -first)), (*back, last))
+        outside = [
+            clip(region.polygon, (*back, first)),
+            clip(region.polygon, (*unit, -last)),
         ]
+        parts = [Region(region.pattern, polygon, area(polygon), region.logits) for polygon in (inside, *outside)]
         with_volume = [part for part in parts[1:] if part.area > 0]
         return ([parts[0]] if parts[0].area > 0 else []), with_volume

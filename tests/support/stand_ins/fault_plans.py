@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from campaign import faults
 from steadygaze.campaign.stored_campaign import Plan, PlannedImage, PlannedModel, Task, make_key
 from steadygaze.campaign.worker_pool import Duty
+from support.stand_ins import faults
 
 DUTY = Duty.of(faults.solve_task)
 

@@ -12,10 +12,10 @@ from math import floor
 
 import numpy as np
 
-from attention.by_definition import Question, shifted, transported
-from attention.dyadic import Dyadic, ExactChain
 from steadygaze.compound import Compound
 from steadygaze.perturbation import Brightness, Patch, Perturbed, Translate
+from support.oracles.attention_by_definition import Question, shifted, transported
+from support.oracles.dyadic_numbers import Dyadic, ExactChain
 
 
 @dataclass(frozen=True, eq=False)

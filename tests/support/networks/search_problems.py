@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from properties.tiny_models import GraphReplay, make_model
-from regions.tiny_compounds import FloatLayer, crossing_layers
 from steadygaze.api import make_problem
 from steadygaze.errors import ImageError
 from steadygaze.network.graph import Graph, Node
@@ -19,6 +17,8 @@ from steadygaze.network.model import Model
 from steadygaze.network.operators import MatMul, Operator, Relu, Reshape
 from steadygaze.network.windows import Conv, Window
 from steadygaze.question import Question
+from support.networks.layered_models import GraphReplay, make_model
+from support.networks.layered_networks import FloatLayer, crossing_layers
 
 SPECS: dict[int, tuple[tuple[str, ...], ...]] = {
     1: (("brightness:-0.5..0.5",), ("patch:x=0,y=0,w=2,h=1",), ("translate:dx=1:-1..1",), ("darkness",)),

@@ -11,9 +11,9 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
-from oracle.exact_labels import ExactLabels
-from oracle.exact_polytopes import Form, Polytope, at, homogeneous, integer, overlap, plain
-from oracle.exact_regions import ExactMap, is_border, least_pieces
+from support.oracles.exact_labels import ExactLabels
+from support.oracles.exact_polytopes import Form, Polytope, at, homogeneous, integer, overlap, plain
+from support.oracles.exact_regions import ExactMap, is_border, least_pieces
 
 
 @dataclass(frozen=True, eq=False)

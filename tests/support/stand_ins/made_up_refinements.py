@@ -10,8 +10,8 @@ from functools import cache
 
 import numpy as np
 
-from steadygaze.api import verify
-from steadygaze.attention.inconsistency import measure
+from steadygaze.api import make_problem, verify
+from steadygaze.attention.inconsistency import measure, original_maps
 from steadygaze.attention.map_errors import MapErrors
 from steadygaze.engines.refine.boxes import Boxes, State
 from steadygaze.engines.refine.refine_result import RefineResult
@@ -24,6 +24,9 @@ from steadygaze.results.result import Result
 
 SLACK = 0.01
 IMAGE = "mnist:69990"
+PLANE = ("brightness:0..1", "patch:x=12,y=12,w=4,h=4")
+MOVING = ("translate:dx=3:-0.2..1.3", "brightness:0..0.1")
+LINE, MOVING_LINE = ("brightness:0..1",), ("translate:dx=3:-0.2..1.3",)
 
 
 @cache
@@ -123,3 +126,22 @@ def exact_answers(whole: Result, boxes: Boxes, cells: Sequence[int], *, is_measu
     curves = measure(compound, regions, question.attention, whole.original, threads=1)
     errors = MapErrors(compound, regions.patterns, curves, question.attention)
     return Answers(compound, regions, pieces, curves, errors, whole.answers.size)
+
+
+def blank(result: RefineResult, **more: object) -> RefineResult:
+    """The same question with nothing known of any box."""
+    return replace(result, boxes=Boxes.of(result.question.compound), answers=None, box_of=np.zeros(0, int), **more)
+
+
+def four() -> RefineResult:
+    """Four parameters: sixteen boxes, the label kept on all, the attention lost on the last."""
+    specs = ["brightness:0..0.1", *(f"patch:x={x},y=2,w=2,h=2:0..0.1" for x in (2, 8, 20))]
+    question = make_problem("M-FNN-100", "mnist:69990", specs)
+    boxes = halved(Boxes.of(question.compound), 4, 4)
+    boxes.margin[:], boxes.inconsistency[:] = (1.0, 9.0), (0.0, 10.0)
+    boxes.inconsistency[-1] = 2.0, 50.0
+    original = original_maps(question.compound, question.attention)
+    return settled(RefineResult(
+        question=question, boxes=boxes, answers=None, box_of=np.zeros(0, int), delta=question.delta, original=original,
+        agreement=question.agreement, checked=CheckedMap(0.0, 0, 0), until=0.001, goal="map",
+    ))  # fmt: skip

@@ -9,13 +9,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from oracle.small_problems import SPECS
-from properties.tiny_models import make_model
 from steadygaze.api import make_problem
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.engines.refine.planning import RefinePlan
 from steadygaze.errors import ImageError
 from steadygaze.question import Question
+from support.networks.layered_models import make_model
+from support.networks.search_problems import SPECS
 
 FOUR = (
     ("translate:dx=1", "patch:x=0,y=0,w=1,h=1", "brightness:0..0.5", "patch:x=0,y=1,w=2,h=1,tone=-1"),

@@ -4,12 +4,12 @@ from functools import cache
 
 import numpy as np
 
-from properties.tiny_models import make_model
-from regions.tiny_compounds import crossing_layers
 from steadygaze.api import verify
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import ImageError
 from steadygaze.results.result import Result
+from support.networks.layered_models import make_model
+from support.networks.layered_networks import crossing_layers
 
 SPECS = {
     "kept": ("brightness:-0.5..0.5", "patch:x=0,y=0,w=1,h=1"),

@@ -9,11 +9,11 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
-from attention.by_definition import Question
-from oracle.exact_labels import ExactLabels
-from oracle.exact_polytopes import Form, Polytope, integer
-from oracle.exact_regions import ExactRegion
 from steadygaze.question import Question as Problem
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_labels import ExactLabels
+from support.oracles.exact_polytopes import Form, Polytope, integer
+from support.oracles.exact_regions import ExactRegion
 
 NAMES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR")
 

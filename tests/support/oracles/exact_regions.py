@@ -14,9 +14,9 @@ from math import lcm
 
 import numpy as np
 
-from attention.dyadic import ExactChain
-from oracle.exact_polytopes import Form, Point, Polytope, box, homogeneous, integer, reduced
 from steadygaze.compound import Compound
+from support.oracles.dyadic_numbers import ExactChain
+from support.oracles.exact_polytopes import Form, Point, Polytope, box, homogeneous, integer, reduced
 
 Pattern = tuple[int, ...]
 Key = tuple[int, ...]  # the knot cell, then the pattern

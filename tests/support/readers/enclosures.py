@@ -14,13 +14,13 @@ from math import isqrt
 
 import numpy as np
 
-from attention.by_definition import transported
-from attention.exact_attention import as_fractions, exact_image, to_decimal, unclipped_image
-from bounds.bound_cases import Case, corners
-from bounds.exact_network import ExactNetwork, Whole, pattern
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.bounds.passes import gradients
 from steadygaze.perturbation import Perturbed
+from support.networks.bound_cases import Case, corners
+from support.oracles.attention_by_definition import transported
+from support.oracles.exact_attention import as_fractions, exact_image, to_decimal, unclipped_image
+from support.oracles.exact_graph import ExactNetwork, Whole, pattern
 
 Theta = tuple[Fraction, ...]
 HAIR = Fraction(1, 10**40)

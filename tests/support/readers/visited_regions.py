@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
-from oracle.exact_polytopes import plain
-from oracle.exact_regions import ExactMap, ExactRegion, Key, floats
 from steadygaze.compound import CellProgram
+from steadygaze.engines.search import SearchResult
+from steadygaze.labels import Status, Verdict
+from support.oracles.exact_polytopes import plain
+from support.oracles.exact_regions import ExactMap, ExactRegion, Key, floats
+from support.oracles.expected_visits import Expected
 
 CLOSE = 1e-9
 
@@ -86,3 +90,31 @@ def assert_same_facets(region: Any, truth: ExactRegion) -> list[int]:
         assert abs(values[matches[number]]) <= CLOSE
         assert np.delete(values, matches[number]).min(initial=1.0) > 0
     return [int(match) for match in matches]
+
+
+def assert_sound(result: SearchResult, expected: Expected) -> set[int]:
+    """Every visited region is one of the map, visited once, with a true label; status and verdict follow from them."""
+    truth, delta = expected.truth, expected.delta
+    numbers = [exact_of(visited.region, truth.compound.programs, truth.map) for visited in result.visited]
+    assert len(set(numbers)) == len(numbers)
+    for number, visited in zip(numbers, result.visited, strict=True):
+        if expected.property != "ar":
+            assert visited.classification in truth.classification(number)
+        if expected.property != "cr":
+            assert visited.attention in truth.attention(number, delta)
+    share = float(sum(truth.map.regions[number].polytope.volume for number in numbers))
+    assert result.visited_share == pytest.approx(share, abs=1e-9)
+    assert result.failures == 0
+    kinds = {expected.kinds[number] for number in numbers if all("undecided" not in n for n in expected.names(number))}
+    if kinds & {"V", "B"}:
+        assert (result.status, result.verdict) == (Status.NOT_ROBUST, Verdict.NOT_ROBUST)
+    if {expected.kinds[number] for number in numbers} == {"S"}:
+        assert result.status in (Status.ROBUST, Status.FAILED)
+        assert result.verdict is not Verdict.NOT_ROBUST
+    if result.is_covering:
+        assert set(expected.kinds) == {"S"} and len(numbers) == len(truth.map.regions)
+    elif result.status is Status.ROBUST:
+        assert len(numbers) < len(truth.map.regions)
+    if result.status is Status.ROBUST:
+        assert result.verdict is Verdict.UNDECIDED  # nothing confirmed it yet
+    return set(numbers)

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from attention.by_definition import Question
-from regions.tiny_compounds import FloatLayer, make_graph
 from steadygaze.api import verify
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.inconsistency import measure, original_maps
@@ -26,6 +24,8 @@ from steadygaze.properties.classification import classify
 from steadygaze.regions.subdivide import subdivide
 from steadygaze.results.answer import Answers
 from steadygaze.results.result import Result
+from support.networks.layered_networks import FloatLayer, make_graph
+from support.oracles.attention_by_definition import Question
 
 
 class GraphReplay:

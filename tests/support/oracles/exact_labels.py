@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from attention.by_definition import Question
-from attention.exact_attention import ExactAttention
-from oracle.exact_polytopes import plain
-from oracle.exact_regions import Bounds, ExactMap, ExactRegion, exact_compound_map
-from properties.exact_curves import Curve
 from steadygaze.compound import Compound
+from support.oracles.attention_by_definition import Question
+from support.oracles.exact_attention import ExactAttention
+from support.oracles.exact_curves import Curve
+from support.oracles.exact_polytopes import plain
+from support.oracles.exact_regions import Bounds, ExactMap, ExactRegion, exact_compound_map
 
 CLOSE = Decimal("1e-9")
 """A threshold within this of an end of a range cannot be told from it in floats."""
@@ -107,3 +108,10 @@ def _names(low: Decimal, up: Decimal, names: tuple[str, str, str]) -> set[str]:
     if low >= -CLOSE:
         return {above} if low > CLOSE else {above, "undecided"}
     return {below} if up < -CLOSE else {below, "undecided"}
+
+
+def threshold(truth: ExactLabels) -> float:
+    """In the widest gap between the ends of the ranges of ai, so that no region is close to it."""
+    ends = sorted({float(end) for bounds in truth.inconsistencies for end in bounds})
+    gaps = [(b - a, (a + b) / 2) for a, b in pairwise(ends)]
+    return max(gaps)[1] if gaps else ends[0] + 0.5

@@ -1,0 +1,1 @@
+"""Small networks and questions about them. Inputs alone, no expectations."""

@@ -1,0 +1,1 @@
+"""Read results of the engines, and compare them with definitions."""

@@ -1,0 +1,1 @@
+"""Made-up results, unsound bounds, failing workers: what tests give in place of the real thing."""
