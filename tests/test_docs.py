@@ -3,15 +3,19 @@
 import doctest
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
+import steadygaze
 from steadygaze.cli.entry_point import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -60,3 +64,36 @@ def test_commands_and_options_exist(page):
             command = command.commands[words[2]]
         known = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= known, line
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built as `make docs` does: a warning is an error."""
+    pytest.importorskip("sphinx")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
+    command += ["-d", str(folder / "doctrees"), "-c", "docs", ".", str(folder / "pages")]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return folder / "pages"
+
+
+def test_the_site_has_every_page_and_every_public_name(site):
+    for page in (ROOT / "docs").glob("*.md"):
+        assert (site / "docs" / f"{page.stem}.html").exists()
+    reference = (site / "docs" / "python.html").read_text(encoding="utf-8")
+    missing = [name for name in steadygaze.__all__ if f'id="steadygaze.{name}"' not in reference]
+    assert not missing
+
+
+def test_the_site_fetches_nothing(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.findall(r"""<(?:script|img|iframe|link)[^>]*(?:src|href)=["'](?:https?:)?//""", text), page
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"""(?:@import|url\()\s*["']?(?:https?:)?//""", sheet.read_text(encoding="utf-8")), sheet
+
+
+def test_the_first_page_leads_to_the_index(site):
+    target = re.search(r"url=([^\"]+)", (site / "index.html").read_text(encoding="utf-8"))
+    assert target is not None and (site / target[1]).exists()
