@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint install clean
+.PHONY: demo test lint docs install clean
 
 demo: .venv/installed
 	$(BIN)/steadygaze demo --out demo --force
@@ -17,6 +17,10 @@ lint: .venv/installed-for-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The site, with warnings as errors: open build/site/index.html.
+docs: .venv/installed-for-docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -d build/doctrees -c docs . build/site
+
 install: .venv/installed
 
 .venv/bin/python:
@@ -29,7 +33,11 @@ install: .venv/installed
 # torch is pinned to the version that the tests were run with (tests compare gradients with its autograd).
 .venv/installed-for-tests: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,torch,export,cluster]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,docs,torch,export,cluster]"
+	touch $@
+
+.venv/installed-for-docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
 
 clean:

@@ -3,42 +3,61 @@
 import doctest
 import re
 import shlex
+import subprocess
+import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
+import steadygaze
 from steadygaze.cli.entry_point import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+
+
+def commands_in(page: Path) -> list[list[str]]:
+    """The words of every steadygaze command in the shell blocks of a page."""
+    lines = "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
+    words = [shlex.split(line, comments=True) for line in lines]
+    return [line for line in words if line and line[0].endswith("steadygaze")]
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-def test_the_guide_is_a_doctest():
-    outcome = doctest.testfile(str(ROOT / "docs" / "guide.md"), module_relative=False)
+@pytest.mark.parametrize("name", ["guide.md", "first-steps.md"])
+def test_python_sessions_are_doctests(name):
+    outcome = doctest.testfile(str(ROOT / "docs" / name), module_relative=False)
     assert outcome.attempted > 5
     assert outcome.failed == 0
 
 
-def test_the_first_python_snippet_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+def test_the_python_snippet_of_the_readme_asks_the_question_of_its_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    exec(compile(blocks(ROOT / "README.md", "python")[0], "README.md", "exec"), {})
+    names: dict = {}
+    exec(compile(blocks(ROOT / "README.md", "python")[0], "README.md", "exec"), names)
     assert "Verdict" in capsys.readouterr().out
     assert (tmp_path / "map.png").exists()
     assert (tmp_path / "my-result" / "result.json").exists()
+    question = names["result"].question
+    command = next(line for line in commands_in(ROOT / "README.md") if line[1] == "verify")
+    specs = [word for option, word in pairwise(command) if option == "--perturb"]
+    assert command[2:5] == [question.model_name, "--image", question.image_name]
+    assert specs == list(question.specs)
+    assert len(command) == 5 + 2 * len(specs), "an option that the snippet does not give"
+    assert question.describe() == steadygaze.verify(command[2], command[4], specs).question.describe()
 
 
-def test_the_torch_snippet_of_the_readme_exports_a_model_that_is_read(tmp_path, monkeypatch):
+def test_the_torch_snippet_exports_a_model_that_is_read(tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from steadygaze import read_model
-
     monkeypatch.chdir(tmp_path)
-    exec(compile(blocks(ROOT / "README.md", "python")[1], "README.md", "exec"), {})
-    assert read_model("mine.onnx").classes == 10
+    exec(compile(blocks(ROOT / "docs" / "how-to.md", "python")[0], "how-to.md", "exec"), {})
+    assert steadygaze.read_model("mine.onnx").classes == 10
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -50,13 +69,42 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_and_options_exist(page):
     commands = get_command(app).commands
-    lines = "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
-    for line in lines:
-        words = shlex.split(line, comments=True)
-        if not words or not words[0].endswith("steadygaze"):
-            continue
+    for words in commands_in(page):
         command = commands[words[1]]
         if hasattr(command, "commands"):
             command = command.commands[words[2]]
         known = {option for parameter in command.params for option in parameter.opts}
-        assert {word for word in words if word.startswith("--")} <= known, line
+        assert {word for word in words if word.startswith("--")} <= known, words
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built as `make docs` does: a warning is an error."""
+    pytest.importorskip("sphinx")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
+    command += ["-d", str(folder / "doctrees"), "-c", "docs", ".", str(folder / "pages")]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return folder / "pages"
+
+
+def test_the_site_has_every_page_and_every_public_name(site):
+    for page in (ROOT / "docs").glob("*.md"):
+        assert (site / "docs" / f"{page.stem}.html").exists()
+    reference = (site / "docs" / "python.html").read_text(encoding="utf-8")
+    missing = [name for name in steadygaze.__all__ if f'id="steadygaze.{name}"' not in reference]
+    assert not missing
+
+
+def test_the_site_fetches_nothing(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.findall(r"""<(?:script|img|iframe|link)[^>]*(?:src|href)=["'](?:https?:)?//""", text), page
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"""(?:@import|url\()\s*["']?(?:https?:)?//""", sheet.read_text(encoding="utf-8")), sheet
+
+
+def test_the_first_page_leads_to_the_index(site):
+    target = re.search(r"url=([^\"]+)", (site / "index.html").read_text(encoding="utf-8"))
+    assert target is not None and (site / target[1]).exists()
