@@ -92,14 +92,17 @@ class Compound:
 
     def to_unit(self, thetas: np.ndarray) -> np.ndarray:
         """Scale thetas (B, d) to the unit square or cube (B, D); a missing second coordinate is 0."""
-        scaled = (thetas - self.domain.low) / self.domain.widths
+        scaled = self.domain.to_unit(thetas)
         return np.hstack([scaled, np.zeros((len(scaled), self.coordinates - scaled.shape[1]))])
 
     def to_theta(self, points: np.ndarray) -> np.ndarray:
-        """Scale points of the unit square or cube (B, D) back to thetas (B, d)."""
-        d = self.domain.dimension
-        thetas = self.domain.low + points[:, :d] * self.domain.widths
-        return np.clip(thetas, self.domain.low, self.domain.high)
+        """Scale points of the unit square or cube (B, D) back to thetas (B, d) of the domain."""
+        return self.domain.clip(self.domain.to_theta(points[:, : self.domain.dimension]))
+
+    @property
+    def zero_in_t(self) -> np.ndarray:
+        """The unperturbed image as a point t (D,)."""
+        return self.to_unit(np.zeros((1, self.domain.dimension)))[0]
 
     @cached_property
     def corners(self) -> tuple["Corners", ...]:

@@ -191,7 +191,7 @@ class Question:
             return math.inf
         if bounder.is_original_certain or self._has_exact_original():
             return 0.0
-        size = float(sum(self.attention.distance.size(part) for part in bounder.original.radius))
+        size = self.attention.size(bounder.original.radius)
         return size * (1.0 + 1e-9) if math.isfinite(size) else math.inf
 
     def _has_exact_original(self) -> bool:

@@ -133,7 +133,7 @@ def _count_visited_cr_ir(result: SearchResult) -> int | None:
 
 def _size_of_maps(result: SearchResult) -> float:
     options = result.question.attention
-    return float(sum(options.distance.size(part) for part in original_maps(result.question.compound, options)))
+    return options.size(original_maps(result.question.compound, options))
 
 
 def _share_columns(share: str) -> list[CampaignColumn]:

@@ -78,7 +78,7 @@ class RefineResult(DomainResult):
     @cached_property
     def map_size(self) -> float:
         """The size of the original maps, to which relative thresholds refer."""
-        return float(sum(self.question.attention.distance.size(part) for part in self.original))
+        return self.question.attention.size(self.original)
 
     @property
     def is_measured(self) -> bool:

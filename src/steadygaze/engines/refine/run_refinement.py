@@ -81,7 +81,7 @@ class _Run:
         self.dimension = problem.perturbed.domain.dimension
         self.agreement = problem.agreement
         self.original = original_maps(problem.compound, problem.attention)
-        self.size = float(sum(problem.attention.distance.size(part) for part in self.original))
+        self.size = problem.attention.size(self.original)
         self.question = BoxQuestion(problem.property, problem.delta.value(self.size), goal == "verdict")
         self.bounder = Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
         if until == "exact" and Costs.of(self.bounder, self.question, 1.0).region == float("inf"):
@@ -227,10 +227,10 @@ class _Run:
 
     def _split_mixed(self, boxes: Boxes) -> Boxes:
         """Halve boxes that hold both zero and a violation, until none is left: bounds cannot decide them."""
-        compound, d = self.problem.compound, self.dimension
-        if not compound.domain.contains_zero or not len(self.points):
+        domain, d = self.problem.perturbed.domain, self.dimension
+        if not domain.contains_zero or not len(self.points):
             return boxes
-        kept, lost = (compound.to_unit(thetas)[:, :d] for thetas in (np.zeros((1, d)), self.points))
+        kept, lost = domain.zero_in_t[None], domain.to_unit(self.points)
         while True:
             axes = mixed_axes(boxes, kept, lost)
             is_mixed = (axes >= 0) & ~boxes.is_smallest(d)

@@ -148,7 +148,7 @@ class Labeller:
         if axis is not None:
             ends = self._inner_ends(region, axis) if inner else self._outer_ends(region, axis)
             start = self.question.perturbed.cells[region.cell].low[axis]
-            taus = domain.low[axis] + np.array([ends]) * domain.widths[axis] - start
+            taus = domain.to_theta(np.array([ends]), axis) - start
         curves, errors = self.curves.of(region.cell, region.pattern)
         bounds = self._certainty(region).bounds
         doubtful = None if bounds is None else Doubtful(np.zeros(1, dtype=np.int64), bounds)

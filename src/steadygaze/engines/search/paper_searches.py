@@ -54,14 +54,14 @@ def search(
     path = None if method == "bfs" else Line.through(domain, _parse_end(line))
     started = time.perf_counter()
     original = original_maps(question.compound, question.attention)
-    map_size = float(sum(question.attention.distance.size(part) for part in original))
+    map_size = question.attention.size(original)
     delta = question.delta.value(map_size)
     # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
     with threadpool_limits(limits=1):
         walker = Walker(question, delta, budget or Budget(), asks_everything=method == "bfs", progress=progress)
         components = None
         if path is None:
-            visited = breadth_first(walker, np.clip(-domain.low / domain.widths, 0.0, 1.0))
+            visited = breadth_first(walker, np.clip(domain.zero_in_t, 0.0, 1.0))
         elif method == "boundary":
             visited, components = BoundaryFollower(walker, path).run()
         else:
@@ -78,7 +78,7 @@ def search(
         delta=delta,
         map_size=map_size,
         w_delta=w_delta,
-        line=None if path is None else domain.low + (path.start + path.step) * domain.widths,
+        line=None if path is None else domain.to_theta(path.start + path.step),
         visited=visited,
         face_checks=face_checks,
         lps=lps,

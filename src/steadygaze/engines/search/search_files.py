@@ -136,7 +136,7 @@ def _regions(arrays: Arrays, domain: Domain) -> list[TraversedRegion]:
     rows = np.column_stack([normals, rows[:, -1] + rows[:, :-1] @ low]) / np.linalg.norm(normals, axis=1)[:, None]
     facets, clips = np.split(rows, arrays["starts"][1:-1]), np.split(arrays["clip"], arrays["clip_starts"][1:-1])
     found = []
-    for number, inside in enumerate((arrays["inside"] - low) / widths):
+    for number, inside in enumerate(domain.to_unit(arrays["inside"])):
         halfspaces = facets[number]
         found.append(
             TraversedRegion(

@@ -313,7 +313,7 @@ def pack_search(result: SearchResult) -> dict[str, np.ndarray]:
     return {
         "halfspaces": _in_theta(np.concatenate([np.zeros((0, d + 1)), *(r.halfspaces for r in regions)]), domain),
         "starts": np.cumsum([0, *(len(region.halfspaces) for region in regions)], dtype=np.int64),
-        "inside": domain.low + inside * domain.widths,
+        "inside": domain.to_theta(inside),
         "volume": np.array([region.volume for region in regions], dtype=np.float64),
         "logits": logits,
         "cell": np.array([region.cell for region in regions], dtype=np.int64),

@@ -249,16 +249,16 @@ def _component_thetas(found: SearchResult) -> list[np.ndarray]:
     thetas = []
     for component in range(count):
         chosen = (arrays["component"] == component) & (arrays["component_is_inner"] == 1)
-        points = (arrays["inside"][arrays["component_region"][chosen]] - domain.low) / domain.widths
+        points = domain.to_unit(arrays["inside"][arrays["component_region"][chosen]])
         if len(points):
             middle = points[np.argmin(np.abs(points - points.mean(axis=0)).sum(axis=1))]
-            thetas.append(domain.low + middle * domain.widths)
+            thetas.append(domain.to_theta(middle))
     return thetas
 
 
 def _draw_reach(axes: Axes, found: SearchResult, section: Section, kind: str, view: View) -> None:
     """The values between which margin or inconsistency stays on every region, as a box in the colour of its label."""
-    start, end = (section.domain.low[0] + edge * section.domain.widths[0] for edge in section.polygons.extent(0))
+    start, end = (section.domain.to_theta(edge, 0) for edge in section.polygons.extent(0))
     low, high = found.arrays[kind][section.piece].T
     chosen = np.isfinite(low) & np.isfinite(high)
     start, end, low, high = start[chosen], end[chosen], low[chosen], high[chosen]

@@ -67,7 +67,7 @@ def make_search_cards(result: SearchResult, summary: Summary) -> list[dict[str, 
     wishes: list[Wish] = []
     for name, title in ((Label.IR, "Attention violation"), (Label.MR, "Label violation")):
         found = [one.region.inside for one in result.visited if name in (one.classification, one.attention)]
-        thetas = [np.clip(domain.low + inside * domain.widths, domain.low, domain.high) for inside in found]
+        thetas = [domain.clip(domain.to_theta(inside)) for inside in found]
         if thetas:
             nearest = min(thetas, key=lambda theta: float(np.linalg.norm(theta / domain.widths)))
             wishes.append((title, "Inside the visited region of this kind whose inner point is nearest to 0.", nearest))

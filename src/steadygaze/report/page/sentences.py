@@ -51,18 +51,18 @@ class KeptRange:
 def find_kept_range(result: DomainResult, wanted: Property) -> KeptRange | None:
     """The box for a property; None if the domain does not contain zero, or nothing around it is proved."""
     compound, answer = result.question.compound, result.answer
-    domain, d = compound.domain, compound.domain.dimension
+    domain = compound.domain
     if not domain.contains_zero or not (result.is_measured or wanted is Property.CR):
         return None
     if isinstance(answer, Answer) and not result.is_complete:
         return None
     suspects = [group for name in _parts(wanted.value, Label.CR, Label.AR) for group in _suspects(answer, name)]
-    low, high = kept_box(compound.to_unit(np.zeros((1, d)))[0, :d], suspects)
+    low, high = kept_box(domain.zero_in_t, suspects)
     if not (high > low).any():
         return None
     is_all = bool((low <= 0.0).all() and (high >= 1.0).all())
     # Rounding may have moved an end by a few units in the last place: never beyond zero or the domain.
-    ends = np.clip(domain.low + np.stack([low, high]) * domain.widths, domain.low, domain.high)
+    ends = domain.clip(domain.to_theta(np.stack([low, high])))
     first, last = (domain.low, domain.high) if is_all else (np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0))
     return KeptRange(tuple(first.tolist()), tuple(last.tolist()), is_all)
 
