@@ -17,6 +17,7 @@ from .attention.options import AttentionOptions
 from .bounds.bounder import Bounder
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
+from .exact import ExactLabels
 from .labels import Property
 from .network.graph import preactivations
 from .network.model import Agreement, Model, check_agreement
@@ -198,8 +199,6 @@ class Question:
         """Whether exact arithmetic finds the pattern of float64 at the unperturbed image."""
         if not self.perturbed.domain.contains_zero:
             return False
-        from .exact import ExactLabels  # noqa: PLC0415 (python-flint takes time to import)
-
         try:
             found = ExactLabels(self.compound, self.label).pattern_at(np.zeros(self.perturbed.domain.dimension))
         except ModelError:
