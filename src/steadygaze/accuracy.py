@@ -1,21 +1,24 @@
-"""What bounds the errors of a set of regions: numbers that the walks write down on their way. Data only."""
+"""Measures that bound the errors of a set of regions; the walks write them down on their way. Data only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .program import Program
+from .compound import Program
 
 ADDITIONS, CHANGES = 0, 1
-"""The rows of a drift: how many additions were made to a form, and what the changes of its inputs can round off."""
+"""The rows of a drift: how many additions a form took, and how much the changes of its inputs can round off."""
+
+SUMMED = ("beside", "pixels_beside", "slivers", "skipped", "holes")
+"""Measures that add up over sets of regions; of the others the largest counts."""
 
 
 class WalkMeasures(NamedTuple):
-    """What one walk saw of all N neurons of its program and their L + 1 layers, the clip and the logits included.
+    """Measures of one walk: all N neurons of its program and their L + 1 layers, the clip and the logits included.
 
-    See `Accuracy` for the meaning of each.
+    `Accuracy` explains each of them.
     """
 
     peak: np.ndarray
@@ -29,7 +32,7 @@ class WalkMeasures(NamedTuple):
     holes: float = 0.0
 
     def after(self, before: "WalkMeasures", share: float) -> "WalkMeasures":
-        """The measures of a walk whose polytopes another one had cut; it takes over a share of its sums."""
+        """The measures of a walk that went on with polytopes of another walk, and takes over a share of its sums."""
         return self._replace(
             missed=np.maximum(self.missed, before.missed),
             beside=self.beside + share * before.beside,
@@ -43,15 +46,15 @@ class WalkMeasures(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """What bounds the errors of regions, over the n neurons and the layers of the classifier.
+    """Bounds of the errors of regions, over the n neurons and the layers of the classifier.
 
     peaks (n,): the largest sum of |coefficients| of each neuron's form anywhere. missed (n,): its largest |value| on a
     part of a region where the pattern has the other sign, because the part was left unsplit or taken for rounding;
     pixels_missed is the same for the clip. drift (2, layers): between two computations of a form from scratch, its
-    updates round off at most 2⁻⁵³ times (drift[0] · peak + drift[1]). depth: the most cuts that
-    lie between the domain and a region. gap: how deep the gaps are at most that one cut leaves between its two parts,
-    beyond rounding, and `holes` their volume at all cuts; polygons have none. skipped: polytopes whose volume float64
-    cannot tell from zero; they are not among the regions.
+    updates round off at most 2⁻⁵³ times (drift[0] · peak + drift[1]). depth: the most cuts between the domain and a
+    region. gap: the largest depth of the gaps that one cut leaves between its two parts, beyond rounding, and `holes`
+    their volume at all cuts; polygons have none. skipped: polytopes whose volume float64 cannot tell from zero; they
+    are not among the regions.
 
     beside (2, n): a neuron's value is at most e in size on a share of the domain of at most D · e · beside[0] +
     e² · beside[1], D the number of coordinates, for every e below the neuron's `near` (see `Program`). pixels_beside
@@ -72,7 +75,7 @@ class Accuracy:
 
     @classmethod
     def of(cls, program: Program, walks: Sequence[WalkMeasures]) -> "Accuracy":
-        """What walks through programs of one network know together; they differ in the clip alone."""
+        """The measures of several walks through programs of one network, which differ in the clip alone."""
         first = 2 if program.clipped else 0
         classes = int(program.offsets[-1] - program.offsets[-2])
         hidden = int(program.offsets[-2] - program.offsets[first])
@@ -104,17 +107,12 @@ class Accuracy:
 
     @classmethod
     def joined(cls, parts: Sequence["Accuracy"]) -> "Accuracy":
-        """What several sets of regions (at least one) know together."""
-        return cls(
-            peaks=np.max([part.peaks for part in parts], axis=0),
-            missed=np.max([part.missed for part in parts], axis=0),
-            pixels_missed=max(part.pixels_missed for part in parts),
-            beside=np.sum([part.beside for part in parts], axis=0),
-            pixels_beside=np.sum([part.pixels_beside for part in parts], axis=0),
-            drift=np.max([part.drift for part in parts], axis=0),
-            depth=max(part.depth for part in parts),
-            slivers=float(sum(part.slivers for part in parts)),
-            skipped=sum(part.skipped for part in parts),
-            gap=max(part.gap for part in parts),
-            holes=float(sum(part.holes for part in parts)),
-        )
+        """The measures of several sets of regions, at least one, as of one set."""
+        measures = {field.name: [getattr(part, field.name) for part in parts] for field in fields(cls)}
+        return cls(**{name: _join(name, values) for name, values in measures.items()})
+
+
+def _join(name: str, values: list[Any]) -> Any:
+    if name in SUMMED:
+        return sum(values)
+    return np.max(values, axis=0) if isinstance(values[0], np.ndarray) else max(values)

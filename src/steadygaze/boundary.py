@@ -137,7 +137,7 @@ def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPie
     reachable, starts = _reachable(compound, joint, adjacency, kept == Kept.YES)
     frontier = _frontier(adjacency, reachable)
     # Beside C0, and around zero itself: what is undecided there could belong to it.
-    zero = compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
+    zero = compound.zero_in_t
     beside = np.union1d(frontier.second, np.flatnonzero(_contain(polytopes, zero) & ~reachable))
     components: list[Component] = []
     enclaves: list[Enclave] = []
@@ -193,7 +193,7 @@ def _reachable(
 ) -> tuple[np.ndarray, int]:
     """The pieces of C0 (P,), and how many components through facets it is made of."""
     labels = _labelled(adjacency, satisfies)
-    zero = compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
+    zero = compound.zero_in_t
     starts = np.unique(labels[satisfies & _contain(joint.polytopes, zero)])
     return np.isin(labels, starts), len(starts)
 

@@ -19,7 +19,8 @@ from numba import njit
 SOURCES = (
     "compiling.py",
     "tolerances.py",
-    "program.py",
+    "accuracy.py",
+    "compound.py",
     "geometry/*.py",
     "**/*kernels.py",
     "regions/*forms.py",

@@ -18,10 +18,29 @@ from .network.graph import Graph
 from .network.lower import AffineMap, Chain
 from .network.steps import is_folded
 from .perturbation import Domain, KnotCell, Perturbed
-from .program import Program
 from .tolerances import NEAR, noise_share
 
 CLIP_LAYERS = 2
+
+
+class Program(NamedTuple):
+    """A network in t as flat arrays, constant during a walk: layers 0 … L−1 are hidden, layer L gives the logits."""
+
+    offsets: np.ndarray  # (L+2,) neurons of layer l are offsets[l]:offsets[l+1]
+    clipped: int  # 1 if layers 0 and 1 are the two halves of the clip to [0,1]
+    dense_start: np.ndarray  # (L+1,) where the matrix into layer l starts in `dense`, −1 if it is sparse
+    dense: np.ndarray  # transposed matrices, row-major (n_in, n_out)
+    column_start: np.ndarray  # (L+1,) where the columns of the matrix into layer l start in `columns`
+    columns: np.ndarray  # CSC pointers into `rows` and `values`
+    rows: np.ndarray
+    values: np.ndarray
+    bias: np.ndarray  # (N,)
+    noise: np.ndarray  # (N,) values of a neuron below this are rounding
+    near: np.ndarray  # (N,) a polytope on which a neuron comes this close to zero lies beside its kink
+    is_folded: np.ndarray  # (L+1,) whether weights into a layer are rounded products, so that a zero may not be one
+    terms: np.ndarray  # (L+1,) the most inputs that one neuron of a layer sums up
+    largest: np.ndarray  # (N,) the largest |weight| of a neuron's output in the next layer
+    byte_start: np.ndarray  # (L+1,) where the packed pattern of layer l starts
 
 
 class Corners(NamedTuple):
@@ -33,7 +52,7 @@ class Corners(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CellProgram:
-    """What the engine runs on one knot cell.
+    """The compound network on one knot cell, as the walks run it.
 
     `root` (D+1, n) are the forms of layer 0 in t, slopes first; `low` and `high` (D,) the cell in t, where D is the
     number of parameters, but 2 for a single one; `line_of` (pixels,) the neuron of layer 0 that each pixel belongs to,
@@ -55,9 +74,9 @@ class CellProgram:
 
 @dataclass(frozen=True, eq=False)
 class Compound:
-    """Classifier after perturbation. `graph` and `perturbed` are the plain definition, `chain` what is subdivided.
+    """Classifier after perturbation: `graph` and `perturbed` define it, and the walks subdivide the domain by `chain`.
 
-    Nothing but `programs`, and what is made of them, asks for the chain's maps.
+    Only `programs`, and what follows from them, ask for the chain's maps.
     """
 
     graph: Graph
@@ -81,7 +100,7 @@ class Compound:
 
     @cached_property
     def noise(self) -> list[np.ndarray]:
-        """What counts as rounding for every neuron of the classifier, layer by layer, and for the logits."""
+        """Values below these count as rounding: for every neuron of the classifier, layer by layer, then the logits."""
         largest = np.max([cell.program.noise[cell.program.offsets[CLIP_LAYERS] :] for cell in self.programs], axis=0)
         return np.split(largest, np.cumsum(self.hidden))
 
@@ -92,21 +111,24 @@ class Compound:
 
     def to_unit(self, thetas: np.ndarray) -> np.ndarray:
         """Scale thetas (B, d) to the unit square or cube (B, D); a missing second coordinate is 0."""
-        scaled = (thetas - self.domain.low) / self.domain.widths
+        scaled = self.domain.to_unit(thetas)
         return np.hstack([scaled, np.zeros((len(scaled), self.coordinates - scaled.shape[1]))])
 
     def to_theta(self, points: np.ndarray) -> np.ndarray:
-        """Scale points of the unit square or cube (B, D) back to thetas (B, d)."""
-        d = self.domain.dimension
-        thetas = self.domain.low + points[:, :d] * self.domain.widths
-        return np.clip(thetas, self.domain.low, self.domain.high)
+        """Scale points of the unit square or cube (B, D) back to thetas (B, d) of the domain."""
+        return self.domain.clip(self.domain.to_theta(points[:, : self.domain.dimension]))
+
+    @property
+    def zero_in_t(self) -> np.ndarray:
+        """The unperturbed image as a point t (D,)."""
+        return self.to_unit(np.zeros((1, self.domain.dimension)))[0]
 
     @cached_property
-    def corners(self) -> tuple["Corners", ...]:
+    def corners(self) -> tuple[Corners, ...]:
         """Every knot cell as a box in t."""
         return tuple(self._corners(cell) for cell in self.cells)
 
-    def _corners(self, cell: KnotCell) -> "Corners":
+    def _corners(self, cell: KnotCell) -> Corners:
         low, high = self.to_unit(np.stack([cell.low, cell.high]))
         if self.domain.dimension == 1:
             high[1] = 1.0
@@ -115,7 +137,7 @@ class Compound:
     @cached_property
     def programs(self) -> tuple[CellProgram, ...]:
         """The compound network compiled for every knot cell."""
-        # Weights whose products overflow leave everything undecided; nothing more is to be said of them.
+        # Weights whose products overflow leave everything undecided, without a warning.
         with np.errstate(over="ignore", invalid="ignore"):
             return tuple(self._compile_cell(cell) for cell in self.cells)
 
@@ -137,7 +159,7 @@ class Compound:
         return CellProgram(program, lines, corners.low, corners.high, line_of, constant)
 
     def _raise_noise(self, program: Program, forms: np.ndarray) -> None:
-        """Noise of the classifier's first layer from all pixels: merging them and the bias may cancel large terms."""
+        """Raise the noise of the first layer by all pixels: merging them with the bias may cancel large terms."""
         affine = self.chain.maps[0]
         pixels = np.clip(np.maximum(forms[-1], forms[-1] + forms[:-1].clip(min=0.0).sum(axis=0)), 0.0, 1.0)
         first = slice(program.offsets[CLIP_LAYERS], program.offsets[CLIP_LAYERS + 1])
@@ -192,7 +214,7 @@ def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, line
 
 
 def _kept(sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Sums, of which none is exactly zero unless all of its terms are: whoever finds a zero may rely on it."""
+    """Sums, none exactly zero unless all of its terms are: readers rely on that."""
     return np.where((sums == 0.0) & (sizes > 0.0), 1e-300, sums)
 
 
@@ -252,7 +274,7 @@ def row_terms(affine: AffineMap) -> int:
 
 
 def _near(scale: np.ndarray) -> float:
-    """How close to zero lies beside the kink of a neuron, for a whole layer with the given scales."""
+    """The largest |value| that lies beside the kink of a neuron, for a whole layer with the given scales."""
     largest = float(scale.max(initial=0.0))
     return NEAR * (largest if largest > 0.0 else 1.0)
 

@@ -22,6 +22,7 @@ from .attention.options import AttentionOptions, Distance
 from .bounds.bounder import Bounder
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
+from .exact import ExactLabels
 from .images import fit_image, image_from_array, read_image
 from .labels import Property
 from .network.graph import preactivations
@@ -220,7 +221,7 @@ class Question:
     @cached_property
     def map_size(self) -> float:
         """The size Σ_j ‖map_j(x0)‖ of the original maps, to which relative thresholds refer."""
-        return float(sum(self.attention.distance.size(part) for part in self.original))
+        return self.attention.size(self.original)
 
     @cached_property
     def label(self) -> int:
@@ -287,15 +288,13 @@ class Question:
             return math.inf
         if bounder.is_original_certain or self._has_exact_original():
             return 0.0
-        size = float(sum(self.attention.distance.size(part) for part in bounder.original.radius))
+        size = self.attention.size(bounder.original.radius)
         return size * (1.0 + 1e-9) if math.isfinite(size) else math.inf
 
     def _has_exact_original(self) -> bool:
         """Whether exact arithmetic finds the pattern of float64 at the unperturbed image."""
         if not self.perturbed.domain.contains_zero:
             return False
-        from .exact import ExactLabels  # noqa: PLC0415 (python-flint takes time to import)
-
         try:
             found = ExactLabels(self.compound, self.label).pattern_at(np.zeros(self.perturbed.domain.dimension))
         except ModelError:

@@ -1,8 +1,5 @@
 """Bundled networks on small triangles: outcomes against the float64 margins, where those are certain."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -52,15 +49,3 @@ def test_a_border_inside_a_triangle():
     assert labels.margin_at(settlement.witness).high < 0
     area = 0.5 * 1e-3 / 32
     assert settlement.shares.kept[1] + settlement.shares.lost[1] == pytest.approx(area, rel=1e-9)
-
-
-def test_the_package_imports_without_flint():
-    code = (
-        "import sys; sys.modules['flint'] = None\n"
-        "import steadygaze.exact as exact\n"
-        "from steadygaze.errors import OptionError\n"
-        "try: exact.ExactLabels\n"
-        "except OptionError as error: print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install python-flint" in done.stdout

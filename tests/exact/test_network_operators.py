@@ -62,9 +62,9 @@ NETWORKS = {
     ],
     "left product, add, subtract": [
         LeftMatMul(weights(3, 4)),
-        Scale(np.ones(()), weights(2, 1, 1)),
+        Scale(offset=weights(2, 1, 1)),
         Relu(),
-        Scale(np.full((), -1.0), weights(1, 4)),
+        Scale(gain=np.full((), -1.0), offset=weights(1, 4)),
         Relu(),
         *dense(24),
     ],
@@ -160,20 +160,21 @@ def test_a_tie_behind_a_root_stays_open():
     assert "enclosed" in settlement.reason
 
 
-def test_a_division_is_enclosed_and_a_batch_norm_without_source_refused():
-    divided = [Scale(np.array(1.0 / 3.0), np.zeros(())), Relu(), *dense(32)]
-    low, high = ExactLabels(compound_of(divided, IMAGE, SPECS), 0).margin_at(np.array([0.1, 0.1]))
-    assert 0 < high - low < 1e-13
-    normed = [Scale(np.ones((2, 1, 1)), np.ones((2, 1, 1))), Relu(), *dense(32)]
-    with pytest.raises(ModelError, match="batch normalisation"):
-        ExactLabels(compound_of(normed, IMAGE, SPECS), 0)
+def test_a_division_is_exact():
+    """Thirds of x are thirds, and three of them are x."""
+    theta, last = np.array([0.1, 0.1]), dense(32)
+    divided, plain = (
+        ExactLabels(compound_of([*first, Relu(), *last], IMAGE, SPECS), 0).margin_at(theta)
+        for first in ([Scale(divisor=np.array(3.0)), Scale(gain=np.array(3.0))], [])
+    )
+    assert divided == plain and divided.low == divided.high
 
 
-def test_preprocessing_is_enclosed():
-    """(x − 0.1307)/0.3081 as the reader of a file makes it: within one rounding of each number."""
+def test_preprocessing_is_exact():
+    """(x − 0.1307)/0.3081 as the reader of a file makes it, of the floats as they are."""
     mean, std = np.full((2, 1, 1), 0.1307), np.full((2, 1, 1), 0.3081)
     operators = [Reshape((1, 32)), MatMul(weights(32, 3), weights(3))]
-    nodes, shape = [Node(Scale(1.0 / std, -mean / std), (0,), IMAGE.shape, "preprocessing")], IMAGE.shape
+    nodes, shape = [Node(Scale(mean=mean, divisor=std), (0,), IMAGE.shape, "preprocessing")], IMAGE.shape
     for number, operator in enumerate(operators, start=1):
         shape = operator.output_shape(shape)
         nodes.append(Node(operator, (number,), shape, f"node {number}"))
@@ -187,7 +188,7 @@ def test_preprocessing_is_enclosed():
         for column, b in zip(operators[1].weight.T, operators[1].bias, strict=True)
     ]
     truth = logits[0] - max(logits[1:])
-    assert low <= truth <= high and high - low < 1e-12
+    assert low == truth == high
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,10 +47,10 @@ def test_linear_operators_fuse_into_one_map_for_each_relu():
     window = Window((3, 3), (1, 1), (1, 1), (1, 1), (1, 1))
     graph = chain_of(
         (2, 8, 8),
-        Scale(random(2, 1, 1), random(2, 1, 1, seed=1)),
+        Scale(gain=random(2, 1, 1), offset=random(2, 1, 1, seed=1)),
         Reshape((1, 2, 8, 8)),
         Conv(random(3, 2, 3, 3), random(3), window),
-        Scale(random(3, 1, 1), random(3, 1, 1, seed=1)),
+        Scale(gain=random(3, 1, 1), offset=random(3, 1, 1, seed=1)),
         Relu(),
         Conv(random(2, 3, 3, 3), random(2), window),
         Conv(random(2, 2, 3, 3), random(2), window),

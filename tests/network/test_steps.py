@@ -71,11 +71,11 @@ def others(rng: np.random.Generator) -> list[tuple[Linear, tuple[int, ...]]]:
         (MatMul(whole(rng, 3, 5), whole(rng, 5)), (1, 4, 3)),
         (LeftMatMul(whole(rng, 5, 4)), (1, 4, 3)),
         (LeftMatMul(whole(rng, 5, 4)), (4,)),
-        (Scale(whole(rng, 3, 1, 1), whole(rng, 3, 1, 1)), (1, 3, 2, 4)),
-        (Scale(whole(rng, 4), whole(rng)), (1, 3, 2, 4)),
-        (Scale(whole(rng), whole(rng, 1, 2, 4)), (1, 3, 2, 4)),
-        (Scale(whole(rng, 2, 3, 1), whole(rng, 1)), (3, 4)),
-        (Scale(whole(rng, 3), whole(rng, 3)), (1, 1)),
+        (Scale(gain=whole(rng, 3, 1, 1), offset=whole(rng, 3, 1, 1)), (1, 3, 2, 4)),
+        (Scale(gain=whole(rng, 4), offset=whole(rng)), (1, 3, 2, 4)),
+        (Scale(gain=whole(rng), offset=whole(rng, 1, 2, 4)), (1, 3, 2, 4)),
+        (Scale(gain=whole(rng, 2, 3, 1), offset=whole(rng, 1)), (3, 4)),
+        (Scale(gain=whole(rng, 3), offset=whole(rng, 3)), (1, 1)),
         (Transpose((0, 3, 1, 2)), (1, 2, 3, 4)),
         (Transpose((2, 1, 0)), (3, 1, 5)),
         (Pad((0, 0, 1, 2), (0, 0, 0, 1), 3.0), (1, 2, 3, 2)),
@@ -211,10 +211,13 @@ def test_segments_of_a_graph_lead_from_relu_to_relu(seed: int) -> None:
 def odd_network(rng: np.random.Generator) -> Sequence[Operator]:
     """Preprocessing, a strided and a dilated convolution, a batch norm, a transpose, pooling, two dense layers."""
     shape: tuple[int, ...] = (1, 2, 5, 6)
-    operators: list[Operator] = [Reshape(shape), Scale(1.0 / whole(rng, 2, 1, 1).clip(1.0), whole(rng, 2, 1, 1))]
+    operators: list[Operator] = [
+        Reshape(shape),
+        Scale(gain=1.0 / whole(rng, 2, 1, 1).clip(1.0), offset=whole(rng, 2, 1, 1)),
+    ]
     operators += [
         Conv(rng.normal(size=(3, 2, 2, 2)), rng.normal(size=3), Window((2, 2), (1, 2), (2, 1), (1, 0), (0, 1))),
-        Scale(rng.normal(size=(3, 1, 1)), rng.normal(size=(1, 3, 1, 1))),
+        Scale(gain=rng.normal(size=(3, 1, 1)), offset=rng.normal(size=(1, 3, 1, 1))),
         Relu(),
         AveragePool(Window((2, 2), (1, 1), (1, 1), (0, 1), (1, 0)), bool(rng.integers(2))),
         Transpose((0, 2, 3, 1)),

@@ -143,9 +143,8 @@ def region_taus(compound: Compound, regions: RegionSet) -> np.ndarray:
     if axis is None:
         return np.zeros((len(regions), 2))
     ends = np.stack(regions.polytopes.extent(axis), axis=1)
-    domain = compound.domain
     lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]
-    return domain.low[axis] + ends * domain.widths[axis] - lows[:, None]
+    return compound.domain.to_theta(ends, axis) - lows[:, None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,7 +126,7 @@ class MapErrors:
             largest = max(float(np.sqrt(part[:, :, [0, 2]]).sum(axis=(1, 2)).max(initial=0.0)) for part in parts)
         if len(curves.start):
             largest = float((curves.start[:, 0] + np.abs(curves.start[:, 1])).max()) + float(curves.jumps.sum())
-        size = sum(self.options.distance.size(part) for part in self.original)
+        size = self.options.size(self.original)
         return 4.0 * (self.compound.perturbed.x0.size + len(self.original) + 8) * UNIT * (largest + size)
 
     def _own(self, bits: list[np.ndarray]) -> float:

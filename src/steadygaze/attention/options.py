@@ -47,6 +47,10 @@ class AttentionOptions:
         """The classes as an index array, for a network with `count` logits."""
         return np.arange(count) if self.classes is None else np.array(self.classes)
 
+    def size(self, maps: np.ndarray) -> float:
+        """The sum over the classes of the norms of filtered maps (K', C, H, W): the size of the original map, or ai."""
+        return float(sum(self.distance.size(part) for part in maps))
+
     def total_size(self, error: np.ndarray) -> float:
         """The sum over the classes of what an error of maps (K', pixels) becomes after the filter, rounded up."""
         order = self.distance.value

@@ -192,7 +192,7 @@ class Bounder:
         domain = self.perturbed.domain
         ends = []
         for corner in (low, high):
-            theta = (domain.low[axis] + corner[:, axis] * domain.widths[axis])[:, None, None]
+            theta = domain.to_theta(corner[:, axis], axis)[:, None, None]
             base, offset, slope, error = self._transports[cell]
             centre = base + offset + theta * slope
             ends.append((centre - error, centre + error))

@@ -128,7 +128,7 @@ def pixels(
     middle = 0.5 * (low + high)
     # Not less than either half, however the middle was rounded.
     half = np.maximum(high - middle, middle - low) * (1.0 + 4.0 * UNIT)
-    thetas = domain.low + middle * domain.widths
+    thetas = domain.to_theta(middle)
     forms = np.empty((len(low), 1 + d, len(base)))
     forms[:, 0] = base + thetas @ slope
     forms[:, 1:] = (half * domain.widths)[:, :, None] * slope

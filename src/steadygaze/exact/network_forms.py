@@ -247,23 +247,19 @@ class _Mean(ExactMap):
 class ExactNetwork:
     """A graph as `segments`: for every ReLU, and for the logits, the exact maps that lead to it.
 
-    `is_exact` tells whether every constant is rational and held exactly, `is_refinable` whether more bits would make
-    an enclosed constant narrower.
+    `is_exact` tells whether every constant is held exactly; otherwise more bits make the enclosed ones narrower.
     """
 
     def __init__(self, graph: Graph, bits: int) -> None:
         self.segments: list[list[ExactMap]] = [[]]
-        self.is_exact, self.is_refinable = True, False
+        self.is_exact = True
         for number, node in enumerate(graph.nodes):
             if node.inputs != (number,):
                 raise ModelError(f"node '{node.name}' joins or leaves a branch; exact arithmetic takes none")
             if isinstance(node.operator, Relu):
                 self.segments.append([])
                 continue
-            is_preprocessing = number == 0 and node.name == "preprocessing"
-            self.segments[-1].append(
-                self._compile(node.operator, graph.shape_of(number), is_preprocessing=is_preprocessing, bits=bits)
-            )
+            self.segments[-1].append(self._compile(node.operator, graph.shape_of(number), bits))
 
     def advance(self, segment: int, forms: Forms) -> Forms:
         """Through the linear operators before ReLU number `segment`, or before the logits."""
@@ -271,7 +267,7 @@ class ExactNetwork:
             forms = exact_map(forms)
         return forms
 
-    def _compile(self, operator: Operator, shape: Shape, *, is_preprocessing: bool, bits: int) -> ExactMap:
+    def _compile(self, operator: Operator, shape: Shape, bits: int) -> ExactMap:
         found: ExactMap
         if isinstance(operator, Linear) and operator.read_roundings:
             raise ModelError(
@@ -284,7 +280,7 @@ class ExactNetwork:
             case Pad():
                 found = _Padded(operator, shape)
             case Scale():
-                found = self._scaled(operator, shape, is_preprocessing=is_preprocessing, bits=bits)
+                found = self._scaled(operator, shape, bits)
             case MatMul():
                 found = _Multiplied(operator.weight.T, operator.bias, len(shape) - 1)
             case LeftMatMul():
@@ -303,11 +299,9 @@ class ExactNetwork:
                 )
         return found
 
-    def _scaled(self, operator: Scale, shape: Shape, *, is_preprocessing: bool, bits: int) -> ExactMap:
-        factor, shift = scale_constants(operator, is_preprocessing=is_preprocessing, bits=bits)
-        if factor.radii is not None or shift.radii is not None:
-            self.is_exact = False
-            self.is_refinable |= getattr(operator, "source", None) is not None
+    def _scaled(self, operator: Scale, shape: Shape, bits: int) -> ExactMap:
+        factor, shift = scale_constants(operator, bits)
+        self.is_exact &= factor.radii is None and shift.radii is None
         return _Scaled(factor, shift, operator.output_shape(shape))
 
 

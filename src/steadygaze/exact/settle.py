@@ -127,7 +127,7 @@ class ExactLabels:
         settlement, bits = Settlement(Outcome.OPEN), PRECISIONS[0]
         for bits in PRECISIONS:
             settlement = self._settle_once(vertices, inflation, Limits(deadline, max_parts), bits)
-            if settlement.outcome is not Outcome.OPEN or not self._network(bits).is_refinable or monotonic() > deadline:
+            if settlement.outcome is not Outcome.OPEN or self._network(bits).is_exact or monotonic() > deadline:
                 break
         if with_shares and settlement.outcome is not Outcome.OPEN:
             shares = self._shares(vertices, Limits(deadline, max_parts), bits)

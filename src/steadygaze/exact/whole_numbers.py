@@ -107,63 +107,26 @@ def _shifted(whole: int, shift: int) -> int:
     return whole << shift if shift >= 0 else whole >> -shift
 
 
-ONE_ROUNDING = fmpq(1, 2**53)
-SMALLEST = fmpq(1, 2**1074)
-
-
-def scale_constants(operator: Scale, *, is_preprocessing: bool, bits: int) -> tuple[Constants, Constants]:
-    """Factor and shift that enclose the true ones; raises ModelError where nothing is known of their rounding."""
-    source = getattr(operator, "source", None)
-    if source is not None:
-        return _from_source(operator, source, bits)
-    factor, shift = np.asarray(operator.factor), np.asarray(operator.shift)
-    if factor.shape == () and abs(float(factor)) == 1.0 and (shift.shape != () or float(shift) != 0.0):
-        return from_floats(factor), from_floats(shift)  # Add or Sub
-    if shift.shape == () and float(shift) == 0.0:
-        return _rounded_once(factor, bits), from_floats(shift)  # Mul, or Div with one rounding
-    if is_preprocessing:
-        return _rounded_once(factor, bits), _rounded_once(shift, bits)
-    raise ModelError(
-        "the graph does not hold the numbers that a batch normalisation was made of, so its rounding is unknown; "
-        "exact arithmetic cannot settle anything for this network"
-    )
-
-
-def _rounded_once(values: np.ndarray, bits: int) -> Constants:
-    """Enclose numbers of which each float is the nearest one."""
-    middles = [to_rational(value) for value in values.ravel().tolist()]
-    radii = [abs(number) * ONE_ROUNDING + SMALLEST for number in middles]
-    return from_rationals(middles, radii, values.shape, bits)
-
-
-def _from_source(operator: Scale, source: object, bits: int) -> tuple[Constants, Constants]:
-    shape = np.broadcast_shapes(np.shape(operator.factor), np.shape(operator.shift))
-
-    def listed(name: str, default: float) -> list[fmpq]:
-        given = getattr(source, name, None)
-        array = np.broadcast_to(np.asarray(default if given is None else given, dtype=np.float64), shape)
-        return [to_rational(value) for value in array.ravel().tolist()]
-
-    has_root = getattr(source, "variance", None) is not None
-    variances = listed("variance", 1.0)
-    epsilons = listed("epsilon", 0.0) if has_root else [fmpq(0)] * len(variances)
+def scale_constants(operator: Scale, bits: int) -> tuple[Constants, Constants]:
+    """Factor and shift of a Scale from its own numbers, enclosed where a root is irrational or a denominator long."""
+    shape = np.broadcast_shapes(operator.factor.shape, operator.shift.shape)
+    names = ("multiplier", "mean", "gain", "divisor", "offset")
+    numbers = [_rationals(getattr(operator, name), shape) for name in names]
+    variance, epsilon = (1.0, 0.0) if operator.variance is None else (operator.variance, operator.epsilon)
+    numbers += [_rationals(variance, shape), _rationals(epsilon, shape)]
     factors: list[tuple[fmpq, fmpq]] = []
     shifts: list[tuple[fmpq, fmpq]] = []
-    for multiplier, mean, gain, divisor, variance, epsilon, offset in zip(
-        listed("multiplier", 1.0),
-        listed("mean", 0.0),
-        listed("gain", 1.0),
-        listed("divisor", 1.0),
-        variances,
-        epsilons,
-        listed("offset", 0.0),
-        strict=True,
-    ):
-        middle, radius = inverse_root(variance + epsilon, bits)
+    for multiplier, mean, gain, divisor, offset, spread, added in zip(*numbers, strict=True):
+        middle, radius = inverse_root(spread + added, bits)
         middle, radius = middle * gain / divisor, radius * abs(gain / divisor)
         factors.append((multiplier * middle, abs(multiplier) * radius))
         shifts.append((offset - mean * middle, abs(mean) * radius))
-    return (
-        from_rationals([m for m, _ in factors], [r for _, r in factors], shape, bits),
-        from_rationals([m for m, _ in shifts], [r for _, r in shifts], shape, bits),
+    factor, shift = (
+        from_rationals([middle for middle, _ in pairs], [radius for _, radius in pairs], shape, bits)
+        for pairs in (factors, shifts)
     )
+    return factor, shift
+
+
+def _rationals(values: np.ndarray | float, shape: tuple[int, ...]) -> list[fmpq]:
+    return [to_rational(value) for value in np.broadcast_to(values, shape).ravel().tolist()]

@@ -5,7 +5,7 @@ attribute or a constant asks for something else than inference of a piecewise li
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -23,7 +23,6 @@ from .operators import (
     Relu,
     Reshape,
     Scale,
-    ScaleSource,
     Shape,
     ShapeError,
     Transpose,
@@ -180,8 +179,8 @@ def _pad(call: Call) -> list[Operator]:
 
 def _sub(call: Call) -> list[Operator]:
     if call.position == 0:
-        return [Scale.of(ScaleSource(offset=-call.floats(1, "subtrahend")))]
-    return [Scale.of(ScaleSource(gain=-1.0, offset=call.floats(0, "minuend")))]
+        return [Scale(offset=-call.floats(1, "subtrahend"))]
+    return [Scale(gain=-1.0, offset=call.floats(0, "minuend"))]
 
 
 def _div(call: Call) -> list[Operator]:
@@ -190,7 +189,7 @@ def _div(call: Call) -> list[Operator]:
     divisor = call.floats(1, "divisor")
     if not divisor.all():
         raise ConversionError("divides by zero")
-    return [Scale.of(ScaleSource(divisor=divisor))]
+    return [Scale(divisor=divisor)]
 
 
 def _matrix(values: Array, rank: int) -> Array:
@@ -225,7 +224,7 @@ def _gemm(call: Call) -> list[Operator]:
         bias = np.broadcast_to(added.reshape(-1), (weight.shape[1],))
         return [*steps, MatMul(weight, bias, read_roundings=rounded)]
     plain = MatMul(weight, np.zeros(weight.shape[1]), read_roundings=rounded)
-    return [*steps, plain, replace(Scale.of(ScaleSource(offset=added)), read_roundings=rounded)]
+    return [*steps, plain, Scale(offset=added, read_roundings=rounded)]
 
 
 def is_exact_product(left: Array, right: Array | float) -> bool:
@@ -256,7 +255,7 @@ def _batch_normalization(call: Call) -> list[Operator]:
         raise ConversionError("has a variance that is not positive")
     axes = (channels, *(1,) * (len(call.shape) - 2))
     gain, offset, mean, variance = (v.reshape(axes) for v in (scale, bias, mean, variance))
-    return [Scale.of(ScaleSource(mean=mean, gain=gain, variance=variance, epsilon=epsilon, offset=offset))]
+    return [Scale(mean=mean, gain=gain, variance=variance, epsilon=epsilon, offset=offset)]
 
 
 def _reduce_mean(call: Call) -> list[Operator]:
@@ -326,7 +325,7 @@ def _average_pool(call: Call) -> list[Operator]:
 
 
 CONVERTERS: dict[str, Callable[[Call], list[Operator]]] = {
-    "Add": lambda call: [Scale.of(ScaleSource(offset=call.other("other summand")))],
+    "Add": lambda call: [Scale(offset=call.other("other summand"))],
     "AveragePool": _average_pool,
     "BatchNormalization": _batch_normalization,
     "Cast": _cast,
@@ -338,7 +337,7 @@ CONVERTERS: dict[str, Callable[[Call], list[Operator]]] = {
     "GlobalAveragePool": lambda call: [Mean(tuple(range(2, len(call.shape))))],
     "Identity": lambda call: [],
     "MatMul": _matmul,
-    "Mul": lambda call: [Scale.of(ScaleSource(gain=call.other("other factor")))],
+    "Mul": lambda call: [Scale(gain=call.other("other factor"))],
     "Pad": _pad,
     "ReduceMean": _reduce_mean,
     "Relu": lambda call: [Relu()],

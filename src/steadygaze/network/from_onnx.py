@@ -25,7 +25,7 @@ from .onnx_file import (
     one_line,
     tensor_array,
 )
-from .operators import Linear, Operator, Reshape, Scale, ScaleSource, Shape, ShapeError, Transpose
+from .operators import Linear, Operator, Reshape, Scale, Shape, ShapeError, Transpose
 
 SUPPORTED = (
     "Gemm, MatMul, Add, Sub, Mul, Div (with constants), Conv, BatchNormalization, AveragePool, GlobalAveragePool, "
@@ -117,7 +117,7 @@ class _Builder:
         if not self.preprocessing.is_identity:
             mean, std = (v[:, None, None] for v in (self.preprocessing.mean, self.preprocessing.std))
             try:
-                scale = Scale.of(ScaleSource(multiplier=self.preprocessing.scale, mean=mean, divisor=std))
+                scale = Scale(multiplier=self.preprocessing.scale, mean=mean, divisor=std)
             except FloatingPointError as error:
                 raise OptionError(f"mean, std and scale together leave the range of float64 ({error})") from None
             steps.append(("preprocessing", scale))

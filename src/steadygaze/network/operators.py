@@ -140,11 +140,17 @@ class Pad(Linear):
         return select(index, prod(shape)), np.where(index < 0, self.fill, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class ScaleSource:
-    """The numbers that a `Scale` is made of: y = (x·multiplier − mean)·gain / (divisor·√(variance + epsilon)) + offset.
+SCALE_ROUNDINGS = 6
+"""Roundings of factor and shift: √(variance + epsilon) counts 1.5, two products and a quotient 3, a difference 1."""
 
-    They are exact, up to `Linear.read_roundings`. Without a variance there is no root.
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scale(Linear):
+    """(x·multiplier − mean)·gain / (divisor·√(variance + epsilon)) + offset elementwise, with broadcasting.
+
+    Add, Sub, Mul, Div, BatchNormalization and preprocessing. These numbers are exact, up to `read_roundings`; without a
+    variance there is no root. `factor` and `shift` are the same map x·factor + shift in float64; FloatingPointError
+    where they leave its range.
     """
 
     multiplier: Array | float = 1.0
@@ -154,6 +160,17 @@ class ScaleSource:
     variance: Array | None = None
     epsilon: float = 0.0
     offset: Array | float = 0.0
+    factor: Array = field(init=False)
+    shift: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        with np.errstate(over="raise", under="raise", divide="raise", invalid="raise"):
+            root = 1.0 if self.variance is None else np.sqrt(self.variance + self.epsilon)
+            spread = self.divisor * root
+            factor = self.multiplier * self.gain / spread
+            shift = self.offset - self.mean * self.gain / spread
+        object.__setattr__(self, "factor", np.asarray(factor, dtype=np.float64))
+        object.__setattr__(self, "shift", np.asarray(shift, dtype=np.float64))
 
     @property
     def is_rounded(self) -> bool:
@@ -162,44 +179,16 @@ class ScaleSource:
         has_quotient = self.variance is not None or np.any(np.not_equal(self.divisor, 1.0))
         return bool(is_product or has_quotient or np.any(self.mean))
 
-
-SCALE_ROUNDINGS = 6
-"""Roundings of factor and shift: √(variance + epsilon) counts 1.5, two products and a quotient 3, a difference 1."""
-
-
-@dataclass(frozen=True, eq=False)
-class Scale(Linear):
-    """x·factor + shift elementwise, with broadcasting (Add, Sub, Mul, Div, BatchNormalization, preprocessing).
-
-    Without a source, factor and shift are exact.
-    """
-
-    factor: Array
-    shift: Array
-    source: ScaleSource | None = None
-
-    @classmethod
-    def of(cls, source: ScaleSource) -> "Scale":
-        """Compute factor and shift; raises FloatingPointError where they leave the range of float64."""
-        with np.errstate(over="raise", under="raise", divide="raise", invalid="raise"):
-            root = 1.0 if source.variance is None else np.sqrt(source.variance + source.epsilon)
-            spread = source.divisor * root
-            factor = source.multiplier * source.gain / spread
-            shift = source.offset - source.mean * source.gain / spread
-        return cls(np.asarray(factor, dtype=np.float64), np.asarray(shift, dtype=np.float64), source)
-
     @property
     def roundings(self) -> int:
         """Roundings of the factor relative to its size, and of the shift relative to `shift_size`."""
-        is_rounded = self.source is not None and self.source.is_rounded
-        return self.read_roundings + (SCALE_ROUNDINGS if is_rounded else 0)
+        return self.read_roundings + (SCALE_ROUNDINGS if self.is_rounded else 0)
 
     @property
     def shift_size(self) -> Array:
         """Σ|terms| of the shift, or more: offset and mean may cancel, and their rounding errors do not."""
         # shift = offset − moved, so |offset| + |moved| ≤ |shift| + 2 |offset|.
-        offset = self.source.offset if self.source is not None and self.source.is_rounded else 0.0
-        return np.abs(self.shift) + 2.0 * np.abs(offset)
+        return np.abs(self.shift) + (2.0 * np.abs(self.offset) if self.is_rounded else 0.0)
 
     def output_shape(self, *shapes: Shape) -> Shape:
         try:

@@ -33,10 +33,33 @@ class Domain:
         """The number of parameters d."""
         return len(self.names)
 
-    @property
+    @cached_property
     def widths(self) -> FloatArray:
         """The widths of the axes (d,), all positive."""
-        return self.high - self.low
+        return _frozen(self.high - self.low)
+
+    @property
+    def zero_in_t(self) -> FloatArray:
+        """The unperturbed image as a point t (d,); outside the unit box if the domain does not contain it."""
+        return self.to_unit(np.zeros(self.dimension))
+
+    def to_unit(self, thetas: FloatArray, axis: int | None = None) -> FloatArray:
+        """Scale thetas (..., d), or any numbers along one axis, so that the domain becomes the unit box.
+
+        >>> Domain(("brightness",), np.array([-1.0]), np.array([1.0])).to_unit(np.array([0.0]))
+        array([0.5])
+        """
+        chosen = slice(None) if axis is None else axis
+        return (thetas - self.low[chosen]) / self.widths[chosen]
+
+    def to_theta(self, points: FloatArray, axis: int | None = None) -> FloatArray:
+        """Scale points t (..., d), or any numbers along one axis, back to thetas; rounding may leave the domain."""
+        chosen = slice(None) if axis is None else axis
+        return self.low[chosen] + points * self.widths[chosen]
+
+    def clip(self, thetas: FloatArray) -> FloatArray:
+        """Move thetas (..., d) outside the domain to its border."""
+        return np.clip(thetas, self.low, self.high)
 
     @property
     def contains_zero(self) -> bool:

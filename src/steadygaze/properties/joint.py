@@ -176,7 +176,7 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
 def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.ndarray, axis: int) -> np.ndarray:
     """Slabs in τ as slabs in t: empty ones as (2, −2); an end that is the region's own leaves the domain."""
     lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]
-    scaled = (slab + lows[:, None] - compound.domain.low[axis]) / compound.domain.widths[axis]
+    scaled = compound.domain.to_unit(slab + lows[:, None], axis)
     # Otherwise the rounding of this line would invent strips at the ends of regions.
     scaled = np.stack(
         [np.where(slab[:, 0] <= taus[:, 0], -1.0, scaled[:, 0]), np.where(slab[:, 1] >= taus[:, 1], 2.0, scaled[:, 1])],

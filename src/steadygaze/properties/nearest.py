@@ -83,7 +83,7 @@ def nearest_attention_violation(
         if axis is None:
             return True
         low = compound.cells[regions.cell[region]].low[axis]
-        tau = compound.domain.low[axis] + point[axis] * compound.domain.widths[axis] - low
+        tau = compound.domain.to_theta(point[axis], axis) - low
         first, last = labels.outer[region]
         return bool(first > last or not first <= tau <= last)
 
@@ -98,7 +98,7 @@ def attention_strips(
     """The parts (V, D) in t of a piece that keeps a moving map where ai may exceed δ within the error."""
     region, axis = joint.pieces.region[piece], compound.perturbed.moving_axis
     low = compound.cells[regions.cell[region]].low[axis]
-    first, last = (labels.inner[region] + low - compound.domain.low[axis]) / compound.domain.widths[axis]
+    first, last = compound.domain.to_unit(labels.inner[region] + low, axis)
     along = np.eye(compound.coordinates)[axis]
     if labels.inner[region, 0] > labels.taus[region, 0]:
         yield shapes.clip(joint.polytopes[piece], np.append(-along, first))
@@ -117,7 +117,7 @@ def _nearest(
     """The nearest violation among pieces that are violated, that may be, and that have strips which may be."""
     violates, possible, strips = chosen
     low = _lower_bound(compound, joint, possible, strips, strips_of) if regions.stopped is None else 0.0
-    zero = zero_in_t(compound)
+    zero = compound.zero_in_t
     found = nearest_points(compound, joint.polytopes, violates)
     for place in np.argsort(found[:, 0], kind="stable"):
         piece, border = int(violates[place]), found[place, 1:]
@@ -147,7 +147,7 @@ def _lower_bound(
             break
         for strip in strips_of(int(strips[place])):
             if len(strip):
-                low = min(low, shapes.distance(zero_in_t(compound), strip))
+                low = min(low, shapes.distance(compound.zero_in_t, strip))
     return rounded_down(low)
 
 
@@ -156,14 +156,9 @@ def rounded_down(distance: float) -> float:
     return distance if np.isinf(distance) else max(0.0, distance * (1 - 1e-12) - 1e-12)
 
 
-def zero_in_t(compound: Compound) -> np.ndarray:
-    """Theta = 0 in t; with one parameter the second coordinate does not count."""
-    return compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
-
-
 def nearest_points(compound: Compound, polytopes: Polytopes, chosen: np.ndarray) -> np.ndarray:
     """Squared distance to zero and the nearest point of each of the chosen shapes (S,), in t: (S, 1 + D).
 
     In three dimensions the square is a proved lower bound of that of the distance, equal to it up to rounding.
     """
-    return shapes.nearest_points(zero_in_t(compound), polytopes, chosen)
+    return shapes.nearest_points(compound.zero_in_t, polytopes, chosen)

@@ -6,22 +6,19 @@ have next to nothing of this. Where exact arithmetic is too expensive, what is o
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..attention.map_errors import SingleCurves
 from ..compound import Compound
 from ..errors import ModelError
-from ..exact.settle import Outcome
+from ..exact import ExactLabels, Outcome
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from .attention import Doubtful, label_attention
 from .classification import Pieces, classify, piece_coverage, strip_volumes
 from .hull_proof import HullProof
-
-if TYPE_CHECKING:
-    from ..exact import ExactLabels
 
 MOST_WEIGHTS = 20_000_000
 """Weights that exact arithmetic walks through, those of the whole network for each polytope: some ten seconds."""
@@ -149,11 +146,9 @@ def affordable(compound: Compound) -> int:
     return int(min(MOST_POLYTOPES, MOST_WEIGHTS // max(1, sum(affine.matrix.size for affine in compound.chain.maps))))
 
 
-def exact_labels(compound: Compound, label: int) -> "ExactLabels | None":
+def exact_labels(compound: Compound, label: int) -> ExactLabels | None:
     """What settles polytopes exactly; None where the network has no exact form."""
     try:
-        from ..exact import ExactLabels  # noqa: PLC0415 (python-flint takes time to import)
-
         return ExactLabels(compound, label)
     except ModelError:
         return None

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..accuracy import Accuracy, WalkMeasures
-from ..compound import CellProgram, Corners
+from ..compound import CellProgram, Corners, Program
 from ..labels import Stop
-from ..program import Program
 from .patterns import PatternTable, distinct_rows
 from .polyhedra import Polyhedra, joined
 from .region import Cut, Polygons, Polytopes, RegionSet, box_polytopes

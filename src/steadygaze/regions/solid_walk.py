@@ -3,9 +3,8 @@
 import numpy as np
 
 from ..accuracy import WalkMeasures
-from ..compound import CellProgram
+from ..compound import CellProgram, Program
 from ..errors import InternalError
-from ..program import Program
 from . import solid_kernels as kernels
 from .assemble import Block
 from .forms import FED_FROM

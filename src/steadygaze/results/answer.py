@@ -37,7 +37,7 @@ def inconsistency_at(
     if axis is None:
         return curves.constant[curve]
     lows = np.array([cell.low[axis] for cell in compound.cells])[cells[region]]
-    tau = compound.domain.low[axis] + points[:, axis] * compound.domain.widths[axis] - lows
+    tau = compound.domain.to_theta(points[:, axis], axis) - lows
     if len(curves.quadratic):
         alpha, beta, gamma = np.moveaxis(curves.quadratic[curve], 2, 0)
         squares = alpha - 2.0 * beta * tau[:, None] + gamma * tau[:, None] ** 2

@@ -105,7 +105,7 @@ def view_point(question: Question, theta: np.ndarray, bits: list[np.ndarray], *,
     axis = question.perturbed.moving_axis
     if slope is not None and axis is not None:
         expected = expected + (theta[axis] - cell.low[axis]) * slope
-    inconsistency = float(sum(question.attention.distance.size(part) for part in actual - expected))
+    inconsistency = question.attention.size(actual - expected)
     margin = float(logits[question.label] - np.delete(logits, question.label).max())
     return Point(theta, region, image, logits, int(np.argmax(logits)), margin, actual, expected, inconsistency)
 

@@ -48,7 +48,7 @@ class Enclosing:
             return Enclosed(UNKNOWN, UNKNOWN)
         compound = self.question.compound
         # Back and forth between theta and t costs a few roundings; the bounds of the pixels allow for more than that.
-        place = compound.to_unit(theta[None])[:, : compound.domain.dimension]
+        place = compound.domain.to_unit(theta[None])
         cell = self.question.perturbed.cell_of(theta).index
         found = self._bounder.bound(cell, place, place, np.array([has_attention]))
         return Enclosed(_ends(found.margin[0]), _ends(found.inconsistency[0]))

@@ -181,7 +181,9 @@ def _convolutional(rng: np.random.Generator, shape: tuple[int, int, int], classe
     window = Window((2, 2), tuple(rng.integers(1, 3, size=2).tolist()), (1, 1), before, after)
     operators: list[Operator] = [Reshape((1, *shape))]
     if rng.random() < 0.5:
-        operators.append(Scale(1.0 / rng.choice([0.3, 0.5, 2.0], size=(shape[0], 1, 1)), weights(shape[0], 1, 1)))
+        operators.append(
+            Scale(gain=1.0 / rng.choice([0.3, 0.5, 2.0], size=(shape[0], 1, 1)), offset=weights(shape[0], 1, 1))
+        )
     operators += [Conv(weights(2, shape[0] // groups, 2, 2), weights(2), window, groups), Relu()]
     if pooled:
         pool = Window((2, 2), (1, 1), (1, 1), (1, 0), (0, 1))

@@ -7,7 +7,7 @@ import numpy as np
 from steadygaze.compound import Compound
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.lower import lower
-from steadygaze.network.operators import Operator, Reshape, Scale, ScaleSource, Shape
+from steadygaze.network.operators import Operator, Reshape, Scale, Shape
 from steadygaze.perturbation import compose, parse_spec
 
 
@@ -15,7 +15,7 @@ def batch_norm(mean, gain, variance, offset, epsilon: float = 0.0) -> Scale:
     """A batch normalisation of a value (1, C, H, W), its rounded numbers beside the true ones."""
     names = ("mean", "gain", "variance", "offset")
     arrays = [np.array(numbers, dtype=float)[:, None, None] for numbers in (mean, gain, variance, offset)]
-    return Scale.of(ScaleSource(**dict(zip(names, arrays, strict=True)), epsilon=epsilon))
+    return Scale(**dict(zip(names, arrays, strict=True)), epsilon=epsilon)
 
 
 def compound_of(operators: Sequence[Operator], image: np.ndarray, specs: Sequence[str]) -> Compound:

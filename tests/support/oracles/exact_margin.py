@@ -65,7 +65,7 @@ def _change(perturbation: Perturbation, image: dict, place: tuple[int, ...], the
 def _apply(operator: Operator, values: list[Fraction], shape: Shape) -> list[Fraction]:
     if isinstance(operator, Relu):
         return [max(value, Fraction(0)) for value in values]
-    if isinstance(operator, Scale) and operator.source is not None:
+    if isinstance(operator, Scale) and operator.is_rounded:
         return _normalised(operator, values, shape)
     matrix, bias = operator.affine(shape)
     rows = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
@@ -78,17 +78,17 @@ def _apply(operator: Operator, values: list[Fraction], shape: Shape) -> list[Fra
 
 
 def _normalised(operator: Scale, values: list[Fraction], shape: Shape) -> list[Fraction]:
-    """What a Scale's source says of values; roots have 80 digits where they are not rational."""
-    source, target = operator.source, operator.output_shape(shape)
+    """A Scale by its definition; roots have 80 digits where they are not rational."""
+    target = operator.output_shape(shape)
 
     def spread(numbers: object) -> list[Fraction]:
         return [Fraction(number) for number in np.broadcast_to(np.asarray(numbers, dtype=float), target).ravel()]
 
     roots = [Fraction(1)] * len(values)
-    if source.variance is not None:
-        roots = [_root(variance + Fraction(source.epsilon)) for variance in spread(source.variance)]
+    if operator.variance is not None:
+        roots = [_root(variance + Fraction(operator.epsilon)) for variance in spread(operator.variance)]
     names = ("multiplier", "mean", "gain", "divisor", "offset")
-    found = zip(values, roots, *(spread(getattr(source, name)) for name in names), strict=True)
+    found = zip(values, roots, *(spread(getattr(operator, name)) for name in names), strict=True)
     return [
         (value * multiplier - mean) * gain / (divisor * root) + offset
         for value, root, multiplier, mean, gain, divisor, offset in found

@@ -88,7 +88,7 @@ def allowed_flips(chain: Chain, options: "AttentionOptions", original: np.ndarra
     """Up to how many flips maps may be updated while the error stays small; 0 for dense networks."""
     if not any(issparse(affine.matrix) for affine in chain.maps[:-1]):
         return 0
-    size = sum(options.distance.size(part) for part in original)
+    size = options.size(original)
     flips = MAX_LOCAL_FLIPS if is_local(chain.maps) else MAX_FLIPS
     return flips if coarse_error(chain, options, flips) <= FLIP_ERROR * size else 0
 

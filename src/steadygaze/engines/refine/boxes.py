@@ -258,7 +258,7 @@ def proved_violations(problem: Question, bounder: Bounder, question: BoxQuestion
     around = 8.0 * UNIT * (np.abs(domain.low) + np.abs(domain.high)) / domain.widths + 8.0 * UNIT
     is_proved = np.zeros(len(thetas), dtype=bool)
     for number, theta in enumerate(thetas):
-        point = problem.compound.to_unit(theta[None])[:, : domain.dimension]
+        point = domain.to_unit(theta[None])
         cell = problem.perturbed.cell_of(theta).index
         found = bounder.bound(cell, point - around, point + around, np.array([question.asks_attention]))
         is_proved[number] = question.is_violated(found.margin, found.inconsistency)[0]

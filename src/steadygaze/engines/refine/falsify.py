@@ -70,7 +70,7 @@ class _Search:
         self.passes = PointPasses(question, original)
         self.delta, self.wanted, self.budget = delta, wanted, budget
         domain, self.dimension = question.perturbed.domain, question.perturbed.domain.dimension
-        self.zero = -domain.low / domain.widths
+        self.zero = domain.zero_in_t
         self.target = np.clip(self.zero, 0.0, 1.0)
         self.limit = 0
         self.found: list[np.ndarray] = []

@@ -16,7 +16,7 @@ from ...errors import InternalError, OptionError
 from ...labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
 from ...properties.classification import Pieces
 from ...properties.joint import JointPieces, Shares, shares
-from ...properties.nearest import DEPTHS, INSIDE, Nearest, rounded_down, zero_in_t
+from ...properties.nearest import DEPTHS, INSIDE, Nearest, rounded_down
 from ...question import Question
 from ...regions.polyhedra import Polyhedra
 from ...regions.polyhedra import joined as joined_polyhedra
@@ -343,7 +343,7 @@ def nearest_violation(answer: MergedAnswer, name: str, thetas: np.ndarray) -> Ne
 
 def distances(compound: Compound, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distances (N,) of zero to boxes low, high (N, D) in t, and the points (N, D) of the boxes nearest to it."""
-    zero = zero_in_t(compound)
+    zero = compound.zero_in_t
     points = np.clip(zero, low, high)
     return np.linalg.norm((points - zero)[:, : compound.domain.dimension], axis=1), points
 
@@ -369,5 +369,5 @@ def _nearest_box(answer: MergedAnswer, codes: np.ndarray) -> Nearest:
 
 def _distance(compound: Compound, theta: np.ndarray) -> float:
     """The distance of a theta (d,) to zero, rounded up."""
-    offset = (compound.to_unit(theta[None])[0] - zero_in_t(compound))[: compound.domain.dimension]
+    offset = compound.domain.to_unit(theta) - compound.domain.zero_in_t
     return float(np.linalg.norm(offset)) * (1 + 1e-12)

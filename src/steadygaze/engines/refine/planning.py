@@ -244,8 +244,8 @@ def _probe_boxes(perturbed: Perturbed, level: int) -> list[tuple[int, np.ndarray
     for number, corner in enumerate(product((0.2, 0.65), repeat=min(domain.dimension, 3))):
         # A little apart along every axis, so that no two lie on the same line.
         place = np.resize(np.array(corner), domain.dimension) + 0.03 * (number % 5)
-        cell = perturbed.cell_of(domain.low + place * domain.widths)
-        low, high = ((end - domain.low) / domain.widths for end in (cell.low, cell.high))
+        cell = perturbed.cell_of(domain.to_theta(place))
+        low, high = (domain.to_unit(end) for end in (cell.low, cell.high))
         first = low + np.floor((place - low) / ((high - low) * side)) * (high - low) * side
         found.setdefault(cell.index, []).append(np.stack([first, first + (high - low) * side]))
     return [(cell, *np.stack(boxes, axis=1)) for cell, boxes in found.items()]

@@ -232,10 +232,10 @@ class _Run:
 
     def _split_mixed(self, boxes: Boxes) -> Boxes:
         """Halve boxes that hold both zero and a violation, until none is left: bounds cannot decide them."""
-        compound, d = self.problem.compound, self.dimension
-        if not compound.domain.contains_zero or not len(self.points):
+        domain, d = self.problem.perturbed.domain, self.dimension
+        if not domain.contains_zero or not len(self.points):
             return boxes
-        kept, lost = (compound.to_unit(thetas)[:, :d] for thetas in (np.zeros((1, d)), self.points))
+        kept, lost = domain.zero_in_t[None], domain.to_unit(self.points)
         while True:
             axes = mixed_axes(boxes, kept, lost)
             is_mixed = (axes >= 0) & ~boxes.is_smallest(d)

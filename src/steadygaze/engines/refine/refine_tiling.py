@@ -316,9 +316,7 @@ def _box_part(answer: MergedAnswer) -> Part:
     """The boxes that are not EXACT; each has one label, so it is its own piece."""
     boxes, domain = answer.boxes, answer.compound.domain
     chosen, volumes = answer.bounded, boxes.volumes
-    low, high = (domain.low + ends[:, : domain.dimension] * domain.widths for ends in (boxes.low, boxes.high))
-    # As for regions: rounding must not lead out of the domain.
-    low, high = (np.clip(ends, domain.low, domain.high) for ends in (low, high))
+    low, high = (answer.compound.to_theta(ends) for ends in (boxes.low, boxes.high))
 
     def make(start: int, stop: int) -> Block:
         rows = chosen[start:stop]

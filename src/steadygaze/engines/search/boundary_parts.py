@@ -105,7 +105,7 @@ def _slab_rows(labeller: Labeller, region: TraversedRegion) -> list[np.ndarray]:
         if sign * (middle[end] - limit) > 0.0:
             row = np.zeros(region.dimension + 1)
             row[axis] = sign
-            row[-1] = -sign * (start + middle[end] - domain.low[axis]) / domain.widths[axis]
+            row[-1] = -sign * domain.to_unit(start + middle[end], axis)
             rows.append(row)
     return rows
 

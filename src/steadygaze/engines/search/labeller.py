@@ -8,7 +8,7 @@ pattern if the pattern is certain at its inner point; kinks along the region's b
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ...accuracy import Accuracy
 from ...attention.map_errors import SingleCurves
 from ...bounds.bounder import Hulls
 from ...compound import Compound
-from ...exact.settle import Outcome
+from ...exact import ExactLabels, Outcome
 from ...labels import Label
 from ...properties.attention import AttentionLabels, Doubtful, label_attention
 from ...properties.hull_proof import HullProof
@@ -27,9 +27,6 @@ from ...tolerances import FEASIBILITY, UNIT
 from .halfspaces import LinearProgramTroubleError
 from .traversal import CLIPS, Traversal, TraversedRegion
 from .visited import Visited
-
-if TYPE_CHECKING:
-    from ...exact import ExactLabels
 
 UNKNOWN = (-np.inf, np.inf)
 TINY = float(np.finfo(np.float64).tiny)
@@ -148,7 +145,7 @@ class Labeller:
         if axis is not None:
             ends = self._inner_ends(region, axis) if inner else self._outer_ends(region, axis)
             start = self.question.perturbed.cells[region.cell].low[axis]
-            taus = domain.low[axis] + np.array([ends]) * domain.widths[axis] - start
+            taus = domain.to_theta(np.array([ends]), axis) - start
         curves, errors = self.curves.of(region.cell, region.pattern)
         bounds = self._certainty(region).bounds
         doubtful = None if bounds is None else Doubtful(np.zeros(1, dtype=np.int64), bounds)
@@ -333,10 +330,10 @@ class Settler:
         return exact.settle(self._vertices(region, shrinks), around, limit_seconds=seconds).outcome
 
     @cached_property
-    def _exact(self) -> "ExactLabels | None":
+    def _exact(self) -> ExactLabels | None:
         return exact_labels(self.compound, self.label)
 
-    def _ask(self) -> tuple["ExactLabels | None", float]:
+    def _ask(self) -> tuple[ExactLabels | None, float]:
         """The exact arithmetic for one more region, and its time limit; None if no more is affordable."""
         seconds = min(LIMIT_SECONDS, self._seconds_left())
         if self._left <= 0 or seconds <= 0.0:

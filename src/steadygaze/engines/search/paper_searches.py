@@ -49,7 +49,7 @@ def search(
         walker = Walker(question, delta, budget, asks_everything=method == "bfs", progress=progress)
         components = None
         if path is None:
-            visited = breadth_first(walker, np.clip(-domain.low / domain.widths, 0.0, 1.0))
+            visited = breadth_first(walker, np.clip(domain.zero_in_t, 0.0, 1.0))
         elif method == "boundary":
             visited, components = BoundaryFollower(walker, path).run()
         else:
@@ -62,7 +62,7 @@ def search(
         question=question,
         method=method,
         w_delta=w_delta,
-        line=None if path is None else domain.low + (path.start + path.step) * domain.widths,
+        line=None if path is None else domain.to_theta(path.start + path.step),
         visited=visited,
         face_checks=face_checks,
         lps=lps,

@@ -72,7 +72,7 @@ def pack_search(question: Question, visited: list[Visited], components: Sequence
     return {
         "halfspaces": _in_theta(np.concatenate([np.zeros((0, d + 1)), *(r.halfspaces for r in regions)]), domain),
         "starts": np.cumsum([0, *(len(region.halfspaces) for region in regions)], dtype=np.int64),
-        "inside": domain.low + inside * domain.widths,
+        "inside": domain.to_theta(inside),
         "volume": np.array([region.volume for region in regions], dtype=np.float64),
         "logits": logits,
         "cell": np.array([region.cell for region in regions], dtype=np.int64),
@@ -132,7 +132,7 @@ def read_regions(arrays: Arrays, domain: Domain) -> list[TraversedRegion]:
     rows = np.column_stack([normals, rows[:, -1] + rows[:, :-1] @ low]) / np.linalg.norm(normals, axis=1)[:, None]
     facets, clips = np.split(rows, arrays["starts"][1:-1]), np.split(arrays["clip"], arrays["clip_starts"][1:-1])
     found = []
-    for number, inside in enumerate((arrays["inside"] - low) / widths):
+    for number, inside in enumerate(domain.to_unit(arrays["inside"])):
         halfspaces = facets[number]
         found.append(
             TraversedRegion(

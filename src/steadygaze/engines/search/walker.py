@@ -124,8 +124,8 @@ class Line:
             raise OptionError(f"{line} leaves {bounds}; give one number for each parameter, inside of its range")
         if not np.any(end):
             raise OptionError("the line ends at zero, where it starts; give another theta, or corner")
-        start = -domain.low / domain.widths
-        return cls(start, (end - domain.low) / domain.widths - start, domain.widths)
+        start = domain.zero_in_t
+        return cls(start, domain.to_unit(end) - start, domain.widths)
 
     def distance(self, share: float) -> float:
         """‖θ‖₂ at a share of the line."""
@@ -191,7 +191,7 @@ def check_visited(question: Question, visited: list[Visited], accuracy: Accuracy
     for start in range(0, len(chosen), BATCH):
         regions = [visited[i].region for i in chosen[start : start + BATCH]]
         inside = np.array([region.inside for region in regions])
-        thetas = compound.domain.low + inside * compound.domain.widths
+        thetas = compound.domain.to_theta(inside)
         values, logits = compound.graph.trace(compound.perturbed.images(thetas))
         packed = np.stack([np.frombuffer(region.pattern, dtype=np.uint8) for region in regions])
         for layer, (value, bits) in enumerate(zip(values, unpack(packed, compound.hidden), strict=True)):

@@ -240,10 +240,10 @@ def _component_thetas(found: Result) -> list[np.ndarray]:
     thetas = []
     for component in range(count):
         chosen = (arrays["component"] == component) & (arrays["component_is_inner"] == 1)
-        points = (arrays["inside"][arrays["component_region"][chosen]] - domain.low) / domain.widths
+        points = domain.to_unit(arrays["inside"][arrays["component_region"][chosen]])
         if len(points):
             middle = points[np.argmin(np.abs(points - points.mean(axis=0)).sum(axis=1))]
-            thetas.append(domain.low + middle * domain.widths)
+            thetas.append(domain.to_theta(middle))
     return thetas
 
 

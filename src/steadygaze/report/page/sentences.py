@@ -59,7 +59,7 @@ def find_kept_range(result: Result, wanted: Property) -> KeptRange | None:
         return None
     is_all = bool((low <= 0.0).all() and (high >= 1.0).all())
     # Rounding may have moved an end by a few units in the last place: never beyond zero or the domain.
-    ends = np.clip(domain.low + np.stack([low, high]) * domain.widths, domain.low, domain.high)
+    ends = domain.clip(domain.to_theta(np.stack([low, high])))
     first, last = (domain.low, domain.high) if is_all else (np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0))
     return KeptRange(tuple(first.tolist()), tuple(last.tolist()), is_all)
 

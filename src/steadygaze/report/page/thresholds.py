@@ -244,8 +244,7 @@ class _Exact:
         mixed = ~is_kept & ~is_lost & has_any & ~self.answers.regions.doubtful[near].astype(bool)
         compound = self.answers.compound
         lows = np.array([cell.low[axis] for cell in compound.cells])[self.answers.regions.cell[near[mixed]]]
-        slabs = np.hstack([inner[mixed], outer[mixed]]) + lows[:, None] - compound.domain.low[axis]
-        slabs /= compound.domain.widths[axis]
+        slabs = compound.domain.to_unit(np.hstack([inner[mixed], outer[mixed]]) + lows[:, None], axis)
         is_empty = inner[mixed, 0] > inner[mixed, 1]
         slabs[is_empty, :2] = [2.0, -2.0]
         self.slab_region, self.slabs = near[mixed], slabs

@@ -128,7 +128,7 @@ def _planes_across(compound: Compound, tiles: Tiles, axis: int, count: int) -> l
     first, second = (other for other in range(3) if other != axis)
     planes = []
     for value in values:
-        at = beside((value - low) / (high - low))
+        at = beside(float(compound.domain.to_unit(value, axis)))
         polygons, piece, before = [], [np.zeros(0, dtype=np.int64)], 0
         for part in tiles.parts:
             assert isinstance(part, Polyhedra)
