@@ -20,12 +20,13 @@ SOURCES = (
     "compiling.py",
     "tolerances.py",
     "program.py",
-    "geometry/*.py",
+    "polytopes/adjacency.py",
     "**/*kernels.py",
     "regions/*forms.py",
     "attention/rows.py",
     "attention/filters/*.py",
     "network/windows.py",
+    "compare/overlay.py",
 )
 """Files whose functions or constants are compiled into others."""
 

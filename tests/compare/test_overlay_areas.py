@@ -11,9 +11,9 @@ from scipy.spatial import ConvexHull
 from compare.compared_networks import answered
 from results.questions import run
 from steadygaze.compare.overlay import COMBINATIONS, Overlay, combine, lay_over
-from steadygaze.geometry.polygon import shared_area
 from steadygaze.labels import Kept, Property
-from steadygaze.regions.region import Polygons
+from steadygaze.polytopes import Polygons
+from steadygaze.polytopes.polygon_kernels import shared_area
 from steadygaze.results.result import DomainResult
 
 PAIRS = [(kind, first, second) for kind in ("kept", "moving", "line") for first, second in ((0, 1), (2, 3), (1, 2))]

@@ -7,7 +7,7 @@ from regions.exact_maps import assert_compound_map_is_exact
 from regions.reading_maps import assert_true_map, clip_bits
 from regions.tiny_compounds import dyadic_layers, make_compound
 from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
-from steadygaze.regions.region import Cut
+from steadygaze.polytopes import Cut
 from steadygaze.regions.subdivide import subdivide
 
 SHAPE = (1, 2, 2)
@@ -94,7 +94,7 @@ def test_knots_split_also_where_the_image_does_not_bend() -> None:
     assert regions.cell.tolist() == [0, 1]
     assert np.allclose(regions.logits[0], regions.logits[1])
     knots = np.flatnonzero(regions.cuts[:, 0] == Cut.KNOT) + 1
-    edges = regions.polytopes.edges
+    edges = regions.polytopes.facets
     assert sorted(edges[np.isin(np.abs(edges), knots)]) == [-knots[0], knots[0]]
 
 

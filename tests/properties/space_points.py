@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from steadygaze.regions.polyhedra import Polyhedra
+from steadygaze.polytopes import Polyhedra
 
 
 def half_spaces(vertices: np.ndarray, incidence: np.ndarray, count: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from steadygaze.budget import Budget, Limits
 from steadygaze.engines.refine import planning
 from steadygaze.engines.refine.planning import choose_method, estimate_regions
 from steadygaze.engines.refine.run_refinement import refine
-from steadygaze.regions.region import Polygons
+from steadygaze.polytopes import Polygons
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 

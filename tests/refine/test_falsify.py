@@ -14,7 +14,6 @@ from steadygaze.engines.refine.falsify import FEWEST, MOST_POINTS, Violations, f
 from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.labels import Kept, Property
 from steadygaze.question import Question
-from steadygaze.results.result import deepest
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 SPACE = ["brightness:0.85..0.9", f"{PATCH}:0..0.05", "translate:dx=1:0..0.05"]
@@ -55,7 +54,7 @@ def test_it_agrees_with_the_map(name):
         assert margin == pytest.approx(point.margin, abs=1e-9)
         assert ai == pytest.approx(point.inconsistency, rel=1e-9)
         assert margin < 0.0 or ai > delta
-        piece = deepest(joint.polytopes, question.compound.to_unit(theta[None])[0])
+        piece = joint.polytopes.deepest(question.compound.to_unit(theta[None])[0])
         assert piece is not None
         if margin < 0.0:
             assert not joint.pieces.keeps_label[piece]

@@ -16,8 +16,9 @@ from steadygaze.errors import InternalError
 from steadygaze.images import read_image
 from steadygaze.network.model import read_model
 from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate, compose, parse_spec
+from steadygaze.polytopes import Cut, Polygons
 from steadygaze.regions.check import check_map
-from steadygaze.regions.region import Cut, Polygons, RegionSet
+from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 from steadygaze.zoo import image_path, model_path
 
@@ -52,7 +53,7 @@ def test_a_true_map_passes(compound: Compound, regions: RegionSet) -> None:
 
 
 @pytest.mark.parametrize(
-    "problem",
+    "question",
     [
         ("M-CNN-S", "mnist:69991", "translate:dx=-2:0.5..1.5", "darkness:0..0.125"),
         ("M-FNN-100", "mnist:69990", "translate:dx=3"),
@@ -126,7 +127,7 @@ def flip_bit(regions: RegionSet, region: int, name: str, bit: int) -> RegionSet:
 
 
 def with_points(regions: RegionSet, points: np.ndarray) -> RegionSet:
-    return replace(regions, polytopes=Polygons(points, regions.polytopes.starts, regions.polytopes.edges))
+    return replace(regions, polytopes=Polygons(points, regions.polytopes.starts, regions.polytopes.facets))
 
 
 def inner_vertex(regions: RegionSet) -> int:
@@ -168,8 +169,8 @@ def swap(name: str) -> Callable[[RegionSet], RegionSet]:
     def exchange(regions: RegionSet) -> RegionSet:
         polygons = regions.polytopes
         inner = np.flatnonzero((regions.cuts[:, 0] == Cut.NEURON) & (regions.cuts[:, 1] >= 2)) + 1
-        place = next(p for p, edge in enumerate(polygons.edges) if edge in inner)
-        other = next(p for p, edge in enumerate(polygons.edges) if edge == -polygons.edges[place])
+        place = next(p for p, edge in enumerate(polygons.facets) if edge in inner)
+        other = next(p for p, edge in enumerate(polygons.facets) if edge == -polygons.facets[place])
         first, second = polygons.owner[place], polygons.owner[other]
         values = getattr(regions, name).copy()
         values[[first, second]] = values[[second, first]]

@@ -19,7 +19,7 @@ import numpy as np
 from ..compound import Compound
 from ..errors import OptionError, StoreError
 from ..labels import Kept, Label
-from ..properties.shapes import Polytopes
+from ..polytopes import Polytopes
 from ..question import Question
 from .answer import Answer
 from .directory import atomic_file, check_file

@@ -15,9 +15,9 @@ from ...attention.inconsistency import original_maps
 from ...errors import OptionError, StoreError
 from ...labels import Kept, Property, Stop
 from ...network.model import Agreement
+from ...polytopes import Cut
 from ...question import Question
 from ...regions.check import CheckedMap
-from ...regions.region import Cut
 from ...results import store
 from ...results.arrays import array_shapes, check_range, pack, read_arrays, require, shaped
 from ...results.export import ATTENTIONS, LABELS, Block, Part, Table, exact_part, make_table, shape_columns

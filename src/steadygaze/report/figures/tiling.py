@@ -15,7 +15,7 @@ from ...engines.refine.refine_result import RefineResult
 from ...engines.search.search_result import SearchResult
 from ...errors import OptionError
 from ...labels import Kept, Label
-from ...regions.region import Cut
+from ...polytopes import Cut
 from ...results.answer import Answer
 from ...results.result import DomainResult, Result
 from ..drawing.colours import (
@@ -198,8 +198,8 @@ def _tile_sections(result: DomainResult | SearchResult) -> tuple[list[Section], 
     pieces = result.answer.joint.pieces
     sections, box_edges = [], []
     for section in make_sections(result):
-        kind = pieces.cuts[np.abs(section.polygons.edges) - 1, 0]
-        segments, is_first = edge_segments(section.polygons), section.polygons.edges > 0
+        kind = pieces.cuts[np.abs(section.polygons.facets) - 1, 0]
+        segments, is_first = edge_segments(section.polygons), section.polygons.facets > 0
         outlines = segments[is_first & np.isin(kind, (Cut.NEURON, Cut.KNOT))]
         sections.append(replace(section, piece=pieces.region[section.piece], outlines=outlines))
         box_edges.append(segments[is_first & (kind == Cut.SPLIT)])
