@@ -52,10 +52,6 @@ class Polygons(Polytopes):
 
     @classmethod
     def join(cls, parts: list["Polygons"]) -> "Polygons":
-        """
-        >>> len(Polygons.join([])), len(Polygons.join([Polygons.boxes(*np.eye(2)[None], np.ones((1, 2, 2)))]))
-        (0, 1)
-        """
         starts = join_starts([part.starts for part in parts])
         points = [np.zeros((0, 2)), *(part.points for part in parts)]
         facets = [np.zeros(0, dtype=np.int64), *(part.facets for part in parts)]
