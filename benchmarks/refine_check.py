@@ -10,8 +10,8 @@ import numpy as np
 from steadygaze import api
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.engines.refine.self_check import Sampled, sample_contradictions
+from steadygaze.polytopes import Polygons
 from steadygaze.question import Question
-from steadygaze.regions.region import Polygons
 from steadygaze.results.result import Result
 
 AREA = 1e-9

@@ -64,13 +64,12 @@ def contradictions(result: Any, samples: int) -> list[str]:
     import numpy as np  # noqa: PLC0415
 
     from steadygaze.labels import Kept  # noqa: PLC0415
-    from steadygaze.results.result import deepest  # noqa: PLC0415
 
     compound, joint, delta = result.answers.compound, result.answer.joint, result.answer.delta
     found = []
     for place in np.random.default_rng(0).random((samples, compound.domain.dimension)):
         theta = compound.domain.low + place * compound.domain.widths
-        piece, plain = deepest(joint.polytopes, compound.to_unit(theta[None])[0]), result.at(theta)
+        piece, plain = joint.polytopes.deepest(compound.to_unit(theta[None])[0]), result.at(theta)
         if piece is None:
             found.append(f"no piece holds theta {theta.tolist()}")
             continue

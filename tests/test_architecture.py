@@ -63,7 +63,7 @@ def test_files_named_in_the_text_exist():
     )
     for name in re.findall(r"`((?:tests|benchmarks|docs)/[\w/.]+)`", text):
         assert (ROOT / name).exists(), name
-    for name in re.findall(r"`((?:regions|attention|properties|geometry)/\w+\.py)`", text):
+    for name in re.findall(r"`((?:regions|attention|properties|polytopes)/\w+\.py)`", text):
         assert (SOURCE / name).exists(), name
 
 

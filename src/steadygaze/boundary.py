@@ -18,9 +18,9 @@ from scipy.sparse.csgraph import connected_components
 from .compound import Compound
 from .errors import OptionError
 from .labels import Kept, Property
+from .polytopes import Adjacency, Polytopes
 from .properties.joint import JointPieces
-from .regions.adjacency import Adjacency, on_border, touching
-from .regions.region import Polygons, Polytopes, RegionSet
+from .regions.region import RegionSet
 from .tolerances import TOUCH
 
 
@@ -133,16 +133,16 @@ def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPie
     _refuse(compound, regions)
     polytopes, volumes = joint.polytopes, joint.polytopes.volumes
     kept, strips = joint.kept(wanted)
-    adjacency = touching(polytopes)
+    adjacency = polytopes.touching()
     reachable, starts = _reachable(compound, joint, adjacency, kept == Kept.YES)
     frontier = _frontier(adjacency, reachable)
     # Beside C0, and around zero itself: what is undecided there could belong to it.
     zero = compound.zero_in_t
-    beside = np.union1d(frontier.second, np.flatnonzero(_contain(polytopes, zero) & ~reachable))
+    beside = np.union1d(frontier.second, np.flatnonzero(polytopes.contain(zero) & ~reachable))
     components: list[Component] = []
     enclaves: list[Enclave] = []
     enclosed = reachable.copy()
-    is_border = on_border(polytopes, joint.pieces.cuts, compound.domain.dimension)
+    is_border = polytopes.on_border(joint.pieces.cuts, compound.domain.dimension)
     for pieces, facets in _parts(adjacency, reachable, frontier):
         if is_border[pieces].any():
             components.append(_component(compound, joint, pieces, facets, frontier))
@@ -194,22 +194,8 @@ def _reachable(
     """The pieces of C0 (P,), and how many components through facets it is made of."""
     labels = _labelled(adjacency, satisfies)
     zero = compound.zero_in_t
-    starts = np.unique(labels[satisfies & _contain(joint.polytopes, zero)])
+    starts = np.unique(labels[satisfies & joint.polytopes.contain(zero)])
     return np.isin(labels, starts), len(starts)
-
-
-def _contain(polytopes: Polytopes, point: np.ndarray) -> np.ndarray:
-    """Which polytopes (P,) hold a point (D,) of t in their closures, within the tolerance."""
-    if isinstance(polytopes, Polygons):
-        along = polytopes.points[polytopes.following] - polytopes.points
-        outward, sizes = np.stack([along[:, 1], -along[:, 0]], axis=1), polytopes.lengths
-        on_facets, owner, least = polytopes.points, polytopes.owner, TOUCH
-    else:
-        outward, sizes = polytopes.area_vectors, polytopes.areas
-        on_facets, owner, least = polytopes.facet_centres, polytopes.facet_owner, TOUCH * TOUCH
-    # Where a facet is too small to know its direction, the others around it tell enough.
-    is_beyond = ((point - on_facets) * outward).sum(axis=1) > TOUCH * sizes
-    return np.bincount(owner[is_beyond & (sizes > least)], minlength=len(polytopes)) == 0
 
 
 def _frontier(adjacency: Adjacency, reachable: np.ndarray) -> Adjacency:

@@ -21,12 +21,13 @@ SOURCES = (
     "tolerances.py",
     "accuracy.py",
     "compound.py",
-    "geometry/*.py",
+    "polytopes/adjacency.py",
     "**/*kernels.py",
     "regions/*forms.py",
     "attention/rows.py",
     "attention/filters/*.py",
     "network/windows.py",
+    "compare/overlay.py",
 )
 """Files whose functions or constants are compiled into others."""
 

@@ -9,9 +9,9 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from steadygaze.compare.overlay import COMBINATIONS, Overlay, combine, lay_over
-from steadygaze.geometry.polygon import shared_area
 from steadygaze.labels import Kept, Property
-from steadygaze.regions.region import Polygons
+from steadygaze.polytopes import Polygons
+from steadygaze.polytopes.polygon_kernels import shared_area
 from steadygaze.results.result import DomainResult
 from support.networks.compared_networks import answered
 from support.networks.stored_questions import run

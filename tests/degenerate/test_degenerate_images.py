@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
-from steadygaze.regions.region import Cut
+from steadygaze.polytopes import Cut
 from steadygaze.regions.subdivide import subdivide
 from support.networks.layered_networks import dyadic_layers, make_compound
 from support.readers.maps import assert_compound_map_is_exact, assert_true_map, clip_bits
@@ -93,7 +93,7 @@ def test_knots_split_also_where_the_image_does_not_bend() -> None:
     assert regions.cell.tolist() == [0, 1]
     assert np.allclose(regions.logits[0], regions.logits[1])
     knots = np.flatnonzero(regions.cuts[:, 0] == Cut.KNOT) + 1
-    edges = regions.polytopes.edges
+    edges = regions.polytopes.facets
     assert sorted(edges[np.isin(np.abs(edges), knots)]) == [-knots[0], knots[0]]
 
 

@@ -228,7 +228,7 @@ def test_threads_do_not_change_a_byte(question: tuple[list[FloatLayer], list[Per
 
 def as_bytes(regions: RegionSet) -> list[bytes]:
     polygons = regions.polytopes
-    arrays = (polygons.points, polygons.starts, polygons.edges, regions.cuts, regions.cell, regions.pattern)
+    arrays = (polygons.points, polygons.starts, polygons.facets, regions.cuts, regions.cell, regions.pattern)
     more = (regions.patterns, regions.clip, regions.clips, regions.logits, np.array(regions.accuracy.slivers))
     return [np.asarray(array).tobytes() for array in (*arrays, *more)]
 
@@ -239,7 +239,7 @@ def as_bytes(regions: RegionSet) -> list[bytes]:
 def edges_by_cut(regions: RegionSet) -> dict[int, dict[int, list[int]]]:
     """Places of edges by the number of their cut and by side."""
     found: dict[int, dict[int, list[int]]] = defaultdict(lambda: {1: [], -1: []})
-    for place, edge in enumerate(regions.polytopes.edges):
+    for place, edge in enumerate(regions.polytopes.facets):
         assert 1 <= abs(edge) <= len(regions.cuts)
         found[abs(edge)][int(np.sign(edge))].append(place)
     return found
@@ -248,7 +248,7 @@ def edges_by_cut(regions: RegionSet) -> dict[int, dict[int, list[int]]]:
 def assert_edges_match(regions: RegionSet) -> None:
     """Inside, both sides of a cut have the same length; each of the four borders has length 1 and one side."""
     for cut, sides in edges_by_cut(regions).items():
-        above, below = (regions.polytopes.lengths[sides[side]].sum() for side in (1, -1))
+        above, below = (regions.polytopes.facet_sizes[sides[side]].sum() for side in (1, -1))
         if regions.cuts[cut - 1, 0] == Cut.BORDER:
             assert {round(above, 9), round(below, 9)} == {0.0, 1.0}
         else:
@@ -262,8 +262,8 @@ def neighbours(regions: RegionSet) -> list[tuple[int, int, np.ndarray]]:
     for cut, sides in edges_by_cut(regions).items():
         if regions.cuts[cut - 1, 0] == Cut.BORDER:
             continue
-        longest = max(sides[1] + sides[-1], key=lambda place: polygons.lengths[place])
-        start, direction = ends[longest, 0], (ends[longest, 1] - ends[longest, 0]) / polygons.lengths[longest]
+        longest = max(sides[1] + sides[-1], key=lambda place: polygons.facet_sizes[place])
+        start, direction = ends[longest, 0], (ends[longest, 1] - ends[longest, 0]) / polygons.facet_sizes[longest]
         for above in sides[1]:
             for below in sides[-1]:
                 (a, b), (c, d) = (np.sort((ends[place] - start) @ direction) for place in (above, below))
@@ -314,9 +314,9 @@ def test_a_cut_lies_where_its_neuron_vanishes(
     polygons = regions.polytopes
     starts = np.cumsum([0, *compound.hidden])
     bits = pattern_bits(regions, compound.hidden)
-    for place, edge in enumerate(polygons.edges):
+    for place, edge in enumerate(polygons.facets):
         kind, layer, neuron = regions.cuts[abs(edge) - 1]
-        if kind != Cut.NEURON or layer < 2 or polygons.lengths[place] < 1e-7:
+        if kind != Cut.NEURON or layer < 2 or polygons.facet_sizes[place] < 1e-7:
             continue
         middle = 0.5 * (polygons.points[place] + polygons.points[polygons.following[place]])[None]
         images = compound.perturbed.images(compound.to_theta(middle))

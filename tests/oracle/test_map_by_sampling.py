@@ -50,7 +50,7 @@ def test_just_beside_the_edges(mapped: tuple[Model, Compound, RegionSet]) -> Non
     _, compound, regions = mapped
     polygons = regions.polytopes
     chosen = np.random.default_rng(2).choice(len(polygons.points), size=min(SAMPLES, len(polygons.points)))
-    chosen = chosen[polygons.lengths[chosen] > 1e-6]
+    chosen = chosen[polygons.facet_sizes[chosen] > 1e-6]
     middle = 0.5 * (polygons.points[chosen] + polygons.points[polygons.following[chosen]])
     owner = polygons.owner[chosen]
     towards = polygons.centres[owner] - middle

@@ -14,7 +14,7 @@ from steadygaze.regions.subdivide import subdivide_cells
 def one_piece(area, label_strip, attention_strip):
     """A stand-in for pieces: one piece that keeps label and attention, with strips of the given areas."""
     return SimpleNamespace(
-        polytopes=SimpleNamespace(volumes=np.array([area]), points=np.zeros((4, 2))),
+        polytopes=SimpleNamespace(volumes=np.array([area]), dimension=2),
         pieces=SimpleNamespace(keeps_label=np.array([True])),
         attention=np.array([Kept.YES]),
         label_strip=np.array([label_strip]),

@@ -5,9 +5,7 @@ import pytest
 
 from steadygaze.api import verify
 from steadygaze.labels import Kept, Verdict
-from steadygaze.properties import shapes
-from steadygaze.regions.polyhedra import Polyhedra, box
-from steadygaze.report.drawing.sections import cut_at
+from steadygaze.polytopes import Polyhedra
 from steadygaze.results.result import Result
 from support.networks.layered_models import ask
 from support.networks.layered_networks import dyadic_layers
@@ -163,10 +161,10 @@ def test_sampled_thetas_of_a_bundled_network_agree() -> None:
 def test_pieces_of_the_cube_by_argmax_and_slab(seed: int) -> None:
     """Random forms, and rounded ones that meet in vertices: volumes are kept, winners win, slabs hold."""
     generator = np.random.default_rng(seed)
-    cube = box(np.zeros(3), np.ones(3), np.arange(1, 7))
+    cube = Polyhedra.boxes(np.zeros((1, 3)), np.ones((1, 3)), np.arange(1, 7).reshape(1, 3, 2))
     logits = generator.normal(size=(1, 4, int(generator.integers(2, 9))))
     logits = np.round(2 * logits) / 2 if seed % 2 else logits
-    pieces, origin, winner, pairs = shapes.split_by_argmax(cube, logits, 1e-12, 6)
+    pieces, origin, winner, pairs = cube.split_by_argmax(logits, 1e-12, 6)
     assert pieces.volumes.sum() == pytest.approx(1.0, abs=1e-12) and (pieces.volumes > 0).all()
     values = np.hstack([pieces.points, np.ones((len(pieces.points), 1))]) @ logits[0]
     won = values[np.arange(len(values)), winner[pieces.owner]]
@@ -174,10 +172,10 @@ def test_pieces_of_the_cube_by_argmax_and_slab(seed: int) -> None:
     assert set(np.abs(pieces.facets)) <= set(range(1, 7 + len(pairs)))
     axis, slab = seed % 3, np.sort(generator.random((len(pieces), 2)), axis=1)
     slab[::3] = (2.0, -2.0)
-    parts, of, inside, made = shapes.split_by_slab(pieces, slab, axis, 6 + len(pairs))
+    parts, of, inside, made = pieces.split_by_slab(slab, axis, 6 + len(pairs))
     assert parts.volumes.sum() == pytest.approx(1.0, abs=1e-12)
     between = np.bincount(of[inside], parts.volumes[inside], len(pieces))
-    np.testing.assert_allclose(between, shapes.slab_volumes(pieces, np.arange(len(pieces)), slab, axis), atol=1e-12)
+    np.testing.assert_allclose(between, pieces.slab_volumes(np.arange(len(pieces)), slab, axis), atol=1e-12)
     low, high = parts.extent(axis)
     assert (low[inside] >= slab[of[inside], 0] - 1e-9).all() and (high[inside] <= slab[of[inside], 1] + 1e-9).all()
     assert np.abs(parts.facets).max() <= 6 + len(pairs) + made
@@ -190,8 +188,8 @@ def test_a_cell_with_more_facets_than_a_word_has_bits() -> None:
     around = generator.normal(size=(120, 3))
     places = 0.5 + np.vstack([np.zeros(3), 0.4 * around / np.linalg.norm(around, axis=1)[:, None]])
     logits = np.vstack([2 * places.T, -(places**2).sum(axis=1)])[None]
-    cube = box(np.zeros(3), np.ones(3), np.arange(1, 7))
-    pieces, _, winner, _ = shapes.split_by_argmax(cube, logits, 1e-12, 6)
+    cube = Polyhedra.boxes(np.zeros((1, 3)), np.ones((1, 3)), np.arange(1, 7).reshape(1, 3, 2))
+    pieces, _, winner, _ = cube.split_by_argmax(logits, 1e-12, 6)
     assert pieces.volumes.sum() == pytest.approx(1.0, abs=1e-12)
     middle = np.flatnonzero(winner == 0)
     assert len(middle) == 1 and np.diff(pieces.facet_starts)[middle[0]] > 64 and pieces.incidence.shape[1] == 2
@@ -200,18 +198,18 @@ def test_a_cell_with_more_facets_than_a_word_has_bits() -> None:
     assert (depth > -1e-9).all()
     nearest = np.linalg.norm(points[:, None] - places, axis=2).argmin(axis=1)
     assert (winner[owner] == nearest)[depth > 1e-9].all()
-    polygons, piece = cut_at(pieces, 1, 0.5)
+    polygons, piece = pieces.section(1, 0.5)
     assert polygons.volumes.sum() == pytest.approx(1.0, abs=1e-9) and middle[0] in piece
 
 
 def test_strips_have_the_volume_of_what_is_close() -> None:
     """Logits (x − 1/2, 0): within a slack of 1/8 of the boundary lies an eighth on either side."""
-    cube = box(np.zeros(3), np.ones(3), np.arange(1, 7))
+    cube = Polyhedra.boxes(np.zeros((1, 3)), np.ones((1, 3)), np.arange(1, 7).reshape(1, 3, 2))
     logits = np.zeros((1, 4, 2))
     logits[0, :, 0] = (1.0, 0.0, 0.0, -0.5)
-    pieces, origin, winner, _ = shapes.split_by_argmax(cube, logits, 1e-12, 6)
+    pieces, origin, winner, _ = cube.split_by_argmax(logits, 1e-12, 6)
     slack = np.full(len(pieces), 0.125)
-    decided = shapes.decided_volumes(pieces, logits, 0, origin, winner, slack, np.arange(len(pieces)))
+    decided = pieces.decided_volumes(logits, 0, origin, winner, slack, np.arange(len(pieces)))
     np.testing.assert_allclose(decided, [0.375, 0.375], atol=1e-15)
 
 
@@ -223,7 +221,7 @@ def test_nearest_point_of_a_hull(seed: int) -> None:
     vertices = [vertices, np.round(4 * vertices) / 4, vertices * (1, 1, 1e-7), 0.3 + 1e-5 * vertices][seed % 4]
     at = np.zeros(3) if seed % 3 else generator.random(3) * 2 - 0.5
     hull = Polyhedra(vertices, np.array([0, len(vertices)]), *([np.zeros(0, dtype=np.int64)] * 2), np.zeros(0))
-    square, *point = shapes.nearest_points(at, hull, np.zeros(1, dtype=np.int64))[0]
+    square, *point = hull.nearest_points(at, np.zeros(1, dtype=np.int64))[0]
     distance = np.linalg.norm(np.array(point) - at)
     assert np.sqrt(square) <= distance + 1e-15 and distance - np.sqrt(square) < 1e-11
     mixtures = generator.dirichlet(np.full(len(vertices), 0.3), size=300) @ vertices
@@ -236,9 +234,9 @@ def test_nearest_point_of_a_hull(seed: int) -> None:
 def test_a_clipped_hull_holds_exactly_what_is_above() -> None:
     generator = np.random.default_rng(0)
     vertices, form = generator.random((10, 3)), np.array([1.0, -2.0, 0.5, 0.1])
-    part = shapes.clip(vertices, form)
+    part = Polyhedra.clip_hull(vertices, form)
     assert (part @ form[:3] + form[3] >= -1e-12).all()
     above = vertices[vertices @ form[:3] + form[3] >= 0.0]
     for vertex in above:
-        assert shapes.distance(vertex, part) < 1e-12
-    assert len(shapes.clip(vertices, np.array([0.0, 0.0, 0.0, -1.0]))) == 0
+        assert Polyhedra.distance_to_hull(vertex, part) < 1e-12
+    assert len(Polyhedra.clip_hull(vertices, np.array([0.0, 0.0, 0.0, -1.0]))) == 0

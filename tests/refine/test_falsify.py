@@ -55,7 +55,7 @@ def test_it_agrees_with_the_map(name):
         assert margin == pytest.approx(point.margin, abs=1e-9)
         assert ai == pytest.approx(point.inconsistency, rel=1e-9)
         assert margin < 0.0 or ai > delta
-        piece = deepest(joint.polytopes, question.compound.to_unit(theta[None])[0])
+        piece = joint.polytopes.deepest(question.compound.to_unit(theta[None])[0])
         assert piece is not None
         if margin < 0.0:
             assert not joint.pieces.keeps_label[piece]

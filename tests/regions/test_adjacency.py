@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from steadygaze.perturbation import Brightness, Translate
-from steadygaze.regions.adjacency import on_border, touching
-from steadygaze.regions.polyhedra import Polyhedra, box, joined
-from steadygaze.regions.region import Polygons
+from steadygaze.polytopes import Polygons, Polyhedra
 from steadygaze.regions.subdivide import subdivide
 from support.networks.layered_networks import crossing_layers, dyadic_layers, make_compound, plain_map
 from support.readers.polyhedra import CUBE, split
@@ -43,7 +41,7 @@ def overlap(p: np.ndarray, q: np.ndarray, r: np.ndarray, s: np.ndarray) -> float
 
 
 def found_lengths(polygons: Polygons) -> dict[tuple[int, int], float]:
-    adjacency = touching(polygons)
+    adjacency = polygons.touching()
     pairs = [tuple(sorted(pair)) for pair in zip(adjacency.first.tolist(), adjacency.second.tolist(), strict=True)]
     lengths = adjacency.measure
     ends = adjacency.extent
@@ -74,7 +72,7 @@ def test_knots_have_two_sides() -> None:
 def test_what_meets_in_a_vertex_does_not_touch() -> None:
     """ReLU(t1 − 1/2) and ReLU(t2 − 1/2): four squares, of which the opposite ones do not touch."""
     regions = plain_map([(np.eye(2), np.full(2, -0.5)), (np.ones((1, 2)), np.zeros(1))])
-    adjacency = touching(regions.polytopes)
+    adjacency = regions.polytopes.touching()
     assert len(regions) == 4 and len(adjacency) == 4
     assert adjacency.measure.tolist() == [0.5] * 4
     centres = regions.polytopes.centres
@@ -90,7 +88,7 @@ def test_many_edges_on_both_sides_of_a_cut() -> None:
         polygons += [[(a, side), (b, side), (b, side + 1), (a, side + 1)] for a, b in pairwise(ends)]
     edges = [[1, 2, -9, 3]] * counts[0] + [[9, 2, 4, 3]] * counts[1]
     tiling = Polygons(np.array(polygons, dtype=float).reshape(-1, 2), np.arange(0, 4 * 833 + 1, 4), np.ravel(edges))
-    adjacency = touching(tiling)
+    adjacency = tiling.touching()
     ends = {n * 333 for n in range(501)} | {n * 500 for n in range(334)}
     across = adjacency.take(adjacency.cut == 9)
     assert len(across) == len(ends) - 1
@@ -102,8 +100,8 @@ def test_borders_count_for_the_parameters_alone() -> None:
     """ReLU(t1 − 1/4) and ReLU(t1 − 3/4): three bands; the middle one has borders along the second axis only."""
     regions = plain_map([(np.ones((2, 1)), np.array([-0.25, -0.75])), (np.ones((1, 2)), np.zeros(1))])
     order = np.argsort(regions.polytopes.centres[:, 0])
-    assert on_border(regions.polytopes, regions.cuts, 1)[order].tolist() == [True, False, True]
-    assert on_border(regions.polytopes, regions.cuts, 2).all()
+    assert regions.polytopes.on_border(regions.cuts, 1)[order].tolist() == [True, False, True]
+    assert regions.polytopes.on_border(regions.cuts, 2).all()
 
 
 def random_solids(rng: np.random.Generator, count: int) -> Polyhedra:
@@ -115,7 +113,7 @@ def random_solids(rng: np.random.Generator, count: int) -> Polyhedra:
         through = solid.centres[0] if cut % 3 else np.round(solid.centres[0] * 4) / 4
         solids += split(solid, np.append(normal, -normal @ through), cut)
         cut += 1
-    return joined(solids)
+    return Polyhedra.join(solids)
 
 
 def owner_of(solids: Polyhedra, points: np.ndarray) -> np.ndarray:
@@ -123,7 +121,7 @@ def owner_of(solids: Polyhedra, points: np.ndarray) -> np.ndarray:
     owner = np.full(len(points), -1)
     for number in range(len(solids)):
         facets = np.flatnonzero(solids.facet_owner == number)
-        normals = solids.area_vectors[facets] / solids.areas[facets, None]
+        normals = solids.facet_vectors[facets] / solids.facet_sizes[facets, None]
         depth = -((points[:, None] - solids.facet_centres[facets]) * normals).sum(axis=2)
         owner[(depth > 1e-9).all(axis=1)] = number
     return owner
@@ -134,13 +132,13 @@ def test_polyhedra_against_points_beside_facets(seed: int) -> None:
     """Points of a facet, moved a little to both sides, lie in polyhedra that touch; areas follow their frequency."""
     rng = np.random.default_rng(seed)
     solids = random_solids(rng, 40)
-    adjacency = touching(solids)
+    adjacency = solids.touching()
     covered = np.zeros(len(solids.facets))
     cycles, starts = solids.cycles
     for facet in np.flatnonzero(solids.facets < 0):
         corners = solids.points[cycles[starts[facet] : starts[facet + 1]]]
         shares = rng.dirichlet(np.ones(len(corners)), size=200)
-        normal = solids.area_vectors[facet] / solids.areas[facet]
+        normal = solids.facet_vectors[facet] / solids.facet_sizes[facet]
         across = owner_of(solids, shares @ corners + 1e-6 * normal)
         own = solids.facet_owner[facet]
         facing = np.flatnonzero((adjacency.first == own) & (adjacency.cut == -solids.facets[facet]))
@@ -149,9 +147,9 @@ def test_polyhedra_against_points_beside_facets(seed: int) -> None:
         assert set(across[across >= 0]) <= mine.keys()
         covered[facet] = sum(mine.values())
         # Whoever has a third of the facet is met by 200 points spread over it.
-        assert {b for b, size in mine.items() if size > solids.areas[facet] / 3} <= set(across)
+        assert {b for b, size in mine.items() if size > solids.facet_sizes[facet] / 3} <= set(across)
     below = solids.facets < 0
-    assert covered[below] == pytest.approx(solids.areas[below], abs=1e-9)
+    assert covered[below] == pytest.approx(solids.facet_sizes[below], abs=1e-9)
 
 
 def test_boxes_that_share_an_edge_only() -> None:
@@ -159,24 +157,26 @@ def test_boxes_that_share_an_edge_only() -> None:
     half = 0.5
     corners = [(0, 0), (half, 0), (0, half), (half, half)]
     walls = [(1, -7, 3, -8), (7, 2, 3, -9), (1, -10, 8, 4), (10, 2, 9, 4)]
-    columns = joined(
+    columns = Polyhedra.join(
         [
-            box(np.array([x, y, 0.0]), np.array([x + half, y + half, 1.0]), np.array([*wall, 5, 6]))
+            Polyhedra.boxes(
+                np.array([[x, y, 0.0]]), np.array([[x + half, y + half, 1.0]]), np.reshape([*wall, 5, 6], (1, 3, 2))
+            )
             for (x, y), wall in zip(corners, walls, strict=True)
         ]
     )
-    adjacency = touching(columns)
+    adjacency = columns.touching()
     assert sorted(zip(adjacency.first, adjacency.second, strict=True)) == [(0, 1), (0, 2), (1, 3), (2, 3)]
     assert adjacency.measure == pytest.approx(np.full(4, 0.5))
     first = adjacency.extent[adjacency.cut.tolist().index(7)]
     assert first == pytest.approx(np.array([[0.5, 0.0, 0.0], [0.5, 0.5, 1.0]]))
     cuts = np.array([[0, axis, side] for axis in range(3) for side in (0, 1)] + [[2, 0, 0]] * 4)
-    assert on_border(columns, cuts, 3).all()
+    assert columns.on_border(cuts, 3).all()
 
 
 def test_nothing_touches_in_an_empty_or_single_tiling() -> None:
     empty = Polygons(np.zeros((0, 2)), np.zeros(1, dtype=int), np.zeros(0, dtype=int))
     square = Polygons(np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]]), np.array([0, 4]), np.array([3, 2, 4, 1]))
     for polytopes in (empty, square, CUBE, CUBE.take(np.zeros(0, dtype=int))):
-        adjacency = touching(polytopes)
+        adjacency = polytopes.touching()
         assert len(adjacency) == 0 and adjacency.extent.shape[1] == 2

@@ -12,8 +12,7 @@ from steadygaze.network.model import read_model
 from steadygaze.perturbation import compose, parse_spec
 from steadygaze.regions.assemble import CutTable
 from steadygaze.regions.region import RegionSet
-from steadygaze.regions.subdivide import subdivide
-from steadygaze.regions.within import subdivide_boxes
+from steadygaze.regions.subdivide import subdivide, subdivide_boxes
 from steadygaze.zoo import image_path, model_path
 from support.readers.maps import clip_bits, owners, pattern_bits
 
@@ -49,7 +48,7 @@ def assert_partial(compound: Compound, part: RegionSet, full: RegionSet) -> None
         same = everyone[pattern]
         assert np.array_equal(part.polytopes[number], full.polytopes[same])
         assert np.allclose(part.logits[number], full.logits[same], rtol=0, atol=1e-9)
-    assert (np.abs(part.polytopes.edges) <= len(part.cuts)).all()
+    assert (np.abs(part.polytopes.facets) <= len(part.cuts)).all()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -83,7 +82,7 @@ def test_a_map_is_called_partial_exactly_when_something_is_missing(most: int) ->
 def test_interrupted_by_the_user(
     compound: Compound, full: RegionSet, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steadygaze.regions.subdivide.NODES", 500)
+    monkeypatch.setattr("steadygaze.regions.walks.NODES", 500)
     budget = Budget()
     seen = []
 
@@ -139,7 +138,7 @@ def test_generous_limits_change_nothing(compound: Compound, full: RegionSet) -> 
 
 
 def test_limit_before_the_clip_has_made_a_piece(compound: Compound, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steadygaze.regions.subdivide.NODES", 1)
+    monkeypatch.setattr("steadygaze.regions.walks.NODES", 1)
     corners = compound.corners
     table = CutTable(corners)
     low, high = (np.array([getattr(cell, name) for cell in corners]) for name in ("low", "high"))

@@ -13,7 +13,7 @@ from steadygaze.compound import Compound
 from steadygaze.errors import InternalError
 from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
 from steadygaze.regions.check import check_map
-from steadygaze.regions.region import Cut, Polygons, RegionSet
+from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 from support.networks.bundled import bundled
 from support.networks.layered_networks import crossing_layers, make_compound
@@ -100,7 +100,7 @@ def test_a_map_that_ended_before_its_first_region_passes(compound: Compound) -> 
 
 
 def with_points(regions: RegionSet, points: np.ndarray) -> RegionSet:
-    return replace(regions, polytopes=Polygons(points, regions.polytopes.starts, regions.polytopes.edges))
+    return replace(regions, polytopes=Polygons(points, regions.polytopes.starts, regions.polytopes.facets))
 
 
 def move_one_vertex(regions: RegionSet) -> RegionSet:
@@ -126,8 +126,8 @@ def swap(name: str) -> Callable[[RegionSet], RegionSet]:
     def exchange(regions: RegionSet) -> RegionSet:
         polygons = regions.polytopes
         inner = np.flatnonzero((regions.cuts[:, 0] == Cut.NEURON) & (regions.cuts[:, 1] >= 2)) + 1
-        place = next(p for p, edge in enumerate(polygons.edges) if edge in inner)
-        other = next(p for p, edge in enumerate(polygons.edges) if edge == -polygons.edges[place])
+        place = next(p for p, edge in enumerate(polygons.facets) if edge in inner)
+        other = next(p for p, edge in enumerate(polygons.facets) if edge == -polygons.facets[place])
         first, second = polygons.owner[place], polygons.owner[other]
         values = getattr(regions, name).copy()
         values[[first, second]] = values[[second, first]]

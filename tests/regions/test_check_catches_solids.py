@@ -9,8 +9,9 @@ import pytest
 from steadygaze.compound import Compound
 from steadygaze.errors import InternalError
 from steadygaze.perturbation import Brightness, Patch, Perturbation, Translate
+from steadygaze.polytopes import Cut
 from steadygaze.regions.check import check_map
-from steadygaze.regions.region import Cut, RegionSet
+from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 from support.networks.bundled import bundled
 from support.networks.layered_networks import make_compound
@@ -66,7 +67,7 @@ def swap(name: str) -> Callable[[RegionSet], RegionSet]:
         solids = regions.polytopes
         inner = (regions.cuts[:, 0] == Cut.NEURON) & (regions.cuts[:, 1] >= 2)
         facets = np.flatnonzero(inner[np.abs(solids.facets) - 1])
-        place = facets[np.argmax(solids.areas[facets])]
+        place = facets[np.argmax(solids.facet_sizes[facets])]
         other = np.flatnonzero(solids.facets == -solids.facets[place])[0]
         first, second = solids.facet_owner[place], solids.facet_owner[other]
         values = getattr(regions, name).copy()
@@ -81,7 +82,7 @@ def wrong_sign(regions: RegionSet) -> RegionSet:
     solids = regions.polytopes
     inner = np.flatnonzero(regions.cuts[np.abs(solids.facets) - 1, 0] == Cut.NEURON)
     facets = solids.facets.copy()
-    facets[inner[np.argmax(solids.areas[inner])]] *= -1
+    facets[inner[np.argmax(solids.facet_sizes[inner])]] *= -1
     return replace(regions, polytopes=replace(solids, facets=facets))
 
 

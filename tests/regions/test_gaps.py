@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from steadygaze.geometry import polyhedron
-from steadygaze.regions.polyhedra import Polyhedra, box
+from steadygaze.polytopes import Polyhedra, polyhedron_kernels
 from steadygaze.tolerances import UNIT
 
-CUBE = box(np.zeros(3), np.ones(3), np.arange(1, 7))
+CUBE = Polyhedra.boxes(np.zeros((1, 3)), np.ones((1, 3)), np.arange(1, 7).reshape(1, 3, 2))
 ROOM = 200
 
 
@@ -17,13 +16,13 @@ def cut(solid: Polyhedra, form: np.ndarray, limit: float = 1e-10, number: int = 
     points, incidence = np.zeros((ROOM, 3)), np.zeros((ROOM, solid.incidence.shape[1]), dtype=np.uint64)
     facets, value = np.zeros(ROOM, dtype=np.int64), np.zeros(ROOM)
     vertices = len(solid.points)
-    code, left, below, right, above, _ = polyhedron.split_polyhedron(
+    code, left, below, right, above, _ = polyhedron_kernels.split_polyhedron(
         *form, limit, number, solid.points, solid.incidence, solid.facets, vertices, len(solid.facets), points,
         incidence, facets, 0, 0, value, np.zeros((2, ROOM), dtype=np.int64), np.zeros((2, ROOM), dtype=np.int64),
     )  # fmt: skip
-    if code != polyhedron.SPLIT:
+    if code != polyhedron_kernels.SPLIT:
         return [solid], 0.0
-    deep = polyhedron.gap(
+    deep = polyhedron_kernels.gap(
         *form, solid.points, value, vertices, points, incidence, left, below - 1, np.zeros(ROOM, dtype=np.int64),
         np.zeros(ROOM),
     )  # fmt: skip

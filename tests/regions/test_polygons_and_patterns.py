@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steadygaze.perturbation import Brightness, Translate
+from steadygaze.polytopes import Cut, Polygons
 from steadygaze.regions.patterns import distinct_rows, unpack
-from steadygaze.regions.region import Cut, Polygons
 from steadygaze.regions.subdivide import subdivide
 from support.networks.layered_networks import make_compound, plain_map
 
@@ -23,7 +23,7 @@ def polygons() -> Polygons:
 def test_areas_centres_and_lengths(polygons: Polygons) -> None:
     assert polygons.volumes.tolist() == [0.5, 0.25]
     assert np.allclose(polygons.centres, [[1 / 3, 1 / 3], [0.75, 0.75]])
-    assert np.allclose(polygons.lengths, [1, np.sqrt(2), 1, 0.5, 0.5, 0.5, 0.5])
+    assert np.allclose(polygons.facet_sizes, [1, np.sqrt(2), 1, 0.5, 0.5, 0.5, 0.5])
     assert polygons.owner.tolist() == [0, 0, 0, 1, 1, 1, 1]
     assert polygons.following.tolist() == [1, 2, 0, 4, 5, 6, 3]
 
@@ -32,7 +32,7 @@ def test_take_keeps_points_and_edges_together(polygons: Polygons) -> None:
     taken = polygons.take(np.array([1, 0, 1]))
     assert len(taken) == 3
     assert [taken[i].tolist() for i in range(3)] == [polygons[i].tolist() for i in (1, 0, 1)]
-    assert taken.edges.tolist() == [-5, 2, 4, -6, 1, 5, 3, -5, 2, 4, -6]
+    assert taken.facets.tolist() == [-5, 2, 4, -6, 1, 5, 3, -5, 2, 4, -6]
     assert len(polygons.take(np.array([], dtype=int))) == 0
 
 
@@ -66,10 +66,10 @@ def test_cuts_name_border_and_neuron() -> None:
     ]
     regions = plain_map(layers)
     assert len(regions) == 4
-    used = {tuple(regions.cuts[abs(edge) - 1]) for edge in regions.polytopes.edges}
+    used = {tuple(regions.cuts[abs(edge) - 1]) for edge in regions.polytopes.facets}
     borders = {(Cut.BORDER, axis, side) for axis in (0, 1) for side in (0, 1)}
     assert used == borders | {(Cut.NEURON, 0, 0), (Cut.NEURON, 1, 1)}
-    for place, edge in enumerate(regions.polytopes.edges):
+    for place, edge in enumerate(regions.polytopes.facets):
         kind, axis, side = regions.cuts[abs(edge) - 1]
         if kind == Cut.BORDER:
             ends = regions.polytopes.points[[place, regions.polytopes.following[place]]]
@@ -82,7 +82,7 @@ def test_cuts_name_knots_and_the_cell_above_them() -> None:
     regions = subdivide(compound)
     polygons = regions.polytopes
     seen = set()
-    for place, edge in enumerate(polygons.edges):
+    for place, edge in enumerate(polygons.facets):
         kind, axis, above = regions.cuts[abs(edge) - 1]
         if kind != Cut.KNOT:
             continue

@@ -52,9 +52,9 @@ def assert_sound(solids: list[Polyhedra], forms: np.ndarray) -> None:
         assert solid.volumes[0] == pytest.approx(ConvexHull(solid.points, qhull_options="QJ").volume, abs=1e-9)
         assert len(solid.points) - len(edges(solid)) + len(solid.facets) == 2
         total += solid.volumes[0]
-        for facet, area in zip(solid.facets, solid.areas, strict=True):
+        for facet, area in zip(solid.facets, solid.facet_sizes, strict=True):
             sides.setdefault(int(facet), []).append(area)
-        assert np.abs(solid.area_vectors.sum(axis=0)).max() < 1e-12
+        assert np.abs(solid.facet_vectors.sum(axis=0)).max() < 1e-12
     assert total == pytest.approx(1.0, abs=1e-12)
     for facet, areas in sides.items():
         other = [1.0] if abs(facet) <= 6 else sides[-facet]
@@ -70,8 +70,8 @@ def edges(solid: Polyhedra) -> set[tuple[int, int]]:
 
 def test_the_cube() -> None:
     assert CUBE.volumes.tolist() == [1.0]
-    assert CUBE.areas.tolist() == [1.0] * 6
-    assert np.allclose(CUBE.area_vectors, np.repeat(np.eye(3), 2, axis=0) * np.tile([-1, 1], 3)[:, None])
+    assert CUBE.facet_sizes.tolist() == [1.0] * 6
+    assert np.allclose(CUBE.facet_vectors, np.repeat(np.eye(3), 2, axis=0) * np.tile([-1, 1], 3)[:, None])
     assert CUBE.centres.tolist() == [[0.5, 0.5, 0.5]]
     assert len(edges(CUBE)) == 12
     for axis in range(3):
@@ -143,12 +143,12 @@ def test_more_facets_than_a_word_has_bits() -> None:
 def test_too_little_room_is_told_and_nothing_written() -> None:
     for room in range(8, 16):
         points = np.full((room, 3), np.nan)
-        code = polyhedron.split_polyhedron(
+        code = polyhedron_kernels.split_polyhedron(
             1.0, 1.0, 1.0, -1.5, LIMIT, 7, CUBE.points, CUBE.incidence, CUBE.facets, 8, 6, points,
             np.zeros((room, 1), dtype=np.uint64), np.zeros(room, dtype=np.int64), 0, 0, np.zeros(8),
             np.zeros((2, 6), dtype=np.int64), np.zeros((2, 6), dtype=np.int64),
         )[0]  # fmt: skip
-        assert code == polyhedron.NEED_ROOM
+        assert code == polyhedron_kernels.NEED_ROOM
         assert np.isnan(points).all()
 
 
@@ -199,13 +199,13 @@ def test_planes_that_nearly_hit_vertices_edges_and_facets(seed: int) -> None:
     eps = 10.0 ** rng.uniform(-12, -6)
     solids = [CUBE]
     for number in range(7, 7 + rng.integers(4, 12)):
-        form = nearly_degenerate_plane(rng, joined(solids), eps)
+        form = nearly_degenerate_plane(rng, Polyhedra.join([*solids]), eps)
         if form is not None:
             solids = [part for solid in solids for part in split(solid, form, number)]
-    whole = joined(solids)
+    whole = Polyhedra.join([*solids])
     assert whole.volumes.sum() == pytest.approx(1.0, abs=1e-9)
     areas = np.zeros((2, 20))
-    np.add.at(areas, ((whole.facets < 0).astype(int), np.abs(whole.facets)), whole.areas)
+    np.add.at(areas, ((whole.facets < 0).astype(int), np.abs(whole.facets)), whole.facet_sizes)
     assert np.abs(areas[0, 7:] - areas[1, 7:]).max() < 1e-8
     assert all(bits(solid).sum(axis=1).min() >= 3 for solid in solids)
 
@@ -213,7 +213,7 @@ def test_planes_that_nearly_hit_vertices_edges_and_facets(seed: int) -> None:
 def test_take_and_joined_keep_everything_together() -> None:
     forms = np.array([[1.0, 0.4, -0.3, -0.5], [0.2, 1.0, 0.5, -0.8], [1, 1, 1, -1.4]])
     solids = cut_all(forms)
-    whole = joined([solids[0], joined(solids[1:])])
+    whole = Polyhedra.join([solids[0], Polyhedra.join([*solids[1:]])])
     assert len(whole) == len(solids)
     assert whole.volumes.sum() == pytest.approx(1.0, abs=1e-12)
     taken = whole.take(np.array([3, 0, 3]))
@@ -222,15 +222,15 @@ def test_take_and_joined_keep_everything_together() -> None:
         assert taken[place].tolist() == solids[number].points.tolist()
         own = slice(taken.facet_starts[place], taken.facet_starts[place + 1])
         assert taken.facets[own].tolist() == solids[number].facets.tolist()
-        assert np.allclose(taken.areas[own], solids[number].areas)
+        assert np.allclose(taken.facet_sizes[own], solids[number].facet_sizes)
     assert taken.volumes.tolist() == whole.volumes[[3, 0, 3]].tolist()
     assert taken.owner.tolist() == np.repeat([0, 1, 2], np.diff(taken.starts)).tolist()
     assert taken.facet_owner.tolist() == np.repeat([0, 1, 2], np.diff(taken.facet_starts)).tolist()
 
 
 def test_no_polyhedra_at_all() -> None:
-    for none in (joined([]), CUBE.take(np.array([], dtype=int))):
+    for none in (Polyhedra.join([]), CUBE.take(np.array([], dtype=int))):
         assert len(none) == 0
         assert none.volumes.shape == (0,) and none.centres.shape == (0, 3)
-        assert none.areas.shape == (0,) and none.facet_centres.shape == (0, 3)
+        assert none.facet_sizes.shape == (0,) and none.facet_centres.shape == (0, 3)
         assert none.extent(2)[0].shape == (0,)

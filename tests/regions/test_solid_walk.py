@@ -7,10 +7,11 @@ from steadygaze.budget import Budget, Limits
 from steadygaze.compound import Compound
 from steadygaze.errors import OptionError
 from steadygaze.perturbation import Brightness, Darkness, Patch, Translate
-from steadygaze.regions import solid_walk
+from steadygaze.polytopes import Cut
 from steadygaze.regions import subdivide as engine
+from steadygaze.regions import walks
 from steadygaze.regions.check import check_map
-from steadygaze.regions.region import Cut, RegionSet
+from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 from support.networks.bundled import bundled
 from support.networks.layered_networks import crossing_layers, make_compound, plain_map
@@ -95,8 +96,8 @@ def test_forms_of_neurons_vanish_on_their_facets(compound: Compound, regions: Re
 
 
 def test_small_buffers_change_nothing(compound: Compound, regions: RegionSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ROOM", "MOST", "CAPACITY"):
-        monkeypatch.setattr(solid_walk, name, 1)
+    for name in ("STACK_ROOM", "SOLID_ROOM", "SOLID_CAPACITY"):
+        monkeypatch.setattr(walks, name, 1)
     assert same(subdivide(compound), regions)
 
 
@@ -117,7 +118,7 @@ def test_runs_find_the_same_regions(compound: Compound, regions: RegionSet, monk
 
 
 def test_a_budget_stops_the_walk(compound: Compound, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "SOLID_NODES", 50)
+    monkeypatch.setattr(walks, "SOLID_NODES", 50)
     part = subdivide(compound, budget=Budget(Limits(max_regions=40)))
     assert part.stopped == "limit of 40 regions"
     assert 40 <= len(part) < 200 and part.polytopes.volumes.sum() < 0.9

@@ -10,8 +10,8 @@ from steadygaze.budget import Budget, Limits
 from steadygaze.compound import Compound
 from steadygaze.engines.refine.boxes import Boxes
 from steadygaze.errors import InternalError
-from steadygaze.regions import within
-from steadygaze.regions.adjacency import touching
+from steadygaze.polytopes import Cut
+from steadygaze.regions import subdivide as engine
 from steadygaze.regions.check import check_map
 from steadygaze.regions.region import Cut, RegionSet
 from steadygaze.regions.subdivide import subdivide
@@ -120,7 +120,7 @@ def test_bundled_networks(compound: Compound, times: int) -> None:
 def test_neighbours_across_the_sides_of_boxes(compound: Compound) -> None:
     boxes = halved(compound, 2)
     found = inside(compound, boxes)
-    pairs = touching(found.regions.polytopes)
+    pairs = found.regions.polytopes.touching()
     is_split = boxes.cuts[:, 0] == Cut.SPLIT
     lengths = np.bincount(pairs.cut, pairs.measure, len(found.regions.cuts) + 1)[1 : len(boxes.cuts) + 1]
     for number in np.flatnonzero(is_split):
@@ -166,7 +166,7 @@ def test_a_box_with_a_single_region_is_checked() -> None:
 def test_whole_boxes_alone_count_when_the_budget_ends(
     times: int, most: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steadygaze.regions.subdivide.NODES", 100)
+    monkeypatch.setattr("steadygaze.regions.walks.NODES", 100)
     model, specs = BUNDLED["knots"]
     compound = make_problem(model, "mnist:69990", list(specs)).compound
     boxes = halved(compound, times)
@@ -215,7 +215,7 @@ def test_sets_are_joined_while_boxes_are_still_split(dimension: int) -> None:
         assert len(np.unique(joined.patterns, axis=0)) == len(joined.patterns)
         check_map(compound, joined)
         assert_same_map(compound, joined, subdivide(compound))
-        pairs = touching(joined.polytopes)
+        pairs = joined.polytopes.touching()
         lengths = np.bincount(pairs.cut, pairs.measure)
         assert lengths[: len(halves.cuts) + 1].sum() > 0.99
         more = np.concatenate([halves.cuts, [[Cut.SPLIT, 0, 0]]])
@@ -227,7 +227,7 @@ def test_sets_are_joined_while_boxes_are_still_split(dimension: int) -> None:
 def test_boxes_that_are_not_filled_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     compound = random_problem(1, 2).compound
     boxes = halved(compound, 6)
-    original = within.box_polytopes
-    monkeypatch.setattr(within, "box_polytopes", lambda low, high, sides: original(low, high - 1e-8, sides))
+    original = engine.box_polytopes
+    monkeypatch.setattr(engine, "box_polytopes", lambda low, high, sides: original(low, high - 1e-8, sides))
     with pytest.raises(InternalError, match="add up to"):
         inside(compound, boxes)

@@ -5,8 +5,7 @@ import pytest
 
 from steadygaze.api import verify
 from steadygaze.labels import Kept
-from steadygaze.regions.adjacency import touching
-from steadygaze.regions.region import Cut, Polygons
+from steadygaze.polytopes import Cut, Polygons
 from steadygaze.report.drawing.raster import ASIDE, BLOCK, borders_between, colour_grid, owners_on_grid
 from steadygaze.results.result import Result
 
@@ -22,15 +21,15 @@ def depths(polygons: Polygons, points: np.ndarray) -> np.ndarray:
     start, end = polygons.points, polygons.points[polygons.following]
     edge = end - start
     cross = edge[:, 0] * (points[:, None, 1] - start[:, 1]) - edge[:, 1] * (points[:, None, 0] - start[:, 0])
-    return np.minimum.reduceat(cross / polygons.lengths, polygons.starts[:-1], axis=1)
+    return np.minimum.reduceat(cross / polygons.facet_sizes, polygons.starts[:-1], axis=1)
 
 
 def test_borders_separate_codes_and_none_is_missing(result: Result) -> None:
     joint = result.answer.joint
-    kinds = joint.pieces.cuts[np.abs(joint.polytopes.edges) - 1, 0]
+    kinds = joint.pieces.cuts[np.abs(joint.polytopes.facets) - 1, 0]
     assert {Cut.KNOT, Cut.NEURON, Cut.ARGMAX, Cut.SLAB} <= set(kinds.tolist())
     codes = 2 * (joint.attention == Kept.NO) + joint.pieces.keeps_label
-    segments = borders_between(touching(joint.polytopes), codes)
+    segments = borders_between(joint.polytopes.touching(), codes)
     middles = segments.mean(axis=1)
     along = segments[:, 1] - segments[:, 0]
     lengths = np.hypot(*along.T)
@@ -63,7 +62,7 @@ def _crossings(segments: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nd
 
 def test_one_code_has_no_borders(result: Result) -> None:
     polygons = result.answer.joint.polytopes
-    assert borders_between(touching(polygons), np.full(len(polygons), 3)).shape == (0, 2, 2)
+    assert borders_between(polygons.touching(), np.full(len(polygons), 3)).shape == (0, 2, 2)
 
 
 def test_every_pixel_lies_in_its_polygon(result: Result) -> None:

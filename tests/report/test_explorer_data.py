@@ -18,7 +18,7 @@ from steadygaze.report.page.explorer import Explorer, make_explorer
 from steadygaze.report.page.network_data import KINDS, pack
 from steadygaze.report.page.thresholds import ENOUGH, make_thresholds
 from steadygaze.report.page.tiles import GRID, make_planes, make_tiles, merge_tiles, shown_top, unit_values
-from steadygaze.results.result import DomainResult, deepest
+from steadygaze.results.result import DomainResult
 
 MOVING = ["translate:dx=2:-0.5..1", "brightness:0..0.3"]
 KEPT = ["brightness:0..1", "patch:x=10,y=10,w=5,h=5"]
@@ -114,7 +114,7 @@ def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
         joint = other.answer.joint
         for column, row in cells:
             point = (np.array([column, row]) + ASIDE) / GRID
-            area, piece = merged.planes[0].areas[row, column], deepest(joint.polytopes, point)
+            area, piece = merged.planes[0].areas[row, column], joint.polytopes.deepest(point)
             assert table["label"][area] == joint.label_codes[piece]
             state = Kept.YES if step >= table["keptFrom"][area] else Kept.UNKNOWN
             state = Kept.NO if step < table["lostUntil"][area] else state

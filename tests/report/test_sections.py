@@ -10,12 +10,10 @@ from matplotlib.text import Text
 
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
-from steadygaze.properties import shapes
-from steadygaze.regions.adjacency import touching
-from steadygaze.regions.polyhedra import box
+from steadygaze.polytopes import Polyhedra
 from steadygaze.report.drawing import raster
 from steadygaze.report.drawing.raster import borders_between
-from steadygaze.report.drawing.sections import cut_at, make_sections
+from steadygaze.report.drawing.sections import make_sections
 from steadygaze.report.figures.map import make_views, map_figure
 from steadygaze.results.result import Result
 
@@ -40,14 +38,14 @@ def words(figure: Figure) -> list[str]:
 @pytest.mark.parametrize("at", [1e-7, 0.25, 0.5, 0.7317, 1.0 - 1e-7])
 def test_sections_tile_the_plane(result: Result, axis: int, at: float) -> None:
     joint = result.answer.joint
-    polygons, piece = cut_at(joint.polytopes, axis, at)
+    polygons, piece = joint.polytopes.section(axis, at)
     assert polygons.volumes.sum() == pytest.approx(1.0, abs=1e-9)
     assert (polygons.volumes > -1e-15).all(), "counter-clockwise"
-    assert (polygons.edges[polygons.lengths > 1e-9] != 0).all()
+    assert (polygons.facets[polygons.facet_sizes > 1e-9] != 0).all()
     across = [other for other in range(3) if other != axis]
     points = np.insert(polygons.centres, axis, at, axis=1)
     for place in np.random.default_rng(0).choice(len(piece), 30):
-        assert shapes.distance(points[place], joint.polytopes[piece[place]]) < 1e-9
+        assert joint.polytopes.distance_to_hull(points[place], joint.polytopes[piece[place]]) < 1e-9
     low, high = (np.array([extent(piece, joint, other, end) for other in across]).T for end in (0, 1))
     assert (polygons.points >= low[polygons.owner] - 1e-9).all()
     assert (polygons.points <= high[polygons.owner] + 1e-9).all()
@@ -59,17 +57,17 @@ def extent(piece: np.ndarray, joint: object, axis: int, end: int) -> np.ndarray:
 
 def test_a_plane_through_vertices_and_edges() -> None:
     """Two halves of the cube, cut along x = y: the plane z = 1/2 meets two triangles that share a border."""
-    cube = box(np.zeros(3), np.ones(3), np.arange(1, 7))
+    cube = Polyhedra.boxes(np.zeros((1, 3)), np.ones((1, 3)), np.arange(1, 7).reshape(1, 3, 2))
     logits = np.zeros((1, 4, 2))
     logits[0, :2, 0] = (1.0, -1.0)
-    pieces, *_ = shapes.split_by_argmax(cube, logits, 1e-12, 6)
-    polygons, piece = cut_at(pieces, 2, 0.5)
+    pieces, *_ = cube.split_by_argmax(logits, 1e-12, 6)
+    polygons, piece = pieces.section(2, 0.5)
     assert np.diff(polygons.starts).tolist() == [3, 3] and piece.tolist() == [0, 1]
-    segments = borders_between(touching(polygons), np.array([0, 1]))
+    segments = borders_between(polygons.touching(), np.array([0, 1]))
     assert len(segments) == 1
     np.testing.assert_allclose(sorted(segments[0].tolist()), [[0.0, 0.0], [1.0, 1.0]], atol=1e-12)
-    assert len(borders_between(touching(cut_at(pieces, 0, 0.5)[0]), np.array([0, 1]))) == 1
-    tip, _ = cut_at(shapes.split_by_slab(pieces, np.array([[0.5, 2.0]] * 2), 2, 7)[0], 2, 0.5 + 1e-7)
+    assert len(borders_between(pieces.section(0, 0.5)[0].touching(), np.array([0, 1]))) == 1
+    tip, _ = pieces.split_by_slab(np.array([[0.5, 2.0]] * 2), 2, 7)[0].section(2, 0.5 + 1e-7)
     assert tip.volumes.sum() == pytest.approx(1.0)
 
 

@@ -10,10 +10,10 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.errors import StoreError
-from steadygaze.regions.polyhedra import Polyhedra
+from steadygaze.polytopes import Polyhedra
 from steadygaze.results import arrays as archive
 from steadygaze.results.arrays import SHAPES, array_shapes, unpack_map
-from steadygaze.results.result import Result, deepest
+from steadygaze.results.result import Result
 from steadygaze.results.store import _checksum, _sha256, load, save
 
 SPECS = ["translate:dx=2:0.9..1.1", "patch:x=12,y=12,w=4,h=4:0.16..0.46", "brightness:0.1..0.2"]
@@ -134,7 +134,7 @@ def test_single_thetas_and_regions(result: Result) -> None:
         assert (region.classification == "CR") <= (point.margin > 0)
     assert sum(region.area for region in result.regions) == pytest.approx(1.0)
     assert result.region_at(domain.low) is not None and result.region_at(domain.high) is not None
-    assert deepest(result.answers.regions.polytopes, np.array([0.5, 0.5, 1.1])) is None
+    assert result.answers.regions.polytopes.deepest(np.array([0.5, 0.5, 1.1])) is None
 
 
 def test_witnesses_are_replayed(result: Result) -> None:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..compiling import compiled
-from ..geometry.polygon import shared_area
 from ..labels import Kept, Property
+from ..polytopes.polygon_kernels import shared_area
 from ..properties.joint import Shares
-from ..regions.region import Polygons
 from ..results.result import Result
 from ..tolerances import AREA, UNIT
 
@@ -130,7 +129,6 @@ def _tiling(result: Result, wanted: Property) -> tuple[np.ndarray, ...]:
     """The arrays of a result that the loops take: vertices, starts, bounding boxes, codes and strips of its pieces."""
     joint = result.answer.joint
     polygons, (codes, strips) = joint.polytopes, joint.kept(wanted)
-    assert isinstance(polygons, Polygons)
     x, y = np.ascontiguousarray(polygons.points.T)
     ends = [np.ascontiguousarray(end) for axis in (0, 1) for end in polygons.extent(axis)]
     # An undecided piece has no strip of its own.

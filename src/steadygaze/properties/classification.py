@@ -10,12 +10,11 @@ import numpy as np
 
 from ..attention.options import AttentionOptions
 from ..compound import Compound
+from ..polytopes import Cut, Polytopes
 from ..regions.forward_error import forward_errors, region_coverage
-from ..regions.region import Cut, RegionSet
+from ..regions.region import RegionSet
 from ..tolerances import UNIT
-from . import shapes
 from .hull_proof import HullProof
-from .shapes import Polytopes
 
 MOST_WORK = 4e9
 """Multiplications that bounds for single pieces may cost; beyond that the one for all regions has to do."""
@@ -63,12 +62,10 @@ def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     One bound of the errors of all regions decides most pieces; the others are proved on their own.
     """
     noise = 4.0 * max(float(cell.program.noise[cell.program.offsets[-2] :].max()) for cell in compound.programs)
-    polytopes, region, winner, pairs = shapes.split_by_argmax(
-        regions.polytopes, regions.logits, noise, len(regions.cuts)
-    )
+    polytopes, region, winner, pairs = regions.polytopes.split_by_argmax(regions.logits, noise, len(regions.cuts))
     kind = np.full((len(pairs), 1), Cut.ARGMAX)
     cuts = np.concatenate([regions.cuts, np.hstack([kind, pairs])]).astype(np.int32)
-    margin = shapes.margins(polytopes, regions.logits, region, label)
+    margin = polytopes.margins(regions.logits, region, label)
     # The split takes logits closer than `noise` for equal; which of them is larger the margin knows.
     winner = np.where(margin[:, 0] > 0.0, label, winner)
     slack = np.full(len(region), 2.0 * float(forward_errors(compound, regions.accuracy)[-1].max()))
@@ -99,8 +96,8 @@ def strip_volumes(pieces: Pieces, regions: RegionSet) -> np.ndarray:
     """Volumes (P,) of the parts of the pieces that are within the error of the decision boundary."""
     strips = np.zeros(len(pieces))
     chosen = np.flatnonzero(pieces.has_strip)
-    decided = shapes.decided_volumes(
-        pieces.polytopes, regions.logits, pieces.label, pieces.region, pieces.winner, pieces.slack, chosen
+    decided = pieces.polytopes.decided_volumes(
+        regions.logits, pieces.label, pieces.region, pieces.winner, pieces.slack, chosen
     )
     # A strip around one vertex may be smaller than the rounding of the volumes; it is there all the same.
     volumes = pieces.polytopes.volumes[chosen]

@@ -13,8 +13,8 @@ import numpy as np
 from ..attention.options import AttentionOptions
 from ..bounds.bounder import Bounder
 from ..compound import Compound
+from ..polytopes import Polytopes
 from ..tolerances import UNIT
-from .shapes import Polytopes
 
 
 class HullProof:

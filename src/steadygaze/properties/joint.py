@@ -10,12 +10,11 @@ import numpy as np
 
 from ..compound import Compound
 from ..labels import Kept, Label, Property
-from ..regions.region import Cut, RegionSet
+from ..polytopes import Cut, Polytopes
+from ..regions.region import RegionSet
 from ..tolerances import AREA, UNIT
-from . import shapes
 from .attention import AttentionLabels
 from .classification import Pieces, strip_volumes
-from .shapes import Polytopes
 
 NOTHING_ELSE = 1.0 - 1e-9
 """The share of a piece from which on its strip is all of it."""
@@ -126,7 +125,7 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
     strip = np.zeros(len(split))
     for code, slab in ((Kept.YES, inner), (Kept.NO, outer)):
         chosen = np.flatnonzero((attention == code) & (width > 0.0))
-        inside_slab = shapes.slab_volumes(split.polytopes, chosen, slab[region[chosen]], axis)
+        inside_slab = split.polytopes.slab_volumes(chosen, slab[region[chosen]], axis)
         strip[chosen] = split.polytopes.volumes[chosen] - inside_slab if code == Kept.YES else inside_slab
     # However narrow, a strip is there: rounding must not hide it.
     volumes = split.polytopes.volumes
@@ -164,7 +163,7 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
     if is_partial:
         # However little is missing: it was not looked at.
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
-    elif joint.polytopes.points.shape[1] > 2 and 64.0 * UNIT * (len(volumes) + 16) < abs(missing) <= AREA:
+    elif joint.polytopes.dimension > 2 and 64.0 * UNIT * (len(volumes) + 16) < abs(missing) <= AREA:
         # Splitting regions into pieces may leave gaps, or overlaps, too; by how much is known to this order alone.
         # (No map is off by more than AREA; regions inside boxes do not cover the domain, see `merged_answer`.)
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += min(1.0, 4.0 * abs(missing))
@@ -186,7 +185,7 @@ def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.nda
 
 
 def _split(pieces: Pieces, slab: np.ndarray, axis: int) -> tuple[Pieces, np.ndarray]:
-    polytopes, origin, inside, made = shapes.split_by_slab(pieces.polytopes, slab, axis, len(pieces.cuts))
+    polytopes, origin, inside, made = pieces.polytopes.split_by_slab(slab, axis, len(pieces.cuts))
     cuts = np.repeat([[Cut.SLAB, axis, 0]], made, axis=0)
     split = replace(
         pieces,

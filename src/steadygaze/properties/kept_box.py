@@ -92,9 +92,7 @@ def _suspects(
     joint: JointPieces, fails: np.ndarray, has_strip: np.ndarray, strips_of: Callable[[int], Iterable[np.ndarray]]
 ) -> Suspects:
     chosen = np.flatnonzero(fails | has_strip)
-    coordinates = joint.polytopes.points.shape[1]
-    ends = [joint.polytopes.extent(axis) for axis in range(coordinates)]
-    low, high = (np.stack([end[side][chosen] for end in ends], axis=1) for side in (0, 1))
+    low, high = (corners[chosen] for corners in joint.polytopes.bounding_boxes())
 
     def parts(n: int) -> Iterable[np.ndarray]:
         piece = int(chosen[n])

@@ -11,12 +11,11 @@ import numpy as np
 
 from ..compound import Compound
 from ..labels import Kept
+from ..polytopes import Polytopes
 from ..regions.region import RegionSet
-from . import shapes
 from .attention import AttentionLabels
 from .hull_proof import HullProof
 from .joint import JointPieces
-from .shapes import Polytopes
 
 DEPTHS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 """How far from the border towards the centre of a piece a theta is tried; at the centre every piece is violated."""
@@ -63,7 +62,7 @@ def label_strips(regions: RegionSet, joint: JointPieces, piece: int) -> Iterator
     for rival in np.delete(np.arange(regions.logits.shape[2]), pieces.label):
         form = forms[:, rival] - forms[:, pieces.label]
         form[-1] += pieces.slack[piece]
-        yield shapes.clip(joint.polytopes[piece], form)
+        yield joint.polytopes.clip_hull(joint.polytopes[piece], form)
 
 
 def nearest_attention_violation(
@@ -101,9 +100,9 @@ def attention_strips(
     first, last = compound.domain.to_unit(labels.inner[region] + low, axis)
     along = np.eye(compound.coordinates)[axis]
     if labels.inner[region, 0] > labels.taus[region, 0]:
-        yield shapes.clip(joint.polytopes[piece], np.append(-along, first))
+        yield joint.polytopes.clip_hull(joint.polytopes[piece], np.append(-along, first))
     if labels.inner[region, 1] < labels.taus[region, 1]:
-        yield shapes.clip(joint.polytopes[piece], np.append(along, -last))
+        yield joint.polytopes.clip_hull(joint.polytopes[piece], np.append(along, -last))
 
 
 def _nearest(
@@ -147,7 +146,7 @@ def _lower_bound(
             break
         for strip in strips_of(int(strips[place])):
             if len(strip):
-                low = min(low, shapes.distance(compound.zero_in_t, strip))
+                low = min(low, joint.polytopes.distance_to_hull(compound.zero_in_t, strip))
     return rounded_down(low)
 
 
@@ -157,8 +156,5 @@ def rounded_down(distance: float) -> float:
 
 
 def nearest_points(compound: Compound, polytopes: Polytopes, chosen: np.ndarray) -> np.ndarray:
-    """Squared distance to zero and the nearest point of each of the chosen shapes (S,), in t: (S, 1 + D).
-
-    In three dimensions the square is a proved lower bound of that of the distance, equal to it up to rounding.
-    """
-    return shapes.nearest_points(compound.zero_in_t, polytopes, chosen)
+    """Squared distance to zero and the nearest point of each of the chosen shapes (S,), in t: (S, 1 + D)."""
+    return polytopes.nearest_points(compound.zero_in_t, chosen)

@@ -8,24 +8,22 @@ import numpy as np
 from ..accuracy import Accuracy, WalkMeasures
 from ..compound import CellProgram, Corners, Program
 from ..labels import Stop
+from ..polytopes import Cut, Polytopes, box_polytopes, kind_of
 from .patterns import PatternTable, distinct_rows
-from .polyhedra import Polyhedra, joined
-from .region import Cut, Polygons, Polytopes, RegionSet, box_polytopes
+from .region import RegionSet
 
 
 @dataclass
 class Block:
-    """Regions of one walk; `cuts` are numbered from `base` + 1 on. `sides` are the signed cuts of edges or facets.
+    """Regions of one walk in a space of so many coordinates; its cuts are numbered from `base` + 1 on.
 
-    `origins` says which of the polytopes that were walked each region is a part of, `unfinished` which of them were not
-    walked to the end. `facet_counts` (facets of each polyhedron) and `incidence` are only filled in three dimensions.
+    `shapes` are the regions' polytopes, part by part as the other lists. `origins` says which of the polytopes that
+    were walked each region is a part of, `unfinished` which of them were not walked to the end.
     """
 
     base: int
-    dimension: int = 2
-    vertices: list[np.ndarray] = field(default_factory=list)
-    points: list[np.ndarray] = field(default_factory=list)
-    sides: list[np.ndarray] = field(default_factory=list)
+    coordinates: int = 2
+    shapes: list[Polytopes] = field(default_factory=list)
     logits: list[np.ndarray] = field(default_factory=list)
     packed: list[np.ndarray] = field(default_factory=list)
     doubtful: list[np.ndarray] = field(default_factory=list)
@@ -34,20 +32,12 @@ class Block:
     unfinished: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     measured: WalkMeasures | None = None
 
-    facet_counts: list[np.ndarray] = field(default_factory=list)
-    incidence: list[np.ndarray] = field(default_factory=list)
+    def __len__(self) -> int:
+        return sum(map(len, self.shapes))
 
     def polytopes(self) -> Polytopes:
-        """All polygons or polyhedra of the block."""
-        if self.dimension > 2:
-            parts = zip(self.points, self.vertices, self.sides, self.facet_counts, self.incidence, strict=True)
-            return joined([Polyhedra(p, _starts(v), s, _starts(c), incidence) for p, v, s, c, incidence in parts])
-        starts = _starts(_joined(self.vertices, (0,), np.int64))
-        return Polygons(_joined(self.points, (0, 2)), starts, _joined(self.sides, (0,), np.int64))
-
-
-def _starts(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        """The shapes of all regions of the block."""
+        return kind_of(self.coordinates).join(list(self.shapes))
 
 
 def _joined(parts: list[np.ndarray], shape: tuple[int, ...], kind: type = np.float64) -> np.ndarray:
@@ -78,9 +68,9 @@ class CutRows:
     def renumber(self, block: Block) -> None:
         """Shift the block's own cuts to the end of the table; all blocks of a cell start from the same base."""
         shift = self.size - block.base
-        for sides in block.sides:
-            own = np.abs(sides) > block.base
-            sides[own] += shift * np.sign(sides[own])
+        for shape in block.shapes:
+            own = np.abs(shape.facets) > block.base
+            shape.facets[own] += shift * np.sign(shape.facets[own])
 
 
 class CutTable(CutRows):
@@ -101,7 +91,7 @@ class CutTable(CutRows):
         self.size += len(self.knots)
 
     def cell(self, number: int) -> Polytopes:
-        """A knot cell as a polygon or polyhedron, its edges or facets marked as borders or knots."""
+        """A knot cell as a polytope whose facets are borders or knots."""
         low, high = self.cells[number].low, self.cells[number].high
         sides = np.array([[self.side(axis, side, (low, high)[side]) for side in (0, 1)] for axis in range(len(low))])
         return box_polytopes(low[None], high[None], sides[None])
@@ -118,7 +108,7 @@ def assemble(
     cells: list[CellProgram], parts: list[tuple[int, Block]], cuts: np.ndarray, stopped: Stop | None
 ) -> RegionSet:
     """Join the blocks of all cells, given with the number of their cell, in that order."""
-    polytopes = [block.polytopes() for _, block in parts]
+    shapes = [shape for _, block in parts for shape in block.shapes]
     program = cells[0].program
     # Packed rows of a region: the clip's bits first, then the classifier's.
     clip_bytes = [int(cell.program.byte_start[2]) if cell.program.clipped else 0 for cell in cells]
@@ -128,9 +118,9 @@ def assemble(
     clip, clips = _distinct([_padded(part[:, :split], width) for part, split in rows])
     classes = int(program.offsets[-1] - program.offsets[-2])
     return RegionSet(
-        polytopes=_join(polytopes, len(cells[0].low)),
+        polytopes=kind_of(len(cells[0].low)).join(shapes),
         cuts=cuts,
-        cell=np.repeat(np.array([number for number, _ in parts], dtype=np.int64), [len(p) for p in polytopes]),
+        cell=np.repeat(np.array([number for number, _ in parts], dtype=np.int64), [len(block) for _, block in parts]),
         pattern=pattern,
         patterns=PatternTable.of(patterns),
         clip=clip,
@@ -145,15 +135,6 @@ def assemble(
 def _padded(rows: np.ndarray, width: int) -> np.ndarray:
     """Rows with zeros up to a width."""
     return rows if rows.shape[1] == width else np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
-
-
-def _join(polytopes: list[Polytopes], dimension: int) -> Polytopes:
-    if dimension > 2:
-        return joined([part for part in polytopes if isinstance(part, Polyhedra)])
-    polygons = [part for part in polytopes if isinstance(part, Polygons)]
-    sizes = _joined([np.diff(part.starts) for part in polygons], (0,), np.int64)
-    edges = _joined([part.edges for part in polygons], (0,), np.int64)
-    return Polygons(_joined([part.points for part in polygons], (0, 2)), _starts(sizes), edges)
 
 
 def _distinct(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -12,11 +12,12 @@ import numpy as np
 
 from ..compound import Compound
 from ..errors import InternalError
+from ..polytopes import Cut, Polytopes
+from ..polytopes.protocol import take_runs
 from ..tolerances import AREA, BESIDE, CLIPPED, DISTANCE
 from .forward_error import by_layer, forward_errors, plain_errors
 from .patterns import unpack
-from .polyhedra import Polyhedra
-from .region import Cut, Polygons, RegionSet
+from .region import RegionSet
 
 BENT = 100 * DISTANCE
 """How far a vertex may be from the plane of its facet: a vertex is snapped by DISTANCE at most, a few times over."""
@@ -27,17 +28,6 @@ THIN = 1e-4
 CHUNK = 200
 
 
-def check_flat(polyhedra: Polyhedra, gap: float) -> None:
-    """Raise InternalError unless the vertices of every facet lie in a plane, up to the depth of gaps."""
-    places, starts = polyhedra.cycles
-    facet = np.repeat(np.arange(len(polyhedra.facets)), np.diff(starts))
-    away = polyhedra.points[places] - polyhedra.facet_centres[facet]
-    bent = np.abs((away * polyhedra.normals[facet]).sum(axis=1))
-    if not bent.max(initial=0.0) <= BENT + 2.0 * gap:
-        region = polyhedra.facet_owner[facet[np.argmax(bent)]]
-        raise InternalError(f"a facet of region {region} is not flat: please report this model and image")
-
-
 def two_sided(regions: RegionSet, signed: np.ndarray, *, is_map: bool) -> np.ndarray:
     """Which edges or facets, given their signed cuts (E,), must have a region on their other side.
 
@@ -46,99 +36,6 @@ def two_sided(regions: RegionSet, signed: np.ndarray, *, is_map: bool) -> np.nda
     if regions.stopped is not None:
         return np.zeros(len(signed), dtype=bool)
     return is_map | (regions.cuts[np.abs(signed) - 1, 0] == Cut.NEURON)
-
-
-def beside_facets(
-    regions: RegionSet, polyhedra: Polyhedra, most: int, *, is_map: bool = True
-) -> tuple[np.ndarray, np.ndarray]:
-    """Points (B, 3) just inside and just outside of at most `most` facets, and the regions that must hold there."""
-    is_inner = regions.cuts[np.abs(polyhedra.facets) - 1, 0] != Cut.BORDER
-    widths = _widths(polyhedra)
-    thickness = polyhedra.volumes[polyhedra.facet_owner] / np.maximum(polyhedra.areas, 1e-300)
-    usable = np.flatnonzero(is_inner & (thickness > THIN) & (widths > THIN))
-    if len(usable) > most:
-        usable = usable[np.linspace(0, len(usable) - 1, most).astype(np.int64)]
-    middle, outward = polyhedra.facet_centres[usable], polyhedra.normals[usable]
-    own = polyhedra.facet_owner[usable]
-    within, beyond = middle - BESIDE * outward, middle + BESIDE * outward
-    is_thick = _is_thick(polyhedra)
-    is_within = is_thick[own] & (_height(polyhedra, own, within) < -0.1 * BESIDE)
-    has_other = two_sided(regions, polyhedra.facets[usable], is_map=is_map)
-    across, is_beyond = _across_facets(polyhedra, usable, middle, beyond, widths, has_other)
-    is_beyond &= is_thick[across]
-    return np.concatenate([within[is_within], beyond[is_beyond]]), np.concatenate([own[is_within], across[is_beyond]])
-
-
-def _across_facets(
-    polyhedra: Polyhedra,
-    facets: np.ndarray,
-    middle: np.ndarray,
-    beyond: np.ndarray,
-    widths: np.ndarray,
-    has_other: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The region on the other side of the middle of each facet, and whether the point beyond is clearly inside.
-
-    has_other (F,) says which facets must have one.
-    """
-    order = np.argsort(polyhedra.facets, kind="stable")
-    ranked = polyhedra.facets[order]
-    low, high = (np.stack(ends, axis=1) for ends in zip(*(polyhedra.extent(axis) for axis in range(3)), strict=True))
-    tolerance = 10 * DISTANCE * (1.0 + 2.0 / np.maximum(widths, DISTANCE))
-    region, depth = np.full(len(facets), -1), np.full(len(facets), np.inf)
-    for start in range(0, len(facets), CHUNK):
-        wanted = -polyhedra.facets[facets[start : start + CHUNK]]
-        first, last = np.searchsorted(ranked, wanted), np.searchsorted(ranked, wanted, side="right")
-        # All pairs of a sampled facet (number) and a facet on the other side of the same cut.
-        number = np.repeat(np.arange(len(wanted)), last - first)
-        places = np.arange(len(number)) - np.repeat(np.cumsum(last - first) - last, last - first)
-        other, number = polyhedra.facet_owner[order[places]], number + start
-        margin = 10 * DISTANCE
-        near = ((middle[number] >= low[other] - margin) & (middle[number] <= high[other] + margin)).all(axis=1)
-        number, other = number[near], other[near]
-        touches = _height(polyhedra, other, middle[number], tolerance) <= 0.0
-        number, other = number[touches], other[touches]
-        height = _height(polyhedra, other, beyond[number])
-        # The deepest of several goes last and stays.
-        for place in np.lexsort((-height, number)):
-            region[number[place]], depth[number[place]] = other[place], height[place]
-    is_lost = (region < 0) & has_other
-    if is_lost.any():
-        lost = polyhedra.facet_owner[facets[np.argmax(is_lost)]]
-        raise InternalError(
-            f"a facet of region {lost} has no region on its other side: please report this model and image"
-        )
-    return region, (region >= 0) & (depth < -0.1 * BESIDE)
-
-
-def _height(
-    polyhedra: Polyhedra, owners: np.ndarray, points: np.ndarray, tolerance: np.ndarray | None = None
-) -> np.ndarray:
-    """How far points (B, 3) are outside of the facet planes of their polyhedra, less the tolerance: below 0 inside."""
-    if not len(owners):
-        return np.zeros(0)
-    sizes = np.diff(polyhedra.facet_starts)[owners]
-    starts = np.cumsum(sizes) - sizes
-    facet = np.repeat(polyhedra.facet_starts[owners] - starts, sizes) + np.arange(sizes.sum())
-    away = np.repeat(points, sizes, axis=0) - polyhedra.facet_centres[facet]
-    heights = (away * polyhedra.normals[facet]).sum(axis=1)
-    return np.maximum.reduceat(heights if tolerance is None else heights - tolerance[facet], starts)
-
-
-def _is_thick(polyhedra: Polyhedra) -> np.ndarray:
-    """Whether polyhedra (R,) are thicker than points are taken beside their facets; a needle has no normals."""
-    largest = np.zeros(len(polyhedra))
-    np.maximum.at(largest, polyhedra.facet_owner, polyhedra.areas)
-    return polyhedra.volumes > BESIDE * largest
-
-
-def _widths(polyhedra: Polyhedra) -> np.ndarray:
-    """Area over length of every facet (F,)."""
-    places, starts = polyhedra.cycles
-    facet = np.repeat(np.arange(len(polyhedra.facets)), np.diff(starts))
-    radius = np.zeros(len(polyhedra.facets))
-    np.maximum.at(radius, facet, np.linalg.norm(polyhedra.points[places] - polyhedra.facet_centres[facet], axis=1))
-    return polyhedra.areas / np.maximum(2.0 * radius, 1e-300)
 
 
 INSIDE = 10_000
@@ -175,11 +72,7 @@ def check_map(
     count = len(regions)
     chosen = np.arange(count) if count <= inside else np.linspace(0, count - 1, inside).astype(np.int64)
     _check_points(compound, regions, regions.polytopes.centres[chosen], chosen, "inside")
-    polytopes = regions.polytopes
-    if isinstance(polytopes, Polyhedra):
-        points, owners = beside_facets(regions, polytopes, edges, is_map=is_map)
-    else:
-        points, owners = _beside_edges(regions, polytopes, edges, is_map=is_map)
+    points, owners = beside_facets(regions, edges, is_map=is_map)
     _check_points(compound, regions, points, owners, "beside an edge or facet of")
     return CheckedMap(error, len(chosen), len(points))
 
@@ -190,11 +83,11 @@ def _check_tiling(regions: RegionSet, expected: float, *, is_map: bool) -> float
     smallest = float(polytopes.volumes.min(initial=1.0))
     if not smallest > 0.0:
         raise InternalError(f"the map has a region of size {smallest:.3g}: please report this model and image")
-    if isinstance(polytopes, Polyhedra):
-        check_flat(polytopes, regions.accuracy.gap)
-        sides, sizes = polytopes.facets, polytopes.areas
-    else:
-        sides, sizes = polytopes.edges, polytopes.lengths
+    bends = polytopes.facet_bends()
+    # Vertices of a facet lie in a plane, up to the depth of gaps.
+    if not bends.max(initial=0.0) <= BENT + 2.0 * regions.accuracy.gap:
+        bent = polytopes.facet_owner[np.argmax(bends)]
+        raise InternalError(f"a facet of region {bent} is not flat: please report this model and image")
     if regions.stopped is not None:
         return 0.0
     if not abs(total - expected) <= AREA:
@@ -202,7 +95,8 @@ def _check_tiling(regions: RegionSet, expected: float, *, is_map: bool) -> float
             f"the regions add up to {total!r} of the domain instead of {expected!r}: please report this model and image"
         )
     totals = np.zeros((2, len(regions.cuts) + 1))
-    np.add.at(totals, ((sides < 0).astype(np.int64), np.abs(sides)), sizes)
+    sides = polytopes.facets
+    np.add.at(totals, ((sides < 0).astype(np.int64), np.abs(sides)), polytopes.facet_sizes)
     is_border = np.concatenate([[False], regions.cuts[:, 0] == Cut.BORDER])
     uneven = np.abs(totals[0] - np.where(is_border, 1.0, totals[1]))[1:]
     if not is_map:
@@ -267,64 +161,82 @@ def _fail(region: int, where: str, what: str) -> None:
     )
 
 
-def _beside_edges(regions: RegionSet, polygons: Polygons, count: int, *, is_map: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Points just inside and just outside of sampled edges, and the regions that must hold there."""
-    thickness = polygons.volumes[polygons.owner] / np.maximum(polygons.lengths, 1e-300)
-    cut = np.abs(polygons.edges)
-    is_inner = regions.cuts[cut - 1, 0] != Cut.BORDER
-    usable = np.flatnonzero(is_inner & (polygons.lengths > 1e-4) & (thickness > 1e-4))
-    if len(usable) > count:
-        usable = usable[np.linspace(0, len(usable) - 1, count).astype(np.int64)]
-    start, end = polygons.points[usable], polygons.points[polygons.following[usable]]
-    along = (end - start) / polygons.lengths[usable, None]
-    middle, inward = 0.5 * (start + end), np.stack([-along[:, 1], along[:, 0]], axis=1)
-    has_other = two_sided(regions, polygons.edges[usable], is_map=is_map)
-    across, is_thick = _across(polygons, usable, middle, thickness, has_other)
-    points = np.concatenate([middle + BESIDE * inward, (middle - BESIDE * inward)[is_thick]])
-    owners = np.concatenate([polygons.owner[usable], across[is_thick]])
-    is_within = _depths(polygons, owners, points) > 0.1 * BESIDE
-    return points[is_within], owners[is_within]
-
-
-def _depths(polygons: Polygons, owners: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """How far points (B, 2) are inside of the edges of their polygons (B,): below 0 outside."""
-    if not len(owners):
-        return np.zeros(0)
-    sizes = np.diff(polygons.starts)[owners]
-    starts = np.cumsum(sizes) - sizes
-    edge = np.repeat(polygons.starts[owners] - starts, sizes) + np.arange(sizes.sum())
-    away = np.repeat(points, sizes, axis=0) - polygons.points[edge]
-    along = polygons.points[polygons.following[edge]] - polygons.points[edge]
-    turn = along[:, 0] * away[:, 1] - along[:, 1] * away[:, 0]
-    return np.minimum.reduceat(turn / np.maximum(polygons.lengths[edge], 1e-300), starts)
+def beside_facets(regions: RegionSet, most: int, *, is_map: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Points (B, D) just inside and just outside of at most `most` facets, and the regions that must hold there."""
+    polytopes, owner = regions.polytopes, regions.polytopes.facet_owner
+    is_inner = regions.cuts[np.abs(polytopes.facets) - 1, 0] != Cut.BORDER
+    widths = polytopes.facet_widths
+    thickness = polytopes.volumes[owner] / np.maximum(polytopes.facet_sizes, 1e-300)
+    usable = np.flatnonzero(is_inner & (thickness > THIN) & (widths > THIN))
+    if len(usable) > most:
+        usable = usable[np.linspace(0, len(usable) - 1, most).astype(np.int64)]
+    middle, outward = polytopes.facet_planes(usable)
+    within, beyond = middle - BESIDE * outward, middle + BESIDE * outward
+    is_thick = _is_thick(polytopes)
+    own = owner[usable]
+    is_within = is_thick[own] & (_height(polytopes, own, within) < -0.1 * BESIDE)
+    has_other = two_sided(regions, polytopes.facets[usable], is_map=is_map)
+    across, is_beyond = _across(polytopes, usable, middle, beyond, widths, has_other)
+    is_beyond &= is_thick[across]
+    return np.concatenate([within[is_within], beyond[is_beyond]]), np.concatenate([own[is_within], across[is_beyond]])
 
 
 def _across(
-    polygons: Polygons, edges: np.ndarray, middle: np.ndarray, thickness: np.ndarray, has_other: np.ndarray
+    polytopes: Polytopes,
+    facets: np.ndarray,
+    middle: np.ndarray,
+    beyond: np.ndarray,
+    widths: np.ndarray,
+    has_other: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The region on the other side of the middle of each edge, and whether it is thick enough to be tested there.
+    """The region on the other side of the middle of each facet, and whether the point beyond is clearly inside.
 
-    has_other (E,) says which edges must have one.
+    has_other (F,) says which facets must have one.
     """
-    order = np.argsort(polygons.edges, kind="stable")
-    ranked = polygons.edges[order]
-    wanted = -polygons.edges[edges]
-    first, last = np.searchsorted(ranked, wanted), np.searchsorted(ranked, wanted, side="right")
-    # All pairs of a sampled edge (number) and an edge on the other side of the same cut.
-    number = np.repeat(np.arange(len(edges)), last - first)
-    other = order[np.arange(len(number)) - np.repeat(np.cumsum(last - first) - last, last - first)]
-    start, end = polygons.points[other], polygons.points[polygons.following[other]]
-    share = ((middle[number] - start) * (end - start)).sum(axis=1) / np.maximum(polygons.lengths[other] ** 2, 1e-300)
-    outside = np.maximum(np.abs(share - 0.5) - 0.5, 0.0) * polygons.lengths[other]
-    touching = np.flatnonzero(outside <= 10 * DISTANCE)
-    best = np.full(len(edges), -1)
-    best[number[touching]] = touching
-    is_lost = (best < 0) & has_other
+    order = np.argsort(polytopes.facets, kind="stable")
+    ranked = polytopes.facets[order]
+    low, high = polytopes.bounding_boxes()
+    tolerance = 10 * DISTANCE * (1.0 + 2.0 / np.maximum(widths, DISTANCE))
+    region, depth = np.full(len(facets), -1), np.full(len(facets), np.inf)
+    for start in range(0, len(facets), CHUNK):
+        wanted = -polytopes.facets[facets[start : start + CHUNK]]
+        first, last = np.searchsorted(ranked, wanted), np.searchsorted(ranked, wanted, side="right")
+        # All pairs of a sampled facet (number) and a facet on the other side of the same cut.
+        number = np.repeat(np.arange(len(wanted)), last - first)
+        places = np.arange(len(number)) - np.repeat(np.cumsum(last - first) - last, last - first)
+        other, number = polytopes.facet_owner[order[places]], number + start
+        margin = 10 * DISTANCE
+        near = ((middle[number] >= low[other] - margin) & (middle[number] <= high[other] + margin)).all(axis=1)
+        number, other = number[near], other[near]
+        touches = _height(polytopes, other, middle[number], tolerance) <= 0.0
+        number, other = number[touches], other[touches]
+        height = _height(polytopes, other, beyond[number])
+        # The deepest of several goes last and stays.
+        for place in np.lexsort((-height, number)):
+            region[number[place]], depth[number[place]] = other[place], height[place]
+    is_lost = (region < 0) & has_other
     if is_lost.any():
-        lost = edges[np.argmax(is_lost)]
-        raise InternalError(f"edge {lost} has no region on its other side: please report this model and image")
-    if not len(touching):
-        return best, np.zeros(len(edges), dtype=bool)
-    is_clear = (best >= 0) & (share[best] > 0.01) & (share[best] < 0.99)
-    facing = other[best]
-    return polygons.owner[facing], is_clear & (thickness[facing] > 1e-4) & (polygons.lengths[facing] > 1e-4)
+        lost = polytopes.facet_owner[facets[np.argmax(is_lost)]]
+        raise InternalError(
+            f"a facet of region {lost} has no region on its other side: please report this model and image"
+        )
+    return region, (region >= 0) & (depth < -0.1 * BESIDE)
+
+
+def _height(
+    polytopes: Polytopes, owners: np.ndarray, points: np.ndarray, tolerance: np.ndarray | None = None
+) -> np.ndarray:
+    """How far points (B, D) are outside of the facet planes of their polytopes, less the tolerance: below 0 inside."""
+    if not len(owners):
+        return np.zeros(0)
+    starts, facet = take_runs(polytopes.facet_starts, owners)
+    centres, outward = polytopes.facet_planes(facet)
+    heights = ((np.repeat(points, np.diff(starts), axis=0) - centres) * outward).sum(axis=1)
+    return np.maximum.reduceat(heights if tolerance is None else heights - tolerance[facet], starts[:-1])
+
+
+def _is_thick(polytopes: Polytopes) -> np.ndarray:
+    """Whether polytopes (R,) are thicker than points are taken beside their facets; a needle has no normals."""
+    largest = np.zeros(len(polytopes))
+    np.maximum.at(largest, polytopes.facet_owner, polytopes.facet_sizes)
+    return polytopes.volumes > BESIDE * largest

@@ -52,10 +52,8 @@ class Walk(NamedTuple):
     candidates: np.ndarray  # int32
     here: np.ndarray  # (3, MAX_VERTICES) scratch: the polygon at hand, and a form on its vertices
     here_edge: np.ndarray
-    counters: (
-        np.ndarray
-    )  # int64: stack height, cuts made, regions and vertices in the output, number before the first cut, most cuts
-    sums: np.ndarray  # float64: area delivered, sliver area, polygons without an area
+    counters: np.ndarray  # (7,) int64, see `kernels`
+    sums: np.ndarray  # (5,) float64, see `kernels`
 
 
 @compiled_fused

@@ -42,7 +42,7 @@ def coverage(depth: int, gap: float = 0.0) -> float:
     A new vertex is off its edge by at most 4 · 2⁻⁵³ along an axis: the rounding of a difference, a product and a sum of
     numbers up to 1. So the two parts of a polygon leave gaps of that depth at most, at each of the `depth` cuts. The
     parts of a polyhedron leave deeper ones where vertices were taken to lie on a plane: `gap` more at most, which every
-    cut was measured for (`geometry.polyhedron.gap`); that takes a few roundings itself.
+    cut was measured for (`polyhedron_kernels.gap`); that takes a few roundings itself.
     """
     return (4.0 * UNIT + (gap + 16.0 * UNIT if gap > 0.0 else 0.0)) * (depth + 4)
 

@@ -10,13 +10,21 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiling import compiled, compiled_fused, compiled_inline
-from ..geometry.polygon import area, bounding_box, half_perimeter, reach, split_polygon
+from ..polytopes.polygon_kernels import area, bounding_box, half_perimeter, reach, split_polygon
 from ..tolerances import DISTANCE, DOUBT
 from .forms import count_reached, sync, touch
 
 DONE, PAUSED, NEED_OUTPUT, NEED_STACK = 0, 1, 2, 3
-HEIGHT, CUTS, REGIONS, VERTICES, BASE, DEPTH = 0, 1, 2, 3, 4, 5
-AREA, SLIVERS, SKIPPED = 0, 1, 2
+HEIGHT, CUTS, REGIONS, VERTICES, BASE, DEPTH, FACETS = 0, 1, 2, 3, 4, 5, 6
+"""Counters of a walk: stack height; cuts, regions and vertices in the output; number before the first cut; most cuts
+before a region; facets in the output (of polyhedra)."""
+
+VOLUME, SLIVERS, SKIPPED, GAP, HOLES = 0, 1, 2, 3, 4
+"""Sums of both walks: volume delivered, sliver volume, shapes without a volume, depth and volume of gaps."""
+
+ORIGIN = 5
+"""The column of a stack that holds the number by which a polytope was called at the start."""
+
 EDGE, CORNER = 0, 1
 
 UNSTABLE, DOUBTFUL = np.uint8(2), np.uint8(3)
@@ -209,7 +217,7 @@ def _deliver(program, walk, output, x, y, edge, count, origin, has_logits):
     for layer in range(2 if program.clipped == 1 else 0, last):
         doubts += walk.doubts[0, layer] + walk.doubts[1, layer]
     output.doubtful[region] = np.uint8(doubts > 0)
-    walk.sums[AREA] += size
+    walk.sums[VOLUME] += size
 
 
 @compiled

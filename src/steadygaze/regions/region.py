@@ -1,116 +1,20 @@
-"""The arrays that hold a map: polygons with the cut behind every edge, patterns, affine logits. Data only."""
+"""Sets of regions: shapes with the cut behind every facet, patterns, affine logits; several sets joined into one."""
 
-from dataclasses import dataclass
-from enum import IntEnum
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..accuracy import Accuracy
-from ..geometry import polygon
+from ..errors import InternalError
 from ..labels import Stop
-from .patterns import PatternTable
-from .polyhedra import Polyhedra, boxes
+from ..polytopes import Cut, Polytopes, join_polytopes
+from ..polytopes.protocol import join_rows
+from .patterns import PatternTable, distinct_rows, join_tables
 
-
-class Cut(IntEnum):
-    """What a cut is: the first column of a cut table; the other two say which."""
-
-    BORDER = 0  # axis, 0 low or 1 high
-    KNOT = 1  # axis, number of the knot cell above it
-    NEURON = 2  # layer (0 and 1 are the clip), neuron
-    ARGMAX = 3  # two classes
-    SLAB = 4  # moving axis, 0
-    SPLIT = 5  # axis, 0: where a refinement halves a box
-
-
-@dataclass(frozen=True, eq=False)
-class Polygons:
-    """Convex polygons in the unit square, counter-clockwise.
-
-    points (V, 2); polygon r has the vertices starts[r]:starts[r+1]; edges (V,) the signed cut (numbered from 1) of
-    the edge from a vertex to the next; two polygons that touch along a cut carry it with opposite signs.
-    """
-
-    points: np.ndarray
-    starts: np.ndarray
-    edges: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def __getitem__(self, index: int) -> np.ndarray:
-        return self.points[self.starts[index] : self.starts[index + 1]]
-
-    @cached_property
-    def owner(self) -> np.ndarray:
-        """The polygon of every vertex (V,)."""
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
-
-    @cached_property
-    def following(self) -> np.ndarray:
-        """The place of the next vertex around the polygon, for every vertex (V,)."""
-        following = np.arange(1, len(self.points) + 1)
-        following[self.starts[1:] - 1] = self.starts[:-1]
-        return following
-
-    @cached_property
-    def volumes(self) -> np.ndarray:
-        """Area of every polygon (R,), in shares of the unit square."""
-        return polygon_areas(self.points, self.starts)
-
-    @cached_property
-    def centres(self) -> np.ndarray:
-        """The mean of the vertices of every polygon (R, 2): a point strictly inside."""
-        if not len(self):
-            return np.zeros((0, 2))
-        return np.add.reduceat(self.points, self.starts[:-1], axis=0) / np.diff(self.starts)[:, None]
-
-    def extent(self, axis: int) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest coordinate of every polygon along an axis, (R,) each."""
-        if not len(self):
-            return np.zeros(0), np.zeros(0)
-        along, starts = self.points[:, axis], self.starts[:-1]
-        return np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        """Length of every edge (V,)."""
-        return np.hypot(*(self.points[self.following] - self.points).T)
-
-    def bare(self) -> "Polygons":
-        """The same polygons, for a use that ends: what it derives from them is not kept with these."""
-        return Polygons(self.points, self.starts, self.edges)
-
-    def take(self, chosen: np.ndarray) -> "Polygons":
-        """The chosen polygons (an index array) in that order."""
-        sizes = np.diff(self.starts)[chosen]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
-        return Polygons(self.points[places], starts, self.edges[places])
-
-
-Polytopes = Polygons | Polyhedra
-"""What a map consists of: polygons in two dimensions, polyhedra in three."""
-
-
-def box_polytopes(low: np.ndarray, high: np.ndarray, sides: np.ndarray) -> Polytopes:
-    """Boxes from low (B, D) to high (B, D) as polygons or polyhedra, D = 2 or 3.
-
-    sides (B, D, 2) are the signed cuts at the low and at the high side of every axis.
-
-    >>> square = box_polytopes(np.zeros((1, 2)), np.ones((1, 2)), np.array([[[1, 2], [3, 4]]]))
-    >>> square.edges.tolist()
-    [3, 2, 4, 1]
-    """
-    count = len(low)
-    if low.shape[1] > 2:
-        return boxes(low, high, sides.reshape(count, 6))
-    x, y = np.stack([low[:, 0], high[:, 0]], axis=1), np.stack([low[:, 1], high[:, 1]], axis=1)
-    corners = np.stack([x[:, [0, 1, 1, 0]], y[:, [0, 0, 1, 1]]], axis=2)
-    # From the lower left corner on: bottom, right, top, left.
-    edges = np.stack([sides[:, 1, 0], sides[:, 0, 1], sides[:, 1, 1], sides[:, 0, 0]], axis=1)
-    return Polygons(corners.reshape(-1, 2), 4 * np.arange(count + 1), edges.ravel().astype(np.int64))
+_JOINED = ("polytopes", "cell", "pattern", "patterns", "clip", "clips", "doubtful")
+"""What is joined row by row, beside the logits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +44,86 @@ class RegionSet:
         return len(self.polytopes)
 
 
-def polygon_areas(points: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Areas (R,) of polygons given as vertices (V, 2) and starts (R+1,).
+def take_regions(regions: RegionSet, chosen: np.ndarray) -> RegionSet:
+    """The chosen regions (an index array) in that order; tables of cuts and patterns stay whole."""
+    rows: dict[str, Any] = {
+        name: getattr(regions, name)[chosen] for name in ("cell", "pattern", "clip", "logits", "doubtful")
+    }
+    return replace(regions, polytopes=regions.polytopes.take(chosen), **rows)
 
-    >>> polygon_areas(np.array([[0.0, 0], [1, 0], [0, 1]]), np.array([0, 3])).tolist()
-    [0.5]
+
+def join_region_sets(parts: list[RegionSet], *, cuts: np.ndarray | None = None) -> RegionSet:
+    """Several sets of regions with disjoint interiors (at least one) as one set, in that order; empties the list.
+
+    The rows of each table of cuts before its first neuron are shared: the longest such beginning (or `cuts`, which must
+    go on as they do) stays as it is, and the cuts of the neurons follow it, renumbered. Every array of the parts is let
+    go once it is joined, so that not all of them are held twice.
     """
-    areas = np.empty(len(starts) - 1)
-    polygon.areas(np.ascontiguousarray(points[:, 0]), np.ascontiguousarray(points[:, 1]), starts, areas)
-    return areas
+    table, shifts = _joined_cuts(parts, cuts)
+    numbers: dict[str, Any] = {
+        "accuracy": Accuracy.joined([part.accuracy for part in parts]),
+        "stopped": next((part.stopped for part in parts if part.stopped is not None), None),
+    }
+    columns = {name: [getattr(part, name) for part in parts] for name in _JOINED}
+    columns["logits"] = [part.logits for part in parts if len(part)] or [parts[0].logits]
+    parts.clear()
+    pattern, patterns = _joined_patterns(columns.pop("pattern"), columns.pop("patterns"))
+    clip, clips = _joined_tables(columns.pop("clip"), columns.pop("clips"))
+    shapes = [
+        replace(shape, facets=shift.of(shape.facets))
+        for shape, shift in zip(columns.pop("polytopes"), shifts, strict=True)
+    ]
+    polytopes = join_polytopes(shapes)
+    rows: dict[str, Any] = {name: join_rows(columns.pop(name)) for name in list(columns)}
+    return RegionSet(
+        polytopes=polytopes, cuts=table, pattern=pattern, patterns=patterns, clip=clip, clips=clips, **rows, **numbers
+    )
+
+
+def _shared_rows(cuts: np.ndarray) -> int:
+    """The number of rows of a table of cuts before the first neuron."""
+    is_neuron = cuts[:, 0] == Cut.NEURON
+    return int(np.argmax(is_neuron)) if is_neuron.any() else len(cuts)
+
+
+class _Shift(NamedTuple):
+    """Numbers of cuts beyond `own` grow by `by`."""
+
+    own: int
+    by: int
+
+    def of(self, signed: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(signed) > self.own, signed + self.by * np.sign(signed), signed)
+
+
+def _joined_cuts(parts: Sequence[RegionSet], cuts: np.ndarray | None) -> tuple[np.ndarray, list[_Shift]]:
+    """One table of cuts (E, 3), and how the numbers of each part's own cuts change."""
+    sizes = [_shared_rows(part.cuts) for part in parts]
+    longest = int(np.argmax(sizes))
+    shared = parts[longest].cuts[: sizes[longest]] if cuts is None else cuts
+    rows, size, shifts = [shared], len(shared), []
+    for part, own in zip(parts, sizes, strict=True):
+        if not np.array_equal(part.cuts[:own], shared[:own]):
+            raise InternalError("sets of regions whose tables of cuts begin differently cannot be joined")
+        shifts.append(_Shift(own, size - own))
+        rows.append(part.cuts[own:])
+        size += len(part.cuts) - own
+    return np.concatenate(rows).astype(np.int32), shifts
+
+
+def _joined_tables(ids: list[np.ndarray], tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Ids (R,) into one table of distinct rows, from ids and tables; tables without rows may have any width."""
+    rows = np.concatenate([table for table in tables if len(table)] or [tables[0]])
+    starts = np.cumsum([0] + [len(table) for table in tables])
+    numbers, first = distinct_rows(rows)
+    return numbers[np.concatenate([own + start for own, start in zip(ids, starts, strict=False)])], rows[first]
+
+
+def _joined_patterns(ids: list[np.ndarray], tables: list[PatternTable]) -> tuple[np.ndarray, PatternTable]:
+    """Ids (R,) into one table of patterns; wide ones are not compared with those of other parts, which may repeat."""
+    if all(table.is_plain for table in tables):
+        pattern, patterns = _joined_tables(ids, [table.keys for table in tables])
+        return pattern, PatternTable.of(patterns)
+    starts = np.cumsum([0] + [len(table) for table in tables])
+    pattern = np.concatenate([own + start for own, start in zip(ids, starts, strict=False)])
+    return pattern, join_tables(tables)

@@ -34,9 +34,7 @@ class Walk(NamedTuple):
     most_drift: np.ndarray  # (2, L+1) the most of both so far
     columns: np.ndarray  # (2, widest layer) scratch lists
     doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: among the stable, the unstable ones
-    stack: (
-        np.ndarray
-    )  # (height, 9) layer, first vertex, vertices, first facet, facets, first candidate, candidates, origin, depth
+    stack: np.ndarray  # (height, 9) the columns of `forms.Walk.stack`, then first facet, facets
     points: np.ndarray  # (room, 3)
     incidence: np.ndarray  # (room, words)
     facets: np.ndarray  # (room,) int64 signed cuts
@@ -49,10 +47,8 @@ class Walk(NamedTuple):
     angle: np.ndarray  # (most vertices,) scratch
     rank: np.ndarray  # (2, most facets) scratch
     pairs: np.ndarray  # (2, most facets) scratch
-    counters: (
-        np.ndarray
-    )  # int64: stack height, cuts, regions, vertices, facets in the output, number before cut 1, depth
-    sums: np.ndarray  # float64: volume delivered, sliver volume, polyhedra without a volume, depth and volume of gaps
+    counters: np.ndarray  # (7,) int64, see `kernels`
+    sums: np.ndarray  # (5,) float64, see `kernels`
 
 
 @compiled_fused

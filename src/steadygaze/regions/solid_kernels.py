@@ -9,17 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiling import compiled, compiled_fused, compiled_inline
-from ..geometry.polyhedron import NEED_WORDS as TOO_FEW_WORDS
-from ..geometry.polyhedron import SPLIT, UNCUT, bounding_box, gap, reach, split_polyhedron, volume
+from ..polytopes.polyhedron_kernels import NEED_WORDS as TOO_FEW_WORDS
+from ..polytopes.polyhedron_kernels import SPLIT, UNCUT, bounding_box, gap, reach, split_polyhedron, volume
 from ..tolerances import DISTANCE, DOUBT, UNIT
+from . import kernels
 from .forms import ENTERED, count_reached
-from .kernels import CORNER, DONE, EDGE, NEED_OUTPUT, NEED_STACK, PAUSED, flip
+from .kernels import flip
 from .solid_forms import ROWS, sync
 
 NEED_WORDS, BROKEN = 4, 5
-HEIGHT, CUTS, REGIONS, VERTICES, FACETS, BASE, DEPTH = 0, 1, 2, 3, 4, 5, 6
-VOLUME, SLIVERS, SKIPPED, GAP, HOLES = 0, 1, 2, 3, 4
-
 
 ROUNDING = 16.0 * UNIT
 """Gaps of this depth at a cut are nothing but the rounding of new vertices."""
@@ -67,9 +65,9 @@ def _decide(forms, noise, near, unstable, first, byte, active, packed, points, v
         elif least < near[k]:
             # |value| ≤ e on at most 3 e/max of a convex polyhedron; on (e/second)³ where one vertex alone is near.
             if second < near[k]:
-                beside[EDGE, k] += size / abs(value)
+                beside[kernels.EDGE, k] += size / abs(value)
             else:
-                beside[CORNER, k] += size / (second * second)
+                beside[kernels.CORNER, k] += size / (second * second)
         if np.uint8(value > noise[k]) != active[k]:
             flip(k, first, byte, active, packed)
 
@@ -86,23 +84,9 @@ def _enclose(a, b, c, d, cx, cy, cz, rx, ry, rz, centre, radius, peak):
 
 @compiled
 def _enter(
-    forms,
-    noise,
-    near,
-    first,
-    end,
-    byte,
-    active,
-    packed,
-    unstable,
-    points,
-    vertices,
-    scratch,
-    peak,
-    missed,
-    doubts,
+    forms, noise, near, first, end, byte, active, packed, unstable, points, vertices, scratch, peak, missed, doubts,
     zeros,
-):
+):  # fmt: skip
     """Set the pattern of the neurons of a layer that keep their sign on a polyhedron; list the others.
 
     Returns how many these are, and the number of neurons with a form that is exactly zero, which `zeros` lists.
@@ -164,7 +148,7 @@ def _splitters(forms, noise, candidates, source, total, free, points, vertices, 
         if low >= -limit or high <= limit:
             missed[k] = max(missed[k], min(-low, high))
             if max(-low, high) > noise[k]:
-                sums[SLIVERS] += _sliver(min(-low, high), a, b, c, rx, ry, rz)
+                sums[kernels.SLIVERS] += _sliver(min(-low, high), a, b, c, rx, ry, rz)
             continue
         candidates[free + found] = k
         if centre < best_ratio * radius:
@@ -184,12 +168,16 @@ def _deliver(program, walk, output, vertices, count, origin, has_logits):
     size = volume(points, incidence, vertices, count, walk.order, walk.value)
     if not size > 0.0:
         # No volume that float64 can tell: whatever holds there is not known.
-        walk.sums[SKIPPED] += 1.0
+        walk.sums[kernels.SKIPPED] += 1.0
         return
     last = program.offsets.shape[0] - 2
     if has_logits:
         sync(program, walk, last)
-    region, vertex, facet = walk.counters[REGIONS], walk.counters[VERTICES], walk.counters[FACETS]
+    region, vertex, facet = (
+        walk.counters[kernels.REGIONS],
+        walk.counters[kernels.VERTICES],
+        walk.counters[kernels.FACETS],
+    )
     first = program.offsets[last]
     for i in range(ROWS):
         for k in range(output.logits.shape[2]):
@@ -199,14 +187,14 @@ def _deliver(program, walk, output, vertices, count, origin, has_logits):
     _copy(points, incidence, walk.here_facets, 0, 0, vertices, count, output.points, output.incidence, output.facets,
           vertex, facet)  # fmt: skip
     output.vertices[region], output.facet_counts[region], output.origin[region] = vertices, count, origin
-    walk.counters[REGIONS] += 1
-    walk.counters[VERTICES] += vertices
-    walk.counters[FACETS] += count
+    walk.counters[kernels.REGIONS] += 1
+    walk.counters[kernels.VERTICES] += vertices
+    walk.counters[kernels.FACETS] += count
     doubts = 0
     for layer in range(2 if program.clipped == 1 else 0, last):
         doubts += walk.doubts[0, layer] + walk.doubts[1, layer]
     output.doubtful[region] = np.uint8(doubts > 0)
-    walk.sums[VOLUME] += size
+    walk.sums[kernels.VOLUME] += size
 
 
 @compiled
@@ -227,26 +215,26 @@ def _copy(
 def _has_no_room(walk, output, top):
     """Which buffer is too short for the polyhedron on top of the stack and its two parts; DONE if none is."""
     counters, stack = walk.counters, walk.stack
-    vertices, count = stack[top, 2], stack[top, 4]
+    vertices, count = stack[top, 2], stack[top, 8]
     if (
-        counters[REGIONS] >= output.vertices.shape[0]
-        or counters[VERTICES] + vertices > output.points.shape[0]
-        or counters[FACETS] + count > output.facets.shape[0]
-        or counters[CUTS] >= output.cuts.shape[0]
+        counters[kernels.REGIONS] >= output.vertices.shape[0]
+        or counters[kernels.VERTICES] + vertices > output.points.shape[0]
+        or counters[kernels.FACETS] + count > output.facets.shape[0]
+        or counters[kernels.CUTS] >= output.cuts.shape[0]
     ):
-        return NEED_OUTPUT
+        return kernels.NEED_OUTPUT
     if count + 1 > 64 * walk.incidence.shape[1]:
         return NEED_WORDS
     if (
         top + 2 > stack.shape[0]
         or stack[top, 1] + 2 * (vertices + count) > walk.points.shape[0]
-        or stack[top, 3] + 2 * (count + 1) > walk.facets.shape[0]
-        or stack[top, 5] + stack[top, 6] + walk.scratch.shape[1] > walk.candidates.shape[0]
+        or stack[top, 7] + 2 * (count + 1) > walk.facets.shape[0]
+        or stack[top, 3] + stack[top, 4] + walk.scratch.shape[1] > walk.candidates.shape[0]
         or vertices > walk.here.shape[0]
         or count > walk.here_facets.shape[0]
     ):
-        return NEED_STACK
-    return DONE
+        return kernels.NEED_STACK
+    return kernels.DONE
 
 
 @compiled_inline
@@ -255,40 +243,40 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
     counters, stack, forms = walk.counters, walk.stack, walk.forms
     a, b, c, d, noise = forms[0, k], forms[1, k], forms[2, k], forms[3, k], program.noise[k]
     limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise)
-    first, first_facet, origin, depth = stack[top, 1], stack[top, 3], stack[top, 7], stack[top, 8]
+    first, first_facet, origin, depth = stack[top, 1], stack[top, 7], stack[top, 5], stack[top, 6]
     code, left, below, right, above, snapped = split_polyhedron(
-        a, b, c, d, limit, counters[BASE] + counters[CUTS] + 1, walk.here, walk.here_incidence, walk.here_facets,
-        vertices, count, walk.points, walk.incidence, walk.facets, first, first_facet, walk.value, walk.rank,
-        walk.pairs,
+        a, b, c, d, limit, counters[kernels.BASE] + counters[kernels.CUTS] + 1, walk.here, walk.here_incidence,
+        walk.here_facets, vertices, count, walk.points, walk.incidence, walk.facets, first, first_facet, walk.value,
+        walk.rank, walk.pairs,
     )  # fmt: skip
     if code != SPLIT:
-        return BROKEN if code == UNCUT else (NEED_WORDS if code == TOO_FEW_WORDS else NEED_STACK)
-    output.cuts[counters[CUTS]] = k
-    counters[CUTS] += 1
+        return BROKEN if code == UNCUT else (NEED_WORDS if code == TOO_FEW_WORDS else kernels.NEED_STACK)
+    output.cuts[counters[kernels.CUTS]] = k
+    counters[kernels.CUTS] += 1
     deep = gap(
         a, b, c, d, walk.here, walk.value, vertices, walk.points[first:], walk.incidence[first:], left, below - 1,
         walk.order, walk.angle,
     )  # fmt: skip
-    walk.sums[GAP] = max(walk.sums[GAP], deep)
+    walk.sums[kernels.GAP] = max(walk.sums[kernels.GAP], deep)
     if snapped > 0.0 or deep > ROUNDING:
         walk.missed[k] = max(walk.missed[k], snapped)
         _, _, _, rx, ry, rz = bounding_box(walk.here, vertices)
-        walk.sums[SLIVERS] += _sliver(snapped, a, b, c, rx, ry, rz)
+        walk.sums[kernels.SLIVERS] += _sliver(snapped, a, b, c, rx, ry, rz)
         # No gap is larger than the surface of the polyhedron, which that of its box exceeds, times its depth.
-        walk.sums[HOLES] += deep * 8.0 * (rx * ry + ry * rz + rz * rx)
+        walk.sums[kernels.HOLES] += deep * 8.0 * (rx * ry + ry * rz + rz * rx)
     for n in range(2):
         stack[top + n, 0] = layer
         stack[top + n, 1] = first + n * left
         stack[top + n, 2] = right if n == 1 else left
-        stack[top + n, 3] = first_facet + n * below
-        stack[top + n, 4] = above if n == 1 else below
-        stack[top + n, 5] = free
-        stack[top + n, 6] = found - 1
-        stack[top + n, 7] = origin
-        stack[top + n, 8] = depth + 1
-    counters[HEIGHT] = top + 2
-    counters[DEPTH] = max(counters[DEPTH], depth + 1)
-    return DONE
+        stack[top + n, 7] = first_facet + n * below
+        stack[top + n, 8] = above if n == 1 else below
+        stack[top + n, 3] = free
+        stack[top + n, 4] = found - 1
+        stack[top + n, 5] = origin
+        stack[top + n, 6] = depth + 1
+    counters[kernels.HEIGHT] = top + 2
+    counters[kernels.DEPTH] = max(counters[kernels.DEPTH], depth + 1)
+    return kernels.DONE
 
 
 @compiled
@@ -303,21 +291,21 @@ def advance(program, walk, output, last_layer, max_nodes):
     near, beside = program.near, walk.beside
     sums, peak, missed, points = walk.sums, walk.peak, walk.missed, walk.here
     nodes = 0
-    while counters[HEIGHT] > 0:
+    while counters[kernels.HEIGHT] > 0:
         if nodes >= max_nodes:
-            return PAUSED
-        top = counters[HEIGHT] - 1
+            return kernels.PAUSED
+        top = counters[kernels.HEIGHT] - 1
         code = _has_no_room(walk, output, top)
-        if code != DONE:
+        if code != kernels.DONE:
             return code
         layer, vertices, count, list_first, list_size = (
-            stack[top, 0], stack[top, 2], stack[top, 4], stack[top, 5], stack[top, 6]
+            stack[top, 0], stack[top, 2], stack[top, 8], stack[top, 3], stack[top, 4]
         )  # fmt: skip
-        _copy(walk.points, walk.incidence, walk.facets, stack[top, 1], stack[top, 3], vertices, count, points,
+        _copy(walk.points, walk.incidence, walk.facets, stack[top, 1], stack[top, 7], vertices, count, points,
               walk.here_incidence, walk.here_facets, 0, 0)  # fmt: skip
-        counters[HEIGHT] = top
+        counters[kernels.HEIGHT] = top
         nodes += 1
-        slivers = sums[SLIVERS]
+        slivers = sums[kernels.SLIVERS]
         # A polyhedron without a list of candidates has not entered its layer yet.
         is_new = list_first < 0
         found = 0
@@ -336,7 +324,15 @@ def advance(program, walk, output, last_layer, max_nodes):
                     forms, noise, near, unstable, start, byte, active, packed, points, vertices, missed, beside, doubts
                 )
                 if layer == last_layer:
-                    _deliver(program, walk, output, vertices, count, stack[top, 7], last_layer == offsets.shape[0] - 3)
+                    _deliver(
+                        program,
+                        walk,
+                        output,
+                        vertices,
+                        count,
+                        stack[top, kernels.ORIGIN],
+                        last_layer == offsets.shape[0] - 3,
+                    )
                     break
                 layer += 1
                 byte, start, end = program.byte_start[layer], offsets[layer], offsets[layer + 1]
@@ -355,8 +351,8 @@ def advance(program, walk, output, last_layer, max_nodes):
         if found > 0:
             k = candidates[free + found - 1]
             code = _split(program, walk, output, top, layer, k, vertices, count, free, found)
-            if code != DONE:
+            if code != kernels.DONE:
                 # The polyhedron is taken up again as it was, once there is room.
-                counters[HEIGHT], sums[SLIVERS] = top + 1, slivers
+                counters[kernels.HEIGHT], sums[kernels.SLIVERS] = top + 1, slivers
                 return code
-    return DONE
+    return kernels.DONE

@@ -1,27 +1,26 @@
 """Subdivides the domain into all regions with volume: drives the compiled walks, in parallel, within a budget.
 
 Every knot cell is first cut by the clip alone; runs of the resulting polytopes are then walked through the classifier
-independently. The runs do not depend on the number of threads, so neither does the result. In two dimensions polygons
-are walked (`flat_walk`), in three polyhedra (`solid_walk`).
+independently. The runs do not depend on the number of threads, so neither does the result. Boxes inside the domain are
+polytopes whose sides are known cuts: walks start from them as they do from a knot cell.
 """
 
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
 from ..budget import Budget
 from ..compound import CellProgram, Compound
-from ..errors import OptionError
+from ..errors import InternalError, OptionError
 from ..labels import Stop
-from ..tolerances import MAX_MAP_PARAMETERS
-from . import kernels
+from ..polytopes import Polytopes, box_polytopes
+from ..tolerances import AREA, MAX_MAP_PARAMETERS, UNIT
 from .assemble import Block, CutRows, CutTable, assemble
-from .flat_walk import FlatWalk
-from .polyhedra import Polyhedra
-from .region import Polytopes, RegionSet
-from .solid_walk import SolidWalk
+from .region import RegionSet, take_regions
+from .walks import start_walk
 
 RUNS = 16
 """Independent pieces of work for each knot cell, where there is enough to do (see SMALL)."""
@@ -31,13 +30,6 @@ SMALL = 1 << 21
 
 SMALL_BOXES = 1 << 18
 """The same where the polytopes have not been cut by the clip."""
-
-NODES, SOLID_NODES = 20_000, 500
-"""Polygons, and polyhedra, looked at between two questions to the budget: some ten milliseconds, and up to a tenth of a
-second on convolutional networks."""
-
-NODES_TIMES_NEURONS = 1 << 24
-"""As many polygons at most, times neurons: where most of them enter all layers, this takes a tenth of a second."""
 
 Progress = Callable[[float, int], None]
 
@@ -69,6 +61,55 @@ def subdivide_cells(
         blocks = walk_cell(cell, table.cell(number), np.zeros(1, dtype=np.int64), table, watch, threads=threads)
         parts += [(number, block) for block in blocks]
     return assemble(cells, parts, table.cuts(), watch.stopped)
+
+
+class Within(NamedTuple):
+    """Regions inside boxes: box (R,) is the place of the box of each region; complete (B,) says which boxes have all
+    of their regions. The others have none."""
+
+    regions: RegionSet
+    box: np.ndarray
+    complete: np.ndarray
+
+
+def subdivide_boxes(
+    compound: Compound,
+    cell: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    sides: np.ndarray,
+    cuts: np.ndarray,
+    *,
+    budget: Budget | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Within:
+    """The regions inside boxes from low (B, D) to high (B, D), each in its knot cell (B,), for D = 2 or 3.
+
+    sides (B, D, 2) are the signed cuts of the boxes' sides in the table `cuts` (E, 3); cuts of neurons are numbered
+    after it. Exact up to the tolerances; the regions of every complete box tile it. The order of the boxes and of the
+    regions does not depend on the number of threads: knot cell by knot cell, and within one along a curve on which
+    boxes that follow each other are close.
+    """
+    cells = list(compound.programs)
+    watch = Watch(budget or Budget(), progress)
+    table = CutRows(cuts)
+    polytopes = box_polytopes(low, high, sides)
+    order = np.lexsort((_along_curve(low, high), cell))
+    parts: list[tuple[int, Block]] = []
+    for number in np.unique(cell):
+        chosen = order[cell[order] == number]
+        blocks = walk_cell(cells[number], polytopes.take(chosen), chosen, table, watch, threads=threads)
+        parts += [(int(number), block) for block in blocks]
+    complete = np.ones(len(cell), dtype=bool)
+    complete[np.concatenate([np.zeros(0, dtype=np.int64), *(block.unfinished for _, block in parts)])] = False
+    regions = assemble(cells, parts, table.cuts(), watch.stopped)
+    box = np.concatenate([np.zeros(0, dtype=np.int64), *(part for _, block in parts for part in block.origins)])
+    if not complete.all():
+        kept = np.flatnonzero(complete[box])
+        regions, box = take_regions(regions, kept), box[kept]
+    _check_tiling(regions.polytopes.volumes, box, complete, low, high)
+    return Within(regions, box, complete)
 
 
 def walk_cell(
@@ -157,18 +198,47 @@ def _walk(
     are_regions: bool = True,
 ) -> None:
     """Walk polytopes through the layers up to `last_layer`, appending to the block until the budget ends."""
-    walk: SolidWalk | FlatWalk
-    if isinstance(polytopes, Polyhedra):
-        walk, nodes = SolidWalk(cell, polytopes, origins, block), SOLID_NODES
-    else:
-        walk = FlatWalk(cell, polytopes, origins, block)
-        nodes = min(NODES, NODES_TIMES_NEURONS // int(cell.program.offsets[-1]) + 100)
-    done = 0.0
+    walk, done = start_walk(cell, polytopes, origins, block), 0.0
     while True:
-        code, regions = walk.advance(last_layer, nodes)
+        is_done, regions = walk.advance(last_layer)
         if are_regions:
             watch.add(walk.volume - done, regions)
         done = walk.volume
-        if code == kernels.DONE or not watch.goes_on():
+        if is_done or not watch.goes_on():
             break
     walk.finish()
+
+
+def _along_curve(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """A number (B,) by which boxes are ordered: the bits of the coordinates of their middles, taken in turn."""
+    count, dimension = low.shape
+    bits = 60 // dimension
+    middle = np.clip(0.5 * (low + high), 0.0, 1.0 - 2.0**-40)
+    places = np.floor(middle * 2.0**bits).astype(np.int64)
+    key = np.zeros(count, dtype=np.int64)
+    for bit in range(bits - 1, -1, -1):
+        for axis in range(dimension):
+            key = (key << 1) | ((places[:, axis] >> bit) & 1)
+    return key
+
+
+def _check_tiling(
+    volumes: np.ndarray, box: np.ndarray, complete: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> None:
+    """Raise InternalError unless the regions of every complete box add up to it.
+
+    The slack beside AREA is for boxes that are small in the unit square: a side of a region is off by a few roundings
+    of a coordinate, and as long (in three dimensions: as large) as the box's sides together at most.
+    """
+    wanted = np.prod(high - low, axis=1)
+    total = np.bincount(box, volumes, len(low))
+    count = np.bincount(box, minlength=len(low))
+    surface = 2.0 * (wanted[:, None] / (high - low)).sum(axis=1)
+    off = np.abs(total - wanted) - AREA * wanted - 64 * UNIT * (1 + count) * surface
+    bad = complete & ~(off <= 0.0)
+    if bad.any():
+        worst = int(np.argmax(bad))
+        raise InternalError(
+            f"the regions of box {worst} add up to {total[worst]!r} instead of {wanted[worst]!r}: please report this "
+            "model and image"
+        )

@@ -21,12 +21,11 @@ from ..attention.options import Distance
 from ..budget import machine_gib
 from ..errors import StoreError
 from ..labels import Stop
+from ..polytopes import Cut, Polytopes, join_polytopes, kind_of
 from ..properties.classification import Pieces
-from ..properties.shapes import Polytopes
 from ..question import Question
 from ..regions.patterns import PatternTable
-from ..regions.polyhedra import Polyhedra, joined
-from ..regions.region import Cut, Polygons, RegionSet
+from ..regions.region import RegionSet
 from .answer import Answers
 
 SCHEMA_VERSION = 3
@@ -186,15 +185,15 @@ def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> di
     """Named arrays from which `unpack_map` rebuilds the map exactly, together with the regions' few single numbers."""
     is_whole = _find_whole(regions, pieces)
     parts = pieces.polytopes.take(np.flatnonzero(~is_whole))
-    found = {f"region_{name}": array for name, array in _outline(regions.polytopes).items()}
-    found |= {f"part_{name}": array for name, array in _outline(parts).items()}
+    found = {f"region_{name}": array for name, array in regions.polytopes.arrays().items()}
+    found |= {f"part_{name}": array for name, array in parts.arrays().items()}
     found |= {f"pattern_{name}": getattr(regions.patterns, name) for name in PATTERN_ARRAYS}
     found |= {
         "piece_region": pieces.region,
         "piece_is_whole": is_whole.astype(np.uint8),
         "argmax_cuts": pieces.cuts[len(regions.cuts) :],
     }
-    shapes = array_shapes(regions.polytopes.points.shape[1], is_measured=curves is not None)
+    shapes = array_shapes(regions.polytopes.dimension, is_measured=curves is not None)
     for name in shapes:
         for source in (regions, regions.accuracy, pieces, curves):
             if name not in found and hasattr(source, name):
@@ -292,30 +291,17 @@ def _completed(arrays: Mapping[str, np.ndarray], question: Question) -> dict[str
     }
 
 
-def _outline(polytopes: Polytopes) -> dict[str, np.ndarray]:
-    """The arrays behind polygons or polyhedra, by name; words of the incidence that nothing uses are left out."""
-    found = {"points": polytopes.points, "starts": polytopes.starts}
-    if isinstance(polytopes, Polygons):
-        return found | {"edges": polytopes.edges}
-    used = max(1, -(-int(np.diff(polytopes.facet_starts).max(initial=1)) // 64))
-    incidence = np.ascontiguousarray(polytopes.incidence[:, :used]).view(np.int64)
-    return found | {"facets": polytopes.facets, "facet_starts": polytopes.facet_starts, "incidence": incidence}
-
-
 def _polytopes(arrays: Mapping[str, np.ndarray], kind: str) -> Polytopes:
     """The regions, or the parts of regions, from checked arrays."""
-    points, starts = arrays[f"{kind}_points"], arrays[f"{kind}_starts"]
-    if points.shape[1] == 2:
-        return Polygons(points, starts, arrays[f"{kind}_edges"])
-    incidence = np.ascontiguousarray(arrays[f"{kind}_incidence"]).view(np.uint64)
-    return Polyhedra(points, starts, arrays[f"{kind}_facets"], arrays[f"{kind}_facet_starts"], incidence)
+    own = {name.removeprefix(f"{kind}_"): array for name, array in arrays.items()}
+    return kind_of(own["points"].shape[1]).of_arrays(own)
 
 
 def _find_whole(regions: RegionSet, pieces: Pieces) -> np.ndarray:
     """Which pieces (P,) have exactly the shape of their region; all or none of the unsplit ones."""
     is_whole = np.bincount(pieces.region, minlength=len(regions))[pieces.region] == 1
-    ours = _outline(pieces.polytopes.take(np.flatnonzero(is_whole)))
-    theirs = _outline(regions.polytopes.take(pieces.region[is_whole]))
+    ours = pieces.polytopes.take(np.flatnonzero(is_whole)).arrays()
+    theirs = regions.polytopes.take(pieces.region[is_whole]).arrays()
     is_same = all(np.array_equal(ours[name], theirs[name]) for name in ours)
     return is_whole if is_same else np.zeros(len(pieces), dtype=bool)
 
@@ -323,15 +309,7 @@ def _find_whole(regions: RegionSet, pieces: Pieces) -> np.ndarray:
 def _join(whole: Polytopes, parts: Polytopes, region: np.ndarray, is_whole: np.ndarray) -> Polytopes:
     """The shapes of all pieces: those of their regions, or the next of the parts."""
     order = np.where(is_whole, region, len(whole) + np.cumsum(~is_whole) - 1)
-    if isinstance(whole, Polyhedra) and isinstance(parts, Polyhedra):
-        return joined([whole, parts]).take(order)
-    assert isinstance(whole, Polygons) and isinstance(parts, Polygons)
-    both = Polygons(
-        np.concatenate([whole.points, parts.points]),
-        np.concatenate([whole.starts, whole.starts[-1] + parts.starts[1:]]),
-        np.concatenate([whole.edges, parts.edges]),
-    )
-    return both.take(order)
+    return join_polytopes([whole, parts]).take(order)
 
 
 def shaped(

@@ -20,7 +20,7 @@ from msgspec import to_builtins
 from ..compound import Compound
 from ..errors import OptionError, StoreError
 from ..labels import Kept, Label
-from ..properties.shapes import Polytopes
+from ..polytopes import Polytopes
 from .answer import Answer
 from .directory import atomic_file, check_file
 

@@ -15,9 +15,9 @@ from steadygaze.attention.inconsistency import measure, original_maps
 from steadygaze.attention.map_errors import MapErrors
 from steadygaze.engines.refine.boxes import Boxes, State
 from steadygaze.engines.refine.refine_result import RefineResult
+from steadygaze.polytopes import Polyhedra
 from steadygaze.properties.classification import classify
 from steadygaze.regions.check import CheckedMap
-from steadygaze.regions.polyhedra import Polyhedra
 from steadygaze.regions.region import RegionSet
 from steadygaze.results.answer import Answers
 from steadygaze.results.result import Result

@@ -26,7 +26,7 @@ from ...results.answer import Answer, Answers, round_up, verdict_from
 from ...results.arrays import pack, read_answers
 from ...results.claims import Claim, Violation, piece_claims
 from ...results.export import Part, region_part
-from ...results.result import Result, deepest
+from ...results.result import Result
 from ...results.store import MAP
 from ...results.summary import kinks_text
 from ...results.tiling import TileLabels, Tiling
@@ -65,7 +65,7 @@ class MapTiling(Tiling[Answer]):
     def region_at(self, theta: ArrayLike) -> int | None:
         """The region that contains theta (d,); None where nothing was mapped."""
         point = self.question.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
-        return deepest(self.answers.regions.polytopes, point)
+        return self.answers.regions.polytopes.deepest(point)
 
     def boundary(self, answer: Answer, wanted: Property) -> Boundary:
         """The outermost boundary; the map must be complete."""

@@ -11,9 +11,9 @@ from ...bounds.bounder import Bounder, Enclosures
 from ...compound import Compound
 from ...errors import InternalError
 from ...labels import Kept, Property
+from ...polytopes import Cut
 from ...question import Question
 from ...regions.assemble import CutTable
-from ...regions.region import Cut
 from ...tolerances import UNIT
 
 BLOCK = 16  # batches of boxes between two looks at the budget and at the share that is left

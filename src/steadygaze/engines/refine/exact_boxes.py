@@ -8,10 +8,11 @@ from ...attention.inconsistency import Inconsistency, measure
 from ...attention.map_errors import MapErrors
 from ...budget import Budget, give_back_memory
 from ...errors import ModelError
+from ...polytopes.protocol import join_rows
 from ...properties.settling import label_pieces
 from ...question import Question
-from ...regions.region import RegionSet
-from ...regions.within import join_region_sets, join_rows, subdivide_boxes
+from ...regions.region import RegionSet, join_region_sets
+from ...regions.subdivide import subdivide_boxes
 from ...results.answer import Answers
 from .boxes import Boxes
 

@@ -14,13 +14,11 @@ import numpy as np
 from ...compound import Compound
 from ...errors import InternalError, OptionError
 from ...labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
+from ...polytopes import box_polytopes, join_polytopes
 from ...properties.classification import Pieces
 from ...properties.joint import JointPieces, Shares, shares
 from ...properties.nearest import DEPTHS, INSIDE, Nearest, rounded_down
 from ...question import Question
-from ...regions.polyhedra import Polyhedra
-from ...regions.polyhedra import joined as joined_polyhedra
-from ...regions.region import Polygons, Polytopes, box_polytopes
 from ...results.answer import Answer, DeltaAnswer
 from ...results.witness import Enclosing
 from ...tolerances import MAX_MAP_PARAMETERS, UNIT
@@ -307,20 +305,9 @@ def _join(own: JointPieces, exact: JointPieces, units: Units) -> JointPieces:
     region = np.concatenate([first.region, units.of_regions(second.region)])
     names = ("winner", "margin", "slack", "most_strip")
     rows: dict[str, Any] = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in names}
-    pieces = replace(second, polytopes=_joined(first.polytopes, second.polytopes), region=region, **rows)
+    pieces = replace(second, polytopes=join_polytopes([first.polytopes, second.polytopes]), region=region, **rows)
     kinds = ("attention", "label_strip", "attention_strip")
     return JointPieces(pieces, *(np.concatenate([getattr(own, name), getattr(exact, name)]) for name in kinds))
-
-
-def _joined(first: Polytopes, second: Polytopes) -> Polytopes:
-    if isinstance(first, Polyhedra) and isinstance(second, Polyhedra):
-        return joined_polyhedra([first, second])
-    assert isinstance(first, Polygons) and isinstance(second, Polygons)
-    return Polygons(
-        np.concatenate([first.points, second.points]),
-        np.concatenate([first.starts, first.starts[-1] + second.starts[1:]]),
-        np.concatenate([first.edges, second.edges]),
-    )
 
 
 def nearest_violation(answer: MergedAnswer, name: str, thetas: np.ndarray) -> Nearest:

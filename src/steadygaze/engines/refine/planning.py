@@ -16,8 +16,8 @@ from ...budget import Budget
 from ...compound import Compound
 from ...network.steps import ConvStep
 from ...perturbation import Perturbed
-from ...regions.region import Polytopes
-from ...regions.within import subdivide_boxes
+from ...polytopes import Polytopes
+from ...regions.subdivide import subdivide_boxes
 from ...tolerances import MAX_MAP_PARAMETERS, TOUCH
 from .boxes import BoxQuestion
 

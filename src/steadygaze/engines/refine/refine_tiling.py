@@ -20,7 +20,7 @@ from ...results.answer import Answers, round_up, verdict_from
 from ...results.arrays import array_shapes, check_range, pack, read_arrays, require, shaped, unpack_answers
 from ...results.claims import TRIES, Claim, Violation, piece_claims
 from ...results.export import ATTENTIONS, LABELS, Block, Part, region_part, shape_columns
-from ...results.result import Result, deepest
+from ...results.result import Result
 from ...results.store import MAP
 from ...results.summary import kinks_text
 from ...results.tiling import TileLabels, Tiling
@@ -104,7 +104,7 @@ class RefineTiling(Tiling[MergedAnswer]):
         box = box_at(compound, self.boxes, where)
         if box is None or self.boxes.state[box] != State.EXACT or self.answers is None:
             return None
-        return deepest(self.answers.regions.polytopes, compound.to_unit(where[None])[0])
+        return self.answers.regions.polytopes.deepest(compound.to_unit(where[None])[0])
 
     def boundary(self, answer: MergedAnswer, wanted: Property) -> Boundary:
         """The outermost boundary, as for a map; undecided boxes count as not kept."""

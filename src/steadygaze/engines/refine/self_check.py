@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import InternalError
+from ...polytopes import Cut
 from ...properties.attention import reaches
 from ...question import Question
 from ...regions.check import CheckedMap, check_map
 from ...regions.forward_error import by_layer, plain_errors
-from ...regions.polyhedra import Polyhedra
-from ...regions.region import Cut, Polygons
 from ...results.answer import Answers
 from ...tolerances import AREA, BESIDE, LOGITS
 from .boxes import Boxes, State, attention_codes, label_codes
@@ -69,11 +68,8 @@ def check_refined(question: Question, boxes: Boxes, answers: Answers | None, del
 
 def _without_derived(answers: Answers) -> Answers:
     """The same answers without any arrays derived from polygons: those of millions of regions take much memory."""
-    regions, pieces = answers.regions, answers.pieces
-    if isinstance(regions.polytopes, Polygons) and isinstance(pieces.polytopes, Polygons):
-        regions = replace(regions, polytopes=regions.polytopes.bare())
-        pieces = replace(pieces, polytopes=pieces.polytopes.bare())
-    return replace(answers, regions=regions, pieces=pieces)
+    regions = replace(answers.regions, polytopes=answers.regions.polytopes.bare())
+    return replace(answers, regions=regions, pieces=replace(answers.pieces, polytopes=answers.pieces.polytopes.bare()))
 
 
 def check_boxes(question: Question, boxes: Boxes, answers: Answers | None, delta: float) -> Sampled:
@@ -302,22 +298,18 @@ class Sampler:
             return self._of_boxes(np.zeros((0, self.boxes.low.shape[1])), np.zeros(0, dtype=np.int64), is_beside=True)
         pieces = self.answers.pieces
         polytopes = pieces.polytopes
-        if isinstance(polytopes, Polyhedra):
-            cuts, owners, middles = polytopes.facets, polytopes.facet_owner, polytopes.facet_centres
-        else:
-            cuts, owners = polytopes.edges, polytopes.owner
-            middles = 0.5 * (polytopes.points + polytopes.points[polytopes.following])
-        kind = pieces.cuts[np.abs(cuts) - 1, 0]
+        kind = pieces.cuts[np.abs(polytopes.facets) - 1, 0]
         # Half of them between classes, if there are any; the others at neurons, where attention may jump.
         groups = [np.flatnonzero(kind == wanted) for wanted in (Cut.ARGMAX, Cut.NEURON)]
-        groups = [group for group in groups if len(group)] or [np.arange(len(cuts))]
+        groups = [group for group in groups if len(group)] or [np.arange(len(kind))]
         drawn = [group[self.generator.integers(len(group), size=-(-count // len(groups)))] for group in groups]
         sides = np.concatenate(drawn)[:count]
-        inward = polytopes.centres[owners[sides]] - middles[sides]
+        owners, (middles, _) = polytopes.facet_owner[sides], polytopes.facet_planes(sides)
+        inward = polytopes.centres[owners] - middles
         length = np.maximum(np.linalg.norm(inward, axis=1, keepdims=True), 1e-300)
         depth = BESIDE * 10.0 ** self.generator.uniform(0.0, 4.0, (len(sides), 1))
-        points = middles[sides] + inward * np.minimum(0.5, depth / length)
-        return self._of_pieces(self.answers, points, owners[sides], is_beside=True)
+        points = middles + inward * np.minimum(0.5, depth / length)
+        return self._of_pieces(self.answers, points, owners, is_beside=True)
 
     def _of_boxes(self, points: np.ndarray, box: np.ndarray, *, is_beside: bool) -> Samples:
         boxes, none = self.boxes, np.zeros(len(box), dtype=bool)

@@ -17,7 +17,7 @@ from scipy.cluster.hierarchy import DisjointSet
 from scipy.spatial import HalfspaceIntersection
 
 from ...labels import Label, Property
-from ...properties.shapes import clip
+from ...polytopes import Polygons
 from ...tolerances import DISTANCE, TOUCH, UNIT
 from .labeller import Labeller
 from .traversal import Traversal, TraversedRegion, polygon_area
@@ -117,7 +117,7 @@ def has_inside(traversal: Traversal, region: TraversedRegion, rows: np.ndarray) 
     if region.dimension == 1:
         return float(np.diff(_interval(region, rows))[0]) > TOUCH
     if region.dimension == 2:
-        return _thickness(reduce(clip, rows, region.vertices)) > TOUCH
+        return _thickness(reduce(Polygons.clip_hull, rows, region.vertices)) > TOUCH
     if (_values(rows, np.concatenate([region.centres, region.inside[None]])) > 1e-6).all(axis=1).any():
         return True
     return traversal.finder.centre(np.concatenate([region.halfspaces, rows])) is not None
@@ -131,7 +131,7 @@ def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
     if region.dimension == 1:
         corners = np.array(_interval(region, rows))[:, None]
     elif region.dimension == 2:
-        corners = reduce(clip, rows, region.vertices)
+        corners = reduce(Polygons.clip_hull, rows, region.vertices)
     else:
         both = np.concatenate([region.halfspaces, rows])
         inside = traversal.finder.centre(both)

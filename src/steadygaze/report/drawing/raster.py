@@ -15,8 +15,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path as MplPath
 
-from ...regions.adjacency import Adjacency
-from ...regions.region import Polygons
+from ...polytopes import Adjacency, Polygons
 from .colours import HATCH, HATCHED, INK, View
 from .sections import Section
 from .sheet import name_axis
@@ -188,9 +187,8 @@ def hatch_grid(picture: np.ndarray, owners: np.ndarray, chosen: np.ndarray, *, i
 def borders_between(common: Adjacency, codes: np.ndarray, *, passed_over: int = -1) -> np.ndarray:
     """Segments (S, 2, 2) in t where polygons of different codes (P,) touch; none around the code `passed_over`.
 
-    >>> from steadygaze.regions.adjacency import touching
     >>> points = np.array([[0, 0], [0.5, 0], [0.5, 1], [0, 1], [0.5, 0], [1, 0], [1, 1], [0.5, 1.0]])
-    >>> halves = touching(Polygons(points, np.array([0, 4, 8]), np.array([1, 5, 3, 4, 1, 2, 3, -5])))
+    >>> halves = Polygons(points, np.array([0, 4, 8]), np.array([1, 5, 3, 4, 1, 2, 3, -5])).touching()
     >>> borders_between(halves, np.array([0, 1])).tolist(), len(borders_between(halves, np.array([7, 7])))
     ([[[0.5, 1.0], [0.5, 0.0]]], 0)
     """

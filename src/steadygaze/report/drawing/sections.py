@@ -6,26 +6,19 @@ labels; volumes come from the pieces themselves.
 
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any
 
 import numpy as np
 
-from ...compiling import compiled
 from ...perturbation import Domain
-from ...regions.polyhedra import Polyhedra
-from ...regions.region import Cut, Polygons
+from ...polytopes import Cut, Polygons
 from ...results.result import Result
 from ...tolerances import BESIDE
 from ..wording import number
 
-Array = np.ndarray[Any, Any]
-"""Short for the arguments of compiled loops."""
 NEAR = 1e-4
 """A section shows a theta that is nearer to its plane than this share of the domain's width."""
 SMALLEST = 1e-15
 """Polygons of a smaller area, as shares of the section, are rounding."""
-SAME = 1e-12
-"""Corners of a section that are nearer to each other are one; rounding stays well below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +112,10 @@ def _section(
         polygons, piece = _visited_polygons(result, domain, axes, None if held is None else held[0], at)
         return Section(domain, axes, held, polygons, piece, edge_segments(polygons))
     pieces, polytopes = result.answer.joint.pieces, result.answer.joint.polytopes
-    if isinstance(polytopes, Polyhedra):
-        assert held is not None
-        polygons, piece = cut_at(polytopes, held[0], at)
-    else:
-        polygons, piece = polytopes, np.arange(len(polytopes))
+    polygons, piece = polytopes.section(None if held is None else held[0], at)
     # The borders between regions and boxes, each once, without the border of the domain.
-    kind = pieces.cuts[np.abs(polygons.edges) - 1, 0]
-    chosen = (polygons.edges > 0) & np.isin(kind, (Cut.NEURON, Cut.KNOT, Cut.SPLIT))
+    kind = pieces.cuts[np.abs(polygons.facets) - 1, 0]
+    chosen = (polygons.facets > 0) & np.isin(kind, (Cut.NEURON, Cut.KNOT, Cut.SPLIT))
     return Section(domain, axes, held, polygons, piece, edge_segments(polygons)[chosen])
 
 
@@ -183,127 +172,3 @@ def _area(shape: list[tuple[float, float]]) -> float:
         return 0.0
     (x0, y0), *rest = shape
     return 0.5 * sum((x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0) for (x1, y1), (x2, y2) in pairwise(rest))
-
-
-def cut_at(polyhedra: Polyhedra, axis: int, at: float) -> tuple[Polygons, np.ndarray]:
-    """The polygons in which the plane t[axis] = at meets the polyhedra, and whose each is (S,).
-
-    The edges carry the cuts of the facets that they lie in; 0 stands for an edge without length.
-    """
-    low, high = polyhedra.extent(axis)
-    chosen = np.flatnonzero((low < at) & (high > at))
-    sizes, facets = np.diff(polyhedra.starts), np.diff(polyhedra.facet_starts)
-    # A polygon has at most as many edges as its polyhedron has facets.
-    room = int(facets[chosen].sum())
-    points, edges = np.zeros((room, 2)), np.zeros(room, dtype=np.int64)
-    starts = np.zeros(len(chosen) + 1, dtype=np.int64)
-    most, words = int(sizes.max(initial=0)) ** 2 // 4 + 1, polyhedra.incidence.shape[1]
-    _cut_polyhedra(
-        polyhedra.points, polyhedra.starts, polyhedra.facets, polyhedra.facet_starts, polyhedra.incidence,
-        chosen, axis, at, np.zeros((most, 3)), np.zeros((most, words), dtype=np.uint64), points, edges, starts,
-    )  # fmt: skip
-    used = starts[-1]
-    polygons = Polygons(points[:used], starts, edges[:used])
-    is_there = np.diff(starts) >= 3
-    return polygons.take(np.flatnonzero(is_there)), chosen[is_there]
-
-
-@compiled
-def _is_edge(incidence: Array, first: int, end: int, i: int, j: int, shared: Array) -> bool:
-    """Whether two vertices span an edge: at least two common facets, and no third vertex on all of these."""
-    count = 0
-    for w in range(shared.shape[0]):
-        shared[w] = incidence[i, w] & incidence[j, w]
-        rest = shared[w]
-        while rest != np.uint64(0):
-            rest &= rest - np.uint64(1)
-            count += 1
-    if count < 2:
-        return False
-    for k in range(first, end):
-        if k not in (i, j):
-            is_on_all = True
-            for w in range(shared.shape[0]):
-                is_on_all &= (incidence[k, w] & shared[w]) == shared[w]
-            if is_on_all:
-                return False
-    return True
-
-
-@compiled
-def _common_cut(mine: Array, other: Array, facets: Array, first: int) -> int:
-    """The cut of the first facet that two points share, 0 if there is none."""
-    for w in range(mine.shape[0]):
-        both = mine[w] & other[w]
-        for b in range(64):
-            if (both >> np.uint64(b)) & np.uint64(1):
-                return facets[first + 64 * w + b]
-    return 0
-
-
-@compiled
-def _is_new(crossing: Array, on: Array, last: int) -> bool:
-    """Whether the last crossing is none of the others; one that is gives its facets to that other.
-
-    The plane may run through a vertex, where several edges are crossed at once.
-    """
-    for i in range(last):
-        if max(abs(crossing[i, 0] - crossing[last, 0]), abs(crossing[i, 1] - crossing[last, 1])) <= SAME:
-            for w in range(on.shape[1]):
-                on[i, w] |= on[last, w]
-            return False
-    return True
-
-
-@compiled
-def _by_angle(crossing: Array, count: int, on: Array) -> None:
-    """Sort crossings (x, y, angle) counter-clockwise around their mean; `on` goes with them."""
-    x, y = 0.0, 0.0
-    for i in range(count):
-        x, y = x + crossing[i, 0] / count, y + crossing[i, 1] / count
-    for i in range(count):
-        crossing[i, 2] = np.arctan2(crossing[i, 1] - y, crossing[i, 0] - x)
-        j = i
-        while j > 0 and crossing[j - 1, 2] > crossing[j, 2]:
-            for k in range(3):
-                crossing[j - 1, k], crossing[j, k] = crossing[j, k], crossing[j - 1, k]
-            for w in range(on.shape[1]):
-                on[j - 1, w], on[j, w] = on[j, w], on[j - 1, w]
-            j -= 1
-
-
-@compiled
-def _cut_polyhedra(
-    points: Array, starts: Array, facets: Array, facet_starts: Array, incidence: Array, chosen: Array, axis: int,
-    at: float, crossing: Array, on: Array, out_points: Array, out_edges: Array, out_starts: Array,
-) -> None:  # fmt: skip
-    """Write the sections of the chosen polyhedra where t[axis] = at; polygons have the other two coordinates.
-
-    crossing (N, 3) and on (N, words) are scratch, with room for every pair of a vertex below and one above. A polygon
-    that has more corners than its polyhedron has facets is damaged and left out.
-    """
-    across, up = (1, 2) if axis == 0 else (0, 2) if axis == 1 else (0, 1)
-    used = 0
-    out_starts[0] = 0
-    for n in range(chosen.shape[0]):
-        p = chosen[n]
-        first, end = starts[p], starts[p + 1]
-        count = 0
-        for i in range(first, end):
-            if points[i, axis] > at:
-                continue
-            for j in range(first, end):
-                if points[j, axis] <= at or not _is_edge(incidence, first, end, i, j, on[count]):
-                    continue
-                share = (at - points[i, axis]) / (points[j, axis] - points[i, axis])
-                crossing[count, 0] = points[i, across] + share * (points[j, across] - points[i, across])
-                crossing[count, 1] = points[i, up] + share * (points[j, up] - points[i, up])
-                count += _is_new(crossing, on, count)
-        if 3 <= count <= facet_starts[p + 1] - facet_starts[p]:
-            _by_angle(crossing, count, on)
-            for i in range(count):
-                k = i + 1 if i + 1 < count else 0
-                out_points[used, 0], out_points[used, 1] = crossing[i, 0], crossing[i, 1]
-                out_edges[used] = _common_cut(on[i], on[k], facets, facet_starts[p])
-                used += 1
-        out_starts[n + 1] = used

@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from ...boundary import Boundary
 from ...compound import Compound
 from ...labels import Kept, Property
-from ...regions.adjacency import touching
 from ...results.result import Point, Result
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption
@@ -246,7 +245,7 @@ def _draw_pieces(axes: Axes, boundary: Boundary, section: Section) -> None:
             if letter in look.hatch or "x" in look.hatch:
                 hatch_grid(picture, owners, codes == code, is_rising=is_rising)
     add_picture(axes, section, picture)
-    adjacency = touching(section.polygons)
+    adjacency = section.polygons.touching()
     first, second = section.piece[adjacency.first], section.piece[adjacency.second]
     is_frontier = boundary.reachable[first] != boundary.reachable[second]
     beyond = np.where(boundary.reachable[first], second, first)

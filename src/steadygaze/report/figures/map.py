@@ -12,7 +12,6 @@ from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.figure import Figure
 
 from ...labels import Kept, Label
-from ...regions.adjacency import touching
 from ...results.answer import round_up
 from ...results.result import Result
 from ..drawing import colours as palette
@@ -147,7 +146,7 @@ def make_views(result: Result, sections: Sequence[Section]) -> tuple[View, View,
     label, winner = joint.label_codes, joint.pieces.winner
     # Winners as codes beside those of `Kept`: undecided pieces have no border with anything.
     winners = np.where(label == Kept.NO, Kept.NO + 1 + winner, label)
-    commons = [touching(section.polygons) for section in sections]
+    commons = [section.polygons.touching() for section in sections]
     decision, threshold, between = (
         [
             (borders_between(common, codes[section.piece], passed_over=Kept.UNKNOWN), colour, width)

@@ -10,8 +10,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...regions.polyhedra import Polyhedra
-from ...regions.region import Polygons
 from ...results.answer import DeltaAnswer
 from ...results.result import Result
 from ...tolerances import BESIDE, MAX_MAP_PARAMETERS
@@ -30,7 +28,6 @@ from ..drawing.exhibits import (
     write_map_names,
 )
 from ..drawing.marks import NUMBERS, mark_along
-from ..drawing.sections import cut_at
 from ..drawing.sheet import HEADER, Sheet, finish, name_axis, write_header
 from ..wording import attention_text, delta_text, extent_text, signed, subject_text
 
@@ -222,34 +219,9 @@ def line_through(answer: DeltaAnswer, axis: int, theta: np.ndarray) -> LineCut:
     point = answer.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
     # Zero is often a border of the domain or a knot, where regions end.
     point = np.where(point < 0.5, point + BESIDE, point - BESIDE)
-    polytopes = answer.joint.polytopes
-    if isinstance(polytopes, Polyhedra):
-        held = max({0, 1, 2} - {axis})
-        polygons, piece = cut_at(polytopes, held, float(point[held]))
-        rest = [other for other in range(3) if other != held]
-        low, high, which = row_of(polygons, rest.index(axis), float(point[rest[1 - rest.index(axis)]]))
-        piece = piece[which]
-    else:
-        low, high, piece = row_of(polytopes, axis, float(point[1 - axis]))
+    low, high, piece = answer.joint.polytopes.on_line(axis, point)
     order = np.argsort(low, kind="stable")
     return LineCut(axis, point, low[order], high[order], piece[order])
-
-
-def row_of(polygons: Polygons, axis: int, at: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the line t[1 − axis] = at meets polygons: from low (N,) to high (N,) of t[axis], and the polygons (N,).
-
-    >>> triangle = Polygons(np.array([[0.0, 0], [1, 0], [0, 1]]), np.array([0, 3]), np.array([1, 2, 3]))
-    >>> [part.tolist() for part in row_of(triangle, 0, 0.25)], len(row_of(triangle, 0, 2.0)[0])
-    ([[0.0], [0.75], [0]], 0)
-    """
-    start, end = polygons.points, polygons.points[polygons.following]
-    across = 1 - axis
-    # An edge includes its lower end only, so a line meets a convex polygon in two edges, or in none.
-    chosen = np.flatnonzero((start[:, across] < at) != (end[:, across] < at))
-    first, last = start[chosen], end[chosen]
-    share = (at - first[:, across]) / (last[:, across] - first[:, across])
-    along = (first[:, axis] + share * (last[:, axis] - first[:, axis])).reshape(-1, 2)
-    return along.min(axis=1), along.max(axis=1), polygons.owner[chosen][::2]
 
 
 def profile(answer: DeltaAnswer, line: LineCut) -> Profile:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ...engines.refine.boxes import State
 from ...errors import OptionError
-from ...regions.region import Cut
+from ...polytopes import Cut
 from ...results.result import Result
 from ...results.tiling import TileLabels
 from ..drawing.colours import (
@@ -148,8 +148,8 @@ def _tile_sections(result: Result) -> tuple[list[Section], list[np.ndarray]]:
     pieces = result.answer.joint.pieces
     sections, box_edges = [], []
     for section in make_sections(result):
-        kind = pieces.cuts[np.abs(section.polygons.edges) - 1, 0]
-        segments, is_first = edge_segments(section.polygons), section.polygons.edges > 0
+        kind = pieces.cuts[np.abs(section.polygons.facets) - 1, 0]
+        segments, is_first = edge_segments(section.polygons), section.polygons.facets > 0
         outlines = segments[is_first & np.isin(kind, (Cut.NEURON, Cut.KNOT))]
         sections.append(replace(section, piece=pieces.region[section.piece], outlines=outlines))
         box_edges.append(segments[is_first & (kind == Cut.SPLIT)])

@@ -7,6 +7,7 @@ become lines. Every entry is what the result proves at its point; between points
 proved.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +17,14 @@ from matplotlib import colormaps
 from ...compound import Compound
 from ...engines.refine.merged_answer import UNTOLD
 from ...labels import Kept
+from ...polytopes import Polygons, Polytopes, box_polytopes
 from ...properties.classification import strip_volumes
 from ...properties.joint import JointPieces
-from ...regions.adjacency import touching
-from ...regions.polyhedra import Polyhedra
-from ...regions.region import Polygons, Polytopes, box_polytopes
 from ...results.answer import inconsistency_at
 from ...results.result import Result
 from ..drawing import colours
 from ..drawing.raster import ASIDE, borders_between, owners_on_grid
-from ..drawing.sections import beside, cut_at, held_at, make_sections
+from ..drawing.sections import beside, held_at, make_sections
 from .thresholds import Thresholds, count_units
 
 PLANES = (9, 5, 3, 1)
@@ -109,9 +108,8 @@ def make_tiles(result: Result) -> Tiles:
 
 def make_planes(compound: Compound, tiles: Tiles) -> tuple[Plane, ...]:
     """The map itself, or planes across each of three parameters, the one through zero among them."""
-    if not isinstance(tiles.parts[0], Polyhedra):
-        flat = [part for part in tiles.parts if isinstance(part, Polygons)]
-        return (_plane((0, 1), None, flat, np.arange(len(tiles.unit))),)
+    if tiles.parts[0].dimension == Polygons.dimension:
+        return (_plane((0, 1), None, tiles.parts, np.arange(len(tiles.unit))),)
     for count in PLANES:
         planes = tuple(plane for axis in range(3) for plane in _planes_across(compound, tiles, axis, count))
         if sum(len(plane.piece) for plane in planes) <= MOST_POLYGONS:
@@ -131,8 +129,7 @@ def _planes_across(compound: Compound, tiles: Tiles, axis: int, count: int) -> l
         at = beside(float(compound.domain.to_unit(value, axis)))
         polygons, piece, before = [], [np.zeros(0, dtype=np.int64)], 0
         for part in tiles.parts:
-            assert isinstance(part, Polyhedra)
-            cut, of = cut_at(part, axis, at)
+            cut, of = part.section(axis, at)
             polygons.append(cut)
             piece.append(before + of)
             before += len(part)
@@ -141,7 +138,7 @@ def _planes_across(compound: Compound, tiles: Tiles, axis: int, count: int) -> l
 
 
 def _plane(
-    axes: tuple[int, int], held: tuple[int, float, float] | None, parts: list[Polygons], piece: np.ndarray
+    axes: tuple[int, int], held: tuple[int, float, float] | None, parts: Sequence[Polytopes], piece: np.ndarray
 ) -> Plane:
     """One plane from the polygons of every part, and the pieces that they show."""
     points = np.concatenate([np.zeros((0, 2)), *(part.points for part in parts)])
@@ -286,7 +283,7 @@ def _boundaries(result: Result, planes: tuple[Plane, ...]) -> list[tuple[np.ndar
     joint = result.answer.joint
     found = {}
     for section in make_sections(result):
-        segments, kinds, common = [], [], touching(section.polygons)
+        segments, kinds, common = [], [], section.polygons.touching()
         for kind, codes in enumerate((joint.label_codes, joint.attention)):
             own = borders_between(common, codes[section.piece], passed_over=int(Kept.UNKNOWN))
             segments.append(own.reshape(-1, 4))

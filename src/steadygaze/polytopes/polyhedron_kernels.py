@@ -5,13 +5,28 @@ bit f % 64 of word f // 64 of a vertex is set when the vertex lies on facet f. E
 two common facets lie on one. Any number of facets can be held, given enough words. Nothing is allocated here.
 """
 
+from typing import Any
+
 import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from ..compiling import compiled, compiled_inline
-from .bits import lowest_bit
 
 SPLIT, UNCUT, NEED_ROOM, NEED_WORDS = 0, 1, 2, 3
 """What `split_polyhedron` did: wrote both parts; found nothing to cut; ran out of room in an array, or of words."""
+
+
+@intrinsic
+def _lowest_bit(context: Any, word: Any) -> Any:
+    """The number of the lowest bit that is set in a word (uint64, not zero), as int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # The flag says that nothing is asked about zero.
+        return builder.cttz(arguments[0], cgutils.true_bit)
+
+    return types.int64(types.uint64), generate
 
 
 @compiled
@@ -145,7 +160,7 @@ def _rank(incidence, value, vertices, count, rank):
             for w in range(incidence.shape[1]):
                 left = incidence[i, w]
                 while left != np.uint64(0):
-                    rank[side, 64 * w + lowest_bit(left)] = 0
+                    rank[side, 64 * w + _lowest_bit(left)] = 0
                     left &= left - np.uint64(1)
     below, above = 0, 0
     for f in range(count):
@@ -166,7 +181,7 @@ def _mark(incidence, i, j, rank, new, out, place):
     for w in range(incidence.shape[1]):
         left = incidence[i, w] & incidence[j, w]
         while left != np.uint64(0):
-            number = rank[64 * w + lowest_bit(left)]
+            number = rank[64 * w + _lowest_bit(left)]
             left &= left - np.uint64(1)
             if number >= 0:
                 out[place, number >> 6] |= np.uint64(1) << np.uint64(number & 63)
@@ -407,33 +422,3 @@ def volume(points, incidence, vertices, count, order, angle):
         )
         total += abs(height)
     return total / 3.0
-
-
-@compiled
-def volumes(points, incidence, starts, facet_starts, out, order, angle):
-    """Write the volume of every polyhedron."""
-    for r in range(out.shape[0]):
-        first, vertices = starts[r], starts[r + 1] - starts[r]
-        count = facet_starts[r + 1] - facet_starts[r]
-        out[r] = volume(points[first:], incidence[first:], vertices, count, order, angle)
-
-
-@compiled
-def cycles(points, incidence, starts, facet_starts, out, out_starts, order, angle):
-    """Write the vertices (places in `points`) of every facet in order, counter-clockwise seen from outside."""
-    place = 0
-    for r in range(starts.shape[0] - 1):
-        first, vertices = starts[r], starts[r + 1] - starts[r]
-        own, owner = points[first:], incidence[first:]
-        x, y, z = 0.0, 0.0, 0.0
-        for i in range(vertices):
-            x, y, z = x + own[i, 0] / vertices, y + own[i, 1] / vertices, z + own[i, 2] / vertices
-        for f in range(facet_starts[r + 1] - facet_starts[r]):
-            size = facet_cycle(own, owner, vertices, f, order, angle)
-            ax, ay, az = area_vector(own, order, size)
-            o = order[0]
-            is_outward = ax * (own[o, 0] - x) + ay * (own[o, 1] - y) + az * (own[o, 2] - z) >= 0.0
-            for n in range(size):
-                out[place + n] = first + order[n if is_outward else size - 1 - n]
-            place += size
-            out_starts[facet_starts[r] + f + 1] = place

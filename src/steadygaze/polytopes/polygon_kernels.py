@@ -1,10 +1,140 @@
-"""Compiled loops over regions: splitting along the argmax, and clipping by half-planes."""
+"""Compiled operations on convex polygons: bounds of an affine form, areas, cuts along lines, clips, distances.
+
+A polygon is `count` vertices x, y in counter-clockwise order; `edge[i]` is the signed cut behind the edge from vertex i
+to the next. Nothing is allocated here.
+"""
 
 import numpy as np
 
 from ..compiling import compiled
-from ..geometry.polygon import area, split_polygon
 from ..tolerances import DISTANCE
+
+
+@compiled
+def bounding_box(x, y, count):
+    """Centre and half-widths of the bounding box of a polygon."""
+    x_low, x_high, y_low, y_high = x[0], x[0], y[0], y[0]
+    for i in range(1, count):
+        x_low, x_high = min(x_low, x[i]), max(x_high, x[i])
+        y_low, y_high = min(y_low, y[i]), max(y_high, y[i])
+    return 0.5 * (x_low + x_high), 0.5 * (y_low + y_high), 0.5 * (x_high - x_low), 0.5 * (y_high - y_low)
+
+
+@compiled
+def reach(a, b, c, x, y, count):
+    """The smallest and largest value of a form on the vertices."""
+    low = a * x[0] + b * y[0] + c
+    high = low
+    for i in range(1, count):
+        value = a * x[i] + b * y[i] + c
+        low = min(low, value)
+        high = max(high, value)
+    return low, high
+
+
+@compiled
+def half_perimeter(x, y, count):
+    """Half of the circumference of a polygon: no chord is longer."""
+    total = 0.0
+    for i in range(count):
+        j = i + 1 if i + 1 < count else 0
+        total += np.hypot(x[j] - x[i], y[j] - y[i])
+    return 0.5 * total
+
+
+@compiled
+def area(x, y, count):
+    """The area of a polygon whose vertices run counter-clockwise."""
+    total = 0.0
+    for i in range(1, count - 1):
+        total += (x[i] - x[0]) * (y[i + 1] - y[0]) - (x[i + 1] - x[0]) * (y[i] - y[0])
+    return 0.5 * total
+
+
+@compiled
+def split_polygon(a, b, c, limit, cut, x, y, edge, count, out_x, out_y, out_edge, first, value):
+    """Cut a polygon along a x + b y + c = 0; write the negative, then the positive part from `first` on.
+
+    Vertices closer to the line than `limit` count as lying on it and belong to both parts. The new edge is marked −cut
+    in the negative and +cut in the positive part. `value` is scratch. Returns the numbers of vertices of the two parts,
+    and the largest value that was taken for 0.
+    """
+    negative = 0
+    snapped = 0.0
+    for i in range(count):
+        value[i] = a * x[i] + b * y[i] + c
+        if abs(value[i]) <= limit:
+            snapped = max(snapped, abs(value[i]))
+            value[i] = 0.0
+    for i in range(count):
+        here, there = value[i], value[i + 1 if i + 1 < count else 0]
+        negative += (here <= 0.0) + (here * there < 0.0)
+    below, above = first, first + negative
+    for i in range(count):
+        j = i + 1 if i + 1 < count else 0
+        here, there = value[i], value[j]
+        if here <= 0.0:
+            out_x[below], out_y[below] = x[i], y[i]
+            out_edge[below] = -cut if here == 0.0 and there > 0.0 else edge[i]
+            below += 1
+        if here >= 0.0:
+            out_x[above], out_y[above] = x[i], y[i]
+            out_edge[above] = cut if here == 0.0 and there < 0.0 else edge[i]
+            above += 1
+        if here * there < 0.0:
+            share = here / (here - there)
+            out_x[below] = out_x[above] = x[i] + share * (x[j] - x[i])
+            out_y[below] = out_y[above] = y[i] + share * (y[j] - y[i])
+            out_edge[below] = -cut if here < 0.0 else edge[i]
+            out_edge[above] = cut if here > 0.0 else edge[i]
+            below += 1
+            above += 1
+    return negative, above - first - negative, snapped
+
+
+@compiled
+def areas(x, y, starts, out):
+    """Write the area of every polygon."""
+    for r in range(out.shape[0]):
+        out[r] = area(x[starts[r] :], y[starts[r] :], starts[r + 1] - starts[r])
+
+
+@compiled
+def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, base):
+    """The area that two polygons have in common; all of both lies above y = base.
+
+    A polygon is the sum of what lies below its edges, down to the base, with a sign for each edge; so the common area
+    is a sum over pairs of edges. Unlike clipping, nothing is made longer than it is: edges whose length is of the order
+    of the rounding of their ends, and polygons that are not quite convex, do no harm.
+    """
+    total = 0.0
+    for i in range(first, first + count):
+        j = i + 1 if i + 1 < first + count else first
+        if x[i] == x[j]:
+            continue
+        left, right = min(x[i], x[j]), max(x[i], x[j])
+        for k in range(other_first, other_first + other_count):
+            m = k + 1 if k + 1 < other_first + other_count else other_first
+            low, high = max(left, min(other_x[k], other_x[m])), min(right, max(other_x[k], other_x[m]))
+            if low >= high:
+                continue
+            # Shares of an edge, not slopes: however steep it is, nothing overflows.
+            rise, other_rise = y[j] - y[i], other_y[m] - other_y[k]
+            width, other_width = x[j] - x[i], other_x[m] - other_x[k]
+            here_low = y[i] + (low - x[i]) / width * rise - base
+            here_high = y[i] + (high - x[i]) / width * rise - base
+            there_low = other_y[k] + (low - other_x[k]) / other_width * other_rise - base
+            there_high = other_y[k] + (high - other_x[k]) / other_width * other_rise - base
+            area_below = 0.5 * (min(here_low, there_low) + min(here_high, there_high)) * (high - low)
+            before, after = here_low - there_low, here_high - there_high
+            if before * after < 0.0:
+                # The lower of two lines that cross rises above the chord between its ends.
+                at = before / (before - after)
+                crossing = here_low + at * (here_high - here_low)
+                chord = (1.0 - at) * min(here_low, there_low) + at * min(here_high, there_high)
+                area_below += 0.5 * (crossing - chord) * (high - low)
+            total += area_below if (x[i] < x[j]) == (other_x[k] < other_x[m]) else -area_below
+    return total
 
 
 @compiled
@@ -67,21 +197,9 @@ def split_by_argmax(
                 pairs[cuts, 0], pairs[cuts, 1] = w, j
                 cuts += 1
                 negative, positive, _ = split_polygon(
-                    a,
-                    b,
-                    c,
-                    limit,
-                    base + cuts,
-                    here_x,
-                    here_y,
-                    here_edge,
-                    count,
-                    room_x,
-                    room_y,
-                    room_edge,
-                    first,
-                    value,
-                )
+                    a, b, c, limit, base + cuts, here_x, here_y, here_edge, count,
+                    room_x, room_y, room_edge, first, value,
+                )  # fmt: skip
                 stack[height, 0], stack[height, 1] = first, negative
                 stack[height + 1, 0], stack[height + 1, 1] = first + negative, positive
                 height += 2
@@ -182,11 +300,11 @@ def slab_areas(x, y, starts, chosen, slab, axis, room, room_edge, forms, out):
 
 
 @compiled
-def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_edge, out_starts, origin, inside, made):
+def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_edge, out_starts, origin, inside):
     """Cut every polygon at t[axis] = slab0 and slab1 where these lie inside it.
 
-    inside[p] tells whether a piece lies between the two; made[0] receives the number of cuts (from base + 1 on).
-    Returns the number of pieces, or −1 when the output is too small.
+    inside[p] tells whether a piece lies between the two. Returns the numbers of pieces and of cuts (from base + 1 on),
+    or −1 when the output is too small.
     """
     room_x, room_y, room_edge, value = room
     pieces, vertices, cuts = 0, 0, 0
@@ -207,27 +325,15 @@ def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_
                 a, b = (1.0, 0.0) if axis == 0 else (0.0, 1.0)
                 cuts += 1
                 size, rest, _ = split_polygon(
-                    a,
-                    b,
-                    -at,
-                    0.0,
-                    base + cuts,
-                    room_x,
-                    room_y,
-                    room_edge,
-                    count,
-                    room_x,
-                    room_y,
-                    room_edge,
-                    half,
-                    value,
-                )
+                    a, b, -at, 0.0, base + cuts, room_x, room_y, room_edge, count,
+                    room_x, room_y, room_edge, half, value,
+                )  # fmt: skip
                 first = half
             elif side < 2 and at <= 0.5 * (low + high):
                 # Too close to an end to cut there: the centre decides on which side the polygon lies.
                 continue
             if pieces >= origin.shape[0] or vertices + size > out_x.shape[0]:
-                return -1
+                return -1, -1
             for i in range(first, first + size):
                 out_x[vertices], out_y[vertices], out_edge[vertices] = room_x[i], room_y[i], room_edge[i]
                 vertices += 1
@@ -240,8 +346,7 @@ def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_
                 room_x[i], room_y[i] = room_x[half + size + i], room_y[half + size + i]
                 room_edge[i] = room_edge[half + size + i]
             count = rest
-    made[0] = cuts
-    return pieces
+    return pieces, cuts
 
 
 @compiled

@@ -1,1 +1,0 @@
-"""Convex polygons of the subdivision."""

@@ -1,0 +1,29 @@
+"""Convex shapes with the cut behind every facet: polygons and polyhedra behind one protocol.
+
+`protocol` holds what all of them share and what is asked of them; `polygons` and `polyhedra` what depends on the
+dimension; `polygon_kernels`, `polyhedron_kernels` (one shape) and `polyhedra_kernels` (many) the compiled loops.
+"""
+
+import numpy as np
+
+from .adjacency import Adjacency
+from .polygons import Polygons
+from .polyhedra import Polyhedra
+from .protocol import Cut, Polytopes
+
+__all__ = ["Adjacency", "Cut", "Polygons", "Polyhedra", "Polytopes", "box_polytopes", "join_polytopes", "kind_of"]
+
+
+def kind_of(coordinates: int) -> type[Polytopes]:
+    """The class of shapes with so many coordinates, 2 or 3; a single parameter has two as well."""
+    return Polyhedra if coordinates > Polygons.dimension else Polygons
+
+
+def box_polytopes(low: np.ndarray, high: np.ndarray, sides: np.ndarray) -> Polytopes:
+    """Boxes from low (B, D) to high (B, D), with the signed cuts (B, D, 2) at the low and high end of every axis."""
+    return kind_of(low.shape[1]).boxes(low, high, sides)
+
+
+def join_polytopes(parts: list[Polytopes]) -> Polytopes:
+    """All shapes of several parts (at least one) of one kind in order; empties the list."""
+    return type(parts[0]).join(parts)

@@ -1,0 +1,301 @@
+"""What is asked of the convex shapes of a map, whatever their dimension.
+
+A shape is the hull of its vertices. Every facet (an edge of a polygon) carries the signed number of the cut that made
+it; two shapes that touch along a cut carry it with opposite signs. `Polygons` and `Polyhedra` bring the operations that
+depend on the dimension; the rest of the package asks `Polytopes`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from ..budget import give_back_memory
+from ..tolerances import TOUCH
+
+if TYPE_CHECKING:
+    from .adjacency import Adjacency
+    from .polygons import Polygons
+
+FREED_BYTES = 2**26
+"""After freeing so much, memory is returned to the system, which the C library does not do by itself."""
+
+OUTSIDE = 1e-9
+"""How far outside of a shape a point may lie and still belong to it: the rounding of vertices and of the point."""
+
+SMALLEST_FACET = 1e-18
+"""Smaller facets have no direction that can be trusted; they only cut off a corner."""
+
+
+class Cut(IntEnum):
+    """What a cut is: the first column of a cut table; the other two say which."""
+
+    BORDER = 0  # axis, 0 low or 1 high
+    KNOT = 1  # axis, number of the knot cell above it
+    NEURON = 2  # layer (0 and 1 are the clip), neuron
+    ARGMAX = 3  # two classes
+    SLAB = 4  # moving axis, 0
+    SPLIT = 5  # axis, 0: where a refinement halves a box
+
+
+@dataclass(frozen=True, eq=False)
+class Polytopes(ABC):
+    """R convex shapes in the unit square or cube.
+
+    points (V, D): shape r has the vertices starts[r]:starts[r+1]. facets (F,) holds the signed cuts, numbered from 1,
+    of the facets, shape by shape.
+    """
+
+    points: np.ndarray
+    starts: np.ndarray
+    facets: np.ndarray
+
+    dimension: ClassVar[int]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        return self.points[self.starts[index] : self.starts[index + 1]]
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """The shape of every vertex (V,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @cached_property
+    def centres(self) -> np.ndarray:
+        """The mean of the vertices of every shape (R, D): a point strictly inside."""
+        if not len(self):
+            return np.zeros((0, self.dimension))
+        return np.add.reduceat(self.points, self.starts[:-1], axis=0) / np.diff(self.starts)[:, None]
+
+    def extent(self, axis: int) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest coordinate of every shape along an axis, (R,) each."""
+        if not len(self):
+            return np.zeros(0), np.zeros(0)
+        along, starts = self.points[:, axis], self.starts[:-1]
+        return np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
+
+    def bounding_boxes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The low and the high corner of the bounding box of every shape, (R, D) each."""
+        low, high = zip(*(self.extent(axis) for axis in range(self.dimension)), strict=True)
+        return np.stack(low, axis=1), np.stack(high, axis=1)
+
+    def contain(self, point: np.ndarray) -> np.ndarray:
+        """Which shapes (R,) hold a point (D,) in their closures, within the tolerance."""
+        # Where a facet is too small to know its direction, the others around it tell enough.
+        is_wide = np.flatnonzero(self.facet_sizes > TOUCH ** (self.dimension - 1))
+        centres, outward = self.facet_planes(is_wide)
+        is_beyond = ((point - centres) * outward).sum(axis=1) > TOUCH
+        return np.bincount(self.facet_owner[is_wide[is_beyond]], minlength=len(self)) == 0
+
+    def deepest(self, point: np.ndarray) -> int | None:
+        """The shape in which a point (D,) lies deepest, None if it is outside of all."""
+        low, high = self.bounding_boxes()
+        chosen = np.flatnonzero(((low - OUTSIDE <= point) & (point <= high + OUTSIDE)).all(axis=1))
+        if not len(chosen):
+            return None
+        near = self.take(chosen)
+        centres, outward = near.facet_planes(slice(None))
+        inward = ((centres - point) * outward).sum(axis=1)
+        depth = np.minimum.reduceat(np.where(near.facet_sizes > SMALLEST_FACET, inward, np.inf), near.facet_starts[:-1])
+        best = int(np.argmax(depth))
+        return int(chosen[best]) if depth[best] >= -OUTSIDE else None
+
+    def on_border(self, cuts: np.ndarray, dimension: int) -> np.ndarray:
+        """Which shapes (R,) have a facet on the border of the domain, given the table of cuts (E, 3).
+
+        With a single parameter only the first axis has a border: nothing depends on the second coordinate.
+        """
+        kind, axis, _ = cuts[np.abs(self.facets) - 1].T
+        is_wide = self.facet_sizes > TOUCH ** (self.dimension - 1)
+        is_border = (kind == Cut.BORDER) & (axis < dimension) & is_wide
+        return np.bincount(self.facet_owner[is_border], minlength=len(self)) > 0
+
+    def nearest_points(self, point: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Squared distance and the nearest point of each of the chosen shapes to a point (D,): (S, 1 + D).
+
+        In three dimensions the square is a proved lower bound, equal to the squared distance up to rounding.
+        """
+        return self.nearest_points_of(point, self.points, self.starts, chosen)
+
+    @classmethod
+    def distance_to_hull(cls, point: np.ndarray, vertices: np.ndarray) -> float:
+        """The distance from a point (D,) to the convex hull of vertices (V, D), counter-clockwise in the plane."""
+        found = cls.nearest_points_of(point, vertices, np.array([0, len(vertices)]), np.zeros(1, dtype=np.int64))
+        return float(np.sqrt(found[0, 0]))
+
+    # What depends on the dimension: shapes as a whole.
+
+    @property
+    @abstractmethod
+    def volumes(self) -> np.ndarray:
+        """The volume (area) of every shape (R,), in shares of the unit cube (square)."""
+
+    @abstractmethod
+    def take(self, chosen: np.ndarray) -> Self:
+        """The chosen shapes (an index array) in that order."""
+
+    @abstractmethod
+    def bare(self) -> Self:
+        """The same shapes without derived arrays, where those are large and quick to compute again."""
+
+    @classmethod
+    @abstractmethod
+    def join(cls, parts: list[Self]) -> Self:
+        """All shapes of several parts in order; empties the list, and frees each part once it is copied."""
+
+    @classmethod
+    @abstractmethod
+    def boxes(cls, low: np.ndarray, high: np.ndarray, sides: np.ndarray) -> Self:
+        """Boxes from low to high (B, D) with the signed cuts (B, D, 2) at the low and the high end of every axis."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays by the names under which results store them."""
+
+    @classmethod
+    @abstractmethod
+    def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """The shapes behind stored arrays."""
+
+    # Facets.
+
+    if TYPE_CHECKING:  # a field of Polyhedra, which a property of the base would hide
+
+        @property
+        def facet_starts(self) -> np.ndarray:
+            """Where the facets of every shape begin (R+1,)."""
+
+    @property
+    @abstractmethod
+    def facet_owner(self) -> np.ndarray:
+        """The shape of every facet (F,)."""
+
+    @property
+    @abstractmethod
+    def facet_sizes(self) -> np.ndarray:
+        """The area (length) of every facet (F,)."""
+
+    @property
+    @abstractmethod
+    def facet_widths(self) -> np.ndarray:
+        """How wide every facet (F,) is where it is narrow: area over diameter; the length of an edge."""
+
+    @abstractmethod
+    def facet_planes(self, chosen: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray]:
+        """The centre and the outward unit normal of chosen facets, (N, D) each; without size a facet has normal 0."""
+
+    @abstractmethod
+    def facet_bends(self) -> np.ndarray:
+        """How far the vertices of every facet (F,) lie off its plane at most."""
+
+    @abstractmethod
+    def touching(self) -> "Adjacency":
+        """All pairs of shapes with a common facet wider than the tolerance. Exact up to that."""
+
+    # Cuts and parts.
+
+    @abstractmethod
+    def split_by_argmax(
+        self, logits: np.ndarray, noise: float, base: int
+    ) -> tuple[Self, np.ndarray, np.ndarray, np.ndarray]:
+        """Split every shape into pieces on which one of its logits (R, D+1, K) wins; ties within `noise` go to any.
+
+        Returns the pieces (the shapes themselves where nothing is split), the shape that each comes from (P,), its
+        winner (P,), and the two classes (N, 2) of every cut; cuts are numbered from base + 1.
+        """
+
+    @abstractmethod
+    def split_by_slab(self, slab: np.ndarray, axis: int, base: int) -> tuple[Self, np.ndarray, np.ndarray, int]:
+        """Cut every shape at t[axis] = slab0 and slab1 (R, 2), where these lie inside it.
+
+        Returns the pieces, the shape that each comes from, whether it lies between the two, and the number of cuts.
+        """
+
+    @abstractmethod
+    def margins(self, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:
+        """The smallest and largest f_label − max of the other logits on the vertices of every piece (P, 2)."""
+
+    @abstractmethod
+    def decided_volumes(
+        self,
+        logits: np.ndarray,
+        label: int,
+        region: np.ndarray,
+        winner: np.ndarray,
+        slack: np.ndarray,
+        chosen: np.ndarray,
+    ) -> np.ndarray:
+        """Volumes (S,) of the parts of the chosen pieces (S,) where the winner beats its rivals by the slack (P,)."""
+
+    @abstractmethod
+    def slab_volumes(self, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
+        """Volumes (S,) of the parts of the chosen shapes where slab0 ≤ t[axis] ≤ slab1, one slab (S, 2) for each."""
+
+    @abstractmethod
+    def section(self, axis: int | None, at: float) -> tuple["Polygons", np.ndarray]:
+        """The polygons in which the plane t[axis] = at meets the shapes, and the shape (S,) of each.
+
+        Polygons are their own section: axis None. Edges carry the cuts of their facets; 0 marks an edge without length.
+        """
+
+    @abstractmethod
+    def on_line(self, axis: int, point: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the line along an axis through a point (D,) meets shapes: from low to high (N,), and which (N,)."""
+
+    @staticmethod
+    @abstractmethod
+    def clip_hull(vertices: np.ndarray, form: np.ndarray) -> np.ndarray:
+        """Points (N, D) whose hull is the part of the hull of vertices (V, D) where the form (D+1,) is at least 0."""
+
+    @staticmethod
+    @abstractmethod
+    def nearest_points_of(point: np.ndarray, points: np.ndarray, starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """As `nearest_points`, for hulls of points (V, D) given with their starts."""
+
+
+def join_rows(parts: list[np.ndarray]) -> np.ndarray:
+    """Arrays (at least one) one after another; empties the list as it goes, so that little is held twice.
+
+    >>> join_rows([np.zeros((2, 3)), np.ones((1, 3))]).shape
+    (3, 3)
+    """
+    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=np.result_type(*{part.dtype for part in parts}))
+    start = freed = 0
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        whole[start : start + len(part)] = part
+        start, freed = start + len(part), freed + part.nbytes
+        del part
+        if freed > FREED_BYTES:
+            give_back_memory()
+            freed = 0
+    return whole
+
+
+def join_starts(parts: list[np.ndarray]) -> np.ndarray:
+    """The starts of runs that follow each other, from the starts of each part.
+
+    >>> join_starts([np.array([0, 2]), np.array([0, 3])]).tolist(), join_starts([]).tolist()
+    ([0, 2, 5], [0])
+    """
+    return starts_of(np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(part) for part in parts)]))
+
+
+def starts_of(sizes: np.ndarray) -> np.ndarray:
+    """Where runs of the given sizes (R,) begin, and where the last one ends (R+1,)."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def take_runs(starts: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """New starts of the chosen runs, and the places of their members."""
+    sizes = np.diff(starts)[chosen]
+    new = starts_of(sizes)
+    return new, np.repeat(starts[chosen] - new[:-1], sizes) + np.arange(new[-1])

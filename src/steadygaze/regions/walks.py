@@ -1,0 +1,298 @@
+"""Walks polytopes through the layers of a program: the buffers of the compiled walks, and how they grow and empty."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from ..accuracy import WalkMeasures
+from ..compound import CellProgram, Program
+from ..errors import InternalError
+from ..polytopes import Polygons, Polyhedra, Polytopes
+from ..polytopes.polyhedra import widened
+from ..polytopes.protocol import starts_of
+from . import forms, kernels, solid_forms, solid_kernels
+from .assemble import Block
+
+CAPACITY, SOLID_CAPACITY = 4096, 2048
+"""Polygons, and polyhedra, that the output buffers hold."""
+
+STACK_ROOM = 4096
+"""Vertices and facets on the stack that there is room for at first, beside the polytopes to be walked."""
+
+SOLID_ROOM = 256
+"""Vertices and facets of one polyhedron that there is room for at first; a region of a real network has about ten."""
+
+NODES, SOLID_NODES = 20_000, 500
+"""Polygons, and polyhedra, looked at between two questions to the budget: some ten milliseconds, and up to a tenth of a
+second on convolutional networks."""
+
+NODES_TIMES_NEURONS = 1 << 24
+"""As many polygons at most, times neurons: where most of them enter all layers, this takes a tenth of a second."""
+
+
+class LayerWalk(ABC):
+    """One walk of polytopes, each called by a number of `origins` (count,); what it finds is appended to a block."""
+
+    walk: Any
+    output: Any
+
+    def __init__(self, cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, block: Block) -> None:
+        self.program, self.block = cell.program, block
+        # The last polytope of the stack is walked first: reverse, so that the regions keep the order of the polytopes.
+        self.start(cell.root, polytopes.take(np.arange(len(polytopes))[::-1]), origins[::-1])
+        self.walk.counters[kernels.BASE] = block.base
+        self.walk.counters[kernels.HEIGHT] = len(polytopes)
+
+    @abstractmethod
+    def start(self, root: np.ndarray, polytopes: Any, origins: np.ndarray) -> None:
+        """Make `walk`, with the polytopes on the stack, and `output`."""
+
+    @property
+    @abstractmethod
+    def nodes(self) -> int:
+        """Polytopes to look at between two questions to the budget."""
+
+    @abstractmethod
+    def run(self, last_layer: int) -> int:
+        """Run the compiled walk for a while; returns its code."""
+
+    @abstractmethod
+    def make_room(self, code: int) -> None:
+        """Enlarge the buffers that the code of the walk asks for."""
+
+    @abstractmethod
+    def written(self) -> Polytopes:
+        """The shapes that the output buffers hold, copied."""
+
+    @property
+    def volume(self) -> float:
+        """The share of the unit square or cube that has been delivered."""
+        return float(self.walk.sums[kernels.VOLUME])
+
+    def advance(self, last_layer: int) -> tuple[bool, int]:
+        """Walk on for a while; returns whether the walk is done, and the number of regions that were found."""
+        code = self.run(last_layer)
+        regions = int(self.walk.counters[kernels.REGIONS])
+        self._flush(regions)
+        self.make_room(code)
+        return code == kernels.DONE, regions
+
+    def finish(self) -> None:
+        """Hand over what was added up on the way."""
+        walk, sums = self.walk, self.walk.sums
+        self.block.measured = WalkMeasures(
+            walk.peak, walk.missed, walk.beside, walk.most_drift, int(walk.counters[kernels.DEPTH]),
+            float(sums[kernels.SLIVERS]), int(sums[kernels.SKIPPED]), float(sums[kernels.GAP]),
+            float(sums[kernels.HOLES]),
+        )  # fmt: skip
+        self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], kernels.ORIGIN].copy()
+
+    def _flush(self, regions: int) -> None:
+        """Move the content of the output buffers into the block; cuts go on counting."""
+        output, block, counters = self.output, self.block, self.walk.counters
+        cuts = int(counters[kernels.CUTS])
+        block.shapes.append(self.written())
+        for name in ("logits", "packed", "doubtful"):
+            getattr(block, name).append(getattr(output, name)[:regions].copy())
+        block.origins.append(output.origin[:regions].copy())
+        block.cuts.append(output.cuts[:cuts].copy())
+        counters[kernels.BASE] += cuts
+        counters[[kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS]] = 0
+
+
+def start_walk(cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, block: Block) -> LayerWalk:
+    """The walk for polytopes of either dimension."""
+    kind = {Polygons.dimension: FlatWalk, Polyhedra.dimension: SolidWalk}[polytopes.dimension]
+    return kind(cell, polytopes, origins, block)
+
+
+class FlatWalk(LayerWalk):
+    """A walk of polygons."""
+
+    walk: forms.Walk
+    output: kernels.Output
+
+    @property
+    def nodes(self) -> int:
+        return min(NODES, NODES_TIMES_NEURONS // int(self.program.offsets[-1]) + 100)
+
+    def start(self, root: np.ndarray, polytopes: Polygons, origins: np.ndarray) -> None:
+        program, neurons = self.program, int(self.program.offsets[-1])
+        bits = np.zeros((2, 8 * -(-neurons // 8)), dtype=np.uint8)
+        shared = _shared_arrays(program, root)
+        self.walk = forms.Walk(
+            **shared | {"active": bits[0]},
+            code=bits[1],
+            words=bits.view(np.uint64),
+            touched=np.zeros(neurons, dtype=np.int32),
+            touched_count=np.zeros(len(program.offsets) - 1, dtype=np.int64),
+            is_touched=np.zeros(neurons, dtype=np.uint8),
+            stack=_stack(polytopes, origins, 7),
+            x=_padded(polytopes.points[:, 0], STACK_ROOM),
+            y=_padded(polytopes.points[:, 1], STACK_ROOM),
+            edge=_padded(polytopes.facets, STACK_ROOM),
+            here=np.zeros((3, kernels.MAX_VERTICES)),
+            here_edge=np.zeros(kernels.MAX_VERTICES, dtype=np.int64),
+        )
+        self.walk.peak[: root.shape[1]] = np.abs(root).sum(axis=0)
+        self.output = kernels.Output(
+            **_shared_output(program, 3, CAPACITY),
+            x=np.empty(16 * CAPACITY),
+            y=np.empty(16 * CAPACITY),
+            edge=np.empty(16 * CAPACITY, dtype=np.int64),
+        )
+
+    def run(self, last_layer: int) -> int:
+        return kernels.advance(self.program, self.walk, self.output, last_layer, self.nodes)
+
+    def make_room(self, code: int) -> None:
+        if code != kernels.NEED_STACK:
+            return
+        if self.walk.stack[self.walk.counters[kernels.HEIGHT] - 1, 2] + 1 > kernels.MAX_VERTICES:
+            raise InternalError(f"a region with more than {kernels.MAX_VERTICES} vertices: please report the model")
+        self.walk = _enlarged(self.walk, ("stack", "candidates", "x", "y", "edge"))
+
+    def written(self) -> Polygons:
+        output, counters = self.output, self.walk.counters
+        vertices = int(counters[kernels.VERTICES])
+        points = np.stack([output.x[:vertices], output.y[:vertices]], axis=1)
+        starts = starts_of(output.vertices[: counters[kernels.REGIONS]])
+        return Polygons(points, starts, output.edge[:vertices].copy())
+
+
+class SolidWalk(LayerWalk):
+    """A walk of polyhedra."""
+
+    walk: solid_forms.Walk
+    output: solid_kernels.Output
+
+    @property
+    def nodes(self) -> int:
+        return SOLID_NODES
+
+    def start(self, root: np.ndarray, polytopes: Polyhedra, origins: np.ndarray) -> None:
+        stack = _stack(polytopes, origins, 9)
+        own = stack[: len(polytopes)]
+        own[:, 7], own[:, 8] = polytopes.facet_starts[:-1], np.diff(polytopes.facet_starts)
+        most = max(SOLID_ROOM, int(own[:, [2, 8]].max(initial=0)))
+        self.walk = solid_forms.Walk(
+            **_shared_arrays(self.program, root),
+            fed_active=np.zeros(int(self.program.offsets[-1]), dtype=np.uint8),
+            stack=stack,
+            points=_padded(polytopes.points, STACK_ROOM),
+            incidence=_padded(polytopes.incidence, STACK_ROOM),
+            facets=_padded(polytopes.facets, STACK_ROOM),
+            here=np.zeros((most, 3)),
+            here_incidence=np.zeros((most, polytopes.incidence.shape[1]), dtype=np.uint64),
+            here_facets=np.zeros(most, dtype=np.int64),
+            value=np.zeros(most),
+            order=np.zeros(most, dtype=np.int64),
+            angle=np.zeros(most),
+            rank=np.zeros((2, most), dtype=np.int64),
+            pairs=np.zeros((2, most), dtype=np.int64),
+        )
+        self._empty_output()
+
+    def run(self, last_layer: int) -> int:
+        return solid_kernels.advance(self.program, self.walk, self.output, last_layer, self.nodes)
+
+    def make_room(self, code: int) -> None:
+        walk = self.walk
+        if code == solid_kernels.BROKEN:
+            raise InternalError("a plane that should cut a region misses it: please report this model and image")
+        if code in (kernels.DONE, kernels.PAUSED):
+            return
+        if code == kernels.NEED_STACK:
+            names = ("stack", "candidates", "points", "incidence", "facets", "here", "here_incidence", "here_facets",
+                     "value", "order", "angle")  # fmt: skip
+            pairs = np.zeros((2, 2 * walk.pairs.shape[1]), dtype=np.int64)
+            self.walk = _enlarged(walk, names)._replace(rank=pairs.copy(), pairs=pairs)
+        if code == solid_kernels.NEED_WORDS:
+            words = 2 * walk.incidence.shape[1]
+            self.walk = walk._replace(
+                incidence=widened(walk.incidence, words), here_incidence=widened(walk.here_incidence, words)
+            )
+        self._empty_output(largest=int(walk.stack[walk.counters[kernels.HEIGHT] - 1, [2, 8]].max()))
+
+    def written(self) -> Polyhedra:
+        output, counters = self.output, self.walk.counters
+        regions, vertices, facets = (int(counters[i]) for i in (kernels.REGIONS, kernels.VERTICES, kernels.FACETS))
+        return Polyhedra(
+            output.points[:vertices].copy(),
+            starts_of(output.vertices[:regions]),
+            output.facets[:facets].copy(),
+            starts_of(output.facet_counts[:regions]),
+            output.incidence[:vertices].copy(),
+        )
+
+    def _empty_output(self, largest: int = 0) -> None:
+        """Make output buffers; `largest` is the number of vertices or facets that one region may have."""
+        room = 16 * SOLID_CAPACITY + largest
+        self.output = solid_kernels.Output(
+            **_shared_output(self.program, 4, SOLID_CAPACITY),
+            facet_counts=np.empty(SOLID_CAPACITY, dtype=np.int64),
+            points=np.empty((room, 3)),
+            incidence=np.empty((room, self.walk.incidence.shape[1]), dtype=np.uint64),
+            facets=np.empty(room, dtype=np.int64),
+        )
+
+
+def _shared_arrays(program: Program, root: np.ndarray) -> dict[str, np.ndarray]:
+    """What both walks hold of forms and patterns, before the first polytope."""
+    neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
+    rows, widest = len(root), int(np.diff(program.offsets).max())
+    first_forms = np.zeros((rows, neurons))
+    first_forms[:, : root.shape[1]] = root
+    versions = np.zeros((3, layers), dtype=np.int64)
+    versions[forms.FED_FROM] = -1
+    return {
+        "forms": first_forms,
+        "fed": np.zeros((rows, neurons)),
+        "versions": versions,
+        "active": np.zeros(neurons, dtype=np.uint8),
+        "packed": np.zeros(program.byte_start[-1], dtype=np.uint8),
+        "unstable": np.zeros(neurons, dtype=np.int32),
+        "unstable_count": np.zeros(layers, dtype=np.int64),
+        "scratch": np.zeros((rows, widest)),
+        "peak": np.zeros(neurons),
+        "missed": np.zeros(neurons),
+        "beside": np.zeros((2, neurons)),
+        "drift": np.zeros((2, layers)),
+        "most_drift": np.zeros((2, layers)),
+        "columns": np.zeros((2, widest), dtype=np.int64),
+        "doubts": np.zeros((2, layers), dtype=np.int64),
+        "candidates": np.empty(16 * widest + 4096, dtype=np.int32),
+        "counters": np.zeros(7, dtype=np.int64),
+        "sums": np.zeros(5),
+    }
+
+
+def _shared_output(program: Program, rows: int, capacity: int) -> dict[str, np.ndarray]:
+    """Empty buffers that both walks fill."""
+    return {
+        "vertices": np.empty(capacity, dtype=np.int64),
+        "logits": np.empty((capacity, rows, int(program.offsets[-1] - program.offsets[-2]))),
+        "packed": np.empty((capacity, program.byte_start[-1]), dtype=np.uint8),
+        "doubtful": np.empty(capacity, dtype=np.uint8),
+        "cuts": np.empty(4 * capacity, dtype=np.int64),
+        "origin": np.empty(capacity, dtype=np.int64),
+    }
+
+
+def _stack(polytopes: Polytopes, origins: np.ndarray, columns: int) -> np.ndarray:
+    """A stack that holds the polytopes, none of which has entered its layer."""
+    stack = np.zeros((len(polytopes) + 256, columns), dtype=np.int64)
+    own = stack[: len(polytopes)]
+    own[:, 1], own[:, 2], own[:, 3] = polytopes.starts[:-1], np.diff(polytopes.starts), -1
+    own[:, kernels.ORIGIN] = origins
+    return stack
+
+
+def _padded(array: np.ndarray, more: int) -> np.ndarray:
+    return np.concatenate([array, np.zeros((more, *array.shape[1:]), dtype=array.dtype)])
+
+
+def _enlarged(walk: Any, names: tuple[str, ...]) -> Any:
+    """The same walk with twice the room in the named arrays."""
+    return walk._replace(**{name: _padded(getattr(walk, name), len(getattr(walk, name))) for name in names})
