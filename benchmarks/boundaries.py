@@ -14,17 +14,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from steadygaze.engines import run
+from steadygaze.question import make_question
+from steadygaze.results.result import Result
+
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 from dataclasses import replace
 
-from paper_problems import SIZES, Asked, make_problem, problems_of, restricted
-from steadygaze.api import solve
+from paper_problems import SIZES, Asked, problems_of, restricted
 from steadygaze.boundary import find_boundary
-from steadygaze.engines.search import SearchResult, search
 from steadygaze.engines.search.traversal import make_key
 from steadygaze.labels import Property
-from steadygaze.results.result import Result
 from timing import RESULTS, print_table, write_json
 
 NETWORKS = [f"{data}-{size}" for size in (*SIZES, "CNN-S") for data in "MF"]
@@ -32,7 +33,7 @@ NETWORKS = [f"{data}-{size}" for size in (*SIZES, "CNN-S") for data in "MF"]
 
 def keys_of(result: Result) -> list[bytes]:
     """The key of every region of a map, as the traversal writes it."""
-    regions, cells = result.answers.regions, result.answers.compound.programs
+    regions, cells = result.tiling.answers.regions, result.tiling.answers.compound.programs
     clips = [row.tobytes() for row in regions.clips]
     patterns = [row.tobytes() for row in regions.patterns]
     return [
@@ -41,32 +42,32 @@ def keys_of(result: Result) -> list[bytes]:
     ]
 
 
-def differences(result: Result, keys: Sequence[bytes], found: SearchResult, wanted: Property) -> list[str]:
+def differences(result: Result, keys: Sequence[bytes], found: Result, wanted: Property) -> list[str]:
     """What is wrong with the components that a search found, in words; nothing if they are the map's."""
-    answers = result.answers
+    answers = result.tiling.answers
     exact = find_boundary(answers.compound, answers.regions, result.answer.joint, wanted)
     expected = {
         (frozenset(keys[i] for i in part.inner), frozenset(keys[i] for i in part.outer)) for part in exact.components
     }
     wrong = []
-    if found.components is None or found.failures or found.stopped:
-        wrong.append(f"the search did not end well: {found.failures} failures, stopped by {found.stopped}")
-    elif {(part.inner, part.outer) for part in found.components} != expected:
-        wrong.append(f"{len(found.components)} components, not the {len(expected)} of the map")
+    if found.tiling.components is None or found.tiling.failures or found.stopped:
+        wrong.append(f"the search did not end well: {found.tiling.failures} failures, stopped by {found.stopped}")
+    elif {(part.inner, part.outer) for part in found.tiling.components} != expected:
+        wrong.append(f"{len(found.tiling.components)} components, not the {len(expected)} of the map")
     return wrong
 
 
 def run(asked: Asked, model: Any, properties: Sequence[str]) -> tuple[list[dict[str, Any]], Any]:
     """Compare one problem for every property: rows, and the model to go on with."""
-    problem = make_problem(asked, "both", model=model)
-    result = solve(problem, threads=1)
+    problem = make_question(asked, "both", model=model)
+    result = run(problem, "map", threads=1)
     keys = keys_of(result)
     rows = []
     for name in properties:
         question = replace(problem, property=Property(name))
-        found = search(question, method="boundary")
+        found = run(question, method="boundary")
         wrong = differences(result, keys, found, Property(name))
-        components = None if found.components is None else len(found.components)
+        components = None if found.tiling.components is None else len(found.tiling.components)
         counts = {"regions": len(keys), "visited": len(found), "components": components}
         rows.append({"asked": str(asked), "property": name, "seconds": found.seconds, "wrong": wrong} | counts)
     return rows, problem.model

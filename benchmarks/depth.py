@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 import paper_problems
 from steadygaze.bounds.bounder import Bounder
-from steadygaze.engines.refine.run_refinement import refine
+from steadygaze.engines import run
 from timing import commit
 
 ROOMS = (0, 8, 64)
@@ -34,7 +34,7 @@ def grid(level: int) -> tuple[np.ndarray, np.ndarray]:
 def measure(model: str, index: int) -> dict:
     """Decided shares and multiplications of one problem (brightness and patch), for every room and level."""
     asked = paper_problems.Asked(model, "BP", paper_problems.image_name(model, index))
-    question = paper_problems.make_problem(asked, "cr")
+    question = paper_problems.make_question(asked, "cr")
     bounder = Bounder(question.model.graph, question.perturbed, question.label, question.attention)
     work = sum(step.work for steps in bounder.segments for step in steps)
     found: dict = {"model": model, "image": asked.image, "layers": len(bounder.segments) - 1, "shares": {}}
@@ -50,12 +50,12 @@ def measure(model: str, index: int) -> dict:
             decided = float(((margin[:, 0] > 0.0) | (margin[:, 1] < 0.0)).mean())
             rows = 4.0 + min(room, unstable / found["layers"]) * found["layers"] / 2.0
             found["shares"][f"{room}/{level}"] = {"decided": decided, "unstable": unstable, "work": rows * work}
-    result = refine(question, until=0.001)
+    result = run(question, "refine", until=0.001)
     found["refine"] = {
         "undecided": result.areas["undecided"][1],
-        "boxes": len(result.boxes),
-        "regions": 0 if result.answers is None else len(result.answers.regions),
-        "relaxation": result.relaxation or "handed over at once",
+        "boxes": len(result.tiling.boxes),
+        "regions": 0 if result.tiling.answers is None else len(result.tiling.answers.regions),
+        "relaxation": result.tiling.relaxation or "handed over at once",
     }
     return found
 

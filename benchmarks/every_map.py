@@ -13,9 +13,11 @@ import os
 from pathlib import Path
 from statistics import median
 
+from steadygaze.engines import run
+from steadygaze.question import make_question
+
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-from steadygaze.api import make_problem, solve
 from steadygaze.errors import SteadygazeError
 from timing import clock, peak_mib, print_table, write_json
 
@@ -38,9 +40,9 @@ def run_network(name: str) -> dict[str, object]:
         for domain, specs in DOMAINS.items():
             image = f"{'mnist' if name.startswith('M') else 'fashion'}:{index}"
             try:
-                problem = make_problem(model, image, specs, delta=3.0)
+                problem = make_question(model, image, specs, delta=3.0)
                 model = problem.model
-                spent, result = clock(lambda problem=problem: solve(problem, threads=1))
+                spent, result = clock(lambda problem=problem: run(problem, "map", threads=1))
             except SteadygazeError as error:
                 failures.append(f"{image} {domain}: {error}")
                 continue

@@ -25,10 +25,10 @@ import json, sys
 from timing import peak_mib
 from steadygaze import api
 from steadygaze.budget import Budget, Limits
-problem = api.make_problem(sys.argv[1], sys.argv[2], ("translate:dy=1", "brightness"), delta=3.0)
+problem = make_question(sys.argv[1], sys.argv[2], ("translate:dy=1", "brightness"), delta=3.0)
 before = peak_mib()
 result = api.solve(problem, budget=Budget(Limits(max_regions=int(sys.argv[3]))), threads=1)
-print(json.dumps({"regions": len(result.answers.regions), "loaded_mib": before, "peak_mib": peak_mib()}))
+print(json.dumps({"regions": len(result.tiling.answers.regions), "loaded_mib": before, "peak_mib": peak_mib()}))
 """
 
 

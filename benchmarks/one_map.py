@@ -13,6 +13,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from steadygaze.engines import run
+from steadygaze.question import make_question
+
 # Read when numpy is imported: everything runs on one thread.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
@@ -38,8 +41,8 @@ PASSES = 200
 """Passes of the affine form beside each repetition of the map, at 20 different thetas."""
 
 
-def make_problem(model: str | Model, domain: str, image: str) -> Question:
-    return api.make_problem(model, image, DOMAINS[domain], delta=DELTA)
+def make_question(model: str | Model, domain: str, image: str) -> Question:
+    return make_question(model, image, DOMAINS[domain], delta=DELTA)
 
 
 def time_map(question: Question) -> tuple[Result, dict[str, float]]:
@@ -47,7 +50,7 @@ def time_map(question: Question) -> tuple[Result, dict[str, float]]:
     watch = Stopwatch()
     layout, _ = clock(lambda: question.compound.programs)
     with clocked(watch, advance=kernels, subdivide=api, measure=api, label_pieces=api):
-        result = api.solve(question, threads=1)
+        result = run(question, "map", threads=1)
     stages = {name: watch.lap(name) for name in ("advance", "subdivide", "measure", "label_pieces")}
     engine = layout + result.seconds["engine"]
     return result, {
@@ -91,7 +94,7 @@ def contradictions(result: Result, samples: int) -> tuple[list[str], int]:
 
     Thetas within 1e-9 of an edge, and labels that the map leaves undecided, are not compared.
     """
-    compound, joint = result.answers.compound, result.answer.joint
+    compound, joint = result.tiling.answers.compound, result.answer.joint
     polygons = joint.polytopes
     low = np.minimum.reduceat(polygons.points, polygons.starts[:-1])
     high = np.maximum.reduceat(polygons.points, polygons.starts[:-1])
@@ -130,24 +133,24 @@ def measure_map(
     model: str, domain: str, image: str, *, repetitions: int, seconds: float, samples: int
 ) -> dict[str, Any]:
     """Everything that is measured and checked about one map."""
-    first = make_problem(model, domain, image)
+    first = make_question(model, domain, image)
     result, _ = time_map(first)  # compiles or loads the kernels
     peak = peak_mib()
     problems, compared = contradictions(result, samples)
-    count = len(result.answers.regions)
+    count = len(result.tiling.answers.regions)
     widths, low = first.perturbed.domain.widths, first.perturbed.domain.low
     passes = [pass_at(first, low + place * widths) for place in np.random.default_rng(1).random((20, len(low)))]
     time_pass(passes)
     times: list[dict[str, float]] = []
     pass_seconds: list[float] = []
     for _ in range(repetitions):
-        result, stages = time_map(make_problem(first.model, domain, image))
-        if len(result.answers.regions) != count:
-            problems.append(f"{len(result.answers.regions)} regions after {count}")
+        result, stages = time_map(make_question(first.model, domain, image))
+        if len(result.tiling.answers.regions) != count:
+            problems.append(f"{len(result.tiling.answers.regions)} regions after {count}")
         times.append(stages)
         pass_seconds.append(time_pass(passes))
     row: dict[str, Any] = {"model": model, "domain": domain, "image": image, "regions": count}
-    row["patterns"] = len(result.answers.regions.patterns)
+    row["patterns"] = len(result.tiling.answers.regions.patterns)
     row["seconds"] = {name: vars(Spread.of([stages[name] for stages in times])) for name in times[0]}
     row["pass_seconds"] = vars(Spread.of(pass_seconds))
     ratios = [stages["engine"] / count / one for stages, one in zip(times, pass_seconds, strict=True)]

@@ -16,6 +16,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from steadygaze.engines import run
+from steadygaze.question import make_question
+from steadygaze.results.result import Result
+
 # Read when numpy is imported: boxes are shared among threads, products stay on one.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
@@ -23,10 +27,8 @@ import numpy as np
 
 from paper_problems import DELTA, Asked, specs
 from refine_check import map_disagreements, sampled, window_disagreements
-from steadygaze import api, zoo
+from steadygaze import zoo
 from steadygaze.budget import Budget, Limits
-from steadygaze.engines.refine.refine_result import RefineResult
-from steadygaze.engines.refine.run_refinement import refine
 from steadygaze.errors import SteadygazeError
 from steadygaze.images import read_image
 from steadygaze.network.model import Model
@@ -90,7 +92,7 @@ class OneProblem:
             path = self.options.vgg / VGG
             image = as_colour(read_image(zoo.image_path(image)).pixels)[0]
         domain = SMALL_DOMAINS.get(self.part) or specs(self.asked.domain)
-        problem = api.make_problem(self.model or path, image, domain, property=question.wanted, delta=question.delta)
+        problem = make_question(self.model or path, image, domain, property=question.wanted, delta=question.delta)
         self.model = problem.model
         _ = problem.agreement  # checking the model file is no part of what is measured
         return problem
@@ -112,17 +114,17 @@ class OneProblem:
             row["wrong"].append(str(error))
         return row
 
-    def _refined(self, question: Question) -> tuple[float, RefineResult]:
+    def _refined(self, question: Question) -> tuple[float, Result]:
         problem = self.ask(question)
         limits = Limits(timeout_seconds=self.options.timeout)
-        return clock(lambda: refine(problem, until=question.until, budget=Budget(limits), threads=self.options.threads))
+        return clock(lambda: run(problem, "refine", until=question.until, budget=Budget(limits), threads=self.options.threads))
 
-    def _compared(self, question: Question, first: float, result: RefineResult, wrong: list[str]) -> dict[str, Any]:
+    def _compared(self, question: Question, first: float, result: Result, wrong: list[str]) -> dict[str, Any]:
         """Seconds of refinement and map in turn, and what they do not agree on."""
         refined, mapped = [first], []
         for number in range(REPETITIONS):
             problem = self.ask(question)
-            seconds, whole = clock(lambda problem=problem: api.solve(problem, threads=self.options.threads))
+            seconds, whole = clock(lambda problem=problem: run(problem, "map", threads=self.options.threads))
             mapped.append(seconds)
             if number == 0:
                 wrong += map_disagreements(result, whole)
@@ -131,20 +133,20 @@ class OneProblem:
             refined.append(self._refined(question)[0])
         ratio = median(mapped) / median(refined)
         return {"seconds": median(refined), "map_seconds": median(mapped), "map_per_refine": ratio,
-                "map_regions": len(whole.answers.regions)}  # fmt: skip
+                "map_regions": len(whole.tiling.answers.regions)}  # fmt: skip
 
 
-def facts(result: RefineResult) -> dict[str, Any]:
+def facts(result: Result) -> dict[str, Any]:
     """What a row says of a result."""
     undecided = result.areas["undecided"][1]
-    guarantee = result.guarantee_shares
+    guarantee = result.answer.guarantee_shares
     return {
         "decided": 1.0 - undecided,
         "bounded": guarantee["rounding-sound"],
-        "boxes": len(result.boxes),
-        "regions": 0 if result.answers is None else len(result.answers.regions),
+        "boxes": len(result.tiling.boxes),
+        "regions": 0 if result.tiling.answers is None else len(result.tiling.answers.regions),
         "verdict": result.verdict.value,
-        "relaxation": result.relaxation,
+        "relaxation": result.tiling.relaxation,
         "stopped": result.stopped,
         "areas": result.areas,
     }
@@ -159,9 +161,9 @@ def _cifar(shared: Path, index: int) -> np.ndarray:
 def warm(threads: int) -> None:
     """Load the compiled loops."""
     for domain, until in zip(WARM_DOMAINS, (0.5, "exact"), strict=True):
-        problem = api.make_problem(*WARM, domain, property="both", delta=DELTA)
-        refine(problem, until=until, budget=Budget(Limits(timeout_seconds=10.0)), threads=threads)
-    api.solve(problem, threads=threads)
+        problem = make_question(*WARM, domain, property="both", delta=DELTA)
+        run(problem, "refine", until=until, budget=Budget(Limits(timeout_seconds=10.0)), threads=threads)
+    run(problem, "map", threads=threads)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,12 +12,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from steadygaze.engines import run
+from steadygaze.question import make_question
+
 # Read when numpy is imported: everything runs on one thread.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
-from paper_problems import SHIFT, W_DELTA, Asked, make_problem, problems_of, restricted
+from paper_problems import SHIFT, W_DELTA, Asked, problems_of, restricted
 from search_check import Digest, digest, map_contradictions, own_contradictions, plain_contradictions
-from steadygaze.api import solve
 from steadygaze.budget import Budget, Limits
 from steadygaze.errors import SteadygazeError
 from steadygaze.network.model import Model
@@ -29,10 +31,9 @@ FIELDS = ("visited", "visited_share", "face_checks", "lps", "failures", "status"
 
 def run_search(question: Question, method: str, *, timeout: float) -> Any:
     """One search of the package: gbs with the paper's w^δ, boundary without any."""
-    from steadygaze.engines.search import search  # noqa: PLC0415 (the rest of this file works without it)
 
     options = {"w_delta": W_DELTA} if method == "gbs" else {}
-    return search(question, method=method, budget=Budget(Limits(timeout_seconds=timeout)), **options)
+    return run(question, method=method, budget=Budget(Limits(timeout_seconds=timeout)), **options)
 
 
 class OneNetwork:
@@ -46,7 +47,7 @@ class OneNetwork:
 
     def ask(self, asked: Asked, wanted: str) -> Question:
         """A question that nothing was computed for yet; the model is read once."""
-        question = make_problem(asked, wanted, shift=self.shift, model=self.model)
+        question = make_question(asked, wanted, shift=self.shift, model=self.model)
         self.model = question.model
         return question
 
@@ -62,7 +63,7 @@ class OneNetwork:
             row["wrong"].append(str(error))
             return row
         kept = digest(found, self.samples)
-        row |= {"visited": kept.visited, "visited_share": kept.visited_share, "status": kept.status}
+        row |= {"visited": kept.tiling.visited, "visited_share": kept.coverage, "status": kept.status}
         row |= {name: _count(getattr(found, name)) for name in ("face_checks", "lps", "failures")}
         if kept.status not in ("robust", "notrobust"):
             row["wrong"].append(f"did not end: {kept.status} after {row['seconds']:.1f} s")
@@ -73,10 +74,10 @@ class OneNetwork:
     def compare_with_maps(self) -> None:
         """Check every search that was measured against the full map of its problem."""
         for asked in dict.fromkeys(asked for asked, _, _ in self.kept):
-            mapped = solve(self.ask(asked, "both"), threads=1)
+            mapped = run(self.ask(asked, "both"), "map", threads=1)
             for own, row, kept in self.kept:
                 if own == asked:
-                    row["regions"] = len(mapped.answers.regions)
+                    row["regions"] = len(mapped.tiling.answers.regions)
                     row["wrong"] += map_contradictions(kept, mapped)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steadygaze.question import make_question
 from timing import commit
 
 if TYPE_CHECKING:
@@ -71,11 +72,10 @@ def specs(domain: str, shift: str = SHIFT) -> tuple[str, ...]:
     return tuple(letters[letter] for letter in domain)
 
 
-def make_problem(asked: Asked, wanted: str, *, shift: str = SHIFT, model: "Model | None" = None) -> "Question":
+def make_question(asked: Asked, wanted: str, *, shift: str = SHIFT, model: "Model | None" = None) -> "Question":
     """The question for the package; a model that was read before is taken as it is."""
-    from steadygaze import api  # noqa: PLC0415 (heavy)
 
-    return api.make_problem(model or asked.model, asked.image, specs(asked.domain, shift), property=wanted, delta=DELTA)
+    return make_question(model or asked.model, asked.image, specs(asked.domain, shift), property=wanted, delta=DELTA)
 
 
 def stored(path: Path, field: str, empty: Any, **options: Any) -> Any:

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from steadygaze import api
-from steadygaze.engines.refine.refine_result import RefineResult
+from steadygaze.engines import run
 from steadygaze.engines.refine.self_check import Sampled, sample_contradictions
 from steadygaze.polytopes import Polygons
-from steadygaze.question import Question
+from steadygaze.question import Question, make_question
 from steadygaze.results.result import Result
 
 AREA = 1e-9
@@ -23,18 +22,18 @@ WINDOW = 1 / 32
 SEED = 20245
 
 
-def sampled(result: RefineResult, count: int) -> Sampled:
+def sampled(result: Result, count: int) -> Sampled:
     """What plain passes at so many thetas, half of them close to borders between labels, say against the result.
 
     The attention of a tenth of them is compared too, where it was asked for: it takes ten times as long.
     """
-    delta = result.delta.value(result.map_size)
+    delta = result.delta.value(result.question.map_size)
     inconsistencies = count // 10 if result.is_measured else 0
     counts = count, inconsistencies, count // 10
-    return sample_contradictions(result.question, result.boxes, result.answers, delta, *counts)
+    return sample_contradictions(result.question, result.tiling.boxes, result.tiling.answers, delta, *counts)
 
 
-def map_disagreements(result: RefineResult, mapped: Result) -> list[str]:
+def map_disagreements(result: Result, mapped: Result) -> list[str]:
     """Which shares differ from those of the full map by more than AREA; what the map leaves open may be decided."""
     open_share = mapped.areas["undecided"][1]
     found = []
@@ -49,12 +48,12 @@ def map_disagreements(result: RefineResult, mapped: Result) -> list[str]:
     return found
 
 
-def window_disagreements(result: RefineResult, count: int) -> list[str]:
+def window_disagreements(result: Result, count: int) -> list[str]:
     """Compare the share of CR in random windows of the domain (two parameters) with a map of each window alone."""
     found = []
     for low in window_corners(result, count):
         window = np.stack([low, low + WINDOW])
-        mapped = api.solve(restricted_problem(result.question, window), threads=1)
+        mapped = run(restricted_problem(result.question, window), "map", threads=1)
         least, most = (share * WINDOW**2 for share in mapped.areas["CR"])
         share, strip = kept_inside(result, window)
         if not least - strip - AREA <= share <= most + strip + AREA:
@@ -62,12 +61,12 @@ def window_disagreements(result: RefineResult, count: int) -> list[str]:
     return found
 
 
-def window_corners(result: RefineResult, count: int) -> np.ndarray:
+def window_corners(result: Result, count: int) -> np.ndarray:
     """Low corners (count, 2) in t, always the same: in turn anywhere, and around regions of exact boxes."""
     generator = np.random.default_rng(SEED)
     corners = generator.random((count, 2)) * (1.0 - WINDOW)
-    if result.answers is not None:
-        centres = result.answers.regions.polytopes.centres
+    if result.tiling.answers is not None:
+        centres = result.tiling.answers.regions.polytopes.centres
         chosen = centres[generator.integers(len(centres), size=len(corners[1::2]))]
         corners[1::2] = np.clip(chosen - 0.5 * WINDOW, 0.0, 1.0 - WINDOW)
     return corners
@@ -80,12 +79,12 @@ def restricted_problem(question: Question, window: np.ndarray) -> Question:
         replace(perturbation, range=(float(low), float(high)))
         for perturbation, low, high in zip(question.perturbed.perturbations, *ends, strict=True)
     ]
-    return api.make_problem(
+    return make_question(
         question.model, question.perturbed.x0, perturbations, property="cr", delta=str(question.delta)
     )
 
 
-def kept_inside(result: RefineResult, window: np.ndarray) -> tuple[float, float]:
+def kept_inside(result: Result, window: np.ndarray) -> tuple[float, float]:
     """The share of the domain that is CR inside a window, and what is within the error of a border there."""
     joint = result.answer.joint
     polygons = joint.polytopes

@@ -61,7 +61,7 @@ def status_word(status: Any) -> str:
 
 def digest(found: Any, samples: int) -> Digest:
     """Keep the counts of a search and some of its regions, evenly spread over the order of the visits."""
-    count = len(found.visited)
+    count = len(found.tiling.visited)
     chosen = np.unique(np.linspace(0, count - 1, min(samples, count)).round().astype(int)) if count else []
     compound = found.question.compound
     return Digest(
@@ -69,15 +69,15 @@ def digest(found: Any, samples: int) -> Digest:
         status=status_word(found.status),
         verdict=found.verdict,
         visited=count,
-        visited_share=float(found.visited_share),
-        sampled=tuple(_seen(compound, found.visited[index]) for index in chosen),
+        visited_share=float(found.coverage),
+        sampled=tuple(_seen(compound, found.tiling.visited[index]) for index in chosen),
     )
 
 
 def own_contradictions(found: Any) -> list[str]:
     """What a search says about itself that its own regions contradict."""
     wrong = []
-    visited, kinds = found.visited, KINDS[found.question.property]
+    visited, kinds = found.tiling.visited, KINDS[found.question.property]
     if len({each.region.key for each in visited}) < len(visited):
         wrong.append("a region was visited twice")
     for kind in kinds:
@@ -86,8 +86,8 @@ def own_contradictions(found: Any) -> list[str]:
             if (found.sets[name] or 0) != count:
                 wrong.append(f"{found.sets[name]} regions in {name}, but {count} of the visited ones")
     volume = sum(each.region.volume for each in visited)
-    if abs(volume - found.visited_share) > 1e-8:
-        wrong.append(f"visited share {found.visited_share:.9g}, but the regions have {volume:.9g}")
+    if abs(volume - found.coverage) > 1e-8:
+        wrong.append(f"visited share {found.coverage:.9g}, but the regions have {volume:.9g}")
     is_violated = any(getattr(each, kind) in NAMES[kind][1:] for each in visited for kind in kinds)
     if status_word(found.status) == ("robust" if is_violated else "notrobust"):
         wrong.append(
@@ -115,7 +115,7 @@ def map_contradictions(kept: Digest, mapped: Result) -> list[str]:
     """Sampled regions that are not regions of the full map of the same question, or have other labels or ranges."""
     wrong = []
     labels = {"classification": mapped.answer.classifications, "attention": mapped.answer.attentions}
-    volumes = mapped.answers.regions.polytopes.volumes
+    volumes = mapped.tiling.answers.regions.polytopes.volumes
     owners, still_open = set(), 0
     for seen in kept.sampled:
         point = mapped.at(seen.theta)

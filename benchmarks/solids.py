@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from steadygaze.question import make_question
+
 # Read when numpy is imported: both sides run on one thread.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 import reference_splitter
 from random_networks import TASKS, complaints, enumerate_regions, load_tasks
 from reference_splitter import Layers
-from steadygaze import api
 from steadygaze.errors import InternalError
 from steadygaze.regions import solid_kernels
 from steadygaze.regions.check import check_map
@@ -86,7 +87,7 @@ def measure(name: str, layers: Layers, expected: int, *, flat: Layers | None, pa
 
 def measure_map(image: str) -> dict[str, Any]:
     """One row of the second table: the regions of an image with translation, patch and brightness, and their check."""
-    compound = api.make_problem(MODEL, image, SPECS).compound
+    compound = make_question(MODEL, image, SPECS).compound
     layout, _ = clock(lambda: compound.programs)
     seconds, regions = clock(lambda: subdivide(compound, threads=1))
     row: dict[str, Any] = {

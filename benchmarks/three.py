@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from steadygaze.engines import run
+from steadygaze.question import make_question
 from timing import RESULTS, clock, one_thread, peak_mib, print_table, write_json
 
 SPECS = ("translate:dx=1", "patch:x=12,y=12,w=4,h=4", "brightness")
@@ -29,20 +31,19 @@ TARGET_SECONDS = 15.0
 def measure(model: str, image: str, samples: int) -> dict[str, Any]:
     """Everything about one map, in this process."""
     os.environ.update(one_thread())
-    from steadygaze import api  # noqa: PLC0415 (a process that starts others must stay small)
 
-    problem = api.make_problem(model, image, SPECS, delta=3.0)
+    problem = make_question(model, image, SPECS, delta=3.0)
     with tempfile.TemporaryDirectory() as folder:
-        warm = api.solve(api.make_problem(problem.model, image, SMALL, delta=3.0), threads=1)
+        warm = run(make_question(problem.model, image, SMALL, delta=3.0), "map", threads=1)
         deliver(warm, Path(folder) / "small")  # compiles or loads the kernels
-        result = api.solve(problem, threads=1)
+        result = run(problem, "map", threads=1)
         peak = peak_mib()
         spent, _ = clock(lambda: deliver(result, Path(folder) / "map"))
     engine, check = result.seconds["engine"], result.seconds["check"]
     return {
         "model": model,
         "image": image,
-        "regions": len(result.answers.regions),
+        "regions": len(result.tiling.answers.regions),
         "pieces": len(result.answer.joint.pieces),
         "verdict": result.verdict.value,
         "shares": result.areas,
@@ -65,7 +66,7 @@ def contradictions(result: Any, samples: int) -> list[str]:
 
     from steadygaze.labels import Kept  # noqa: PLC0415
 
-    compound, joint, delta = result.answers.compound, result.answer.joint, result.answer.delta
+    compound, joint, delta = result.tiling.answers.compound, result.answer.joint, result.answer.delta
     found = []
     for place in np.random.default_rng(0).random((samples, compound.domain.dimension)):
         theta = compound.domain.low + place * compound.domain.widths

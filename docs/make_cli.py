@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from steadygaze.engines.search.search_result import pack_search
 from typer.main import get_command
 
 from steadygaze.cli.entry_point import BAD_INPUT, BUG, app
 from steadygaze.cli.requirement import NAMES, Outcome
 from steadygaze.cli.run_progress import ABORTED
 from steadygaze.engines.refine.boxes import Boxes
-from steadygaze.engines.search.search_result import pack_search
 from steadygaze.labels import Verdict
 from steadygaze.perturbation import find_families
 

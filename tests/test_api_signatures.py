@@ -10,7 +10,7 @@ from steadygaze import api
 
 
 @pytest.mark.parametrize(
-    "function", [api.verify, api.search, api.make_problem, api.draw, api.compare, api.export, api.load]
+    "function", [api.verify, api.search, make_question, api.draw, api.compare, api.export, api.load]
 )
 def test_no_argument_hides_in_a_dictionary(function):
     kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
@@ -20,7 +20,7 @@ def test_no_argument_hides_in_a_dictionary(function):
 @pytest.mark.parametrize("function", [api.verify, api.search])
 def test_questions_take_the_same_options_everywhere(function):
     options = get_type_hints(api.QuestionOptions)
-    own, made = (inspect.signature(one).parameters for one in (function, api.make_problem))
+    own, made = (inspect.signature(one).parameters for one in (function, make_question))
     for name in options:
         assert own[name].default == made[name].default, name
     assert set(made) == {"model", "image", "perturbations", *options}
@@ -34,4 +34,4 @@ def test_a_misspelt_option_is_named_with_the_function_that_was_called():
 def test_the_method_tells_the_type_of_the_result():
     found = {get_type_hints(one)["method"]: get_type_hints(one)["return"] for one in get_overloads(api.verify)}
     assert [str(kind) for kind in found][:2] == ["typing.Literal['map']", "typing.Literal['refine']"]
-    assert list(found.values())[:2] == [steadygaze.Result, steadygaze.RefineResult]
+    assert list(found.values())[:2] == [steadygaze.Result, steadygaze.Result]

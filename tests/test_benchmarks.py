@@ -20,8 +20,9 @@ import regions
 import solids
 from as_printed.question import forward
 from steadygaze import api
-from steadygaze.engines.search import search
+from steadygaze.engines import run
 from steadygaze.labels import Kept, Property
+from steadygaze.question import make_question
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 SCRIPTS = sorted(path.stem for path in BENCHMARKS.glob("*.py"))
@@ -136,7 +137,7 @@ def test_reference_finds_the_regions_of_a_task_in_general_position():
 @pytest.mark.parametrize("model", ["M-FNN-100", "M-CNN-S"])
 @pytest.mark.parametrize("perturbations", [("brightness", PATCH), ("translate:dy=1", "brightness")])
 def test_pass_of_the_affine_form_gives_the_logits(model, perturbations):
-    question = api.make_problem(model, "mnist:69990", perturbations)
+    question = make_question(model, "mnist:69990", perturbations)
     for theta in np.random.default_rng(3).random((3, 2)):
         forms = affine_pass.pass_at(question, theta).logits()
         logits = question.model.graph.logits(question.perturbed.image(theta)[None])[0]
@@ -145,7 +146,7 @@ def test_pass_of_the_affine_form_gives_the_logits(model, perturbations):
 
 @pytest.mark.parametrize("shift", ["dx=1", "dy=1"])
 def test_printed_search_is_asked_the_same_question(shift):
-    question = paper_problems.make_problem(paper_problems.Asked("M-FNN-100", "TB", "mnist:69990"), "ar", shift=shift)
+    question = paper_problems.make_question(paper_problems.Asked("M-FNN-100", "TB", "mnist:69990"), "ar", shift=shift)
     printed = one_map.printed_problem(question)
     assert printed.label == question.label
     for theta in np.random.default_rng(4).random((3, 2)):
@@ -196,10 +197,10 @@ def test_sampled_thetas_find_a_planted_contradiction(small_result, planted):
 
 
 def test_one_map_measures_every_stage():
-    question = api.make_problem("M-FNN-100", "mnist:69990", ("brightness:0..0.05", PATCH), delta=3.0)
+    question = make_question("M-FNN-100", "mnist:69990", ("brightness:0..0.05", PATCH), delta=3.0)
     result, seconds = one_map.time_map(question)
     parts = [seconds[name] for name in map_benchmark.STAGES]
-    assert len(result.answers.regions) > 1
+    assert len(result.tiling.answers.regions) > 1
     assert min(parts) > 0.0
     assert sum(parts) == pytest.approx(seconds["engine"])
     assert seconds["with_check"] > seconds["engine"]
@@ -242,7 +243,7 @@ def test_refine_fails_on_a_contradiction_and_keeps_the_other_problems(tmp_path, 
 @pytest.fixture(scope="module")
 def mapped():
     specs = ["brightness", PATCH]
-    return api.solve(api.make_problem("M-FNN-100", "mnist:69992", specs, property="cr", delta=3.0), threads=1)
+    return run(make_question("M-FNN-100", "mnist:69992", specs, property="cr", delta=3.0), "map", threads=1)
 
 
 def test_windows_are_compared_with_their_own_maps(mapped):
@@ -265,14 +266,14 @@ def test_shares_are_compared_with_the_map(mapped):
 
 def test_boundaries_are_compared_with_the_map():
     specs = ["brightness:0..0.3", "patch:x=12,y=12,w=4,h=4:0..0.3"]
-    question = api.make_problem("M-FNN-100", "mnist:69990", specs, property="ar", delta=3.0)
-    result = api.solve(question)
+    question = make_question("M-FNN-100", "mnist:69990", specs, property="ar", delta=3.0)
+    result = run(question, "map")
     keys = boundaries.keys_of(result)
-    found = search(question, method="boundary")
-    assert found.components
+    found = run(question, method="boundary")
+    assert found.tiling.components
     assert boundaries.differences(result, keys, found, Property.AR) == []
-    part = found.components[0]
+    part = found.tiling.components[0]
     shifted = replace(part, inner=frozenset(sorted(part.inner)[1:]))
-    for components, failures in (([shifted, *found.components[1:]], 0), ([], 0), (None, 0), (found.components, 1)):
+    for components, failures in (([shifted, *found.tiling.components[1:]], 0), ([], 0), (None, 0), (found.tiling.components, 1)):
         planted = replace(found, components=components, failures=failures)
         assert boundaries.differences(result, keys, planted, Property.AR)

@@ -32,7 +32,7 @@ def mapped():
 
 def truthful(result, wanted="both", chosen=None):
     """A search that visits regions of a map (by default every other one) and says the truth about them."""
-    answer, found = result.answer, result.answers.regions
+    answer, found = result.answer, result.tiling.answers.regions
     chosen = range(0, len(found), 2) if chosen is None else chosen
     visited = [_visit(result, index) for index in chosen]
     names = {"cr": ("MR", "CB"), "ar": ("IR", "AB"), "both": ("MR", "CB", "IR", "AB")}[wanted]
@@ -52,9 +52,9 @@ def truthful(result, wanted="both", chosen=None):
 
 
 def _visit(result, index):
-    answer, polygons = result.answer, result.answers.regions.polytopes
+    answer, polygons = result.answer, result.tiling.answers.regions.polytopes
     points = polygons[index]
-    forms = result.answers.regions.logits[index]
+    forms = result.tiling.answers.regions.logits[index]
     leads = np.hstack([points, np.ones((len(points), 1))]) @ (forms[:, [result.label]] - forms)
     leads = np.delete(leads, result.label, axis=1)
     region = SimpleNamespace(
@@ -82,17 +82,17 @@ def contradictions(found, result, samples=30):
 def test_a_truthful_search_is_not_contradicted(mapped, wanted):
     assert min(mapped.answer.sets.values()) > 0
     found = truthful(mapped, wanted)
-    rare = [each for each in found.visited if each.classification in ("MR", "CB") or each.attention in ("AR", "AB")]
+    rare = [each for each in found.tiling.visited if each.classification in ("MR", "CB") or each.attention in ("AR", "AB")]
     assert contradictions(found, mapped) == []
     few = truthful(mapped, wanted, [int.from_bytes(each.region.key, "big") for each in rare])
     assert contradictions(few, mapped, len(rare)) == []
 
 
 def test_all_of_a_map_is_not_contradicted(mapped):
-    everything = truthful(mapped, chosen=range(len(mapped.answers.regions)))
+    everything = truthful(mapped, chosen=range(len(mapped.tiling.answers.regions)))
     kept = search_check.digest(everything, 40)
     assert len(kept.sampled) == 40
-    assert kept.visited_share == pytest.approx(1.0)
+    assert kept.coverage == pytest.approx(1.0)
     assert contradictions(everything, mapped, 40) == []
 
 
@@ -111,21 +111,21 @@ PLANTED = {
 def test_a_planted_contradiction_is_found(mapped, planted):
     change, words = PLANTED[planted]
     found = truthful(mapped)
-    for each in found.visited:
+    for each in found.tiling.visited:
         change(each)
     assert any(words in wrong for wrong in contradictions(found, mapped))
 
 
 def test_one_wrong_label_among_many_is_found_in_the_counts(mapped):
     found = truthful(mapped)
-    found.visited[1].attention = "IR" if found.visited[1].attention == "AR" else "AR"
+    found.tiling.visited[1].attention = "IR" if found.tiling.visited[1].attention == "AR" else "AR"
     assert len(search_check.own_contradictions(found)) == 2
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda found: found.visited.append(found.visited[0]), "visited twice"),
+        (lambda found: found.tiling.visited.append(found.tiling.visited[0]), "visited twice"),
         (lambda found: setattr(found, "visited_share", 1.0), "visited share 1"),
         (lambda found: setattr(found, "verdict", Verdict.ROBUST), "verdict robust"),
         (lambda found: setattr(found.status, "value", "Robust" if found.violates else "NotRobust"), "status"),
@@ -154,8 +154,8 @@ def searching(change=None):
         assert method in ("gbs", "boundary")
         assert timeout > 0.0
         name = (question.image_name, tuple(spec.spec for spec in question.perturbed.perturbations))
-        maps[name] = maps.get(name) or api.solve(question, threads=1)
-        part = len(maps[name].answers.regions) // (2 if method == "gbs" else 4)
+        maps[name] = maps.get(name) or run(question, "map", threads=1)
+        part = len(maps[name].tiling.answers.regions) // (2 if method == "gbs" else 4)
         found = truthful(maps[name], question.property.value, range(part))
         if change:
             change(found)
@@ -182,7 +182,7 @@ def test_gbs_compares_with_the_printed_search(tmp_path):
 
 
 def turn_around(found):
-    each = found.visited[0]
+    each = found.tiling.visited[0]
     each.classification = "MR" if each.classification == "CR" else "CR"
 
 
@@ -210,7 +210,7 @@ def test_one_search_measures_and_checks():
 
 
 def planted_attention(found):
-    for each in found.visited:
+    for each in found.tiling.visited:
         each.attention = "IR" if each.attention == "AR" else "AR"
     found.sets["AR"], found.sets["IR"] = found.sets["IR"], found.sets["AR"]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
 from steadygaze.attention import filters
 from steadygaze.attention.filters import Filter, FilterStep, Intervals, find_steps
 from steadygaze.attention.inconsistency import measure, original_maps
 from steadygaze.attention.map_errors import MapErrors
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.errors import InternalError, OptionError
+from steadygaze.question import make_question
 from steadygaze.regions.subdivide import subdivide
 
 STEPS = list(find_steps().values())
@@ -114,7 +114,7 @@ def test_two_files_of_one_name_are_refused(bare: Path) -> None:
 
 def test_missing_forms_fail_loudly_where_they_are_asked_for(bare: Path) -> None:
     specs = ["brightness:0.3..0.32", "patch:x=12,y=12,w=4,h=4:0.3..0.32"]
-    question = make_problem("M-CNN-S", "mnist:69990", specs, filter="bare")
+    question = make_question("M-CNN-S", "mnist:69990", specs, filter="bare")
     compound, options = question.compound, question.attention
     original = original_maps(compound, options)
     regions = subdivide(compound)
@@ -130,8 +130,8 @@ def test_missing_forms_fail_loudly_where_they_are_asked_for(bare: Path) -> None:
 
 def test_dense_networks_need_no_compiled_code_but_error_bounds_need_lipschitz(bare: Path) -> None:
     specs = ["brightness:0.3..0.32", "patch:x=12,y=12,w=4,h=4:0.3..0.32"]
-    question = make_problem("M-FNN-100", "mnist:69990", specs, filter="bare")
-    plain = make_problem("M-FNN-100", "mnist:69990", specs)
+    question = make_question("M-FNN-100", "mnist:69990", specs, filter="bare")
+    plain = make_question("M-FNN-100", "mnist:69990", specs)
     compound, options = question.compound, question.attention
     regions, original = subdivide(compound), original_maps(compound, options)
     curves = measure(compound, regions, options, original)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from steadygaze.api import make_problem
 from steadygaze.attention import flip_kernels, rows
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.inconsistency import measure, measure_again, original_maps
@@ -14,6 +13,7 @@ from steadygaze.attention.map_errors import MapErrors
 from steadygaze.attention.methods.gradient import coarse_error
 from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.network.lower import AffineMap, Chain
+from steadygaze.question import make_question
 from steadygaze.regions.subdivide import subdivide
 
 LAYOUTS = {
@@ -136,7 +136,7 @@ def test_no_flip_is_followed_where_none_is_allowed() -> None:
 def test_convolutional_curves_do_not_depend_on_threads_and_are_those_from_scratch(words: tuple[str, str]) -> None:
     """More than one block of patterns, on a bundled network."""
     specs = ["brightness:0.3..0.45", "patch:x=12,y=12,w=4,h=4:0.3..0.45"]
-    question = make_problem("M-CNN-S", "mnist:69990", specs, filter=words[0], dist=words[1])
+    question = make_question("M-CNN-S", "mnist:69990", specs, filter=words[0], dist=words[1])
     compound, options = question.compound, question.attention
     regions, original = subdivide(compound), original_maps(compound, options)
     assert len(regions.patterns) > 300

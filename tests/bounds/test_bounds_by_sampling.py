@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
 from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
 from steadygaze.bounds.bounder import Bounder, Enclosures
 from steadygaze.question import Question as Problem
+from steadygaze.question import make_question
 from support.oracles.attention_by_definition import Question, transported
 
 PLAIN = 1e-9
@@ -44,7 +44,7 @@ PROBLEMS = {
 @cache
 def asked(name: str) -> Problem:
     model, image, specs, words, dist = PROBLEMS[name]
-    return make_problem(model, image, list(specs), filter=words, dist=dist)
+    return make_question(model, image, list(specs), filter=words, dist=dist)
 
 
 @cache

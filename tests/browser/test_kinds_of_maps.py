@@ -12,7 +12,7 @@ from steadygaze.labels import Kept
 from steadygaze.report.page import explorer, network_data
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.thresholds import make_thresholds
-from steadygaze.results.result import DomainResult
+from steadygaze.results.result import Result
 from support.browsing import Browser, random_thetas, running_browser
 
 BP = ["brightness:0..1", "patch:x=10,y=10,w=5,h=5"]
@@ -25,7 +25,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield started
 
 
-def check_areas(map, result: DomainResult, every: int = 40) -> None:  # type: ignore[no-untyped-def]
+def check_areas(map, result: Result, every: int = 40) -> None:  # type: ignore[no-untyped-def]
     """The shares at some steps of the slider are those of the result."""
     texts = map.ask("return map.facts.texts")
     for step in range(0, len(texts), every):
@@ -90,15 +90,15 @@ def test_boxes_say_that_bounds_proved_them(browser: Browser) -> None:
         said = map.ask("return given.map((theta) => [map.locate(theta), ...map.proved(theta)])", thetas.tolist())
         for theta, (found, first, second) in zip(thetas, said, strict=True):
             box = result.box_at(theta)
-            if result.boxes.state[box] == State.EXACT:
-                assert found["unit"] == len(result.boxes) + result.region_at(theta)
+            if result.tiling.boxes.state[box] == State.EXACT:
+                assert found["unit"] == len(result.tiling.boxes) + result.region_at(theta)
             else:
                 assert found["unit"] == box and found["isBox"]
                 label = {Kept.YES: "CR", Kept.NO: "MR"}.get(result.answer.label_codes[box], "undecided")
                 attention = {Kept.YES: "AR", Kept.NO: "IR"}.get(result.answer.attention_codes[box], "undecided")
                 assert (first["label"], second["label"]) == (label, attention)
                 assert "exactly" not in first["text"] + second["text"]
-            kinds.add(int(result.boxes.state[box]))
+            kinds.add(int(result.tiling.boxes.state[box]))
         assert State.BOUNDED in kinds
 
 

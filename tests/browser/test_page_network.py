@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from steadygaze.api import verify
-from steadygaze.results.result import DomainResult
+from steadygaze.results.result import Result
 from support.browsing import Browser, random_thetas, running_browser
 
 CLOSE = 1e-4
@@ -20,7 +20,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield started
 
 
-def compare(browser: Browser, result: DomainResult, count: int = 50, whole: int = 4) -> None:
+def compare(browser: Browser, result: Result, count: int = 50, whole: int = 4) -> None:
     """What the page computes at random thetas and at two corners: numbers at all of them, arrays at some."""
     domain = result.question.compound.domain
     thetas = [domain.low, domain.high, *random_thetas(result, count)]

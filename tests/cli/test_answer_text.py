@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steadygaze.cli.answer_text import (
-    bounds_text,
-    enough_text,
-    kept_text,
-    nearest_text,
-    share_text,
-    verdict_text,
-)
+from steadygaze.cli.answer_text import bounds_text, enough_text, kept_text, nearest_text, share_text, verdict_text
 
 SHARES = st.floats(0.0, 1.0, allow_nan=False)
 

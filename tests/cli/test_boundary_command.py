@@ -49,9 +49,9 @@ def test_json_is_what_the_result_says(run: Runner, undrawn: None):
     for name in ("satisfying_share", "reachable_share", "unreachable_share", "enclosed_share"):
         assert answer[name] == getattr(found, name)
     assert answer["farthest"] == {"theta": found.farthest.tolist(), "distance": found.distance}
-    assert [part["measure"] for part in answer["components"]] == [part.measure for part in found.components]
+    assert [part["measure"] for part in answer["components"]] == [part.measure for part in found.tiling.components]
     assert [part["inner_regions"] for part in answer["components"]] == [
-        part.inner.tolist() for part in found.components
+        part.inner.tolist() for part in found.tiling.components
     ]
     assert answer["output"]["pictures"] == ["out/boundary.png"]
 
@@ -120,7 +120,7 @@ def test_the_shares_of_a_figure_add_up(run: Runner):
     found = result.boundary("ar")
     rows = boundary.area_rows(found)
     assert sum(float(row.share.strip("<> %")) for row in rows) == pytest.approx(100, abs=0.2)
-    assert len(boundary.line_rows(found, result.answers.compound)) == len(found.components)
+    assert len(boundary.line_rows(found, result.tiling.answers.compound)) == len(found.tiling.components)
     drawn = [Path(path).read_bytes() for path in boundary.draw_boundary(result, found, "one")]
     again = [Path(path).read_bytes() for path in boundary.draw_boundary(result, found, "two")]
     assert drawn == again

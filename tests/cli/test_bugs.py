@@ -45,7 +45,7 @@ def test_warnings_of_libraries_are_not_shown(run: Runner, monkeypatch: pytest.Mo
 
     def warn(*arguments: object, **options: object) -> object:
         warnings.warn("a library is old", DeprecationWarning, stacklevel=1)
-        return solve(*arguments, **options)
+        return run(*arguments, "map", **options)
 
     monkeypatch.setattr("steadygaze.api.solve", warn)
     monkeypatch.setattr("sys.warnoptions", [])

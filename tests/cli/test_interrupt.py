@@ -10,6 +10,7 @@ import pytest
 from steadygaze import api
 from steadygaze.budget import Budget
 from steadygaze.cli.run_progress import stopping_on_signals
+from steadygaze.engines import run
 from support.command_line import Runner
 
 QUESTION = ("verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "translate:dx=9", "--threads", "1")
@@ -30,7 +31,7 @@ def after_some_regions(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None])
                 done = True
                 act()
 
-        return solve(*arguments, progress=report, **options)
+        return run(*arguments, "map", progress=report, **options)
 
     monkeypatch.setattr(api, "solve", watched)
 

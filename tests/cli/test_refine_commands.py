@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from steadygaze.cli.method_options import MethodPlan
 
 from steadygaze.cli.command_options import until_share
-from steadygaze.cli.method_options import MethodPlan
 from steadygaze.engines.refine import planning
 from steadygaze.errors import OptionError
 from support.command_line import SMALL, Runner

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steadygaze import api, load_search
+from steadygaze import api, load
 from steadygaze.report.figures import visited
 from support.command_line import SEARCHES, SMALL, Runner
 
@@ -43,7 +43,7 @@ def test_json_is_one_object_and_the_directory_holds_the_search(run: Runner, plac
     assert answer["line"] == (None if method == "bfs" else [0.2])
     assert (answer["components"] is None) == (method != "boundary")
     assert "Proved for the real-valued network" in answer["guarantee"]
-    assert len(load_search("out")) == answer["visited"]
+    assert len(load("out")) == answer["visited"]
 
 
 def test_all_regions_are_those_of_the_map(run: Runner):
@@ -157,7 +157,7 @@ def test_the_first_signal_gives_what_was_visited(run: Runner, monkeypatch: pytes
             if visited == 16:
                 os.kill(os.getpid(), number)
 
-        return explore(*arguments, progress=count, **options)
+        return run(*arguments, progress=count, **options)
 
     monkeypatch.setattr(api, "explore", watched)
     result = run(*SQUARE, "--method", "bfs", "--property", "cr", "--out", "out", "--json")

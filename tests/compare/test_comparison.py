@@ -86,7 +86,7 @@ def test_thresholds_that_differ_are_said_and_can_be_made_equal():
     same = compare_results([own, other], delta="25%")
     assert same.differs == () and same.notes == ("All results answer the same question.",)
     assert same.names == ("tiny (1)", "tiny (2)")
-    assert {result.answer.delta for result in same.results} == {0.25 * own.map_size}
+    assert {result.answer.delta for result in same.results} == {0.25 * own.question.map_size}
     shares = next(one.shares for one in found.differences if one.property is Property.AR)
     assert shares["second"][0] == 0.0 and shares["first"][0] > 0.0, "a smaller δ keeps less"
 
@@ -143,7 +143,7 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(OptionError, match="two results or more, not 0"):
         compare_results([])
     found = search("M-FNN-100", "mnist:69990", ["brightness:0..0.05"], method="bfs")
-    with pytest.raises(OptionError, match="result 2 is a SearchResult"):
+    with pytest.raises(OptionError, match="result 2 is a Result"):
         compare_results([own, found])
     with pytest.raises(OptionError, match="not a threshold"):
         compare_results([own, own], delta="many")

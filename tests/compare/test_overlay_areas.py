@@ -12,7 +12,7 @@ from steadygaze.compare.overlay import COMBINATIONS, Overlay, combine, lay_over
 from steadygaze.labels import Kept, Property
 from steadygaze.polytopes import Polygons
 from steadygaze.polytopes.polygon_kernels import shared_area
-from steadygaze.results.result import DomainResult
+from steadygaze.results.result import Result
 from support.networks.compared_networks import answered
 from support.networks.stored_questions import run
 
@@ -82,7 +82,7 @@ def test_edges_as_short_as_rounding_do_no_harm():
     assert np.isfinite(shared(steep, square))
 
 
-def exact_cells(first: DomainResult, second: DomainResult, wanted: Property) -> np.ndarray:
+def exact_cells(first: Result, second: Result, wanted: Property) -> np.ndarray:
     """The areas by codes, from every pair of pieces in exact rationals."""
     cells = [[Fraction(0)] * 3 for _ in range(3)]
     sides = []
@@ -216,7 +216,7 @@ def test_a_coarser_proof_has_wider_bounds():
 
 def test_what_a_partial_map_did_not_reach_is_undecided():
     partial = run("partial")
-    reached = float(partial.answers.regions.polytopes.volumes.sum())
+    reached = float(partial.tiling.answers.regions.polytopes.volumes.sum())
     overlay = lay_over(partial, partial, Property.CR)
     assert overlay.missing == pytest.approx(1.0 - reached, abs=1e-9) and overlay.undecided >= overlay.missing
     assert overlay.shares()["neither"][1] >= overlay.missing

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
 from steadygaze.exact import ExactLabels, Outcome
+from steadygaze.question import make_question
 
 SPECS = ["brightness:0..0.3", "patch:x=12,y=12,w=4,h=4"]
 TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
@@ -21,7 +21,7 @@ def float_margins(question, thetas: np.ndarray, label: int) -> np.ndarray:
     [("M-FNN-100", SPECS), ("M-FNN-100", ["translate:dx=3", "brightness:0..0.3"]), ("M-CNN-S", SPECS)],
 )
 def test_small_triangles(name, specs):
-    question = make_problem(name, "mnist:69990", specs)
+    question = make_question(name, "mnist:69990", specs)
     labels = ExactLabels(question.compound, question.label)
     rng = np.random.default_rng(0)
     # The second one straddles the knot at one pixel, where a translation is the first axis.
@@ -37,7 +37,7 @@ def test_small_triangles(name, specs):
 
 
 def test_a_border_inside_a_triangle():
-    question = make_problem("M-FNN-100", "mnist:69992", ["brightness:0..1", "translate:dx=3"])
+    question = make_question("M-FNN-100", "mnist:69992", ["brightness:0..1", "translate:dx=3"])
     ticks = np.linspace(0.0, 1.0, 33)
     grid = np.array([[a, b] for a in ticks for b in ticks])
     signs = float_margins(question, question.compound.to_theta(grid), question.label) > 0

@@ -5,11 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
 from steadygaze.compound import Compound
 from steadygaze.errors import OptionError
 from steadygaze.exact import ExactLabels, Outcome
 from steadygaze.perturbation import Brightness, Patch, compose
+from steadygaze.question import make_question
 from support.networks.layered_models import make_model
 from support.networks.search_problems import free_pixels
 
@@ -20,7 +20,7 @@ def on_cube(layers) -> Compound:
     """A network of t itself: black pixels, each with a patch of its own over 0..1."""
     arrays = [(np.array(w, dtype=float), np.array(b, dtype=float)) for w, b in layers]
     model, image, specs = free_pixels(arrays, in_middle=False)
-    return make_problem(model, image, list(specs)).compound
+    return make_question(model, image, list(specs)).compound
 
 
 def settle(compound: Compound, vertices, inflation=0.0, label=0, **options):
@@ -128,7 +128,7 @@ def test_cancelling_huge_weights():
     ]
     model = make_model(layers, (1, 2, 2))
     image = np.array([[[1.0, 1.0], [0.0, 1.0]]])
-    compound = make_problem(model, image, ["patch:x=0,y=1,w=1,h=1"]).compound
+    compound = make_question(model, image, ["patch:x=0,y=1,w=1,h=1"]).compound
     labels = ExactLabels(compound, 0)
     assert labels.margin_at(np.array([0.9])) == (4 - 16 * Fraction(0.9) + 8,) * 2
     assert labels.settle(np.array([[0.0, 0.0], [0.75, 1.0]]), 0.0, limit_seconds=5).outcome is Outcome.TIED
@@ -154,7 +154,7 @@ def test_a_kink_that_rounding_moves():
         ([[1, 2.0**-10], [0, 1]], [-0.5, 0]),
         ([[-(2.0**20), 0], [0, 1]], [1, 0]),
     ]
-    compound = make_problem(make_model(layers, (1, 2, 4)), image, ["patch:x=3,y=1,w=1,h=1"]).compound
+    compound = make_question(make_model(layers, (1, 2, 4)), image, ["patch:x=3,y=1,w=1,h=1"]).compound
     labels = ExactLabels(compound, 0)
     rest = total + Fraction(bias)
     for theta in (0.25, 0.499, 0.5, 0.5001, 1.0):

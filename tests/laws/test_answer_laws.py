@@ -66,7 +66,7 @@ def inconsistency_bounds(result: Result) -> np.ndarray:
 @given(questions(), st.lists(st.floats(0, 3), min_size=2, max_size=5))
 def test_the_share_of_kept_attention_grows_with_delta(question: tuple, parts: list[float]) -> None:
     result = answer(question)
-    shares = [result.with_delta(part * result.answers.size).areas for part in sorted(parts)]
+    shares = [result.with_delta(part * result.tiling.answers.size).areas for part in sorted(parts)]
     for smaller, larger in pairwise(shares):
         for bound in (0, 1):
             assert larger["AR"][bound] >= smaller["AR"][bound] - 1e-12
@@ -78,7 +78,7 @@ def test_the_share_of_kept_attention_grows_with_delta(question: tuple, parts: li
 @given(questions())
 def test_enough_delta_is_enough_and_a_little_less_is_not(question: tuple) -> None:
     result = answer(question, property="ar")
-    enough = result.answers.enough_delta
+    enough = result.tiling.answers.enough_delta
     assert enough is not None
     kept = result.with_delta(enough)
     # On kinks the bounds of the attention may be wider.
@@ -121,8 +121,8 @@ def test_another_delta_is_as_good_as_a_new_run(question: tuple, delta: str) -> N
 @given(questions())
 def test_the_listed_shares_are_those_of_these_deltas(question: tuple) -> None:
     result = answer(question)
-    assert list(result.answers.kept_shares) == ["10%", "25%", "50%", "100%"]
-    for delta, bounds in result.answers.kept_shares.items():
+    assert list(result.tiling.answers.kept_shares) == ["10%", "25%", "50%", "100%"]
+    for delta, bounds in result.tiling.answers.kept_shares.items():
         assert result.with_delta(delta).areas["AR"] == bounds
 
 
@@ -152,7 +152,7 @@ def assert_adds_up(result: Result) -> None:
 @given(questions(), st.floats(0, 2))
 def test_shares_add_up(question: tuple, part: float) -> None:
     result = answer(question)
-    assert_adds_up(result.with_delta(part * result.answers.size))
+    assert_adds_up(result.with_delta(part * result.tiling.answers.size))
 
 
 @pytest.mark.parametrize("delta", [3.0, "10%", "50%", "100%"])
@@ -196,7 +196,7 @@ def test_single_classes_add_up(question: tuple) -> None:
         theta = domain.low + share * domain.widths
         total = sum(single.at(theta).inconsistency for single in singles)
         assert everything.at(theta).inconsistency == pytest.approx(total)
-    assert everything.answers.size == pytest.approx(sum(single.answers.size for single in singles))
+    assert everything.answers.size == pytest.approx(sum(single.tiling.answers.size for single in singles))
 
 
 @LAWFUL
@@ -220,7 +220,7 @@ def test_scaled_logits_scale_the_inconsistency(question: tuple, factor: float) -
     weight, bias = layers[-1]
     scaled = ([*layers[:-1], (factor * weight, factor * bias)], image, specs, options)
     before, after = answer(question, delta="50%"), answer(scaled, delta="50%")
-    assert after.answers.size == pytest.approx(factor * before.answers.size)
+    assert after.tiling.answers.size == pytest.approx(factor * before.tiling.answers.size)
     assert inconsistency_bounds(after) == pytest.approx(factor * inconsistency_bounds(before), abs=1e-9 * factor)
     assert after.label == before.label
     for name, bounds in before.areas.items():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from steadygaze.api import make_problem
 from steadygaze.attention.inconsistency import original_maps
 from steadygaze.errors import InternalError, ModelError
 from steadygaze.network import lower as lowering
@@ -17,6 +16,7 @@ from steadygaze.network.operators import MatMul, Transpose
 from steadygaze.network.replay import FLOAT32, estimate_rounding
 from steadygaze.network.steps import ScaleStep
 from steadygaze.network.windows import Conv
+from steadygaze.question import make_question
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "models"
 DIMS = [1, 1, 6, 6]
@@ -153,7 +153,7 @@ def test_nothing_is_lowered_before_it_is_asked_for(convolutional, monkeypatch):
     """Reading, the agreement, the label, the notes and the original map of a network too large to lower."""
     monkeypatch.setattr(lowering, "MAX_ENTRIES", 0)
     image = np.full((1, 6, 6), 0.5)
-    question = make_problem(convolutional, image, ["brightness"], delta=1.0)
+    question = make_question(convolutional, image, ["brightness"], delta=1.0)
     assert question.agreement.chain_difference < 1e-13
     assert question.label in range(3) and question.compound.hidden == (64,) and len(question.notes) >= 0
     assert original_maps(question.compound, question.attention).shape == (3, 1, 6, 6)

@@ -6,20 +6,12 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from steadygaze.api import make_problem
 from steadygaze.errors import ModelError
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.model import Agreement, check_agreement, read_model
 from steadygaze.network.operators import MatMul, Relu
-from steadygaze.network.replay import (
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    Coarseness,
-    FloatType,
-    coarse_notes,
-    estimate_rounding,
-)
+from steadygaze.network.replay import FLOAT16, FLOAT32, FLOAT64, Coarseness, FloatType, coarse_notes, estimate_rounding
+from steadygaze.question import make_question
 
 
 def graph_of(*layers):
@@ -151,10 +143,10 @@ def test_a_replay_that_is_not_a_number_is_refused(uneven, bad):
 
 
 def test_the_note_reaches_the_question(uneven):
-    question = make_problem(uneven, np.zeros((1, 2, 2)), ["patch:x=0,y=0,w=1,h=1:0..0.5"])
+    question = make_question(uneven, np.zeros((1, 2, 2)), ["patch:x=0,y=0,w=1,h=1:0..0.5"])
     assert any("at an end of the domain" in note for note in question.notes)
     assert not any(
-        "rounding" in note for note in make_problem(uneven, np.zeros((1, 2, 2)), ["brightness:0..0.1"]).notes
+        "rounding" in note for note in make_question(uneven, np.zeros((1, 2, 2)), ["brightness:0..0.1"]).notes
     )
 
 

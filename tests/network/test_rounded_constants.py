@@ -9,7 +9,6 @@ import pytest
 from onnx import TensorProto, helper
 
 import steadygaze
-from steadygaze.api import make_problem
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.errors import ModelError
@@ -17,6 +16,7 @@ from steadygaze.exact import ExactLabels
 from steadygaze.network.model import read_model
 from steadygaze.network.operators import MatMul, Scale
 from steadygaze.network.steps import Step, is_folded
+from steadygaze.question import make_question
 from steadygaze.regions import forward_error
 
 SPECS = ("darkness",)
@@ -126,7 +126,7 @@ def wrong_bounds(save) -> int:
     wrong = 0
     for seed, kind in ((seed, kind) for seed in SEEDS for kind in KINDS):
         case = Cancelling.make(kind, seed)
-        question = make_problem(case.write(save), IMAGE, SPECS)
+        question = make_question(case.write(save), IMAGE, SPECS)
         bounder = Bounder(question.model.graph, question.perturbed, 0, AttentionOptions())
         for t in (0.0, 0.25, 1.0):
             low, high = bounder.bound(0, np.array([[t]]), np.array([[t]])).margin[0]
@@ -178,7 +178,7 @@ def test_a_map_without_errors_of_folding_is_wrong(save, monkeypatch):
 def test_exact_arithmetic_takes_the_numbers_of_the_file(save, kind):
     for seed in SEEDS:
         case = Cancelling.make(kind, seed)
-        labels = ExactLabels(make_problem(case.write(save), IMAGE, SPECS).compound, 0)
+        labels = ExactLabels(make_question(case.write(save), IMAGE, SPECS).compound, 0)
         for t in (0.0, 0.25, 1.0):
             low, high = labels.margin_at(np.array([t]))
             truth = case.margin(1 - Fraction(t))
@@ -299,7 +299,7 @@ def test_exact_arithmetic_refuses_constants_rounded_by_the_reader(save):
     nodes = [node("Flatten", ["image"], "f"), node("Div", ["l", "r"], "c"), node("Mul", ["f", "c"], "logits")]
     path = save(nodes, weights, [1, 1, 1, 2], elem=TensorProto.DOUBLE, classes=[1, 2])
     with pytest.raises(ModelError, match="rounded"):
-        ExactLabels(make_problem(path, np.array([[[0.9, 1.0]]]), SPECS).compound, 0)
+        ExactLabels(make_question(path, np.array([[[0.9, 1.0]]]), SPECS).compound, 0)
 
 
 def test_sums_of_rounded_constants_are_refused(save):

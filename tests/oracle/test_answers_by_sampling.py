@@ -115,7 +115,7 @@ def _at_whole_pixel(original: np.ndarray, perturbed: Perturbed, step: int) -> np
 def sampled(request: pytest.FixtureRequest) -> Sampled:
     name, reference, specs, question, delta, count = request.param
     result = verify(name, reference, specs, delta=delta, filter=question.filter, dist=question.dist, threads=2)
-    compound = result.answers.compound
+    compound = result.tiling.answers.compound
     thetas = compound.to_theta(np.random.default_rng(11).random((count, 2)))
     points = compound.to_unit(thetas)
     if compound.domain.dimension == 1:

@@ -88,7 +88,7 @@ def test_a_third_parameter_without_effect_changes_nothing(place: int, dist: str)
     specs = ["translate:dx=1:-0.5..1", "brightness:-0.25..0.5"]
     flat = ask(layers, image, specs, delta="30%", dist=dist)
     space = ask(layers, image, [*specs[:place], "patch:x=2,y=1,w=1,h=1", *specs[place:]], delta="30%", dist=dist)
-    assert isinstance(space.answers.regions.polytopes, Polyhedra)
+    assert isinstance(space.tiling.answers.regions.polytopes, Polyhedra)
     for delta in ("10%", "30%", "60%", "100%"):
         one, other = flat.with_delta(delta), space.with_delta(delta)
         assert one.verdict is other.verdict
@@ -98,12 +98,12 @@ def test_a_third_parameter_without_effect_changes_nothing(place: int, dist: str)
             assert other.answer.nearest[name].low == pytest.approx(nearest.low, abs=1e-8)
             assert other.answer.nearest[name].high == pytest.approx(nearest.high, abs=1e-4)
     assert 0.05 < flat.areas["CR"][0] < 0.95 and 0.05 < flat.areas["AR"][0] < 0.95
-    assert space.answers.enough_delta == pytest.approx(flat.answers.enough_delta, rel=1e-6)
+    assert space.tiling.answers.enough_delta == pytest.approx(flat.answers.enough_delta, rel=1e-6)
 
 
 def assert_samples_agree(result: Result, count: int) -> None:
     """Random thetas never contradict the labels of their pieces, and are shared out as the volumes say."""
-    compound, joint = result.answers.compound, result.answer.joint
+    compound, joint = result.tiling.answers.compound, result.answer.joint
     points = np.random.default_rng(7).random((count, 3))
     thetas = compound.to_theta(points)
     piece, depth = owners(joint.polytopes, points)
@@ -138,7 +138,7 @@ def test_sampled_thetas_of_tiny_networks_agree(seed: int) -> None:
     image = generator.choice([0.0, 0.25, 0.5, 1.0], size=(1, 1, 3))
     specs = [["translate:dx=1", "brightness:-0.5..0.5", PIXELS[1]], PIXELS, ["brightness", *PIXELS[:2]]][seed % 3]
     result = ask(layers, image, specs, delta="50%", dist=("l1", "l2")[seed % 2])
-    assert result.answers.regions.polytopes.volumes.sum() == pytest.approx(1.0, abs=1e-12)
+    assert result.tiling.answers.regions.polytopes.volumes.sum() == pytest.approx(1.0, abs=1e-12)
     assert result.answer.joint.polytopes.volumes.sum() == pytest.approx(1.0, abs=1e-12)
     assert sum(map(sum, result.answer.shares.cells)) == pytest.approx(1.0, abs=1e-12)
     assert_samples_agree(result, 1500)
@@ -152,7 +152,7 @@ def test_sampled_thetas_of_tiny_networks_agree(seed: int) -> None:
 def test_sampled_thetas_of_a_bundled_network_agree() -> None:
     specs = ["translate:dx=2:0.85..1.15", "patch:x=12,y=12,w=4,h=4:0.16..0.46", "brightness:0.09..0.24"]
     result = verify("M-FNN-100", "mnist:69992", specs, delta="70%", threads=1)
-    assert len(result.answers.regions) > 300
+    assert len(result.tiling.answers.regions) > 300
     assert 0.1 < result.areas["AR"][0] < 0.9 and 0.1 < result.areas["CR"][0] < 0.9
     assert_samples_agree(result, 3000)
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem, solve, verify
+from steadygaze.api import verify
 from steadygaze.budget import Budget
+from steadygaze.engines import run
 from steadygaze.errors import ImageError, OptionError
 from steadygaze.labels import Verdict
-from steadygaze.question import Threshold
+from steadygaze.question import Threshold, make_question
 from steadygaze.results.answer import round_up
 from support.networks.layered_models import ask, interrupted, make_model
 
@@ -86,19 +87,19 @@ def test_a_clear_label_is_no_tie() -> None:
 def test_logits_that_are_not_finite_are_an_error() -> None:
     layers = [(np.eye(2), np.zeros(2)), (np.array([[1.0, 0.0], [np.inf, 1.0]]), np.zeros(2))]
     with np.errstate(invalid="ignore"):
-        question = make_problem(make_model(layers, (1, 1, 2)), IMAGE, ["brightness"])
+        question = make_question(make_model(layers, (1, 1, 2)), IMAGE, ["brightness"])
     with pytest.raises(ImageError, match="finite"):
         _ = question.label
 
 
 def test_a_kink_at_the_unperturbed_image_is_noted() -> None:
     """h2 = ReLU(x2 − 1/2) is on its kink at x2 = 1/2 and counts as inactive."""
-    on_kink = make_problem(make_model(LAYERS, (1, 1, 2)), np.array([[[0.75, 0.5]]]), ["brightness"])
+    on_kink = make_question(make_model(LAYERS, (1, 1, 2)), np.array([[[0.75, 0.5]]]), ["brightness"])
     assert any("1 neurons" in note and "kink" in note for note in on_kink.notes)
-    beside = make_problem(make_model(LAYERS, (1, 1, 2)), np.array([[[0.75, 0.5 + 1e-6]]]), ["brightness"])
+    beside = make_question(make_model(LAYERS, (1, 1, 2)), np.array([[[0.75, 0.5 + 1e-6]]]), ["brightness"])
     assert not any("kink" in note for note in beside.notes)
-    result = solve(on_kink, threads=1)
-    assert np.array_equal(result.original[1], np.zeros((1, 1, 2)))
+    result = run(on_kink, "map", threads=1)
+    assert np.array_equal(result.question.original[1], np.zeros((1, 1, 2)))
 
 
 def test_a_partial_map_without_a_violation_is_undecided() -> None:
@@ -141,7 +142,7 @@ def test_a_region_thinner_than_the_tolerance_keeps_its_label() -> None:
     ]
     specs = ["translate:dx=1:0.25..0.75", "brightness:0..0.25"]
     result = ask(layers, np.array([[[1.0, 0.0, 0.5]]]), specs, property="ar", delta=100.0)
-    extents = [np.ptp(result.answers.regions.polytopes[i][:, 0]) for i in range(len(result.answers.regions))]
+    extents = [np.ptp(result.tiling.answers.regions.polytopes[i][:, 0]) for i in range(len(result.tiling.answers.regions))]
     assert min(extents) < 1e-10, "the thin region is there"
     assert result.answer.sets["AR"] == len(extents)
     assert result.verdict is ROBUST

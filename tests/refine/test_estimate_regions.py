@@ -5,12 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
 from steadygaze.budget import Budget, Limits
+from steadygaze.engines import run
 from steadygaze.engines.refine import planning
 from steadygaze.engines.refine.planning import choose_method, estimate_regions
-from steadygaze.engines.refine.run_refinement import refine
-from steadygaze.regions.region import Polygons
+from steadygaze.polytopes import Polygons
+from steadygaze.question import make_question
 from support.stand_ins.made_up_refinements import IMAGE, full_map
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -23,7 +23,7 @@ PATCH = "patch:x=12,y=12,w=4,h=4"
 def test_estimates_are_near_the_count(specs: tuple[str, ...]):
     result = full_map(specs, property="both", delta="25%")
     found = estimate_regions(result.question.compound)
-    assert found / 3.0 <= len(result.answers.regions) <= 3.0 * max(found, 300.0)
+    assert found / 3.0 <= len(result.tiling.answers.regions) <= 3.0 * max(found, 300.0)
 
 
 def test_larger_maps_are_refined():
@@ -38,9 +38,9 @@ def test_a_choice_and_the_plan_after_it_count_once(monkeypatch: pytest.MonkeyPat
     calls = []
     count = planning._count_whole
     monkeypatch.setattr(planning, "_count_whole", lambda *given: calls.append(1) or count(*given))
-    question = make_problem("M-FNN-100", IMAGE, ["brightness:0..0.2", PATCH])
+    question = make_question("M-FNN-100", IMAGE, ["brightness:0..0.2", PATCH])
     assert choose_method(question.compound, budget=Budget()).method == "map"
-    refine(question, until=0.5, threads=1)
+    run(question, "refine", until=0.5, threads=1)
     assert len(calls) == 1
 
 
@@ -58,12 +58,12 @@ def test_regions_are_counted_once_wherever_the_box_cuts_them():
     [((PATCH,), "single"), (("brightness", *(f"patch:x={x},y=2,w=2,h=2" for x in (2, 8, 20))), "up to 3")],
 )
 def test_one_parameter_is_mapped_and_four_never(specs: tuple[str, ...], word: str):
-    choice = choose_method(make_problem("M-FNN-100", IMAGE, list(specs)).compound)
+    choice = choose_method(make_question("M-FNN-100", IMAGE, list(specs)).compound)
     assert choice.method == ("map" if len(specs) == 1 else "refine") and word in choice.reason
 
 
 def test_a_large_network_is_not_lowered(monkeypatch: pytest.MonkeyPatch):
-    compound = make_problem("M-FNN-100", IMAGE, ["brightness", PATCH]).compound
+    compound = make_question("M-FNN-100", IMAGE, ["brightness", PATCH]).compound
     monkeypatch.setattr(planning, "LARGEST_WORK", 1000)
     choice = choose_method(compound)
     assert choice.method == "refine" and "100 neurons" in choice.reason

@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem, solve
 from steadygaze.attention.inconsistency import expected_maps, original_maps
 from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
 from steadygaze.budget import Budget
+from steadygaze.engines import run
 from steadygaze.engines.refine.falsify import FEWEST, MOST_POINTS, Violations, falsify
 from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.labels import Kept, Property
-from steadygaze.question import Question
-from steadygaze.results.result import deepest
+from steadygaze.question import Question, make_question
 from support.networks.layered_models import make_model
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -43,8 +42,8 @@ def distances(question: Question, found: Violations) -> np.ndarray:
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_it_agrees_with_the_map(name):
     model, image, specs, options = PROBLEMS[name]
-    question = make_problem(model, image, specs, **options)
-    result, delta = solve(question, threads=1), absolute(question)
+    question = make_question(model, image, specs, **options)
+    result, delta = run(question, "map", threads=1), absolute(question)
     found = falsify(question, delta)
     assert found.is_label.any() or result.areas["MR"][1] <= 0.01
     assert found.is_attention.any() or result.areas["IR"][1] <= 0.01
@@ -72,7 +71,7 @@ def test_it_agrees_with_the_map(name):
 
 def test_the_problems_hold_both_outcomes():
     found = {
-        name: falsify(question := make_problem(m, i, s, **o), absolute(question))
+        name: falsify(question := make_question(m, i, s, **o), absolute(question))
         for name, (m, i, s, o) in PROBLEMS.items()
     }
     assert not len(found["robust"].thetas)
@@ -84,7 +83,7 @@ def test_the_problems_hold_both_outcomes():
 def wide() -> Question:
     """Four parameters, one of which moves the map over several knots."""
     specs = ["translate:dx=2:-0.5..2", PATCH, "brightness", "patch:x=2,y=2,w=4,h=4"]
-    return make_problem("M-FNN-100", "mnist:69992", specs, delta=3.0)
+    return make_question("M-FNN-100", "mnist:69992", specs, delta=3.0)
 
 
 def test_four_parameters_by_the_plain_definitions(wide):
@@ -155,7 +154,7 @@ def narrow_dip(depth: float) -> Question:
     last = [[-10.0 * depth], [0.0]], [1.0, 0.0]
     image = np.zeros((1, 1, 3))
     specs = ["patch:x=0,y=0,w=1,h=1", "patch:x=1,y=0,w=1,h=1"]
-    return make_problem(make_model([first, last], image.shape), image, specs, delta=1e9)
+    return make_question(make_model([first, last], image.shape), image, specs, delta=1e9)
 
 
 def test_a_corner_is_found_and_a_tie_is_no_violation():
@@ -169,7 +168,7 @@ def test_the_descent_finds_what_lies_between_the_points_of_the_grid():
     centre, width = 0.4371, 1e-3
     layers = [([[1.0], [-1.0]], [-centre, centre]), ([[2.0, 2.0], [0.0, 0.0]], [-width, 0.0])]
     image = np.zeros((1, 1, 1))
-    question = make_problem(make_model(layers, image.shape), image, ["brightness"], delta=1e9)
+    question = make_question(make_model(layers, image.shape), image, ["brightness"], delta=1e9)
     found = falsify(question, 1e9, wanted=Property.CR)
     assert (np.abs(found.thetas[:, 0] - centre) < width / 2).all() and found.is_label.any()
     assert distances(question, found).min() == pytest.approx(centre - width / 2, abs=1e-5)

@@ -6,9 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
 from steadygaze.engines.refine.pointwise import PointPasses, bound_rounding, is_doubtful, margin_slack
-from steadygaze.question import Question
+from steadygaze.question import Question, make_question
 from support.networks.layered_models import make_model
 
 IMAGE = np.array([[[0.1, 0.3, 0.7], [0.2, 0.9, 0.4]]])
@@ -24,7 +23,7 @@ def random_layers(seed: int, sizes: tuple[int, ...], scale: float = 1.0) -> list
 
 
 def ask(layers: list, **options: object) -> Question:
-    return make_problem(make_model(layers, IMAGE.shape), IMAGE, SPECS, delta=1.0, **options)
+    return make_question(make_model(layers, IMAGE.shape), IMAGE, SPECS, delta=1.0, **options)
 
 
 def some_thetas(question: Question, count: int) -> np.ndarray:
@@ -104,7 +103,7 @@ def test_a_neuron_on_its_kink_makes_the_map_uncertain():
 def test_maps_of_one_class_over_one_row_of_pixels_are_measured():
     image = np.array([[[0.1, 0.8, 0.4]]])
     model = make_model(random_layers(0, (3, 4, 2)), image.shape)
-    question = make_problem(model, image, ["brightness:0..0.3"], delta=1.0, classes="predicted")
+    question = make_question(model, image, ["brightness:0..0.3"], delta=1.0, classes="predicted")
     measured = PointPasses(question).measure(np.array([[0.2]]), has_attention=True)
     assert measured.inconsistency.shape == (1,)
     assert 0.0 < measured.inconsistency_slack[0] < 1e-12

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
 from steadygaze.attention.inconsistency import original_maps
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.budget import Budget
@@ -21,7 +20,7 @@ from steadygaze.engines.refine.self_check import (
 )
 from steadygaze.errors import InternalError
 from steadygaze.labels import Property
-from steadygaze.question import Question
+from steadygaze.question import Question, make_question
 from steadygaze.results.answer import Answers
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -41,7 +40,7 @@ Refined = tuple[Question, Boxes, Answers | None]
 
 def refined(name: str, **options: object) -> Refined:
     """A refinement by hand: so many rounds of bounds and splits, and a few of the open boxes handed over."""
-    question = make_problem("M-FNN-100", "mnist:69992", SPECS[name], delta=DELTA, **options)
+    question = make_question("M-FNN-100", "mnist:69992", SPECS[name], delta=DELTA, **options)
     bounder = Bounder(question.model.graph, question.perturbed, question.label, question.attention)
     frontier = Frontier(bounder, BoxQuestion(Property.BOTH, DELTA), threads=1)
     start = Boxes.of(question.compound)

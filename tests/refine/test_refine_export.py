@@ -4,15 +4,15 @@ import pytest
 
 from steadygaze import verify
 from steadygaze.engines.refine.boxes import State
-from steadygaze.engines.refine.refine_files import refine_table
-from steadygaze.engines.refine.refine_result import RefineResult
+from steadygaze.results.export import make_table
+from steadygaze.results.result import Result
 from support.networks.compared_networks import answered
 from support.readers.tables import rows_of, sums
 from support.stand_ins.made_up_refinements import made
 
 
 @pytest.fixture(scope="module")
-def refined() -> dict[str, RefineResult]:
+def refined() -> dict[str, Result]:
     """Exact regions alone; boxes alone, some of them open; both; without attention; polyhedra."""
     return {
         "regions": answered(0, "moving", method="refine"),
@@ -27,15 +27,15 @@ def refined() -> dict[str, RefineResult]:
 @pytest.mark.parametrize("what", ["regions", "pieces"])
 def test_rows_of_a_refinement_tile_the_domain(refined, name, what):
     result = refined[name]
-    rows = rows_of(refine_table(result, what))
+    rows = rows_of(make_table(result, what))
     assert sum(row["share"] for row in rows) == pytest.approx(1.0, abs=1e-9)
     boxes = [row for row in rows if row["kind"] == "box"]
-    assert len(boxes) == int((result.boxes.state != State.EXACT).sum())
+    assert len(boxes) == int((result.tiling.boxes.state != State.EXACT).sum())
     domain = result.question.perturbed.domain
     for row in boxes:
         box = row["number"]
         assert len(row["vertices"]) == 2**domain.dimension
-        assert row["margin_low"] == result.boxes.margin[box, 0]
+        assert row["margin_low"] == result.tiling.boxes.margin[box, 0]
         assert result.box_at([row[f"inside_{axis + 1}"] for axis in range(domain.dimension)]) == box
     if what == "pieces":
         found = sums(rows, "classification")
@@ -47,8 +47,8 @@ def test_rows_of_a_refinement_tile_the_domain(refined, name, what):
 def test_all_states_of_boxes_occur(refined):
     for name, states in (("boxes", {State.OPEN, State.BOUNDED}), ("both", {State.EXACT})):
         assert states <= {State(state) for state in refined[name].boxes.state}
-    assert {row["kind"] for row in rows_of(refine_table(refined["both"], "regions"))} == {"box", "region"}
-    words = {row["classification"] for row in rows_of(refine_table(refined["cr"], "regions"))}
+    assert {row["kind"] for row in rows_of(make_table(refined["both"], "regions"))} == {"box", "region"}
+    words = {row["classification"] for row in rows_of(make_table(refined["cr"], "regions"))}
     assert words == {"CR", "MR", "undecided"}
 
 
@@ -60,5 +60,5 @@ def test_four_parameters_have_boxes():
         "translate:dx=1:0..0.01",
     ]
     result = verify("M-FNN-100", "mnist:69990", specs, until=0.99, threads=1, method="refine")
-    rows = rows_of(refine_table(result, "regions"))
+    rows = rows_of(make_table(result, "regions"))
     assert len(rows[0]["vertices"]) == 16 and sum(row["share"] for row in rows) == pytest.approx(1.0, abs=1e-9)

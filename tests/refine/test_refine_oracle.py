@@ -6,15 +6,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from steadygaze.api import solve
 from steadygaze.budget import Budget
-from steadygaze.engines.refine import run_refinement
+from steadygaze.engines import run
+from steadygaze.engines.contract import Progress
 from steadygaze.engines.refine.boxes import State
-from steadygaze.engines.refine.refine_result import RefineResult
-from steadygaze.engines.refine.run_refinement import RefineProgress, refine
 from steadygaze.errors import InternalError
 from steadygaze.labels import Property, Verdict
 from steadygaze.question import Threshold
+from steadygaze.results.result import Result
 from support.networks.bound_cases import Case
 from support.networks.refine_problems import mixed_problem, plan_with
 from support.networks.search_problems import random_problem
@@ -44,7 +43,7 @@ def forced(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(run_refinement, "make_plan", plan_with(*PLANS[name]))
 
 
-def assert_encloses(result: RefineResult, exact: Truth, slack: float = EXACT) -> None:
+def assert_encloses(result: Result, exact: Truth, slack: float = EXACT) -> None:
     """Every share of a result holds."""
     shares = exact.shares(exact.question.delta.number)
     for name in NAMES:
@@ -52,9 +51,9 @@ def assert_encloses(result: RefineResult, exact: Truth, slack: float = EXACT) ->
         assert low - slack <= float(shares[name]) <= high + slack, name
 
 
-def assert_claims_hold(result: RefineResult, most: int = 40) -> None:
+def assert_claims_hold(result: Result, most: int = 40) -> None:
     """The enclosures of boxes hold at corners, kinks and points between them, with no tolerance."""
-    problem, boxes = result.question, result.boxes
+    problem, boxes = result.question, result.tiling.boxes
     rng = np.random.default_rng(0)
     d, options = problem.perturbed.domain.dimension, problem.attention
     question = Question(options.filter.name, options.distance.name.lower(), options.classes)
@@ -74,11 +73,11 @@ def test_exact_shares_are_those_of_the_map_and_of_rationals(
 ) -> None:
     exact = truth(seed, dimension)
     forced(monkeypatch, plan)
-    result = refine(exact.question, until="exact", threads=1)
+    result = run(exact.question, "refine", until="exact", threads=1)
     assert result.stopped is None
-    assert not (result.boxes.state == State.OPEN).any()
+    assert not (result.tiling.boxes.state == State.OPEN).any()
     assert_encloses(result, exact)
-    whole = solve(exact.question, threads=1)
+    whole = run(exact.question, "map", threads=1)
     for name in NAMES:
         np.testing.assert_allclose(result.areas[name], whole.areas[name], rtol=0.0, atol=EXACT)
     assert_claims_hold(result, 15)
@@ -88,8 +87,8 @@ def test_bounds_and_regions_both_had_something_to_do(monkeypatch: pytest.MonkeyP
     """The problems above are mixed: otherwise they would test one half of a refinement only."""
     forced(monkeypatch, "plain")
     for dimension in (1, 2):
-        found = [refine(truth(seed, dimension).question, until="exact", threads=1) for seed in range(1, 4)]
-        states = np.sum([np.bincount(result.boxes.state, minlength=3) for result in found], axis=0)
+        found = [run(truth(seed, dimension).question, "refine", until="exact", threads=1) for seed in range(1, 4)]
+        states = np.sum([np.bincount(result.tiling.boxes.state, minlength=3) for result in found], axis=0)
         assert min(states[State.BOUNDED], states[State.EXACT]) >= 4
 
 
@@ -97,7 +96,7 @@ def test_bounds_and_regions_both_had_something_to_do(monkeypatch: pytest.MonkeyP
 def test_crossing_lines_and_the_plan_of_a_real_run(seed: int, dimension: int) -> None:
     """Networks with many neurons on one line; the run decides itself what to hand over."""
     exact = truth(seed, dimension, "crossing")
-    result = refine(exact.question, until="exact", threads=1)
+    result = run(exact.question, "refine", until="exact", threads=1)
     assert_encloses(result, exact)
 
 
@@ -108,9 +107,9 @@ def test_partial_results_enclose_the_truth(
 ) -> None:
     exact = truth(seed, dimension)
     forced(monkeypatch, "plain")
-    result = refine(exact.question, until=until, threads=1)
+    result = run(exact.question, "refine", until=until, threads=1)
     assert_encloses(result, exact)
-    assert float(result.boxes.volumes[result.boxes.state == State.OPEN].sum()) <= until + EXACT
+    assert float(result.tiling.boxes.volumes[result.tiling.boxes.state == State.OPEN].sum()) <= until + EXACT
     assert_claims_hold(result, 15)
     for share in (0.5, 1.5):
         other = Truth(replace(exact.question, delta=Threshold(share * exact.question.delta.number, False)))
@@ -121,8 +120,8 @@ def test_partial_results_enclose_the_truth(
 def test_four_parameters_by_sampling(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     forced(monkeypatch, "plain")
     problem = mixed_problem(seed, 4, delta="60%")
-    result = refine(problem, until=0.3, threads=1)
-    assert result.answers is None
+    result = run(problem, "refine", until=0.3, threads=1)
+    assert result.tiling.answers is None
     assert_claims_hold(result, 15)
     rng = np.random.default_rng(seed)
     domain = problem.perturbed.domain
@@ -134,9 +133,9 @@ def test_four_parameters_by_sampling(seed: int, monkeypatch: pytest.MonkeyPatch)
     for theta, margin in zip(thetas, margins, strict=True):
         box = result.box_at(theta)
         assert box is not None
-        low, high = result.boxes.margin[box]
+        low, high = result.tiling.boxes.margin[box]
         assert low - EXACT <= margin <= high + EXACT
-        low, high = result.boxes.inconsistency[box]
+        low, high = result.tiling.boxes.inconsistency[box]
         if np.isfinite(high):
             assert low - EXACT <= inconsistency(gradients, problem.perturbed, theta, question) <= high + EXACT
 
@@ -145,15 +144,15 @@ def test_four_parameters_by_sampling(seed: int, monkeypatch: pytest.MonkeyPatch)
 def test_threads_change_nothing(plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forced(monkeypatch, plan)
     for until in ("exact", 0.05):
-        first, second = (refine(truth(1, 2).question, until=until, threads=count) for count in (1, 3))  # type: ignore[arg-type]
+        first, second = (run(truth(1, 2).question, "refine", until=until, threads=count) for count in (1, 3))  # type: ignore[arg-type]
         assert_same_boxes(first, second)
         assert first.areas == second.areas
 
 
-def assert_same_boxes(first: RefineResult, second: RefineResult) -> None:
+def assert_same_boxes(first: Result, second: Result) -> None:
     for name in ("cell", "low", "high", "sides", "margin", "inconsistency", "state", "cuts"):
-        np.testing.assert_array_equal(getattr(first.boxes, name), getattr(second.boxes, name), err_msg=name)
-    np.testing.assert_array_equal(first.box_of, second.box_of)
+        np.testing.assert_array_equal(getattr(first.tiling.boxes, name), getattr(second.tiling.boxes, name), err_msg=name)
+    np.testing.assert_array_equal(first.tiling.box_of, second.tiling.box_of)
 
 
 @pytest.mark.parametrize("calls", [1, 4])
@@ -163,17 +162,17 @@ def test_resuming_ends_at_the_same_shares(
 ) -> None:
     forced(monkeypatch, "plain")
     exact = truth(seed, dimension)
-    whole = refine(exact.question, until="exact", threads=1)
+    whole = run(exact.question, "refine", until="exact", threads=1)
     budget, seen = Budget(), []
 
-    def stop(advance: RefineProgress) -> None:
+    def stop(advance: Progress) -> None:
         seen.append(advance)
         if len(seen) == calls:
             budget.cancelled.set()
 
-    part = refine(exact.question, until="exact", threads=1, budget=budget, progress=stop)
+    part = run(exact.question, "refine", until="exact", threads=1, budget=budget, progress=stop)
     assert_encloses(part, exact)
-    again = refine(exact.question, until="exact", threads=1, resume=part)
+    again = run(exact.question, "refine", until="exact", threads=1, resume=part)
     assert again.stopped is None
     assert_encloses(again, exact)
     for name in NAMES:
@@ -196,7 +195,7 @@ def test_verdicts_are_never_wrong(plan: str | None, wanted: str, monkeypatch: py
         ends = [float(high) for _, high in exact.labels.inconsistencies]
         delta = exact.question.delta.number if seed % 2 else 1.01 * max(ends) + 1e-6
         problem = replace(exact.question, property=Property.parse(wanted), delta=Threshold(delta, False))
-        found = refine(problem, goal="verdict", until=0.0, threads=1).verdict
+        found = run(problem, "refine", goal="verdict", until=0.0, threads=1).verdict
         label, attention = exact.keeps_label(), exact.keeps_attention(delta)
         kept = {"cr": label, "ar": attention, "both": attention if label is None else label and attention}[wanted]
         verdicts.append(found)
@@ -234,7 +233,7 @@ def test_planted_unsound_bounds_are_caught_in_a_whole_run(name: str, monkeypatch
     PLANTED[name](monkeypatch)
     for exact in problems:
         try:
-            result = refine(exact.question, until=0.01, threads=1)
+            result = run(exact.question, "refine", until=0.01, threads=1)
         except InternalError:
             return
         assert_encloses(result, exact)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from steadygaze.engines.refine.boxes import State
-from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import InternalError, OptionError
 from steadygaze.labels import Kept, Property, Verdict
 from steadygaze.results.claims import Violation
+from steadygaze.results.result import Result
 from support.stand_ins.made_up_refinements import (
     LINE,
     MOVING,
@@ -37,8 +37,8 @@ def pair(request: pytest.FixtureRequest) -> tuple:
     return made(specs, levels, exact), full_map(specs, property="both", delta="25%")
 
 
-def with_boxes(result: RefineResult, **changes: np.ndarray) -> RefineResult:
-    return replace(result, boxes=replace(result.boxes, **changes))
+def with_boxes(result: Result, **changes: np.ndarray) -> Result:
+    return replace(result, boxes=replace(result.tiling.boxes, **changes))
 
 
 def test_shares_enclose_those_of_the_map(pair: tuple):
@@ -49,8 +49,8 @@ def test_shares_enclose_those_of_the_map(pair: tuple):
     for name, (low, high) in theirs.kept_shares.items():
         assert ours.kept_shares[name][0] <= low + 1e-9 and high - 1e-9 <= ours.kept_shares[name][1]
     assert sum(sum(row) for row in ours.answer.shares.cells) == pytest.approx(1.0, abs=1e-12)
-    assert sum(ours.guarantee_shares.values()) == pytest.approx(1.0, abs=1e-12)
-    assert ours.guarantee_shares["undecided"] == pytest.approx(ours.areas["undecided"][0])
+    assert sum(ours.answer.guarantee_shares.values()) == pytest.approx(1.0, abs=1e-12)
+    assert ours.answer.guarantee_shares["undecided"] == pytest.approx(ours.areas["undecided"][0])
 
 
 def test_exact_regions_alone_give_the_shares_of_the_map():
@@ -62,7 +62,7 @@ def test_exact_regions_alone_give_the_shares_of_the_map():
         theirs.verdict, theirs.answer.sets, theirs.enough_delta
     )  # fmt: skip
     assert ours.boundary().reachable_share == pytest.approx(theirs.boundary().reachable_share, abs=1e-9)
-    assert ours.guarantee_shares["rounding-sound"] == 0.0
+    assert ours.answer.guarantee_shares["rounding-sound"] == 0.0
 
 
 def test_another_delta_is_answered_from_the_enclosures():
@@ -84,7 +84,7 @@ def test_nearest_violations_enclose_those_of_the_map(pair: tuple):
             assert point.margin < 0.0 if name == "CR" else point.inconsistency > ours.answer.delta
             box = ours.box_at(mine.theta)
             codes = ours.answer.label_codes if name == "CR" else ours.answer.attention_codes
-            assert ours.boxes.state[box] == State.EXACT or codes[box] == Kept.NO
+            assert ours.tiling.boxes.state[box] == State.EXACT or codes[box] == Kept.NO
 
 
 def test_the_threshold_that_is_enough_is_at_least_the_exact_one(pair: tuple):
@@ -100,14 +100,14 @@ def test_what_is_reachable_is_part_of_what_the_map_reaches(pair: tuple):
         mine, exact = ours.boundary(wanted), theirs.boundary(wanted)
         assert mine.reachable_share <= exact.reachable_share + 1e-9
         assert mine.is_certain == (not len(mine.undecided))
-    assert len(ours.boundary("ar").undecided) > 0 or ours.guarantee_shares["undecided"] < 1e-6
+    assert len(ours.boundary("ar").undecided) > 0 or ours.answer.guarantee_shares["undecided"] < 1e-6
 
 
 def test_boxes_and_regions_touch_across_a_knot():
     result = made(MOVING, 6, (1,))
     found = result.boundary("cr")
     # The label is kept everywhere, so all of it hangs together, through both knots.
-    assert found.reachable.all() and found.starts == 1 and not found.components
+    assert found.reachable.all() and found.starts == 1 and not found.tiling.components
 
 
 def test_robust_needs_every_box():
@@ -115,7 +115,7 @@ def test_robust_needs_every_box():
     assert result.verdict is Verdict.ROBUST and result.areas["CR&AR"] == (1.0, 1.0)
     assert result.boundary().reachable_share == 1.0 and result.nearest["AR"].low == np.inf
     for unknown in ((-np.inf, np.inf), (np.nan, np.nan), (0.0, 1.0)):
-        margin = result.boxes.margin.copy()
+        margin = result.tiling.boxes.margin.copy()
         margin[2] = unknown
         planted = with_boxes(result, margin=margin)
         assert planted.verdict_of(Property.CR) is Verdict.UNDECIDED
@@ -151,7 +151,7 @@ def test_a_theta_that_violates_decides_the_verdict():
 
 def test_a_theta_that_contradicts_its_box_is_a_bug():
     result = made(PLANE, 8)
-    margin = np.tile([1.0, 2.0], (len(result.boxes), 1))
+    margin = np.tile([1.0, 2.0], (len(result.tiling.boxes), 1))
     planted = replace(with_boxes(result, margin=margin), points=np.array([[1.0, 0.0]]))
     with pytest.raises(InternalError, match="claimed to satisfy CR"):
         planted.verdict_of(Property.CR)
@@ -159,10 +159,10 @@ def test_a_theta_that_contradicts_its_box_is_a_bug():
 
 def test_a_box_that_claims_too_much_is_caught_by_its_witness():
     result = made(ROBUST, 3)
-    planted = with_boxes(result, margin=np.tile([-2.0, -1.0], (len(result.boxes), 1)))
+    planted = with_boxes(result, margin=np.tile([-2.0, -1.0], (len(result.tiling.boxes), 1)))
     with pytest.raises(InternalError, match="claims a violation \\(label\\)"):
         _ = planted.witnesses
-    planted = with_boxes(result, inconsistency=np.tile([90.0, 99.0], (len(result.boxes), 1)))
+    planted = with_boxes(result, inconsistency=np.tile([90.0, 99.0], (len(result.tiling.boxes), 1)))
     with pytest.raises(InternalError, match="claims a violation \\(attention\\)"):
         _ = planted.witnesses
 
@@ -177,7 +177,7 @@ def test_witnesses_lie_in_what_violates(pair: tuple):
             assert (point.margin < 0.0) == (witness.kind is Violation.LABEL)
         if witness.kind is not Violation.LABEL:
             assert point.inconsistency > ours.answer.delta
-        assert (ours.region_at(point.theta) is not None) == (ours.boxes.state[box] == State.EXACT)
+        assert (ours.region_at(point.theta) is not None) == (ours.tiling.boxes.state[box] == State.EXACT)
 
 
 def test_every_theta_has_a_box(pair: tuple):
@@ -186,14 +186,14 @@ def test_every_theta_has_a_box(pair: tuple):
     generator = np.random.default_rng(3)
     for theta in domain.low + generator.random((20, domain.dimension)) * domain.widths:
         box, point = ours.box_at(theta), ours.question.compound.to_unit(theta[None])[0]
-        inside = (ours.boxes.low[box] <= point) & (point <= ours.boxes.high[box])
+        inside = (ours.tiling.boxes.low[box] <= point) & (point <= ours.tiling.boxes.high[box])
         assert inside[: domain.dimension].all()
         found = ours.at(theta)
-        if ours.boxes.state[box] == State.EXACT:
+        if ours.tiling.boxes.state[box] == State.EXACT:
             np.testing.assert_allclose(ours.regions[found.region].logits(theta), found.logits, atol=1e-9)
         else:
-            assert ours.boxes.margin[box, 0] <= found.margin <= ours.boxes.margin[box, 1]
-            assert ours.boxes.inconsistency[box, 0] <= found.inconsistency <= ours.boxes.inconsistency[box, 1]
+            assert ours.tiling.boxes.margin[box, 0] <= found.margin <= ours.tiling.boxes.margin[box, 1]
+            assert ours.tiling.boxes.inconsistency[box, 0] <= found.inconsistency <= ours.tiling.boxes.inconsistency[box, 1]
     assert ours.box_at(domain.high + 1.0) is None
 
 
@@ -211,7 +211,7 @@ def test_the_label_alone_does_not_measure_attention():
 
 def test_an_exact_box_without_regions_is_undecided():
     result = made(ROBUST, 3)
-    state = result.boxes.state.copy()
+    state = result.tiling.boxes.state.copy()
     state[1] = State.EXACT
     planted = with_boxes(result, state=state)
     assert planted.verdict is Verdict.UNDECIDED
@@ -222,14 +222,14 @@ def test_an_exact_box_without_regions_is_undecided():
 def test_a_partial_map_of_an_exact_box_is_never_robust():
     result = made(MOVING, 6, (1,), property="cr")
     assert result.verdict is Verdict.ROBUST
-    answers = replace(result.answers, regions=replace(result.answers.regions, stopped="timeout of 1 s"))
+    answers = replace(result.tiling.answers, regions=replace(result.tiling.answers.regions, stopped="timeout of 1 s"))
     planted = replace(result, answers=answers)
     assert planted.verdict is Verdict.UNDECIDED and planted.areas["undecided"][0] > 0.0
 
 
 def test_regions_of_another_table_of_cuts_are_a_bug():
     result = made(MOVING, 6, (1,))
-    cuts = result.boxes.cuts.copy()
+    cuts = result.tiling.boxes.cuts.copy()
     cuts[-1] = 4, 0, 0
     with pytest.raises(InternalError, match="table of cuts"):
         with_boxes(result, cuts=cuts).boundary()

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from steadygaze.api import load, make_problem
 from steadygaze.engines.refine.refine_files import load_refine, load_to_resume, pack_refine
-from steadygaze.engines.refine.refine_result import RefineResult
+
+from steadygaze.api import load
 from steadygaze.errors import OptionError, StoreError
+from steadygaze.question import make_question
 from steadygaze.results import arrays as archive
 from steadygaze.results import store
+from steadygaze.results.result import Result
 from support.stand_ins.made_up_refinements import LINE, MOVING, PLANE, four, full_map, made
 
-RESULTS: dict[str, Callable[[], RefineResult]] = {
+RESULTS: dict[str, Callable[[], Result]] = {
     "boxes": lambda: made(PLANE, 6, thetas=((1.0, 0.0),)),
     "exact cell": lambda: made(MOVING, 6, (1,)),
     "label alone": lambda: made(MOVING, 4, (1,), property="cr"),
@@ -36,13 +37,13 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("name", RESULTS)
 def test_what_is_loaded_is_what_was_stored(name: str, stored: dict[str, Path]):
     result, again = RESULTS[name](), load(stored[name])
-    assert isinstance(again, RefineResult)
+    assert isinstance(again, Result)
     assert json.dumps(again.summary()) == json.dumps(result.summary()) == json.dumps(store.read_summary(stored[name]))
     before, after = pack_refine(result), pack_refine(again)
     assert list(before) == list(after)
     for key in before:
         np.testing.assert_array_equal(before[key], after[key], err_msg=key)
-    assert (again.until, again.goal, again.stopped) == (result.until, result.goal, result.stopped)
+    assert (again.tiling.until, again.tiling.goal, again.stopped) == (result.tiling.until, result.tiling.goal, result.stopped)
     if result.is_measured:
         assert again.with_delta("60%").areas == result.with_delta("60%").areas
 
@@ -64,10 +65,10 @@ def test_maps_and_refinements_are_told_apart(stored: dict[str, Path], tmp_path: 
 def test_only_the_same_question_is_resumed(stored: dict[str, Path]):
     question = made(PLANE, 6).question
     again = load_to_resume(stored["boxes"], question)
-    assert again.question is question and len(again.boxes) == 64 and len(again.points) == 1
+    assert again.question is question and len(again.tiling.boxes) == 64 and len(again.tiling.points) == 1
 
     def ask(model: str = "M-FNN-100", image: str = "mnist:69990", specs: tuple[str, ...] = PLANE, **options: str):
-        return make_problem(model, image, list(specs), **options)
+        return make_question(model, image, list(specs), **options)
 
     for other, word in (
         (ask(model="M-FNN-200"), "the model"),

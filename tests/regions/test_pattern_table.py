@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
+from steadygaze.question import make_question
 from steadygaze.regions.patterns import EVERY, NARROW, PatternTable, join_tables
 from steadygaze.regions.subdivide import subdivide
 
@@ -58,7 +58,7 @@ def test_rows_that_do_not_exist() -> None:
 
 
 def test_the_map_of_a_convolutional_network_keeps_differences() -> None:
-    question = make_problem("M-CNN-S", "mnist:69990", ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.1"])
+    question = make_question("M-CNN-S", "mnist:69990", ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.1"])
     regions = subdivide(question.compound)
     assert not regions.patterns.is_plain
     assert len(np.unique(np.asarray(regions.patterns), axis=0)) == len(regions.patterns)

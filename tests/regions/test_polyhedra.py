@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
-from steadygaze.geometry import polyhedron
-from steadygaze.regions.polyhedra import Polyhedra, joined
+from steadygaze.polytopes import Polyhedra
 from support.readers.polyhedra import CUBE, LIMIT, split
 
 

@@ -5,17 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
 from steadygaze.budget import Budget, Limits
 from steadygaze.compound import Compound
 from steadygaze.engines.refine.boxes import Boxes
 from steadygaze.errors import InternalError
 from steadygaze.polytopes import Cut
+from steadygaze.question import make_question
 from steadygaze.regions import subdivide as engine
 from steadygaze.regions.check import check_map
-from steadygaze.regions.region import Cut, RegionSet
-from steadygaze.regions.subdivide import subdivide
-from steadygaze.regions.within import Within, join_region_sets, subdivide_boxes, take_regions
+from steadygaze.regions.region import RegionSet, join_region_sets, take_regions
+from steadygaze.regions.subdivide import Within, subdivide, subdivide_boxes
 from support.networks.search_problems import random_problem
 from support.readers.maps import clip_bits, pattern_bits
 
@@ -96,7 +95,7 @@ def test_small_problems(seed: int, dimension: int) -> None:
 @pytest.fixture(scope="module", params=list(BUNDLED))
 def compound(request: pytest.FixtureRequest) -> Compound:
     model, specs = BUNDLED[request.param]
-    return make_problem(model, "mnist:69990", list(specs)).compound
+    return make_question(model, "mnist:69990", list(specs)).compound
 
 
 @pytest.mark.parametrize("times", [0, 2, 7])
@@ -154,7 +153,7 @@ def test_some_of_the_boxes_are_checked(compound: Compound) -> None:
 
 
 def test_a_box_with_a_single_region_is_checked() -> None:
-    compound = make_problem("M-FNN-100", "mnist:69990", ["brightness", PATCH]).compound
+    compound = make_question("M-FNN-100", "mnist:69990", ["brightness", PATCH]).compound
     boxes = halved(compound, 20).take(np.array([700_000]))
     found = inside(compound, boxes)
     assert len(found.regions) == 1
@@ -168,7 +167,7 @@ def test_whole_boxes_alone_count_when_the_budget_ends(
 ) -> None:
     monkeypatch.setattr("steadygaze.regions.walks.NODES", 100)
     model, specs = BUNDLED["knots"]
-    compound = make_problem(model, "mnist:69990", list(specs)).compound
+    compound = make_question(model, "mnist:69990", list(specs)).compound
     boxes = halved(compound, times)
     whole = inside(compound, boxes)
     part = inside(compound, boxes, budget=Budget(Limits(max_regions=most)), threads=threads)

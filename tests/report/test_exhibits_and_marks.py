@@ -50,7 +50,7 @@ def test_zero_outside_of_the_domain_is_shown_but_not_marked() -> None:
     result = verify("M-FNN-100", "mnist:69995", ["brightness:0.2..0.3", "patch:x=10,y=10,w=8,h=8:0.1..0.2"])
     exhibits = choose_exhibits(result)
     assert exhibits[0].title == "unperturbed"
-    assert (exhibits[0].point.actual == result.original).all()
+    assert (exhibits[0].point.actual == result.question.original).all()
     figure = map_figure(result)
     shown = [text.get_text() for text in figure.findobj(Text)]
     assert "θ = (0, 0), outside" in shown
@@ -65,7 +65,7 @@ def test_colour_images_are_shown_in_colour_with_the_sum_of_their_maps(tmp_path: 
     figure = map_figure(result)
     arrays = [np.asarray(shown.get_array()) for shown in figure.findobj(AxesImage)]
     assert any(array.shape == (6, 5, 3) and np.allclose(array, np.moveaxis(image, 0, 2)) for array in arrays)
-    expected = result.original[result.label].sum(axis=0)
+    expected = result.question.original[result.label].sum(axis=0)
     assert any(array.shape == (6, 5) and np.allclose(array, expected) for array in arrays)
     assert "channels summed" in [text.get_text() for text in figure.findobj(Text)]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from steadygaze.api import verify
-from steadygaze.engines.refine.refine_result import RefineResult
+from steadygaze.engines import run
 from steadygaze.labels import Kept
 from steadygaze.report.drawing.raster import ASIDE
 from steadygaze.report.page import explorer, thresholds
@@ -18,20 +18,20 @@ from steadygaze.report.page.explorer import Explorer, make_explorer
 from steadygaze.report.page.network_data import KINDS, pack
 from steadygaze.report.page.thresholds import ENOUGH, make_thresholds
 from steadygaze.report.page.tiles import GRID, make_planes, make_tiles, merge_tiles, shown_top, unit_values
-from steadygaze.results.result import DomainResult
+from steadygaze.results.result import Result
 
 MOVING = ["translate:dx=2:-0.5..1", "brightness:0..0.3"]
 KEPT = ["brightness:0..1", "patch:x=10,y=10,w=5,h=5"]
 
 
-def explore(result: DomainResult) -> Explorer:
+def explore(result: Result) -> Explorer:
     made = make_explorer(result, make_thresholds(result))
     assert made is not None
     return made
 
 
 @pytest.fixture(scope="module")
-def moving() -> DomainResult:
+def moving() -> Result:
     return verify("M-FNN-100", "mnist:69998", MOVING, delta=4.321, threads=1)
 
 
@@ -50,22 +50,22 @@ def test_shares_and_labels_at_steps_are_those_of_the_result(name: str) -> None:
     check_steps(verify("M-FNN-100", "mnist:69990", specs, threads=1, **options))
 
 
-def test_shares_and_labels_of_moving_maps(moving: DomainResult) -> None:
+def test_shares_and_labels_of_moving_maps(moving: Result) -> None:
     steps = check_steps(moving)
     assert len(steps.slab_unit) and steps.texts[steps.chosen] == "4.321"
 
 
 def test_a_coarse_error_bound_leaves_more_undecided_and_claims_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     result = verify("M-FNN-100", "mnist:69998", MOVING, delta=4.321, threads=1)
-    assert result.answer.shares is not None and result.answers.errors is not None
-    monkeypatch.setitem(result.answers.errors.__dict__, "coarse", 0.1)
+    assert result.answer.shares is not None and result.tiling.answers.errors is not None
+    monkeypatch.setitem(result.tiling.answers.errors.__dict__, "coarse", 0.1)
     check_steps(result)
     monkeypatch.setattr(thresholds, "ENOUGH", 1.0)
     steps = check_steps(result, most_open=1.0)
     assert np.ptp(steps.areas["AR"][40]) > 1e-3, "the bound is as coarse as it was made"
 
 
-def check_steps(result: DomainResult, *, most_open: float = ENOUGH):  # type: ignore[no-untyped-def]
+def check_steps(result: Result, *, most_open: float = ENOUGH):  # type: ignore[no-untyped-def]
     """Nothing is claimed at a step that the result does not prove, and little more than there is left undecided."""
     steps = make_thresholds(result)
     assert steps.deltas[steps.chosen] == result.answer.delta
@@ -93,15 +93,15 @@ def check_steps(result: DomainResult, *, most_open: float = ENOUGH):  # type: ig
 
 def test_tiles_cover_what_the_pieces_cover() -> None:
     result = verify("M-CNN-S", "mnist:69990", KEPT, method="refine", until=0.2, threads=1)
-    assert isinstance(result, RefineResult)
+    assert isinstance(result, Result)
     tiles = make_tiles(result)
     assert tiles.volumes.sum() == pytest.approx(1.0, abs=1e-9)
     (plane,) = make_planes(result.question.compound, tiles)
     assert len(plane.piece) == len(tiles.unit) and plane.starts[-1] == len(plane.points)
-    assert tiles.boxes == len(result.boxes) and tiles.regions == result.region_count
+    assert tiles.boxes == len(result.tiling.boxes) and tiles.regions == result.region_count
 
 
-def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
+def test_merged_areas_are_proved_at_their_points(moving: Result) -> None:
     tiles = make_tiles(moving)
     steps = make_thresholds(moving)
     planes = make_planes(moving.question.compound, tiles)
@@ -124,7 +124,7 @@ def test_merged_areas_are_proved_at_their_points(moving: DomainResult) -> None:
     assert (merged.planes[0].areas >= 0).all() and len(merged.planes[0].lines)
 
 
-def test_areas_beyond_the_limit_are_undecided(moving: DomainResult, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_areas_beyond_the_limit_are_undecided(moving: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     tiles = make_tiles(moving)
     steps, planes = make_thresholds(moving), make_planes(moving.question.compound, tiles)
     values = unit_values(moving, tiles)
@@ -151,27 +151,27 @@ def test_packed_arrays_come_back() -> None:
 
 def test_the_same_result_gives_the_same_page() -> None:
     result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], threads=1)
-    first = explore(result)
-    assert first == explore(result)
+    first = run(result)
+    assert first == run(result)
     facts = re.search(r'id="sg-facts">(.*?)</script>', first.html)
     assert facts is not None and json.loads(facts[1])["label"] == result.label
 
 
 def test_no_tag_begins_in_what_users_named(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", *"23456789"]
-    html = explore(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)).html
+    html = run(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)).html
     assert "<img" not in html and "<script>alert" not in html
     assert html.count("<script") == html.count("</script>") == 4
 
 
 def test_too_many_regions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explorer, "MOST_UNITS", 10)
-    made = explore(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3"], threads=1))
+    made = run(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3"], threads=1))
     note = re.search(r'<p class="sg-note">(.*?)</p>', made.html)
     assert note is not None and "merged" in note[1] and "the limit is 10)" in note[1]
 
 
-def test_shades_end_where_almost_all_of_the_domain_does(moving: DomainResult) -> None:
+def test_shades_end_where_almost_all_of_the_domain_does(moving: Result) -> None:
     tiles = make_tiles(moving)
     values, _ = unit_values(moving, tiles)
     top = shown_top(values, tiles)

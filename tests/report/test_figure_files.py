@@ -11,7 +11,7 @@ from PIL import Image
 import steadygaze.report
 from steadygaze.api import verify
 from steadygaze.errors import StoreError
-from steadygaze.report.figures import draw_map
+from steadygaze.report.figures import draw_result
 from steadygaze.results.result import Result
 
 
@@ -22,7 +22,7 @@ def result() -> Result:
 
 @pytest.fixture(scope="module")
 def files(result: Result, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return draw_map(result, tmp_path_factory.mktemp("figure") / "new" / "map")
+    return draw_result(result, tmp_path_factory.mktemp("figure") / "new" / "map")
 
 
 def test_png_and_svg_are_written_and_valid(files: list[Path]) -> None:
@@ -42,7 +42,7 @@ def test_bytes_do_not_depend_on_the_callers_style_or_on_threads(
     with matplotlib.rc_context({"text.color": "red", "font.size": 30, "axes.grid": True, "svg.hashsalt": "mine"}):
         before = dict(matplotlib.rcParams)
         with ThreadPoolExecutor(2) as pool:
-            drawn = list(pool.map(lambda name: draw_map(result, tmp_path / name), ("one.svg", "two.PNG")))
+            drawn = list(pool.map(lambda name: draw_result(result, tmp_path / name), ("one.svg", "two.PNG")))
         assert dict(matplotlib.rcParams) == before
     for again in drawn:
         assert [path.read_bytes() for path in again] == [path.read_bytes() for path in files]
@@ -52,7 +52,7 @@ def test_bytes_do_not_depend_on_the_callers_style_or_on_threads(
 def test_a_place_that_cannot_be_written_is_refused(result: Result, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreError, match=r"cannot be written \(.+\); choose another place"):
-        draw_map(result, tmp_path / "file" / "map")
+        draw_result(result, tmp_path / "file" / "map")
     assert (tmp_path / "file").read_text() == "in the way"
 
 

@@ -12,13 +12,14 @@ from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.text import Text
 
 import steadygaze
-from steadygaze import Budget, Limits, Result, SearchResult
+from steadygaze import Budget, Limits, Result
 from steadygaze.labels import Property
 from steadygaze.report.drawing.colours import ATTENTION, BOTH, CLASSIFICATION, FOLLOWED, SEARCHED
 from steadygaze.report.figures import make_figure
 from steadygaze.report.figures.boundary import boundaries_figure
 from steadygaze.report.figures.path import CHANGED_FRAME
 from steadygaze.report.wording import comparison, number, percent
+from steadygaze.results.result import Result
 
 PATCH = "patch:x=10,y=10,w=8,h=8"
 PLANE = ("brightness:-0.5..0.5", PATCH)
@@ -40,7 +41,7 @@ def space() -> Result:
 
 
 @pytest.fixture(scope="module")
-def gbs() -> SearchResult:
+def gbs() -> Result:
     specs = ["translate:dx=2:0..0.5", "brightness:0..0.05"]
     return steadygaze.search("M-FNN-100", "mnist:69992", specs, method="gbs", delta=3.0)
 
@@ -269,11 +270,11 @@ def test_tilings_of_one_and_three_parameters_and_of_partial_maps(which: str, spa
     assert ("not reached" in words(figure)) == (which == "partial")
 
 
-def test_the_tiling_of_a_search_is_that_of_its_regions(gbs: SearchResult) -> None:
+def test_the_tiling_of_a_search_is_that_of_its_regions(gbs: Result) -> None:
     tiles = make_figure("tiling", gbs).axes[1].findobj(PolyCollection)[0]
     domain = gbs.question.perturbed.domain
     assert len(tiles.get_paths()) == len(gbs)
-    for one, path, colour in zip(gbs.visited, tiles.get_paths(), tiles.get_facecolors(), strict=True):
+    for one, path, colour in zip(gbs.tiling.visited, tiles.get_paths(), tiles.get_facecolors(), strict=True):
         point = (path.vertices[:-1].mean(axis=0) - domain.low) / domain.widths
         assert one.region.contains(point)
         label = "in part" if "AB" in one.attention or one.classification == "CB" else None
@@ -283,13 +284,13 @@ def test_the_tiling_of_a_search_is_that_of_its_regions(gbs: SearchResult) -> Non
 # Searches and maps.
 
 
-def test_visited_regions_are_coloured_by_phase_and_label(gbs: SearchResult) -> None:
+def test_visited_regions_are_coloured_by_phase_and_label(gbs: Result) -> None:
     figure = make_figure("visited", gbs)
     phase, attention = (figure.axes[place].findobj(PolyCollection)[0].get_facecolors() for place in (1, 3))
-    for one, reached, label in zip(gbs.visited, phase, attention, strict=True):
+    for one, reached, label in zip(gbs.tiling.visited, phase, attention, strict=True):
         assert tuple(reached) == to_rgba(FOLLOWED if one.is_following else SEARCHED)
         assert tuple(label) == to_rgba(ATTENTION.colours[one.attention])
-    assert 0 < sum(one.is_following for one in gbs.visited) < len(gbs)
+    assert 0 < sum(one.is_following for one in gbs.tiling.visited) < len(gbs)
 
 
 def test_a_map_is_drawn_for_another_delta(plane: Result) -> None:

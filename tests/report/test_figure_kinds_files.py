@@ -9,12 +9,13 @@ import pytest
 from PIL import Image
 
 import steadygaze
-from steadygaze import OptionError, Result, SearchResult, StoreError
+from steadygaze import OptionError, Result, StoreError
 from steadygaze.perturbation import Domain
 from steadygaze.report.drawing.exhibits import path_thetas
 from steadygaze.report.drawing.marks import place_badges
 from steadygaze.report.figures import KINDS, make_figure
 from steadygaze.report.figures.strip import line_through
+from steadygaze.results.result import Result
 
 SCRIPT = "</script><script>alert(1)</script>"
 PICTURE = "<img src=x onerror=alert(1)>"
@@ -29,14 +30,14 @@ def result() -> Result:
 
 
 @pytest.fixture(scope="module")
-def search() -> SearchResult:
+def search() -> Result:
     found = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs")
     return replace(found, question=replace(found.question, model_name=PICTURE, image_name=PICTURE))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_in_every_format_without_markup(
-    kind: str, result: Result, search: SearchResult, tmp_path: Path
+    kind: str, result: Result, search: Result, tmp_path: Path
 ) -> None:
     steps = 2 if kind in ("path", "strip") else None
     source, formats = search if kind == "visited" else result, ["png", "svg", "pdf"]
@@ -109,7 +110,7 @@ def test_what_does_not_fit_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: Result, search: SearchResult) -> None:
+def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: Result, search: Result) -> None:
     for kind in ("map", "path", "strip", "boundary", "columns"):
         with pytest.raises(
             OptionError, match=rf"{kind} needs a map or a refinement, and the result is a search \(gbs\)"

@@ -85,7 +85,7 @@ def test_title_names_model_image_label_and_verdict(small: Result, small_figure: 
     title = next(text for text in words(small_figure) if text.startswith("M-FNN-100"))
     assert title == "M-FNN-100 on mnist:69995, label 2: label and attention not robust"
     facts = next(text for text in words(small_figure) if text.startswith("map of"))
-    assert f"{len(small.answers.regions)} regions" in facts
+    assert f"{len(small.tiling.answers.regions)} regions" in facts
     assert f"δ = {number(small.answer.delta)} (25% of" in facts
 
 

@@ -19,7 +19,7 @@ SPECS = {"keeps the map": ("brightness", "l2"), "moves it, L2": ("translate:dx=3
 def test_curves_are_margin_and_inconsistency(spec: str, dist: str) -> None:
     result = verify("M-FNN-100", "mnist:69998", spec, dist=dist)
     curves = profile(result.answer, line_through(result.answer, 0, np.zeros(1)))
-    domain = result.answers.compound.domain
+    domain = result.tiling.answers.compound.domain
     assert (curves.theta[0], curves.theta[-1]) == (domain.low[0], domain.high[0])
     assert (np.diff(curves.theta) >= -1e-12).all()
     assert not len(curves.gaps)

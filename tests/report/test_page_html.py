@@ -24,7 +24,7 @@ from steadygaze.report.page.cards import image_uri, map_uri
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.html import make_report, write_report
 from steadygaze.report.page.thresholds import make_thresholds
-from steadygaze.results.result import DomainResult
+from steadygaze.results.result import Result
 from steadygaze.results.store import read_summary
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -77,16 +77,16 @@ def plain(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> No
 
 
 @pytest.fixture(scope="module")
-def result() -> DomainResult:
+def result() -> Result:
     return steadygaze.verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3", PATCH], delta="50%")
 
 
 @pytest.fixture(scope="module")
-def stored(result: DomainResult, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(result: Result, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return result.save(tmp_path_factory.mktemp("results") / "out")
 
 
-def test_numbers_are_those_of_the_result(result: DomainResult, stored: Path):
+def test_numbers_are_those_of_the_result(result: Result, stored: Path):
     page = Page(make_report(result, directory=stored))
     summary, text = result.summary(), page.text
     for name in ("CR&AR", "CR&IR", "AR", "IR"):
@@ -104,7 +104,7 @@ def test_numbers_are_those_of_the_result(result: DomainResult, stored: Path):
     assert re.search(r"<svg[^>]*aria-label=\"Share of AR against δ\"", make_report(result)) is not None
 
 
-def test_the_command_gives_the_same_answer(result: DomainResult, stored: Path, tmp_path: Path):
+def test_the_command_gives_the_same_answer(result: Result, stored: Path, tmp_path: Path):
     commands = re.findall(r"<code>(.*?)</code>", make_report(result, directory=stored), flags=re.DOTALL)
     words = commands[0].replace("\\\n", " ").split()
     assert words[:2] == ["steadygaze", "verify"] and commands[1] == f"steadygaze report {stored} --force"
@@ -143,7 +143,7 @@ def test_a_file_called_like_a_bundled_image_is_not_taken_for_it(tmp_path: Path):
     assert str(stored / "image.npy") in Page(make_report(result, directory=stored)).text
 
 
-def test_it_is_accessible_in_its_bones(result: DomainResult):
+def test_it_is_accessible_in_its_bones(result: Result):
     text = make_report(result)
     page = Page(text)
     assert page.all("html")[0]["lang"] == "en" and len(page.all("h1")) == 1 and len(page.all("title")) == 1
@@ -261,7 +261,7 @@ def test_names_cannot_turn_the_text_around_them():
     assert facts is not None and json.loads(facts[1])["names"][7] == "7\\u202eevil\\u2066"
 
 
-def test_a_file_is_written_whole_and_only_reports_are_replaced(result: DomainResult, tmp_path: Path):
+def test_a_file_is_written_whole_and_only_reports_are_replaced(result: Result, tmp_path: Path):
     path = tmp_path / "new" / "report.html"
     assert write_report(result, path) == path and result.report(tmp_path / "own.html").read_bytes() == path.read_bytes()
     before = path.read_bytes()
@@ -280,7 +280,7 @@ def test_a_file_is_written_whole_and_only_reports_are_replaced(result: DomainRes
     assert sorted(file.name for file in tmp_path.rglob("*.html")) == ["own.html", "precious.html", "report.html"]
 
 
-def test_real_pictures_are_inside(result: DomainResult, monkeypatch: pytest.MonkeyPatch):
+def test_real_pictures_are_inside(result: Result, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.undo()
     monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
     text = make_report(result)

@@ -9,7 +9,7 @@ import steadygaze
 from steadygaze.labels import Property
 from steadygaze.properties.kept_box import Suspects, kept_box
 from steadygaze.report.page.sentences import find_kept_range
-from steadygaze.results.result import DomainResult
+from steadygaze.results.result import Result
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 QUESTIONS = {
@@ -22,13 +22,13 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module", params=QUESTIONS)
-def result(request: pytest.FixtureRequest) -> DomainResult:
+def result(request: pytest.FixtureRequest) -> Result:
     specs, options = QUESTIONS[request.param]
     return steadygaze.verify("M-FNN-100", "mnist:69990", specs, **options)
 
 
 @pytest.mark.parametrize("wanted", Property)
-def test_every_theta_of_the_box_keeps_the_property(result: DomainResult, wanted: Property):
+def test_every_theta_of_the_box_keeps_the_property(result: Result, wanted: Property):
     found = find_kept_range(result, wanted)
     assert found is not None
     low, high = np.array(found.low), np.array(found.high)
@@ -43,7 +43,7 @@ def test_every_theta_of_the_box_keeps_the_property(result: DomainResult, wanted:
         assert wanted is Property.CR or point.inconsistency <= result.answer.delta
 
 
-def test_the_box_cannot_grow(result: DomainResult):
+def test_the_box_cannot_grow(result: Result):
     """Just beyond a side of the box something is violated or undecided, or the domain ends."""
     found = find_kept_range(result, Property.BOTH)
     assert found is not None and not found.is_all

@@ -5,14 +5,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from steadygaze.report.wording import (
-    percent_down,
-    percent_up,
-    rounded_down,
-    rounded_up,
-    share_between,
-    share_bounds,
-)
+from steadygaze.report.wording import percent_down, percent_up, rounded_down, rounded_up, share_between, share_bounds
 
 SHARES = st.floats(0.0, 1.0)
 NUMBERS = st.floats(-1e6, 1e6).filter(lambda value: value == 0.0 or abs(value) > 1e-12)

@@ -15,7 +15,7 @@ from steadygaze.report.page.sentences import (
     undecided_share,
     verdict_sentences,
 )
-from steadygaze.results.result import DomainResult
+from steadygaze.results.result import Result
 
 DIFFER = "its attention maps differ from the expected ones by more than the allowed 25 % of the original maps' size"
 
@@ -201,12 +201,12 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module", params=QUESTIONS)
-def result(request: pytest.FixtureRequest) -> DomainResult:
+def result(request: pytest.FixtureRequest) -> Result:
     specs, options = QUESTIONS[request.param]
     return steadygaze.verify("M-FNN-100", "mnist:69990", specs, **options)
 
 
-def claimed_box(sentence: str, result: DomainResult) -> np.ndarray:
+def claimed_box(sentence: str, result: Result) -> np.ndarray:
     """Ends (2, d) of the box that the first sentence claims, read from its words."""
     number = r"([+−]?[\d.]+)"
     ends = []
@@ -220,7 +220,7 @@ def claimed_box(sentence: str, result: DomainResult) -> np.ndarray:
     return np.array(ends).T
 
 
-def test_what_the_sentence_claims_holds_at_sampled_thetas(result: DomainResult):
+def test_what_the_sentence_claims_holds_at_sampled_thetas(result: Result):
     summary = result.summary()
     sentences = verdict_sentences(summary, find_kept_range(result, result.question.property))
     low, high = claimed_box(sentences[0], result)
@@ -232,7 +232,7 @@ def test_what_the_sentence_claims_holds_at_sampled_thetas(result: DomainResult):
         assert point.label == 7 and point.inconsistency <= result.answer.delta
 
 
-def test_shares_in_the_sentences_are_those_of_samples(result: DomainResult):
+def test_shares_in_the_sentences_are_those_of_samples(result: Result):
     """The share of right label with other evidence, against thetas drawn evenly from the domain."""
     summary, domain = result.summary(), result.question.perturbed.domain
     sentences = verdict_sentences(summary, find_kept_range(result, result.question.property))

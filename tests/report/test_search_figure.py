@@ -9,39 +9,41 @@ from matplotlib.colors import to_rgba
 from PIL import Image
 
 import steadygaze
-from steadygaze import Budget, SearchResult
+from steadygaze import Budget
 from steadygaze.report.drawing import raster
 from steadygaze.report.drawing.colours import JOINT, KEPT, MIXED
 from steadygaze.report.drawing.sections import make_sections
-from steadygaze.report.figures.visited import common_rows, draw_search, make_search_views, outlined
+from steadygaze.report.figures import draw_result
+from steadygaze.report.figures.visited import common_rows, make_search_views, outlined
+from steadygaze.results.result import Result
 
 SQUARE = ["translate:dx=2:0..0.5", "brightness:0..0.05"]
 
 
-def search(method: str, specs: list[str] = SQUARE, **options: object) -> SearchResult:
+def search(method: str, specs: list[str] = SQUARE, **options: object) -> Result:
     return steadygaze.search("M-FNN-100", "mnist:69992", specs, method=method, **{"delta": 3.0, **options})
 
 
 @pytest.fixture(scope="module")
-def gbs() -> SearchResult:
+def gbs() -> Result:
     return search("gbs", property="both")
 
 
-def test_png_and_svg_are_valid_and_the_same_every_time(gbs: SearchResult, tmp_path: Path):
-    files = draw_search(gbs, tmp_path / "new" / "search.png")
+def test_png_and_svg_are_valid_and_the_same_every_time(gbs: Result, tmp_path: Path):
+    files = draw_result(gbs, tmp_path / "new" / "search.png")
     assert [path.name for path in files] == ["search.png", "search.svg"]
     with Image.open(files[0]) as picture:
         picture.verify()
     text = files[1].read_text(encoding="utf-8")
     assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
-    again = draw_search(gbs, tmp_path / "again")
+    again = draw_result(gbs, tmp_path / "again")
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in files]
 
 
-def test_each_label_has_its_colour(gbs: SearchResult):
+def test_each_label_has_its_colour(gbs: Result):
     _, classification, attention, both = make_search_views(gbs)
     wanted = {"AR": KEPT, "IR": JOINT["CR&IR"], "AB": MIXED}
-    for one, colour, joint in zip(gbs.visited, attention.colours, both.colours, strict=True):
+    for one, colour, joint in zip(gbs.tiling.visited, attention.colours, both.colours, strict=True):
         assert tuple(colour) == to_rgba(wanted[one.attention])
         if one.classification == "CR":
             assert tuple(joint) == tuple(colour)
@@ -53,7 +55,7 @@ def test_each_label_has_its_colour(gbs: SearchResult):
     }
 
 
-def test_tables_count_what_was_visited(gbs: SearchResult):
+def test_tables_count_what_was_visited(gbs: Result):
     for view in make_search_views(gbs):
         counts = [int(row.share.partition(" ")[0].replace(",", "")) for row in view.rows]
         assert sum(counts) == len(gbs)
@@ -61,18 +63,18 @@ def test_tables_count_what_was_visited(gbs: SearchResult):
     assert texts == ["reached by following", "search line from zero (0)", "not visited"]
 
 
-def test_polygons_are_the_regions(gbs: SearchResult):
+def test_polygons_are_the_regions(gbs: Result):
     (section,) = make_sections(gbs)
     assert np.array_equal(section.piece, np.arange(len(gbs)))
-    assert np.allclose(section.polygons.volumes, [one.region.volume for one in gbs.visited])
-    assert np.array_equal(outlined(gbs), [one.is_following for one in gbs.visited])
+    assert np.allclose(section.polygons.volumes, [one.region.volume for one in gbs.tiling.visited])
+    assert np.array_equal(outlined(gbs), [one.is_following for one in gbs.tiling.visited])
 
 
 def test_a_boundary_outlines_the_regions_along_it():
     result = search("boundary", property="cr", specs=["translate:dx=2:0..1.5", "brightness:0..0.02"])
-    assert result.components
-    along = {key for part in result.components for key in part.inner | part.outer}
-    assert {one.region.key for one, shown in zip(result.visited, outlined(result), strict=True) if shown} == along
+    assert result.tiling.components
+    along = {key for part in result.tiling.components for key in part.inner | part.outer}
+    assert {one.region.key for one, shown in zip(result.tiling.visited, outlined(result), strict=True) if shown} == along
     assert common_rows(result)[0].share == "1 component"
 
 
@@ -88,14 +90,14 @@ def test_a_boundary_outlines_the_regions_along_it():
     ],
 )
 def test_every_method_and_property_can_be_drawn(specs: list[str], property: str, method: str, tmp_path: Path):
-    for path in draw_search(search(method, specs, property=property), tmp_path / "search"):
+    for path in draw_result(search(method, specs, property=property), tmp_path / "search"):
         assert path.stat().st_size > 1000
 
 
-def test_many_regions_are_drawn_as_a_picture(gbs: SearchResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    fine = draw_search(gbs, tmp_path / "fine")[0]
+def test_many_regions_are_drawn_as_a_picture(gbs: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    fine = draw_result(gbs, tmp_path / "fine")[0]
     monkeypatch.setattr(raster, "MOST_VECTOR_PIECES", 10)
-    coarse = draw_search(gbs, tmp_path / "coarse")[0]
+    coarse = draw_result(gbs, tmp_path / "coarse")[0]
     with Image.open(fine) as one, Image.open(coarse) as other:
         assert one.size == other.size
         difference = np.abs(np.asarray(one.convert("L"), dtype=float) - np.asarray(other.convert("L"), dtype=float))
@@ -105,7 +107,7 @@ def test_many_regions_are_drawn_as_a_picture(gbs: SearchResult, tmp_path: Path, 
 def test_what_was_stopped_at_once_can_be_drawn(tmp_path: Path):
     budget = Budget()
     budget.cancelled.set()
-    assert len(draw_search(search("bfs", budget=budget), tmp_path / "search")) == 2
+    assert len(draw_result(search("bfs", budget=budget), tmp_path / "search")) == 2
 
 
 def test_three_parameters_are_drawn_as_sections_through_zero(tmp_path: Path):
@@ -119,13 +121,13 @@ def test_three_parameters_are_drawn_as_sections_through_zero(tmp_path: Path):
         for polygon, region in zip(range(len(section.polygons)), section.piece, strict=True):
             point = np.full(3, 1e-7)
             point[list(section.axes)] = section.polygons[polygon].mean(axis=0)
-            assert result.visited[region].region.contains(point), (low, widths)
-    assert len(draw_search(result, tmp_path / "search")) == 2
+            assert result.tiling.visited[region].region.contains(point), (low, widths)
+    assert len(draw_result(result, tmp_path / "search")) == 2
 
 
 def test_four_parameters_have_no_picture(tmp_path: Path):
     budget = Budget()
     budget.cancelled.set()
     specs = ["translate:dx=2:0..0.1", "brightness:0..0.01", "patch:x=1,y=1,w=2,h=2:0..0.1", "darkness:0..0.01"]
-    assert draw_search(search("bfs", specs, budget=budget), tmp_path / "search") == []
+    assert draw_result(search("bfs", specs, budget=budget), tmp_path / "search") == []
     assert not list(tmp_path.iterdir())

@@ -74,7 +74,7 @@ def test_a_plane_through_vertices_and_edges() -> None:
 def test_the_figure_says_what_is_held(result: Result, figure: Figure) -> None:
     """Zero is outside of the translation's range: there the low end is held."""
     text = words(figure)
-    names = result.answers.compound.domain.names
+    names = result.tiling.answers.compound.domain.names
     for axis, value in enumerate(("0.9", "0", "0")):
         assert any(f"{names[axis]} = {value}: " in line for line in text), names[axis]
     assert any("Shares of the whole domain" in line for line in text)
@@ -94,7 +94,7 @@ def test_nine_panels_with_the_labels_of_the_pieces(result: Result, figure: Figur
     for section in sections:
         theta = np.insert(section.polygons.centres, section.held[0], 0.0, axis=1)
         chosen = section.polygons.volumes > 1e-4
-        domain = result.answers.compound.domain
+        domain = result.tiling.answers.compound.domain
         thetas = domain.low + theta * domain.widths
         thetas[:, section.held[0]] = section.held[1] + 2e-7 * domain.widths[section.held[0]]
         for number in np.flatnonzero(chosen)[:20]:

@@ -13,7 +13,7 @@ import pytest
 
 from steadygaze import OptionError, StoreError, export, search
 from steadygaze.results import export as export_files
-from steadygaze.results.export import BLOCK, INTEGER, NUMBER, POINTS, Part, Table, make_columns, map_table, write_table
+from steadygaze.results.export import BLOCK, INTEGER, NUMBER, POINTS, Part, Table, make_columns, make_table, write_table
 from steadygaze.results.result import Result
 
 HOSTILE = (
@@ -64,8 +64,8 @@ def read_csv(path: Path, dimension: int) -> list[dict]:
 @pytest.mark.parametrize("what", ["regions", "pieces"])
 def test_csv_reads_back_to_the_last_bit(results, tmp_path, name, what):
     result = results[name]
-    assert export(result, tmp_path / "a.csv", what=what) == len(map_table(result, what))
-    assert read_csv(tmp_path / "a.csv", result.question.perturbed.domain.dimension) == written(map_table(result, what))
+    assert export(result, tmp_path / "a.csv", what=what) == len(make_table(result, what))
+    assert read_csv(tmp_path / "a.csv", result.question.perturbed.domain.dimension) == written(make_table(result, what))
 
 
 @pytest.mark.parametrize("name", ["keep", "moving l1", "line", "empty"])
@@ -74,7 +74,7 @@ def test_parquet_reads_back_to_the_last_bit(results, tmp_path, name):
     result = hostile(results[name])
     export(result, tmp_path / "a.parquet", format="parquet", what="pieces")
     table = parquet.read_table(tmp_path / "a.parquet")
-    assert table.to_pylist() == written(map_table(result, "pieces"))
+    assert table.to_pylist() == written(make_table(result, "pieces"))
     facts = json.loads(table.schema.metadata[b"steadygaze"])
     assert facts["class_names"] == list(HOSTILE) and facts["model"]["name"] == result.question.model_name
     kinds = {INTEGER: "int64", NUMBER: "double", "string": "string"}
@@ -91,7 +91,7 @@ def test_geojson_is_valid_and_reads_back(results, tmp_path, name, what):
     content = json.loads((tmp_path / "a.geojson").read_text(encoding="utf-8"), parse_constant=pytest.fail)
     assert content["type"] == "FeatureCollection" and "not degrees" in content["steadygaze"]["note"]
     assert content["steadygaze"]["class_names"] == list(HOSTILE)
-    rows = written(map_table(result, what))
+    rows = written(make_table(result, what))
     for feature, row in zip(content["features"], rows, strict=True):
         assert feature["type"] == "Feature" and feature["id"] == row["id"]
         corners = row.pop("vertices")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steadygaze.results.export import make_columns, map_table
+from steadygaze.results.export import make_columns, make_table
 from support.networks.compared_networks import answered
 from support.networks.stored_questions import QUESTIONS
 from support.readers.tables import rows_of, sums
@@ -17,7 +17,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "export.md"
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("what", ["regions", "pieces"])
 def test_rows_of_a_map_tile_the_domain(results, name, what):
-    rows = rows_of(map_table(results[name], what))
+    rows = rows_of(make_table(results[name], what))
     assert [row["id"] for row in rows] == list(range(len(rows)))
     assert {row["kind"] for row in rows} == {"region"}
     assert sum(row["share"] for row in rows) == pytest.approx(1.0, abs=1e-9)
@@ -26,7 +26,7 @@ def test_rows_of_a_map_tile_the_domain(results, name, what):
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_pieces_add_up_to_the_areas(results, name):
     result = results[name]
-    rows = rows_of(map_table(result, "pieces"))
+    rows = rows_of(make_table(result, "pieces"))
     for column, names in (("classification", ("CR", "MR")), ("attention", ("AR", "IR"))):
         found = sums(rows, column)
         for label in names:
@@ -36,7 +36,7 @@ def test_pieces_add_up_to_the_areas(results, name):
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_regions_are_those_of_the_result(results, name):
     result = results[name]
-    rows = rows_of(map_table(result, "regions"))
+    rows = rows_of(make_table(result, "regions"))
     for row, region in list(zip(rows, result.regions, strict=True))[:200]:
         assert row["number"] == region.index and row["share"] == region.area
         assert (row["classification"], row["attention"]) == (region.classification, region.attention)
@@ -57,7 +57,7 @@ def test_regions_are_those_of_the_result(results, name):
 def test_bounds_hold_at_thetas_inside(kind, seed, what):
     """Random mixtures of the corners: label, winner, margin and inconsistency by the plain definitions."""
     result, rng = answered(seed, kind), np.random.default_rng(seed)
-    for row in rows_of(map_table(result, what)):
+    for row in rows_of(make_table(result, what)):
         corners = np.array(row["vertices"])
         point = result.at(rng.dirichlet(np.ones(len(corners))) @ corners)
         assert row["margin_low"] <= point.margin + 1e-12 and point.margin <= row["margin_high"] + 1e-12
@@ -73,10 +73,10 @@ def test_bounds_hold_at_thetas_inside(kind, seed, what):
 
 def test_what_was_not_reached_has_no_rows(results):
     partial = results["partial"]
-    rows = rows_of(map_table(partial, "regions"))
+    rows = rows_of(make_table(partial, "regions"))
     assert sum(row["share"] for row in rows) == pytest.approx(partial.answers.regions.polytopes.volumes.sum())
-    assert rows_of(map_table(results["empty"], "pieces")) == []
-    assert map_table(partial, "regions").facts["complete"] is False
+    assert rows_of(make_table(results["empty"], "pieces")) == []
+    assert make_table(partial, "regions").facts["complete"] is False
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4])

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from steadygaze import load
 from steadygaze.errors import StoreError
 from steadygaze.results import arrays as archive
 from steadygaze.results.arrays import NEW_ARRAYS, SHAPES, unpack_map, write_arrays
-from steadygaze.results.store import _checksum, _sha256, check_directory, load, read_summary, save
+from steadygaze.results.store import _checksum, _sha256, check_directory, read_summary, save
 from support.networks.stored_questions import run
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from steadygaze import zoo
+from steadygaze import load, zoo
 from steadygaze.api import verify
 from steadygaze.errors import StoreError
 from steadygaze.perturbation import Brightness, compose
 from steadygaze.properties.nearest import Nearest
-from steadygaze.results.store import default_directory, load, read_seconds, read_summary, save
+from steadygaze.results.store import default_directory, read_seconds, read_summary, save
 from support.networks.stored_questions import ALL, run
 
 
@@ -38,7 +38,7 @@ def assert_same(ours: object, theirs: object, where: str = "") -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_stored_map_is_rebuilt_to_the_last_bit(results, stored, name):
-    ours, theirs = results[name].answers, load(stored[name]).answers
+    ours, theirs = results[name].tiling.answers, load(stored[name]).answers
     for part in ("regions", "pieces", "curves"):
         assert_same(getattr(ours, part), getattr(theirs, part), part)
     assert_same(results[name].checked, load(stored[name]).checked)
@@ -57,7 +57,7 @@ def test_every_delta_has_the_same_answer_after_loading(results, stored, name):
         for key, nearest in ours.answer.nearest.items():
             assert isinstance(nearest, Nearest)
             assert_same(nearest, theirs.answer.nearest[key])
-    assert again.answers.enough_delta == result.answers.enough_delta
+    assert again.tiling.answers.enough_delta == result.tiling.answers.enough_delta
 
 
 def test_questions_have_what_is_hard_to_store(results):
@@ -70,7 +70,7 @@ def test_questions_have_what_is_hard_to_store(results):
 @pytest.mark.parametrize("name", ["keep", "moving l1", "line"])
 def test_a_theta_looks_the_same_after_loading(results, stored, name):
     result, again = results[name], load(stored[name])
-    domain = result.answers.compound.domain
+    domain = result.tiling.answers.compound.domain
     for share in (0.0, 0.31, 1.0):
         theta = domain.low + share * domain.widths
         assert_same(result.at(theta), again.at(theta))
@@ -95,7 +95,7 @@ def test_files_are_what_they_say(results, stored):
     assert read_seconds(folder) == result.seconds
     assert read_summary(folder) == result.summary() == json.loads(json.dumps(result.summary()))
     with np.load(folder / "regions.npz", allow_pickle=False) as arrays:
-        np.testing.assert_array_equal(arrays["logits"], result.answers.regions.logits)
+        np.testing.assert_array_equal(arrays["logits"], result.tiling.answers.regions.logits)
         assert arrays["region_edges"].dtype == np.int32
     with zipfile.ZipFile(folder / "regions.npz") as archive:
         assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}

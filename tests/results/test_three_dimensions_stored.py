@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from steadygaze import load
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.errors import StoreError
@@ -14,7 +15,7 @@ from steadygaze.polytopes import Polyhedra
 from steadygaze.results import arrays as archive
 from steadygaze.results.arrays import SHAPES, array_shapes, unpack_map
 from steadygaze.results.result import Result
-from steadygaze.results.store import _checksum, _sha256, load, save
+from steadygaze.results.store import _checksum, _sha256, save
 
 SPECS = ["translate:dx=2:0.9..1.1", "patch:x=12,y=12,w=4,h=4:0.16..0.46", "brightness:0.1..0.2"]
 
@@ -39,7 +40,7 @@ def test_the_stored_map_is_the_same(result: Result, folder: Path) -> None:
     again = load(folder)
     assert again.summary() == result.summary()
     for part in ("regions", "pieces"):
-        ours, theirs = getattr(result.answers, part).polytopes, getattr(again.answers, part).polytopes
+        ours, theirs = getattr(result.tiling.answers, part).polytopes, getattr(again.tiling.answers, part).polytopes
         assert isinstance(theirs, Polyhedra)
         for name in ("points", "starts", "facets", "facet_starts", "incidence"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=f"{part} {name}")
@@ -63,7 +64,7 @@ def test_partial_maps_are_stored(regions: int, tmp_path: Path) -> None:
     if not regions:
         budget.cancelled.set()
     partial = verify("M-FNN-100", "mnist:69992", SPECS, delta="70%", threads=1, budget=budget)
-    assert not partial.is_complete and (len(partial.answers.regions) > 0) == bool(regions)
+    assert not partial.is_complete and (len(partial.tiling.answers.regions) > 0) == bool(regions)
     again = load(save(partial, tmp_path / "partial"))
     assert again.summary() == partial.summary()
     assert again.areas["undecided"][1] > 0.3
@@ -119,7 +120,7 @@ def test_the_map_of_two_parameters_is_refused_for_three(folder: Path, tmp_path: 
 
 
 def test_single_thetas_and_regions(result: Result) -> None:
-    domain, graph = result.answers.compound.domain, result.question.model.graph
+    domain, graph = result.tiling.answers.compound.domain, result.question.model.graph
     for share in np.random.default_rng(5).random((40, 3)):
         theta = domain.low + share * domain.widths
         number = result.region_at(theta)
@@ -134,7 +135,7 @@ def test_single_thetas_and_regions(result: Result) -> None:
         assert (region.classification == "CR") <= (point.margin > 0)
     assert sum(region.area for region in result.regions) == pytest.approx(1.0)
     assert result.region_at(domain.low) is not None and result.region_at(domain.high) is not None
-    assert result.answers.regions.polytopes.deepest(np.array([0.5, 0.5, 1.1])) is None
+    assert result.tiling.answers.regions.polytopes.deepest(np.array([0.5, 0.5, 1.1])) is None
 
 
 def test_witnesses_are_replayed(result: Result) -> None:

@@ -9,10 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
-from steadygaze.engines.search import SearchResult, search
+from steadygaze.engines import run
 from steadygaze.labels import Verdict
 from steadygaze.question import Question as Problem
+from steadygaze.question import make_question
+from steadygaze.results.result import Result
 from steadygaze.tolerances import MAX_MAP_PARAMETERS
 from support.networks.hand_solved import NETWORKS, Tiny
 from support.networks.layered_models import make_answers
@@ -34,10 +35,10 @@ def asked(seed: int, dimension: int) -> tuple[Problem, ExactLabels, float]:
     return random_problem(seed, dimension, delta=delta), truth, delta
 
 
-def assert_labels(result: SearchResult, truth: ExactLabels, delta: float) -> None:
+def assert_labels(result: Result, truth: ExactLabels, delta: float) -> None:
     """The labels and the ranges of all visited regions are true, and `sets` counts them."""
     counts = dict.fromkeys(("CR", "MR", "CB", "AR", "IR", "AB"), 0)
-    for visited in result.visited:
+    for visited in result.tiling.visited:
         number = exact_of(visited.region, truth.compound.programs, truth.map)
         assert visited.classification in truth.classification(number)
         assert visited.attention in truth.attention(number, delta)
@@ -56,40 +57,40 @@ def assert_encloses(found: tuple[float, float], bounds: tuple, *, within: float)
     assert Fraction(found[1]) >= up - slack
 
 
-def assert_whole(result: SearchResult, truth: ExactLabels) -> None:
+def assert_whole(result: Result, truth: ExactLabels) -> None:
     """Every region once, with the right geometry, volume and logits."""
-    keys = [key_of(visited.region, truth.compound.programs) for visited in result.visited]
-    assert len(keys) == len(set(keys)) == len({visited.region.key for visited in result.visited})
+    keys = [key_of(visited.region, truth.compound.programs) for visited in result.tiling.visited]
+    assert len(keys) == len(set(keys)) == len({visited.region.key for visited in result.tiling.visited})
     assert set(keys) == set(truth.map.by_key)
-    for key, visited in zip(keys, result.visited, strict=True):
+    for key, visited in zip(keys, result.tiling.visited, strict=True):
         assert_same(visited.region, truth.map.regions[truth.map.by_key[key]])
-    assert result.visited_share == pytest.approx(1.0, abs=CLOSE)
-    assert result.failures == 0
+    assert result.coverage == pytest.approx(1.0, abs=CLOSE)
+    assert result.tiling.failures == 0
 
 
-def assert_verdict(result: SearchResult, truth: ExactLabels, delta: float) -> None:
+def assert_verdict(result: Result, truth: ExactLabels, delta: float) -> None:
     """All was visited: the verdict is that of the whole domain, and the status says the same."""
     names = [truth.classification(n) | truth.attention(n, delta) for n in range(len(truth.map.regions))]
     if any(own & {"MR", "CB", "IR", "AB"} and "undecided" not in own for own in names):
         assert result.verdict is Verdict.NOT_ROBUST
         assert result.status.name.lower().replace("_", "") == "notrobust"
     elif all(own == {"CR", "AR"} for own in names):
-        assert result.is_covering
+        assert result.tiling.is_covering
         assert result.status.name.lower() == "robust"
     else:
-        assert not result.is_covering or not any("undecided" in own for own in names)
+        assert not result.tiling.is_covering or not any("undecided" in own for own in names)
 
 
-def assert_subdivision_agrees(result: SearchResult, problem: Problem, delta: float) -> None:
+def assert_subdivision_agrees(result: Result, problem: Problem, delta: float) -> None:
     """The same regions by pattern, with the same volumes, logits and labels."""
     compound = problem.compound
     answers = make_answers(compound, problem.label, Question())
     regions, answer = answers.regions, answers.at(delta)
     bits = np.hstack([clip_bits(compound, regions), pattern_bits(regions, compound.hidden)])
     numbers = {(int(cell), *map(int, row)): n for n, (cell, row) in enumerate(zip(regions.cell, bits, strict=True))}
-    assert len(numbers) == len(regions) == len(result.visited)
+    assert len(numbers) == len(regions) == len(result.tiling.visited)
     d = compound.domain.dimension
-    for visited in result.visited:
+    for visited in result.tiling.visited:
         number = numbers[key_of(visited.region, compound.programs)]
         assert abs(visited.region.volume - regions.polytopes.volumes[number]) <= CLOSE
         logits = regions.logits[number][[*range(d), -1]]
@@ -104,7 +105,7 @@ def assert_subdivision_agrees(result: SearchResult, problem: Problem, delta: flo
 )
 def test_random_networks(dimension: int, seed: int) -> None:
     problem, truth, delta = asked(seed, dimension)
-    result = search(problem, method="bfs")
+    result = run(problem, method="bfs")
     assert result.delta == pytest.approx(delta)
     assert_whole(result, truth)
     assert_labels(result, truth, delta)
@@ -118,7 +119,7 @@ def test_ranges_enclose_the_truth(dimension: int) -> None:
     """Every end is on the safe side, not merely close; inconsistencies are known to 30 digits."""
     for seed in range(20):
         problem, truth, _ = asked(seed, dimension)
-        for visited in search(problem, method="bfs").visited:
+        for visited in run(problem, method="bfs").visited:
             number = exact_of(visited.region, truth.compound.programs, truth.map)
             assert_encloses(visited.margin, truth.margins[number], within=0.0)
             assert_encloses(visited.inconsistency, truth.inconsistencies[number], within=1e-25)
@@ -145,10 +146,10 @@ def test_networks_solved_by_hand(tiny: Tiny) -> None:
     layers = [list(layer) for layer in on_unit_square(tiny.floats, low, high)]
     layers[-1][1] = layers[-1][1] + np.linspace(0.0, 1.0 / 64, len(layers[-1][1]))  # no tie at zero
     model, image, specs = free_pixels([(weight, bias) for weight, bias in layers], in_middle=False)
-    problem = make_problem(model, image, list(specs), delta=0.25)
+    problem = make_question(model, image, list(specs), delta=0.25)
     truth = ExactLabels(problem.compound, problem.label, Question())
-    result = search(problem, method="bfs")
-    assert len(result.visited) >= len(tiny.areas)
+    result = run(problem, method="bfs")
+    assert len(result.tiling.visited) >= len(tiny.areas)
     assert_whole(result, truth)
     assert_labels(result, truth, 0.25)
     assert_subdivision_agrees(result, problem, 0.25)
@@ -159,14 +160,14 @@ def test_a_single_property(property: str, ignored: str) -> None:
     """The other property does not count in the verdict."""
     for seed in range(8):
         problem, truth, delta = asked(seed, 2)
-        result = search(random_problem(seed, 2, delta=delta, property=property), method="bfs")
+        result = run(random_problem(seed, 2, delta=delta, property=property), method="bfs")
         kept = {"cr": "CR", "ar": "AR"}[property]
         labels = [
             (truth.classification(n) if property == "cr" else truth.attention(n, delta))
             for n in range(len(truth.map.regions))
         ]
         if all(own == {kept} for own in labels):
-            assert result.is_covering
+            assert result.tiling.is_covering
         elif any(own & {"MR", "CB", "IR", "AB"} and "undecided" not in own for own in labels):
             assert result.verdict is Verdict.NOT_ROBUST
         assert problem.label == truth.label

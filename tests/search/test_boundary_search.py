@@ -11,9 +11,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from steadygaze.api import make_problem
-from steadygaze.engines.search import SearchResult, search
+from steadygaze.engines import run
 from steadygaze.question import Question as Problem
+from steadygaze.question import make_question
+from steadygaze.results.result import Result
 from support.networks.layered_networks import FloatLayer
 from support.networks.search_problems import diamond, free_pixels, random_problem, shaped_problem, together
 from support.oracles.exact_boundary import ExactBoundary, make_boundary
@@ -37,23 +38,23 @@ def expected_sides(found: ExactBoundary) -> Counter[Sides]:
     )
 
 
-def found_sides(result: SearchResult, truth: ExactLabels) -> Counter[Sides]:
+def found_sides(result: Result, truth: ExactLabels) -> Counter[Sides]:
     """The same from the result; every key is that of a visited region."""
-    assert result.components is not None
+    assert result.tiling.components is not None
     numbers = {
         visited.region.key: truth.map.by_key[key_of(visited.region, truth.compound.programs)]
-        for visited in result.visited
+        for visited in result.tiling.visited
     }
     return Counter(
         (frozenset(numbers[key] for key in part.inner), frozenset(numbers[key] for key in part.outer))
-        for part in result.components
+        for part in result.tiling.components
     )
 
 
 def assert_boundary(problem: Problem, truth: ExactLabels, property: str, delta: float, **options: object) -> int:
     """Compare; the number of components."""
     exact = make_boundary(truth, property, delta)
-    result = search(problem, method="boundary", **options)  # type: ignore[arg-type]
+    result = run(problem, method="boundary", **options)  # type: ignore[arg-type]
     assert_sound(result, Expected(truth, property, delta))
     expected = expected_sides(exact) if exact.inner else Counter()
     if exact.is_clear:
@@ -196,7 +197,7 @@ def test_w_delta_does_not_matter() -> None:
         delta = threshold(truth)
         problem = random_problem(seed, 2, property="ar", delta=delta)
         if make_boundary(truth, "ar", delta).is_clear:
-            sides = [found_sides(search(problem, method="boundary", w_delta=w), truth) for w in (0.0, 0.2, 5.0)]
+            sides = [found_sides(run(problem, method="boundary", w_delta=w), truth) for w in (0.0, 0.2, 5.0)]
             assert sides[0] == sides[1] == sides[2]
 
 
@@ -204,5 +205,5 @@ def test_nothing_to_follow() -> None:
     """The label is kept everywhere: no component."""
     layers = [(np.eye(2), np.zeros(2)), (np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0]))]
     model, image, specs = free_pixels(layers, in_middle=True)
-    problem = make_problem(model, image, list(specs), property="cr")
-    assert list(search(problem, method="boundary").components or ()) == []
+    problem = make_question(model, image, list(specs), property="cr")
+    assert list(run(problem, method="boundary").components or ()) == []

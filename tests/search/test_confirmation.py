@@ -7,30 +7,31 @@ import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze import api, load_search
+from steadygaze import api, load
 from steadygaze.cli.answer_text import verdict_text
-from steadygaze.engines.search import SearchResult
 from steadygaze.engines.search.labeller import Labeller
 from steadygaze.engines.search.traversal import Traversal
 from steadygaze.labels import Status, Verdict
+from steadygaze.question import make_question
 from steadygaze.report.page.sentences import search_sentences, small_print
+from steadygaze.results.result import Result
 
 QUESTION = ("M-FNN-100", "mnist:69990", ["brightness:0..0.1"])
 
 
 @pytest.fixture(scope="module")
-def covering() -> SearchResult:
+def covering() -> Result:
     return steadygaze.search(*QUESTION, method="bfs", property="cr")
 
 
-def test_what_covers_the_domain_is_confirmed(covering: SearchResult):
+def test_what_covers_the_domain_is_confirmed(covering: Result):
     assert covering.is_covering and covering.confirmation is Verdict.ROBUST and covering.verdict is Verdict.ROBUST
     assert "proved by a refinement" in covering.summary()["guarantee"]
     assert small_print(covering.summary()) == []
 
 
 @pytest.mark.parametrize("told", [Verdict.UNDECIDED, Verdict.NOT_ROBUST, None])
-def test_without_a_proof_nothing_is_robust(covering: SearchResult, told: Verdict | None, tmp_path: Path):
+def test_without_a_proof_nothing_is_robust(covering: Result, told: Verdict | None, tmp_path: Path):
     found = replace(covering, confirmation=told)
     assert found.status is Status.ROBUST
     assert found.verdict is (told or Verdict.UNDECIDED)
@@ -41,8 +42,8 @@ def test_without_a_proof_nothing_is_robust(covering: SearchResult, told: Verdict
         assert all("refinement" in text and "violation between" in text for text in texts)
     else:
         assert "Nothing is proved of the whole domain" in summary["guarantee"]
-    restored = load_search(found.save(tmp_path / "out"))
-    assert (restored.verdict, restored.confirmation, restored.status) == (found.verdict, told, found.status)
+    restored = load(found.save(tmp_path / "out"))
+    assert (restored.verdict, restored.tiling.confirmation, restored.status) == (found.verdict, told, found.status)
 
 
 def test_what_is_not_covered_is_not_confirmed(monkeypatch: pytest.MonkeyPatch):
@@ -54,7 +55,7 @@ def test_what_is_not_covered_is_not_confirmed(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_pattern_that_is_not_certain_decides_no_attention():
     """A region with a wrong pattern that its clearance admits: exact arithmetic, or bounds, tell its attention."""
-    question = api.make_problem(*QUESTION, property="ar", delta=3.0)
+    question = make_question(*QUESTION, property="ar", delta=3.0)
     traversal = Traversal.of(question.compound)
     region = traversal.region_at(np.array([0.05]))
     truth = Labeller(question, traversal, 3.0, asks_label=False, asks_attention=True).label(region)
@@ -73,7 +74,7 @@ def test_a_pattern_that_is_not_certain_decides_no_attention():
 
 def test_a_margin_below_its_error_is_settled():
     """What float64 leaves undecided is settled exactly, as long as that is affordable."""
-    question = api.make_problem(*QUESTION, property="cr")
+    question = make_question(*QUESTION, property="cr")
     traversal = Traversal.of(question.compound)
     region = traversal.region_at(np.array([0.05]))
     labeller = Labeller(question, traversal, 3.0, asks_label=True, asks_attention=False)

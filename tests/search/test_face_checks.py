@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from steadygaze.engines.search import SearchResult, search
+from steadygaze.engines import run
+from steadygaze.results.result import Result
 from support.networks.search_problems import random_problem
 
 
-def inner_facets(result: SearchResult) -> int:
+def inner_facets(result: Result) -> int:
     """Facets of the visited regions that are not on the border of the unit cube."""
     count = 0
-    for one in result.visited:
+    for one in result.tiling.visited:
         for *normal, offset in one.region.halfspaces:
             axis = int(np.argmax(np.abs(normal)))
             is_along_axis = np.abs(np.delete(normal, axis)).max(initial=0.0) < 1e-12
@@ -22,15 +23,15 @@ def inner_facets(result: SearchResult) -> int:
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(8))
 def test_bfs_looks_once_across_every_facet(seed: int, dimension: int):
-    result = search(random_problem(seed, dimension), method="bfs")
-    assert result.visited_share == pytest.approx(1.0) and result.face_checks == inner_facets(result)
+    result = run(random_problem(seed, dimension), method="bfs")
+    assert result.coverage == pytest.approx(1.0) and result.tiling.face_checks == inner_facets(result)
     if dimension == 1:
-        assert result.face_checks == 2 * (len(result) - 1)
+        assert result.tiling.face_checks == 2 * (len(result) - 1)
 
 
 @pytest.mark.parametrize("method", ["gbs", "boundary"])
 @pytest.mark.parametrize("seed", range(8))
 def test_other_searches_look_across_no_facet_twice(seed: int, method: str):
-    result = search(random_problem(seed, 2), method=method)
-    whole = search(random_problem(seed, 2), method="bfs")
-    assert 0 <= result.face_checks <= whole.face_checks
+    result = run(random_problem(seed, 2), method=method)
+    whole = run(random_problem(seed, 2), method="bfs")
+    assert 0 <= result.tiling.face_checks <= whole.tiling.face_checks

@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from steadygaze.api import explore, make_problem
-from steadygaze.engines.search import search
+from steadygaze.engines import run
 from steadygaze.errors import OptionError, SteadygazeError
 from steadygaze.labels import Status, Verdict
+from steadygaze.question import make_question
 from support.networks.search_problems import diamond, free_pixels, random_problem, shaped_problem, together
 from support.oracles.exact_boundary import walk
 from support.oracles.exact_labels import threshold
@@ -30,12 +30,12 @@ def test_random_networks(dimension: int, seed: int, property: str) -> None:
     if chosen is None:
         pytest.skip("every line that was tried meets a vertex")
     theta, line = chosen
-    result = search(problem, method="gbs", w_delta=w_delta, line=theta)
+    result = run(problem, method="gbs", w_delta=w_delta, line=theta)
     visited = assert_sound(result, expected)
     assert expected.must(line) <= visited
     assert visited <= expected.may(line)
     searching = {
-        exact_of(one.region, truth.compound.programs, truth.map) for one in result.visited if not one.is_following
+        exact_of(one.region, truth.compound.programs, truth.map) for one in result.tiling.visited if not one.is_following
     }
     assert line.regions[0] in searching
     assert searching <= set(line.regions)
@@ -62,7 +62,7 @@ def test_the_line_to_the_corner(dimension: int, seed: int) -> None:
     truth = truth_of(random_problem(seed, dimension))
     delta = threshold(truth)
     expected = Expected(truth, "both", delta)
-    result = search(random_problem(seed, dimension, property="both", delta=delta), method="gbs", w_delta=0.0)
+    result = run(random_problem(seed, dimension, property="both", delta=delta), method="gbs", w_delta=0.0)
     visited = assert_sound(result, expected)
     line = corner_line(truth)
     if line.is_plain:
@@ -87,7 +87,7 @@ def test_shapes(shape: str) -> None:
     expected = Expected(truth, "cr", 0.0)
     line = walk(truth.map, [Fraction(1, 2)] * len(theta), [Fraction(1, 2) + Fraction(t) for t in theta])
     assert line.is_plain
-    result = search(problem, method="gbs", line=np.array(theta))
+    result = run(problem, method="gbs", line=np.array(theta))
     visited = assert_sound(result, expected)
     must = expected.must(line)
     assert must <= visited <= expected.may(line)
@@ -99,9 +99,9 @@ def test_beyond_an_enclave_the_search_goes_on() -> None:
     """The line first meets an enclave, and behind it the corner, whose boundary is found as well."""
     layers, theta = SHAPES["beyond the enclave a corner"]
     problem = shaped_problem(layers, property="cr")
-    result = search(problem, method="gbs", line=np.array(theta))
+    result = run(problem, method="gbs", line=np.array(theta))
     compound = problem.compound
-    mixed = [one for one in result.visited if one.classification == "CB"]
+    mixed = [one for one in result.tiling.visited if one.classification == "CB"]
     logits = [np.append(one.region.inside, 1.0) @ one.region.logits for one in mixed]
     assert {1, 2} <= {int(values[1:].argmax()) + 1 for values in logits}
     assert compound.domain.contains(theta)
@@ -118,20 +118,20 @@ def test_an_undecided_region_beside_a_violated_one() -> None:
         (np.array([[0.0, -1.0, -2.0], [1.0, 0.0, -0.5]]), np.array([0.0, 0.0])),
     ]
     model, image, specs = free_pixels(layers, in_middle=False)
-    problem = make_problem(model, image, list(specs), property="both", delta=4.75)
+    problem = make_question(model, image, list(specs), property="both", delta=4.75)
     truth = truth_of(problem)
     expected = Expected(truth, "both", 4.75)
     line = walk(truth.map, [Fraction(0)], [Fraction(1)])
     assert [expected.kinds[number] for number in line.regions] == ["S", "V", "S"]
-    assert assert_sound(search(problem, method="gbs", w_delta=0.0), expected) == set(line.regions)
+    assert assert_sound(run(problem, method="gbs", w_delta=0.0), expected) == set(line.regions)
 
 
 def test_robust_without_a_proof() -> None:
     """Class 1 leads in a corner that the line does not meet: only robust regions are visited, and nothing is proved."""
     problem = shaped_problem(diamond([0, 0], 0.25), property="cr")
-    result = search(problem, method="gbs", line=np.array([0.5, 0.4375]))
+    result = run(problem, method="gbs", line=np.array([0.5, 0.4375]))
     assert result.status is Status.ROBUST
-    assert result.visited_share < 1.0
+    assert result.coverage < 1.0
     assert result.verdict is Verdict.UNDECIDED
 
 
@@ -139,9 +139,9 @@ def test_robust_with_a_proof() -> None:
     """One region, label kept: what was visited is the whole domain."""
     layers = [(np.eye(2), np.zeros(2)), (np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0]))]
     model, image, specs = free_pixels(layers, in_middle=True)
-    problem = make_problem(model, image, list(specs), property="cr")
-    result = explore(problem, method="gbs", w_delta=0.2, line="corner")
-    assert (result.status, result.verdict, result.visited_share) == (Status.ROBUST, Verdict.ROBUST, 1.0)
+    problem = make_question(model, image, list(specs), property="cr")
+    result = run(problem, method="gbs", w_delta=0.2, line="corner")
+    assert (result.status, result.verdict, result.coverage) == (Status.ROBUST, Verdict.ROBUST, 1.0)
 
 
 def test_a_domain_without_zero_is_refused() -> None:
@@ -150,8 +150,8 @@ def test_a_domain_without_zero_is_refused() -> None:
     specs = ["patch:x=0,y=0,w=1,h=1:0.25..1", "patch:x=1,y=0,w=1,h=1"]
     for method in ("gbs", "boundary"):
         with pytest.raises(SteadygazeError):
-            search(make_problem(model, image, specs), method=method)
-    assert search(make_problem(model, image, specs), method="bfs").visited_share == 1.0
+            run(make_question(model, image, specs), method=method)
+    assert run(make_question(model, image, specs), method="bfs").visited_share == 1.0
 
 
 @pytest.mark.parametrize(
@@ -159,4 +159,4 @@ def test_a_domain_without_zero_is_refused() -> None:
 )
 def test_bad_options_are_refused(options: dict) -> None:
     with pytest.raises(OptionError):
-        search(shaped_problem(diamond([0, 0], 0.25)), method="gbs", **options)
+        run(shaped_problem(diamond([0, 0], 0.25)), method="gbs", **options)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze import Result, SearchResult, StoreError, load, load_search, verify
+from steadygaze import Result, StoreError, load, verify
 from steadygaze.results.arrays import write_arrays
+from steadygaze.results.result import Result
 from steadygaze.results.store import _checksum, _sha256
 
 SQUARE = ["translate:dx=2:0..0.2", "brightness:-0.01..0.02"]
@@ -18,7 +19,7 @@ OPTIONS = {"delta": 3.0, "property": "ar"}
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, SearchResult]:
+def results() -> dict[str, Result]:
     return {
         method: steadygaze.search("M-FNN-100", "mnist:69990", SQUARE, method=method, **OPTIONS)
         for method in ("bfs", "gbs", "boundary")
@@ -26,7 +27,7 @@ def results() -> dict[str, SearchResult]:
 
 
 @pytest.fixture(scope="module")
-def stored(results: dict[str, SearchResult], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def stored(results: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("searches")
     return {method: result.save(place / method) for method, result in results.items()}
 
@@ -38,7 +39,7 @@ def copy(stored: dict[str, Path], tmp_path: Path) -> Path:
 
 def refused(folder: Path) -> str:
     with pytest.raises(StoreError) as caught:
-        load_search(folder)
+        load(folder)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -63,35 +64,35 @@ def rewrite(folder: Path, edit: Callable[[dict[str, np.ndarray]], object]) -> No
 
 @pytest.mark.parametrize("method", ["bfs", "gbs", "boundary"])
 def test_every_visited_region_comes_back(results, stored, method):
-    result, again = results[method], load_search(stored[method])
+    result, again = results[method], load(stored[method])
     assert json.dumps(again.summary()) == json.dumps(result.summary())
     assert len(again) == len(result) > 3
-    assert again.classification == [one.classification for one in result.visited]
-    assert again.attention == [one.attention for one in result.visited]
-    assert np.array_equal(again.arrays["is_following"], [one.is_following for one in result.visited])
-    assert np.array_equal(again.arrays["inconsistency"], [one.inconsistency for one in result.visited])
-    assert again.arrays["volume"].sum() == pytest.approx(result.visited_share, abs=1e-9)
+    assert again.classification == [one.classification for one in result.tiling.visited]
+    assert again.attention == [one.attention for one in result.tiling.visited]
+    assert np.array_equal(again.tiling.arrays()["is_following"], [one.is_following for one in result.tiling.visited])
+    assert np.array_equal(again.tiling.arrays()["inconsistency"], [one.inconsistency for one in result.tiling.visited])
+    assert again.tiling.arrays()["volume"].sum() == pytest.approx(result.coverage, abs=1e-9)
 
 
 def test_half_spaces_and_logits_are_in_theta(results, stored):
-    result, again = results["bfs"], load_search(stored["bfs"])
+    result, again = results["bfs"], load(stored["bfs"])
     compound, graph = result.question.compound, result.question.model.graph
-    for place, one in enumerate(result.visited):
-        starts = again.arrays["starts"]
-        rows = again.arrays["halfspaces"][starts[place] : starts[place + 1]]
+    for place, one in enumerate(result.tiling.visited):
+        starts = again.tiling.arrays()["starts"]
+        rows = again.tiling.arrays()["halfspaces"][starts[place] : starts[place + 1]]
         assert np.allclose(np.linalg.norm(rows[:, :-1], axis=1), 1.0)
         thetas = compound.to_theta(one.region.vertices)
         gaps = thetas @ rows[:, :-1].T + rows[:, -1]
         assert gaps.min() > -1e-9 and (np.abs(gaps) < 1e-9).any(axis=0).all()
-        theta = again.arrays["inside"][place]
+        theta = again.tiling.arrays()["inside"][place]
         assert (rows[:, :-1] @ theta + rows[:, -1] > 0.0).all()
-        logits = again.arrays["logits"][place]
+        logits = again.tiling.arrays()["logits"][place]
         expected = graph.logits(result.question.perturbed.image(theta)[None])[0]
         assert np.allclose(theta @ logits[:-1] + logits[-1], expected, atol=1e-9)
 
 
 def test_regions_of_one_bfs_have_different_patterns(results, stored):
-    arrays = load_search(stored["bfs"]).arrays
+    arrays = load(stored["bfs"]).arrays
     bounds = arrays["clip_starts"]
     keys = {
         int(cell).to_bytes(4, "big") + arrays["clip"][bounds[r] : bounds[r + 1]].tobytes() + row.tobytes()
@@ -101,12 +102,12 @@ def test_regions_of_one_bfs_have_different_patterns(results, stored):
 
 
 def test_components_name_their_regions(results, stored):
-    result, arrays = results["boundary"], load_search(stored["boundary"]).arrays
-    assert result.components
-    for number, part in enumerate(result.components):
+    result, arrays = results["boundary"], load(stored["boundary"]).arrays
+    assert result.tiling.components
+    for number, part in enumerate(result.tiling.components):
         for is_inner, keys in ((1, part.inner), (0, part.outer)):
             chosen = (arrays["component"] == number) & (arrays["component_is_inner"] == is_inner)
-            assert {result.visited[r].region.key for r in arrays["component_region"][chosen]} == keys
+            assert {result.tiling.visited[r].region.key for r in arrays["component_region"][chosen]} == keys
 
 
 def test_the_same_search_gives_the_same_bytes(stored, tmp_path):
@@ -120,13 +121,13 @@ def test_an_empty_search_can_be_stored(tmp_path):
     budget = steadygaze.Budget()
     budget.cancelled.set()
     result = steadygaze.search("M-FNN-100", "mnist:69990", SQUARE, method="bfs", budget=budget, **OPTIONS)
-    assert len(result) == 0 and len(load_search(result.save(tmp_path / "empty"))) == 0
+    assert len(result) == 0 and len(load(result.save(tmp_path / "empty"))) == 0
 
 
 def test_maps_and_searches_are_told_apart(stored, tmp_path):
     verify("M-FNN-100", "mnist:69990", ["brightness:0..0.01"]).save(tmp_path / "map")
     assert "holds a map" in refused(tmp_path / "map")
-    assert isinstance(load(stored["gbs"]), SearchResult) and isinstance(load(tmp_path / "map"), Result)
+    assert isinstance(load(stored["gbs"]), Result) and isinstance(load(tmp_path / "map"), Result)
 
 
 @pytest.mark.parametrize("name", ["result.json", "regions.npz", "image.npy"])
@@ -145,7 +146,7 @@ def test_a_damaged_file_is_refused(copy, name, damage):
 
 def test_resealing_alone_changes_nothing(copy):
     rewrite(copy, lambda arrays: None)
-    load_search(copy)
+    load(copy)
 
 
 def set_first(name: str, value: float) -> Callable[[dict[str, np.ndarray]], None]:

@@ -3,26 +3,26 @@
 import numpy as np
 import pytest
 
-from steadygaze.api import explore, solve
-from steadygaze.engines.search import SearchResult
+from steadygaze.engines import run
 from steadygaze.labels import Status, Verdict
-from steadygaze.question import Question
-from support.networks.search_problems import FloatLayer, diamond, free_pixels, make_problem
+from steadygaze.question import Question, make_question
+from steadygaze.results.result import Result
+from support.networks.search_problems import FloatLayer, diamond, free_pixels
 
 
 def on_pixels(layers: list[FloatLayer]) -> Question:
     """A network that takes theta itself: every parameter is the value of one pixel."""
     model, image, specs = free_pixels(layers, in_middle=False)
-    return make_problem(model, image, list(specs), property="cr")
+    return make_question(model, image, list(specs), property="cr")
 
 
-def search(question: Question, *, method: str, line: str | tuple[float, ...] = "corner") -> SearchResult:
+def search(question: Question, *, method: str, line: str | tuple[float, ...] = "corner") -> Result:
     """As the users' function: what covers the domain is confirmed."""
-    return explore(question, method=method, w_delta=0.2, line=line)
+    return run(question, method=method, w_delta=0.2, line=line)
 
 
 def verdict_of(question: Question, method: str) -> Verdict:
-    return solve(question).verdict if method == "map" else search(question, method=method).verdict
+    return run(question, "map").verdict if method == "map" else search(question, method=method).verdict
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
@@ -34,7 +34,7 @@ def test_a_corner_that_gbs_does_not_visit_is_not_proved(count: int):
     assert search(question, method="bfs").verdict is Verdict.NOT_ROBUST
     found = search(question, method="gbs")
     assert (found.status, found.verdict) == (Status.ROBUST, Verdict.UNDECIDED)
-    assert found.visited_share < 1.0
+    assert found.coverage < 1.0
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -73,12 +73,12 @@ def test_tiny_logits_have_the_same_labels(scale: float):
 @pytest.mark.parametrize("method", ["bfs", "gbs", "boundary"])
 def test_zero_on_a_knot_in_the_middle(method: str):
     specs = ["translate:dx=1:-0.5..0.5", "patch:x=12,y=12,w=4,h=4:0..0.2"]
-    question = make_problem("M-FNN-100", "mnist:69990", specs, property="cr", delta=3.0)
+    question = make_question("M-FNN-100", "mnist:69990", specs, property="cr", delta=3.0)
     options = {} if method == "bfs" else {"line": (0.0, 0.2)}
     found = search(question, method=method, **options)
-    assert found.visited and not found.failures
+    assert found.tiling.visited and not found.tiling.failures
     if method == "bfs":
-        whole = solve(question)
+        whole = run(question, "map")
         assert len(found) == len(whole.regions)
         assert found.verdict is whole.verdict
 
@@ -89,5 +89,5 @@ def test_a_margin_that_grazes_zero_is_no_violation(method: str):
     fold = (np.vstack([np.ones((1, 3)), -np.ones((1, 3))]), np.array([-1.5, 1.5]))
     question = on_pixels([fold, (np.array([[1.0, 1.0], [0.0, 0.0]]), np.array([1e-10, 0.0]))])
     found = search(question, method=method)
-    assert found.verdict is (Verdict.ROBUST if found.is_covering else Verdict.UNDECIDED)
-    assert method != "bfs" or found.is_covering
+    assert found.verdict is (Verdict.ROBUST if found.tiling.is_covering else Verdict.UNDECIDED)
+    assert method != "bfs" or found.tiling.is_covering

@@ -11,7 +11,7 @@ import pytest
 
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.thresholds import make_thresholds
-from steadygaze.results.result import DomainResult
+from steadygaze.results.result import Result
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
@@ -77,7 +77,7 @@ class Browser:
         self.chromium, self.folder, self.count = chromium, folder, 0
         self.kept: dict[Path, Watched] = {}
 
-    def write(self, result: DomainResult) -> Path:
+    def write(self, result: Result) -> Path:
         """A small page around the interactive map of a result."""
         explorer = make_explorer(result, make_thresholds(result))
         assert explorer is not None
@@ -106,7 +106,7 @@ class Browser:
         assert watched.troubles == []
 
     @contextmanager
-    def open(self, result: DomainResult | Path, link: str = "", width: int = 1280) -> Iterator[Watched]:
+    def open(self, result: Result | Path, link: str = "", width: int = 1280) -> Iterator[Watched]:
         """Open the map of a result, or a page written before; trouble fails the test."""
         path = result if isinstance(result, Path) else self.write(result)
         page = self.chromium.new_page(viewport={"width": width, "height": 900})
@@ -131,7 +131,7 @@ def running_browser(folder: Path) -> Iterator[Browser]:
         chromium.close()
 
 
-def random_thetas(result: DomainResult, count: int, seed: int = 0) -> np.ndarray:
+def random_thetas(result: Result, count: int, seed: int = 0) -> np.ndarray:
     """Thetas (count, d) of the domain."""
     domain = result.question.compound.domain
     return np.random.default_rng(seed).uniform(domain.low, domain.high, (count, domain.dimension))

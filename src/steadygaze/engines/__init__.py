@@ -101,6 +101,18 @@ class RunPlan:
         return ENGINES[plan.method].run(question, budget, plan.options, progress)
 
 
+def run(
+    question: Question,
+    method: str = AUTO,
+    *,
+    budget: Budget | None = None,
+    progress: ProgressReport | None = None,
+    **options: Any,
+) -> Result:
+    """Answer a question by a method with options as in `RunOptions`: `RunPlan` in one call."""
+    return RunPlan.check(method, RunOptions(**options), property=question.property).run(question, budget, progress)
+
+
 def load(directory: str | Path, *, model: str | Path | None = None) -> Result:
     """The stored result of any method: it answers as after the run, maps and refinements for any δ.
 

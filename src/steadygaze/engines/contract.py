@@ -46,13 +46,13 @@ ProgressReport = Callable[[Progress], None]
 class RunOptions:
     """How to run a question; None stands for an option that was not given.
 
-    until, goal and resume are for refinements: when to end, and the directory of an earlier one to go on from. w_delta
-    and line are for searches: how near to the boundary they follow it, and the theta where their line from zero ends.
+    until, goal and resume are for refinements: when to end, and the earlier one to go on from, or its directory.
+    w_delta and line are for searches: how near to the boundary they follow it, and where their line from zero ends.
     """
 
     until: Until | None = None
     goal: Goal | None = None
-    resume: str | Path | None = None
+    resume: str | Path | Result | None = None
     w_delta: float | None = None
     line: str | Sequence[float] | np.ndarray | None = None
     threads: int | None = None

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -66,26 +67,25 @@ class DeltaAnswer(ABC):
     """The answer for one δ, whatever engine found it: shares, counts, nearest violations, and P labelled pieces.
 
     Pieces tile the part of the domain that was reached, and count into regions and boxes by `joint.pieces.region`.
-    exact: the answer of the regions that were found one by one; None if there are none.
+    joint: the pieces with both labels. exact: the answer of the regions that were found one by one; None if there are
+    none.
     """
 
     delta: float
-    exact: "Answer | None"
+
+    if TYPE_CHECKING:  # fields of some answers, computed by others
+
+        @property
+        def exact(self) -> "Answer | None": ...  # noqa: D102
+        @property
+        def joint(self) -> JointPieces: ...  # noqa: D102
+        @property
+        def shares(self) -> Shares: ...  # noqa: D102
 
     @property
     @abstractmethod
     def compound(self) -> Compound:
         """Classifier after perturbation."""
-
-    @property
-    @abstractmethod
-    def joint(self) -> JointPieces:
-        """The pieces with both labels."""
-
-    @property
-    @abstractmethod
-    def shares(self) -> Shares:
-        """Shares of the domain."""
 
     @property
     @abstractmethod
@@ -283,7 +283,7 @@ class Answer(DeltaAnswer):
         return self.answers.compound
 
     @property
-    def exact(self) -> "Answer":  # type: ignore[override]
+    def exact(self) -> "Answer":
         """This answer: all its regions were found one by one."""
         return self
 

@@ -148,7 +148,7 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     undecided: dict[str, int | None] | None = None
     tiling_error: float | None = None
     guarantee: str
-    measures: list[str] = ["label", "attention"]
+    measures: list[str] = msgspec.field(default_factory=lambda: ["label", "attention"])
     guarantee_shares: dict[str, float] | None = None
     boxes: dict[str, int] | None = None
     until: float | str | None = None

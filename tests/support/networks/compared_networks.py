@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 
 from steadygaze.api import verify
-from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import ImageError
 from steadygaze.results.result import Result
 from support.networks.layered_models import make_model
@@ -20,7 +19,7 @@ SPECS = {
 
 
 @cache
-def answered(seed: int, kind: str, *, method: str = "map", delta: str = "40%") -> Result | RefineResult:
+def answered(seed: int, kind: str, *, method: str = "map", delta: str = "40%") -> Result | Result:
     """One network; the image depends on the kind alone, so that all seeds share a domain."""
     image = np.random.default_rng(len(kind)).choice([0.0, 0.25, 0.5, 0.75, 1.0], size=(1, 2, 3))
     options = {"until": 0.2} if method == "refine" else {}

@@ -9,11 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from steadygaze.api import make_problem
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.engines.refine.planning import RefinePlan
 from steadygaze.errors import ImageError
-from steadygaze.question import Question
+from steadygaze.question import Question, make_question
 from support.networks.layered_models import make_model
 from support.networks.search_problems import SPECS
 
@@ -35,7 +34,7 @@ def mixed_problem(seed: int, dimension: int, **options: object) -> Question:
         ]
         image = rng.integers(0, 5, size=(1, 2, 2)) / 4
         filters = {"filter": ("identity", "abs", "mean", "abs+mean")[seed % 4], "dist": ("l2", "l1")[seed % 2]}
-        question = make_problem(
+        question = make_question(
             make_model(layers, (1, 2, 2)), image, list(specs[seed % len(specs)]), **{**filters, **options}
         )  # type: ignore[arg-type]
         try:

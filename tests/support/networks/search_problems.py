@@ -9,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from steadygaze.api import make_problem
 from steadygaze.errors import ImageError
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.lower import lower
 from steadygaze.network.model import Model
 from steadygaze.network.operators import MatMul, Operator, Relu, Reshape
 from steadygaze.network.windows import Conv, Window
-from steadygaze.question import Question
+from steadygaze.question import Question, make_question
 from support.networks.layered_models import GraphReplay, make_model
 from support.networks.layered_networks import FloatLayer, crossing_layers
 
@@ -54,7 +53,7 @@ def random_problem(seed: int, dimension: int, **options: object) -> Question:
             hidden = [int(n) for n in rng.integers(3, (8, 6, 5)[dimension - 1], size=rng.integers(1, 3))]
             layers = _layers(rng, [dimension, *hidden, 3], twice=kind == 2)
             model, image, specs = free_pixels(layers, in_middle=bool(rng.random() < 0.5))
-        question = make_problem(model, image, list(specs), **options)  # type: ignore[arg-type]
+        question = make_question(model, image, list(specs), **options)  # type: ignore[arg-type]
         try:
             _ = question.label
         except ImageError:
@@ -130,4 +129,4 @@ def together(*networks: Sequence[FloatLayer], height: float = 0.125) -> list[Flo
 def shaped_problem(layers: Sequence[FloatLayer], **options: object) -> Question:
     """A network on [0,1]^d with zero in the middle."""
     model, image, specs = free_pixels(layers, in_middle=True)
-    return make_problem(model, image, list(specs), **options)  # type: ignore[arg-type]
+    return make_question(model, image, list(specs), **options)  # type: ignore[arg-type]

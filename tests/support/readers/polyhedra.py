@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from steadygaze.geometry import polyhedron
-from steadygaze.regions.polyhedra import Polyhedra, box, widened
+from steadygaze.polytopes import Polyhedra, polyhedron_kernels
+from steadygaze.polytopes.polyhedra import widened
 
-CUBE = box(np.zeros(3), np.ones(3), np.arange(1, 7))
+CUBE = Polyhedra.boxes(np.zeros((1, 3)), np.ones((1, 3)), np.arange(1, 7).reshape(1, 3, 2))
 LIMIT = 1e-10
 
 
@@ -52,18 +52,18 @@ def split(solid: Polyhedra, form: np.ndarray, cut: int, room: int = 400) -> list
     words = solid.incidence.shape[1]
     points, incidence = np.full((room, 3), np.nan), np.zeros((room, words), dtype=np.uint64)
     facets = np.zeros(room, dtype=np.int64)
-    code, *sizes, snapped = polyhedron.split_polyhedron(
+    code, *sizes, snapped = polyhedron_kernels.split_polyhedron(
         *form, LIMIT, cut, solid.points, solid.incidence, solid.facets, len(solid.points), len(solid.facets),
         points, incidence, facets, 0, 0, np.zeros(room), np.zeros((2, room), dtype=np.int64),
         np.zeros((2, room), dtype=np.int64),
     )  # fmt: skip
     assert snapped <= LIMIT
-    if code == polyhedron.UNCUT:
+    if code == polyhedron_kernels.UNCUT:
         return [solid]
-    if code == polyhedron.NEED_WORDS:
+    if code == polyhedron_kernels.NEED_WORDS:
         wider = widened(solid.incidence, words + 1)
         return split(Polyhedra(solid.points, solid.starts, solid.facets, solid.facet_starts, wider), form, cut, room)
-    assert code == polyhedron.SPLIT
+    assert code == polyhedron_kernels.SPLIT
     left, below, right, above = sizes
     parts = []
     for first, size, first_facet, count in ((0, left, 0, below), (left, right, below, above)):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from steadygaze.compound import CellProgram
-from steadygaze.engines.search import SearchResult
 from steadygaze.labels import Status, Verdict
+from steadygaze.results.result import Result
 from support.oracles.exact_polytopes import plain
 from support.oracles.exact_regions import ExactMap, ExactRegion, Key, floats
 from support.oracles.expected_visits import Expected
@@ -92,26 +92,26 @@ def assert_same_facets(region: Any, truth: ExactRegion) -> list[int]:
     return [int(match) for match in matches]
 
 
-def assert_sound(result: SearchResult, expected: Expected) -> set[int]:
+def assert_sound(result: Result, expected: Expected) -> set[int]:
     """Every visited region is one of the map, visited once, with a true label; status and verdict follow from them."""
     truth, delta = expected.truth, expected.delta
-    numbers = [exact_of(visited.region, truth.compound.programs, truth.map) for visited in result.visited]
+    numbers = [exact_of(visited.region, truth.compound.programs, truth.map) for visited in result.tiling.visited]
     assert len(set(numbers)) == len(numbers)
-    for number, visited in zip(numbers, result.visited, strict=True):
+    for number, visited in zip(numbers, result.tiling.visited, strict=True):
         if expected.property != "ar":
             assert visited.classification in truth.classification(number)
         if expected.property != "cr":
             assert visited.attention in truth.attention(number, delta)
     share = float(sum(truth.map.regions[number].polytope.volume for number in numbers))
-    assert result.visited_share == pytest.approx(share, abs=1e-9)
-    assert result.failures == 0
+    assert result.coverage == pytest.approx(share, abs=1e-9)
+    assert result.tiling.failures == 0
     kinds = {expected.kinds[number] for number in numbers if all("undecided" not in n for n in expected.names(number))}
     if kinds & {"V", "B"}:
         assert (result.status, result.verdict) == (Status.NOT_ROBUST, Verdict.NOT_ROBUST)
     if {expected.kinds[number] for number in numbers} == {"S"}:
         assert result.status in (Status.ROBUST, Status.FAILED)
         assert result.verdict is not Verdict.NOT_ROBUST
-    if result.is_covering:
+    if result.tiling.is_covering:
         assert set(expected.kinds) == {"S"} and len(numbers) == len(truth.map.regions)
     elif result.status is Status.ROBUST:
         assert len(numbers) < len(truth.map.regions)

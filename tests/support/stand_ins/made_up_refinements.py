@@ -10,13 +10,13 @@ from functools import cache
 
 import numpy as np
 
-from steadygaze.api import make_problem, verify
+from steadygaze.api import verify
 from steadygaze.attention.inconsistency import measure, original_maps
 from steadygaze.attention.map_errors import MapErrors
 from steadygaze.engines.refine.boxes import Boxes, State
-from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.polytopes import Polyhedra
 from steadygaze.properties.classification import classify
+from steadygaze.question import make_question
 from steadygaze.regions.check import CheckedMap
 from steadygaze.regions.region import RegionSet
 from steadygaze.results.answer import Answers
@@ -44,7 +44,7 @@ def made(
     property: str = "both",
     delta: str = "25%",
     thetas: tuple[tuple[float, ...], ...] = (),
-) -> RefineResult:
+) -> Result:
     """A refinement of a question: knot cells are halved `levels` times, those in `exact_cells` handed over whole."""
     whole = full_map(specs, property=property, delta=delta)
     compound = whole.question.compound
@@ -62,18 +62,18 @@ def made(
         answers = exact_answers(whole, boxes, exact_cells, is_measured=property != "cr")
         place = {int(cell): len(rest) + number for number, cell in enumerate(exact.cell)}
         box_of = np.array([place[int(cell)] for cell in answers.regions.cell])
-    result = RefineResult(
+    result = Result(
         question=whole.question, boxes=boxes, answers=answers, box_of=box_of, delta=whole.delta,
-        original=whole.original,
+        original=whole.question.original,
         agreement=whole.agreement, checked=CheckedMap(0.0, 0, 0), until=0.001, goal="map",
         points=np.array(thetas, dtype=np.float64).reshape(-1, compound.domain.dimension), relaxation="from a map",
     )  # fmt: skip
     return settled(result)
 
 
-def settled(result: RefineResult) -> RefineResult:
+def settled(result: Result) -> Result:
     """The result with boxes that are decided for its property BOUNDED, and the others OPEN."""
-    answer, boxes = result.answer, result.boxes
+    answer, boxes = result.answer, result.tiling.boxes
     is_open = np.zeros(len(boxes), dtype=bool)
     if result.question.property.value != "ar":
         is_open |= answer.label_codes == 1
@@ -92,7 +92,7 @@ def halved(boxes: Boxes, levels: int, dimension: int) -> Boxes:
 
 def enclosures(whole: Result, boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of margin and inconsistency (B, 2) over every box: those of the pieces whose bounding boxes meet it."""
-    pieces, reach = whole.answers.pieces, whole.answer.labels.reach
+    pieces, reach = whole.tiling.answers.pieces, whole.answer.labels.reach
     ends = [pieces.polytopes.extent(axis) for axis in range(boxes.low.shape[1])]
     margin, inconsistency = np.zeros((len(boxes), 2)), np.zeros((len(boxes), 2))
     for place in range(len(boxes)):
@@ -107,7 +107,7 @@ def enclosures(whole: Result, boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
 
 def exact_answers(whole: Result, boxes: Boxes, cells: Sequence[int], *, is_measured: bool = True) -> Answers:
     """The regions of some knot cells, their cuts numbered after those of the boxes."""
-    found, question, compound = whole.answers.regions, whole.question, whole.question.compound
+    found, question, compound = whole.tiling.answers.regions, whole.question, whole.question.compound
     chosen = np.flatnonzero(np.isin(found.cell, cells))
     first = int((found.cuts[:, 0] < 2).sum())
     polytopes = found.polytopes.take(chosen)
@@ -122,26 +122,26 @@ def exact_answers(whole: Result, boxes: Boxes, cells: Sequence[int], *, is_measu
     )
     pieces = classify(compound, regions, question.label)
     if not is_measured:
-        return Answers(compound, regions, pieces, None, None, whole.answers.size)
-    curves = measure(compound, regions, question.attention, whole.original, threads=1)
+        return Answers(compound, regions, pieces, None, None, whole.tiling.answers.size)
+    curves = measure(compound, regions, question.attention, whole.question.original, threads=1)
     errors = MapErrors(compound, regions.patterns, curves, question.attention)
-    return Answers(compound, regions, pieces, curves, errors, whole.answers.size)
+    return Answers(compound, regions, pieces, curves, errors, whole.tiling.answers.size)
 
 
-def blank(result: RefineResult, **more: object) -> RefineResult:
+def blank(result: Result, **more: object) -> Result:
     """The same question with nothing known of any box."""
     return replace(result, boxes=Boxes.of(result.question.compound), answers=None, box_of=np.zeros(0, int), **more)
 
 
-def four() -> RefineResult:
+def four() -> Result:
     """Four parameters: sixteen boxes, the label kept on all, the attention lost on the last."""
     specs = ["brightness:0..0.1", *(f"patch:x={x},y=2,w=2,h=2:0..0.1" for x in (2, 8, 20))]
-    question = make_problem("M-FNN-100", "mnist:69990", specs)
+    question = make_question("M-FNN-100", "mnist:69990", specs)
     boxes = halved(Boxes.of(question.compound), 4, 4)
     boxes.margin[:], boxes.inconsistency[:] = (1.0, 9.0), (0.0, 10.0)
     boxes.inconsistency[-1] = 2.0, 50.0
     original = original_maps(question.compound, question.attention)
-    return settled(RefineResult(
+    return settled(Result(
         question=question, boxes=boxes, answers=None, box_of=np.zeros(0, int), delta=question.delta, original=original,
         agreement=question.agreement, checked=CheckedMap(0.0, 0, 0), until=0.001, goal="map",
     ))  # fmt: skip

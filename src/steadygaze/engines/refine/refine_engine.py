@@ -45,7 +45,7 @@ class RefineEngine(Engine):
         self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
     ) -> Result:
         """Refine the domain; `resume` continues an earlier result of the same question."""
-        earlier = None if options.resume is None else _load_to_resume(Path(options.resume), question)
+        earlier = None if options.resume is None else _earlier(options.resume, question)
         until = UNTIL if options.until is None else options.until
         # Sums of a matrix product depend on the number of threads of BLAS; threads share boxes instead.
         with threadpool_limits(limits=1):
@@ -57,8 +57,13 @@ class RefineEngine(Engine):
         return restore_tiling(content, folder, question)
 
 
-def _load_to_resume(folder: Path, question: Question) -> RefineTiling:
-    """The stored refinement of a question, to be resumed; OptionError if it answers another one."""
+def _earlier(given: str | Path | Result, question: Question) -> RefineTiling:
+    """The refinement to go on from, loaded if it is stored; OptionError if it answers another question."""
+    if isinstance(given, Result):
+        if not isinstance(given.tiling, RefineTiling) or given.question is not question:
+            raise OptionError("resume takes a refinement of the same question, or the directory of one")
+        return given.tiling
+    folder = Path(given)
     content = read_checked(folder)
     if content.get("method") != RefineEngine.method:
         raise StoreError(
