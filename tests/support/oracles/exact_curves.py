@@ -13,6 +13,7 @@ import numpy as np
 
 from steadygaze.attention.inconsistency import Inconsistency
 from steadygaze.attention.map_errors import Settled
+from support.oracles.exact_numbers import to_decimal
 
 Vector = tuple[Fraction, ...]
 
@@ -106,10 +107,6 @@ def _rise(forms: list[tuple[Decimal, ...]], tau: Decimal) -> Decimal:
 def products(u: Vector, v: Vector) -> list[Fraction]:
     """u·u, u·v and v·v."""
     return [sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0)) for x, y in ((u, u), (u, v), (v, v))]
-
-
-def to_decimal(number: Fraction) -> Decimal:
-    return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 def stored(curves: Sequence[Curve], ranges: Sequence[tuple[float, float]]) -> tuple[Inconsistency, np.ndarray]:

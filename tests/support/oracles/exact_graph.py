@@ -17,7 +17,7 @@ import numpy as np
 from steadygaze.network.graph import Graph
 from steadygaze.network.operators import LeftMatMul, MatMul, Mean, Operator, Pad, Relu, Reshape, Scale, Transpose
 from steadygaze.network.windows import AveragePool, Conv, Window
-from support.oracles.exact_attention import as_fractions
+from support.oracles.exact_numbers import as_fractions
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ import numpy as np
 from steadygaze.compound import Compound
 from support.networks.layered_networks import FloatLayer
 from support.oracles import rational_polygons, rational_solids
+from support.oracles.exact_numbers import on_grid
 
 ExactMap = dict[tuple[int, ...], tuple[Fraction, np.ndarray]]  # (cell, *pattern): share, logits
 
@@ -40,13 +41,6 @@ def exact_compound_map(compound: Compound, layers: Sequence[FloatLayer], *, deno
 def rational_layers(layers: Sequence[FloatLayer]) -> list[rational_polygons.Layer]:
     """The layers' floats as rationals, exactly."""
     return [([_exact(row) for row in weight], _exact(bias)) for weight, bias in layers]
-
-
-def on_grid(value: float, denominator: int) -> Fraction:
-    """The multiple of 1/denominator that a float stands for."""
-    nearest = Fraction(round(value * denominator), denominator)
-    assert abs(nearest - Fraction(float(value))) < Fraction(1, 10**12)
-    return nearest
 
 
 def _exact(values: Sequence[float]) -> list[Fraction]:

@@ -15,7 +15,7 @@ from math import lcm
 import numpy as np
 
 from steadygaze.compound import Compound
-from support.oracles.dyadic_numbers import ExactChain
+from support.oracles.exact_numbers import ExactChain, on_grid
 from support.oracles.exact_polytopes import Form, Point, Polytope, box, homogeneous, integer, reduced
 
 Pattern = tuple[int, ...]
@@ -164,8 +164,8 @@ def exact_compound_map(compound: Compound, *, denominator: int = 2**20) -> Exact
     rest = [ExactLayer.of(*layer) for layer in chain[1:]]
     regions: list[ExactRegion] = []
     for number, cell in enumerate(compound.cells):
-        slope = [[_on_grid(v, denominator) for v in row] for row in cell.slope.reshape(len(low), -1)]
-        offset = [_on_grid(v, denominator) for v in (compound.perturbed.x0 + cell.offset).ravel()]
+        slope = [[on_grid(v, denominator) for v in row] for row in cell.slope.reshape(len(low), -1)]
+        offset = [on_grid(v, denominator) for v in (compound.perturbed.x0 + cell.offset).ravel()]
         pixels = range(len(offset))
         lower = ExactLayer.of(
             [[slope[axis][i] * widths[axis] for axis in range(len(low))] for i in pixels],
@@ -219,12 +219,6 @@ def _split_by(polytope: Polytope, forms: Sequence[Form]) -> list[tuple[Polytope,
 
 def _exact(values: Sequence[float] | np.ndarray) -> list[Fraction]:
     return [Fraction(float(value)) for value in values]
-
-
-def _on_grid(value: float, denominator: int) -> Fraction:
-    nearest = Fraction(round(value * denominator), denominator)
-    assert abs(nearest - Fraction(float(value))) < Fraction(1, 10**12)
-    return nearest
 
 
 def floats(form: Form) -> np.ndarray:

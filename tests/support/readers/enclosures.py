@@ -19,8 +19,9 @@ from steadygaze.bounds.passes import gradients
 from steadygaze.perturbation import Perturbed
 from support.networks.bound_cases import Case, corners
 from support.oracles.attention_by_definition import transported
-from support.oracles.exact_attention import as_fractions, exact_image, to_decimal, unclipped_image
+from support.oracles.exact_attention import exact_image, unclipped_image
 from support.oracles.exact_graph import ExactNetwork, Whole, pattern
+from support.oracles.exact_numbers import as_fractions, to_decimal
 
 Theta = tuple[Fraction, ...]
 HAIR = Fraction(1, 10**40)
