@@ -1,4 +1,4 @@
-"""Random small questions for the bounds: networks, images, perturbations, boxes. No expectations.
+"""Random small questions for the bounds: networks, images, perturbations, boxes.
 
 The networks are the ones that bounds get wrong first: neurons that coincide, that are dead, that are zero on a set
 with volume; whole numbers and no biases; weights of a million beside those of a millionth; means and strides.

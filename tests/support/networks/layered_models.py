@@ -1,6 +1,6 @@
-"""Models made of layers of numbers, and answers about them: the way from layers to what `verify` returns.
+"""Turns layers of numbers into models, and models into answers.
 
-The replay of such a model is its own graph in float32, as there is no file. Builds inputs for tests, no expectations.
+Such a model has no file: its replay is its own graph in float32.
 """
 
 from collections.abc import Sequence

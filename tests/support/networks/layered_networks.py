@@ -1,7 +1,4 @@
-"""From layers of numbers, or operators, to what the engines run on: plain programs, graphs and compound networks.
-
-Builds inputs for tests; computes no region and no expectation.
-"""
+"""Turns layers of numbers, or operators, into inputs of the engines: plain programs, graphs and compound networks."""
 
 from collections.abc import Sequence
 from itertools import pairwise

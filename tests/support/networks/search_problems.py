@@ -1,4 +1,4 @@
-"""Small questions for the searches: random networks on tiny images, and shapes drawn by hand. No expectations.
+"""Small questions for the searches: random networks on tiny images, and shapes drawn by hand.
 
 `free_pixels` makes every pixel a parameter of its own (a patch on one grey pixel), so that a network on [0,1]^d is the
 compound network itself, with zero in the middle or in a corner.

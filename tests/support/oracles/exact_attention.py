@@ -1,6 +1,6 @@
 """Attention maps and their distances in exact rationals, for tiny networks; norms of L2 to 60 digits.
 
-Gradients come from `exact_numbers`; filters and transport are those of `by_definition` on arrays of rationals.
+Gradients come from `exact_numbers`, filters and transport from `attention_by_definition`.
 """
 
 from collections.abc import Sequence

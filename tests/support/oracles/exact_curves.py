@@ -1,4 +1,4 @@
-"""Curves ai(τ) = Σ_j ‖u_j − τ·v_j‖ in exact numbers, and the same curves as the package stores them. Tests only.
+"""Curves ai(τ) = Σ_j ‖u_j − τ·v_j‖ in exact numbers, and the same curves as the package stores them.
 
 u and v hold dyadic rationals, so that the stored sums are exact and every error is one of evaluation. Square roots have
 60 decimal digits.

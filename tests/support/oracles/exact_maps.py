@@ -1,8 +1,7 @@
 """Exact maps of tiny networks as dictionaries from pattern to area and logits.
 
-A pattern lists, per pixel, value > 0, then 1 − ReLU(value) > 0, then the classifier's
-neurons; a plain network has the last part alone. Areas (or volumes) are shares of the domain, logits (D+1, K) forms
-in t.
+A pattern lists, per pixel, value > 0, then 1 − ReLU(value) > 0, then the classifier's neurons; a plain network has the
+last part alone. Areas (or volumes) are shares of the domain, logits (D+1, K) are forms in t.
 """
 
 from collections.abc import Sequence

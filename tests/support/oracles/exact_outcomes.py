@@ -1,6 +1,6 @@
-"""What is true of a polytope in t: the oracle's exact map, cut down to the polytope, and the margin's range there.
+"""The true outcome for a polytope in t, from the exact map inside the polytope.
 
-The hull of few points is found by trying all planes through them.
+The hull of a few points comes from all planes through them.
 """
 
 from collections.abc import Sequence

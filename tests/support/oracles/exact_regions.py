@@ -1,7 +1,7 @@
 """From a tiny network or compound network to its exact map: regions with volume, their neighbours, margins and labels.
 
-Everything is in t, the domain scaled to the unit cube of its own dimension (1 to 4), and exact. Of the package only the
-definitions are used: the knot cells' affine images and the weights of the chain. A pattern lists per pixel value > 0,
+Everything is in t, the domain scaled to the unit cube of its own dimension (1 to 4), and exact. The inputs
+are definitions: the knot cells' affine images and the weights of the chain. A pattern lists per pixel value > 0,
 then 1 − ReLU(value) > 0, then the classifier's neurons; a plain network has the last part alone. A neuron that is
 identically zero on a region counts as inactive.
 """
