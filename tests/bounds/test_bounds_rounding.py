@@ -10,8 +10,9 @@ from steadygaze.rounding import down, gamma, up
 from support.networks.bound_cases import Case
 from support.networks.layered_networks import make_graph
 from support.oracles.attention_by_definition import Question
-from support.oracles.exact_attention import as_fractions, exact_image
+from support.oracles.exact_attention import exact_image
 from support.oracles.exact_graph import Whole
+from support.oracles.exact_numbers import as_fractions
 from support.readers.enclosures import expected_at_zero, roots, violations
 
 

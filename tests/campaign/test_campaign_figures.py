@@ -104,11 +104,10 @@ def test_what_a_campaign_lacks_is_said(tmp_path: Path):
     assert list(drawn.missing) == ["B", "C", "D", "E", "F", "G"]
 
 
-def test_files_are_there_and_the_same_every_time(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_files_are_there_and_not_replaced(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(figures, "_draw_example", lambda *_: Figure())
-    first, second = (draw_figures(store, tmp_path / name, formats=("svg",)).files for name in ("1", "2"))
+    first = draw_figures(store, tmp_path / "1", formats=("svg",)).files
     assert [file.name for file in first] == [f"figure-{letter}-{name}.svg" for letter, name in NAMES.items()]
-    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
     for file in first[1:]:
         file.unlink()
     with pytest.raises(StoreError, match="--force"):

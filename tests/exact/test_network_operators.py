@@ -15,7 +15,7 @@ from steadygaze.network.lower import lower
 from steadygaze.network.operators import LeftMatMul, MatMul, Mean, Pad, Relu, Reshape, Scale, Transpose
 from steadygaze.network.windows import AveragePool, Conv, Window
 from steadygaze.perturbation import Perturbation, compose
-from support.networks.small_graphs import batch_norm, compound_of
+from support.networks.layered_networks import batch_norm, compound_of
 from support.oracles import exact_margin
 
 RNG = np.random.default_rng(5)

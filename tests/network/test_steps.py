@@ -25,9 +25,9 @@ from steadygaze.network.operators import (
 )
 from steadygaze.network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
 from steadygaze.network.windows import AveragePool, Conv, Window
-from support.networks.bound_cases import graph_of
-from support.oracles.exact_attention import as_fractions
+from support.networks.layered_networks import graph_of
 from support.oracles.exact_graph import ExactNetwork, exactly
+from support.oracles.exact_numbers import as_fractions
 
 
 def whole(rng: np.random.Generator, *sizes: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from support.networks.hand_solved import IMAGES, TinyImage
 from support.networks.layered_models import make_answers
 from support.networks.layered_networks import crossing_layers, dyadic_layers, make_compound
 from support.oracles.attention_by_definition import Question
-from support.oracles.exact_shares import ExactAnswer
+from support.oracles.exact_shares import NAMES, ExactShares
 
 ROUNDING = 1e-12
 """Of adding the areas of some hundred pieces in floats."""
@@ -22,7 +22,6 @@ ROUNDING = 1e-12
 EXACT = 1e-8
 """How much of the domain may stay undecided where nothing is tied and ai crosses δ with a slope."""
 
-NAMES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR")
 QUESTIONS = tuple(
     Question(words, dist, classes)
     for words in ("identity", "abs", "mean", "abs+mean")
@@ -45,19 +44,19 @@ def random_compound(seed: int, shape: tuple[int, int, int], specs: tuple[str, ..
     return make_compound(layers, [parse_spec(spec) for spec in specs], rng.choice(grey, size=shape))
 
 
-def thresholds(exact: ExactAnswer) -> list[float]:
+def thresholds(exact: ExactShares) -> list[float]:
     """Between the values that occur, where a small change of δ changes little."""
-    values = sorted({round(float(curve.value(0)), 9) for _, curve, _ in exact.pieces})
+    values = sorted({round(float(exact.curve(region).value(0)), 9) for region in exact.map.regions})
     middles = [(a + b) / 2 for a, b in pairwise(values)]
     return [*middles[:: max(1, len(middles) // 2)], values[-1] / 3 + 0.015625]
 
 
-def assert_shares_enclose(exact: ExactAnswer, delta: float) -> None:
+def assert_shares_enclose(exact: ExactShares, delta: float) -> None:
     answer = make_answers(exact.compound, exact.label, exact.question).at(delta)
     assert_encloses(exact, delta, answer.shares.named())
 
 
-def assert_encloses(exact: ExactAnswer, delta: float, found: dict[str, tuple[float, float]]) -> None:
+def assert_encloses(exact: ExactShares, delta: float, found: dict[str, tuple[float, float]]) -> None:
     truth = exact.shares(delta)
     for name in NAMES:
         low, high = found[name]
@@ -78,7 +77,7 @@ def test_random_networks(seed: int, shape: tuple[int, int, int], specs: tuple[st
     """Every option in turn, pixels of quarters."""
     compound = random_compound(seed, shape, specs, np.array([0.0, 0.0, 0.25, 0.5, 1.0, 1.0]))
     number = 8 * [problem[1] for problem in PROBLEMS].index(specs) + seed
-    exact = ExactAnswer(compound, seed % 3, QUESTIONS[(5 * number) % len(QUESTIONS)])
+    exact = ExactShares(compound, seed % 3, QUESTIONS[(5 * number) % len(QUESTIONS)])
     for delta in thresholds(exact):
         assert_shares_enclose(exact, delta)
 
@@ -88,7 +87,7 @@ def test_eight_bit_pixels(seed: int) -> None:
     """Pixels v/255, which floats do not hold exactly: coincident lines must stay one."""
     shape, specs = PROBLEMS[seed % 3]
     compound = random_compound(seed + 100, shape, specs, np.array([0, 0, 51, 77, 128, 255]) / 255)
-    exact = ExactAnswer(compound, seed % 3, QUESTIONS[seed], denominator=255)
+    exact = ExactShares(compound, seed % 3, QUESTIONS[seed], denominator=255)
     for delta in thresholds(exact):
         assert_shares_enclose(exact, delta)
 
@@ -98,8 +97,8 @@ def test_eight_bit_pixels(seed: int) -> None:
 def test_a_threshold_that_occurs(seed: int, question: Question) -> None:
     """δ equal to the ai of some regions, which are undecided then."""
     compound = random_compound(seed + 200, *PROBLEMS[seed % 2], np.array([0.0, 0.25, 0.5, 1.0]))
-    exact = ExactAnswer(compound, 0, question)
-    values = sorted({float(curve.value(0)) for _, curve, _ in exact.pieces})
+    exact = ExactShares(compound, 0, question)
+    values = sorted({float(exact.curve(region).value(0)) for region in exact.map.regions})
     for delta in (0.0, values[len(values) // 2], values[-1]):
         assert_shares_enclose(exact, delta)
 
@@ -154,7 +153,7 @@ def test_three_classes_meet_in_a_point() -> None:
     specs = ("brightness:0..0.5", "patch:x=0,y=0,w=1,h=1:0..0.5")
     compound = make_compound(layers, [parse_spec(spec) for spec in specs], np.zeros((1, 1, 2)))
     for label in range(3):
-        exact = ExactAnswer(compound, label, Question())
+        exact = ExactShares(compound, label, Question())
         assert_shares_enclose(exact, 1.0)
         assert 0 < exact.shares(1.0)["CR"] < 1
 
@@ -171,7 +170,7 @@ PLANTED: dict[str, Callable[[Question], Question]] = {
 def test_planted_bugs_are_caught(bug: str) -> None:
     """An answer to a slightly different question does not enclose the truth about this one."""
     compound = random_compound(1, *PROBLEMS[1], np.array([0.0, 0.25, 0.5, 1.0]))
-    exact = ExactAnswer(compound, 0, Question("abs+mean", "l2"))
+    exact = ExactShares(compound, 0, Question("abs+mean", "l2"))
     wrong = make_answers(compound, 0, PLANTED[bug](exact.question))
     right = make_answers(compound, 0, exact.question)
     deltas = [part * right.size for part in (0.1, 0.2, 0.3, 0.5)]
@@ -184,8 +183,8 @@ def test_planted_bugs_are_caught(bug: str) -> None:
 
 def test_a_wrong_label_is_caught() -> None:
     compound = random_compound(1, *PROBLEMS[1], np.array([0.0, 0.25, 0.5, 1.0]))
-    exact = ExactAnswer(compound, 0, Question())
-    shares = [exact.shares(1.0)["CR"], ExactAnswer(compound, 1, Question()).shares(1.0)["CR"]]
+    exact = ExactShares(compound, 0, Question())
+    shares = [exact.shares(1.0)["CR"], ExactShares(compound, 1, Question()).shares(1.0)["CR"]]
     assert shares[0] != shares[1]
     with pytest.raises(AssertionError):
         assert_encloses(exact, 1.0, make_answers(compound, 1, Question()).at(1.0).shares.named())

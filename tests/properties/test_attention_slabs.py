@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -130,6 +130,7 @@ def special_threshold(one: Curve, where: str, step: int) -> float:
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(curves())
+@example(Curve((((Fraction(9, 8),), (Fraction(9, 8),)),), "l2"))
 def test_reach_against_scipy(one: Curve) -> None:
     stored_curves, taus = stored([one], [(0.0, 1.0)])
     low, high = reaches(stored_curves, taus)[0]
@@ -138,7 +139,8 @@ def test_reach_against_scipy(one: Curve) -> None:
     ai = lambda tau: sum(np.linalg.norm(u - tau * v, ord=order) for u, v in pairs)  # noqa: E731
     best = minimize_scalar(ai, bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
     found = min(best.fun, ai(0.0), ai(1.0))
-    assert low <= found * (1 + 1e-14) and found - low < 1e-7 * (1 + found)
+    # Near a zero of ai the root of a rounded square is off by √ε times the size of u, which is ai(0).
+    assert low <= found * (1 + 1e-14) and found - low < 1e-7 * (1 + ai(0.0))
     grid = [ai(tau) for tau in np.linspace(0, 1, 21)]
     assert low <= min(grid) * (1 + 1e-14) and max(grid) * (1 - 1e-14) <= high
 

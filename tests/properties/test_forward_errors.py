@@ -17,8 +17,8 @@ from steadygaze.regions.forward_error import forward_errors, region_coverage, sp
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide
 from support.networks.layered_networks import FloatLayer, make_compound
-from support.oracles.dyadic_numbers import Dyadic, ExactChain
 from support.oracles.exact_attention import exact_image
+from support.oracles.exact_numbers import Dyadic, ExactChain
 
 MOST_REGIONS = 12
 

@@ -1,7 +1,7 @@
 """Whole refinements against exact rationals and the full map: shares, enclosures, verdicts, threads, resuming."""
 
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 import numpy as np
 import pytest
@@ -12,13 +12,14 @@ from steadygaze.engines.contract import Progress
 from steadygaze.engines.refine.boxes import State
 from steadygaze.errors import InternalError
 from steadygaze.labels import Property, Verdict
+from steadygaze.question import Question as Problem
 from steadygaze.question import Threshold
 from steadygaze.results.result import Result
 from support.networks.bound_cases import Case
 from support.networks.refine_problems import mixed_problem, plan_with
 from support.networks.search_problems import random_problem
 from support.oracles.attention_by_definition import Question, chain_gradients, inconsistency
-from support.oracles.exact_truth import NAMES, Truth
+from support.oracles.exact_shares import NAMES, ExactShares
 from support.readers.enclosures import Found, broken_claims
 from support.stand_ins.unsound_bounds import PLANTED
 
@@ -29,13 +30,26 @@ PLANS = {"plain": (0, 3.0, 0.0), "generators": (4, 5.0, 1e10)}
 SMALL = [(seed, d) for d, count in ((1, 4), (2, 5), (3, 2)) for seed in range(count)]
 
 
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A question, and the truth about it."""
+
+    question: Problem
+
+    @cached_property
+    def truth(self) -> ExactShares:
+        options = self.question.attention
+        question = Question(options.filter.name, options.distance.name.lower(), options.classes)
+        return ExactShares(self.question.compound, self.question.label, question)
+
+
 @cache
-def truth(seed: int, dimension: int, kind: str = "mixed") -> Truth:
+def truth(seed: int, dimension: int, kind: str = "mixed") -> Solved:
     """A problem and all that is true of it, at a threshold that some values of ai are below, others above."""
     make = mixed_problem if kind == "mixed" else random_problem
-    found = Truth(make(seed, dimension))
-    levels = found.levels()
-    return Truth(replace(found.question, delta=Threshold(levels[len(levels) // 2], False)))
+    found = Solved(make(seed, dimension))
+    levels = found.truth.levels()
+    return Solved(replace(found.question, delta=Threshold(levels[len(levels) // 2], False)))
 
 
 def forced(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -43,9 +57,9 @@ def forced(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(run_refinement, "make_plan", plan_with(*PLANS[name]))
 
 
-def assert_encloses(result: Result, exact: Truth, slack: float = EXACT) -> None:
+def assert_encloses(result: Result, exact: Solved, slack: float = EXACT) -> None:
     """Every share of a result holds."""
-    shares = exact.shares(exact.question.delta.number)
+    shares = exact.truth.shares(exact.question.delta.number)
     for name in NAMES:
         low, high = result.areas[name]
         assert low - slack <= float(shares[name]) <= high + slack, name
@@ -112,7 +126,7 @@ def test_partial_results_enclose_the_truth(
     assert float(result.tiling.boxes.volumes[result.tiling.boxes.state == State.OPEN].sum()) <= until + EXACT
     assert_claims_hold(result, 15)
     for share in (0.5, 1.5):
-        other = Truth(replace(exact.question, delta=Threshold(share * exact.question.delta.number, False)))
+        other = Solved(replace(exact.question, delta=Threshold(share * exact.question.delta.number, False)))
         assert_encloses(result.with_delta(other.question.delta.number), other)
 
 
@@ -192,11 +206,11 @@ def test_verdicts_are_never_wrong(plan: str | None, wanted: str, monkeypatch: py
     verdicts = []
     for seed, dimension in SMALL:
         exact = truth(seed, dimension)
-        ends = [float(high) for _, high in exact.labels.inconsistencies]
+        ends = [float(high) for _, high in exact.truth.inconsistencies]
         delta = exact.question.delta.number if seed % 2 else 1.01 * max(ends) + 1e-6
         problem = replace(exact.question, property=Property.parse(wanted), delta=Threshold(delta, False))
         found = run(problem, "refine", goal="verdict", until=0.0, threads=1).verdict
-        label, attention = exact.keeps_label(), exact.keeps_attention(delta)
+        label, attention = exact.truth.keeps_label(), exact.truth.keeps_attention(delta)
         kept = {"cr": label, "ar": attention, "both": attention if label is None else label and attention}[wanted]
         verdicts.append(found)
         assert found is not (Verdict.NOT_ROBUST if kept else Verdict.ROBUST), (seed, dimension)

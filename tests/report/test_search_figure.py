@@ -29,15 +29,13 @@ def gbs() -> Result:
     return search("gbs", property="both")
 
 
-def test_png_and_svg_are_valid_and_the_same_every_time(gbs: Result, tmp_path: Path):
+def test_png_and_svg_are_valid(gbs: Result, tmp_path: Path):
     files = draw_result(gbs, tmp_path / "new" / "search.png")
     assert [path.name for path in files] == ["search.png", "search.svg"]
     with Image.open(files[0]) as picture:
         picture.verify()
     text = files[1].read_text(encoding="utf-8")
     assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
-    again = draw_result(gbs, tmp_path / "again")
-    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in files]
 
 
 def test_each_label_has_its_colour(gbs: Result):

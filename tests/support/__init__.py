@@ -1,1 +1,1 @@
-"""What the tests share: oracles, small networks, readers of results, stand-ins. No test and no fixture."""
+"""Shared by the tests: oracles, small networks, readers of results, stand-ins."""

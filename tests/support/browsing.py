@@ -22,7 +22,7 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"
 )
-"""What a page with an interactive map may do: nothing but its own scripts and styles."""
+"""The content policy of a page with an interactive map: only its own scripts and styles."""
 
 
 class Watched:

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: the outcome of a command, and a small question."""
+"""The outcome of a command, and the arguments of a small question."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Run:
-    """What a command did: exit code, stdout, stderr."""
+    """The outcome of a command: exit code, stdout, stderr."""
 
     code: int
     out: str

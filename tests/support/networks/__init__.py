@@ -1,1 +1,1 @@
-"""Small networks and questions about them. Inputs alone, no expectations."""
+"""Small networks, and questions about them: the inputs of tests."""

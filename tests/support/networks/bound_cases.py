@@ -1,4 +1,4 @@
-"""Random small questions for the bounds: networks, images, perturbations, boxes. No expectations.
+"""Random small questions for the bounds: networks, images, perturbations, boxes.
 
 The networks are the ones that bounds get wrong first: neurons that coincide, that are dead, that are zero on a set
 with volume; whole numbers and no biases; weights of a million beside those of a millionth; means and strides.
@@ -15,11 +15,11 @@ import numpy as np
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.bounds.bounder import Bounder
-from steadygaze.network.graph import Graph, Node
+from steadygaze.network.graph import Graph
 from steadygaze.network.operators import MatMul, Mean, Operator, Relu, Reshape, Scale
 from steadygaze.network.windows import AveragePool, Conv, Window
 from steadygaze.perturbation import Perturbed, compose, parse_spec
-from support.networks.layered_networks import FloatLayer, crossing_layers, dyadic_layers, make_graph
+from support.networks.layered_networks import FloatLayer, crossing_layers, dyadic_layers, graph_of, make_graph
 from support.oracles.attention_by_definition import Question
 from support.oracles.exact_graph import ExactNetwork
 
@@ -204,16 +204,6 @@ def _convolutional(rng: np.random.Generator, shape: tuple[int, int, int], classe
 
 def _single() -> Window:
     return Window((1, 1), (1, 1), (1, 1), (0, 0), (0, 0))
-
-
-def graph_of(operators: Sequence[Operator], shape: tuple[int, int, int]) -> Graph:
-    """Operators one after another."""
-    nodes: list[Node] = []
-    current: tuple[int, ...] = shape
-    for number, operator in enumerate(operators):
-        current = operator.output_shape(current)
-        nodes.append(Node(operator, (number,), current, f"node {number}"))
-    return Graph(shape, tuple(nodes))
 
 
 def corners(low: Sequence, high: Sequence) -> list[tuple]:

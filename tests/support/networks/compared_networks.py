@@ -1,4 +1,4 @@
-"""Two small random networks on one image and domain, answered by maps or refinements. No expectations."""
+"""Small random networks that share an image and a domain, answered by maps or refinements."""
 
 from functools import cache
 

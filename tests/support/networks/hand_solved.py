@@ -1,6 +1,6 @@
 """Tiny networks solved by hand: the formula in the docstring, the regions and areas beside it, all entries rational.
 
-They hold data only, and nothing here computes a region. Every entry is a dyadic rational, so `floats` loses nothing.
+Every entry is a dyadic rational, so `floats` loses nothing.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""Models made of layers of numbers, and answers about them: the way from layers to what `verify` returns.
+"""Turns layers of numbers into models, and models into answers.
 
-The replay of such a model is its own graph in float32, as there is no file. Builds inputs for tests, no expectations.
+Such a model has no file: its replay is its own graph in float32.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,11 @@ class GraphReplay:
 def make_model(layers: Sequence[tuple], shape: tuple[int, int, int]) -> Model:
     """A model of images (C, H, W) from layers (W, b), a ReLU after all but the last."""
     arrays: list[FloatLayer] = [(np.array(weight, dtype=float), np.array(bias, dtype=float)) for weight, bias in layers]
-    graph = make_graph(arrays, shape)
+    return model_of(make_graph(arrays, shape))
+
+
+def model_of(graph: Graph) -> Model:
+    """A model of a graph, without a file."""
     return Model(graph, lower(graph), Path("tiny.onnx"), "tiny", "0" * 64, (), GraphReplay(graph))  # type: ignore[arg-type]
 
 

@@ -1,7 +1,4 @@
-"""From layers of numbers to what the engine runs on: plain programs, graphs and compound networks of tiny images.
-
-Builds inputs for tests; computes no region and no expectation.
-"""
+"""Turns layers of numbers, or operators, into inputs of the engines: plain programs, graphs and compound networks."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,8 +8,8 @@ import numpy as np
 from steadygaze.compound import Compound, plain_program
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.lower import lower
-from steadygaze.network.operators import MatMul, Operator, Relu, Reshape
-from steadygaze.perturbation import Perturbation, compose
+from steadygaze.network.operators import MatMul, Operator, Relu, Reshape, Scale, ScaleSource
+from steadygaze.perturbation import Perturbation, compose, parse_spec
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide_cells
 
@@ -59,9 +56,14 @@ def make_graph(layers: Sequence[FloatLayer], shape: tuple[int, int, int]) -> Gra
     operators: list[Operator] = [Reshape((1, int(np.prod(shape))))]
     for weight, bias in layers:
         operators += [MatMul(np.ascontiguousarray(weight.T), bias), Relu()]
+    return graph_of(operators[:-1], shape)
+
+
+def graph_of(operators: Sequence[Operator], shape: tuple[int, int, int]) -> Graph:
+    """Operators one after another."""
     nodes: list[Node] = []
     current: tuple[int, ...] = shape
-    for number, operator in enumerate(operators[:-1]):
+    for number, operator in enumerate(operators):
         current = operator.output_shape(current)
         nodes.append(Node(operator, (number,), current, f"node {number}"))
     return Graph(shape, tuple(nodes))
@@ -71,3 +73,16 @@ def make_compound(layers: Sequence[FloatLayer], perturbations: Sequence[Perturba
     """The layers after the perturbations of an image (C, H, W)."""
     graph = make_graph(layers, image.shape)
     return Compound(graph, lower(graph), compose(perturbations, image))
+
+
+def compound_of(operators: Sequence[Operator], image: np.ndarray, specs: Sequence[str]) -> Compound:
+    """The operators on a value (1, C, H, W), after the perturbations of an image (C, H, W)."""
+    graph = graph_of([Reshape((1, *image.shape)), *operators], image.shape)
+    return Compound(graph, lower(graph), compose([parse_spec(spec) for spec in specs], image))
+
+
+def batch_norm(mean, gain, variance, offset, epsilon: float = 0.0) -> Scale:
+    """A batch normalisation of a value (1, C, H, W), its rounded numbers beside the true ones."""
+    names = ("mean", "gain", "variance", "offset")
+    arrays = [np.array(numbers, dtype=float)[:, None, None] for numbers in (mean, gain, variance, offset)]
+    return Scale.of(ScaleSource(**dict(zip(names, arrays, strict=True)), epsilon=epsilon))

@@ -1,4 +1,4 @@
-"""Small ONNX models made by hand, and the plain onnxruntime that they are compared with."""
+"""Makes small ONNX models, and runs them by onnxruntime alone."""
 
 from pathlib import Path
 

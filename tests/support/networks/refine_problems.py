@@ -1,7 +1,7 @@
-"""Small problems of which bounds decide a part, exact regions another; and how a run is made to do both.
+"""Small problems that a refinement decides partly by bounds and partly by exact regions.
 
-A real run subdivides small networks at once. Here boxes are bounded and split first, and subdivided with few neurons of
-unknown sign, so that every part of a refinement has something to do.
+A real run subdivides small networks at once. `plan_with` makes a run bound and split boxes first, and subdivide those
+with few neurons of unknown sign, which exercises every part of a refinement.
 """
 
 from collections.abc import Callable

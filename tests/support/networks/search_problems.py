@@ -1,23 +1,20 @@
-"""Small questions for the searches: random networks on tiny images, and shapes drawn by hand. No expectations.
+"""Small questions for the searches: random networks on tiny images, and shapes drawn by hand.
 
 `free_pixels` makes every pixel a parameter of its own (a patch on one grey pixel), so that a network on [0,1]^d is the
 compound network itself, with zero in the middle or in a corner.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from steadygaze.errors import ImageError
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.lower import lower
 from steadygaze.network.model import Model
 from steadygaze.network.operators import MatMul, Operator, Relu, Reshape
 from steadygaze.network.windows import Conv, Window
 from steadygaze.question import Question, make_question
-from support.networks.layered_models import GraphReplay, make_model
-from support.networks.layered_networks import FloatLayer, crossing_layers
+from support.networks.layered_models import make_model, model_of
+from support.networks.layered_networks import FloatLayer, crossing_layers, graph_of
 
 SPECS: dict[int, tuple[tuple[str, ...], ...]] = {
     1: (("brightness:-0.5..0.5",), ("patch:x=0,y=0,w=2,h=1",), ("translate:dx=1:-1..1",), ("darkness",)),
@@ -77,18 +74,13 @@ def convolutional(rng: np.random.Generator, shape: tuple[int, int, int]) -> Mode
     positions = (shape[1] - 1) * (shape[2] - 1) * 2
     dense = rng.choice([-2.0, -1.0, 0.5, 1.0, 1.5], size=(positions, 3))
     operators: list[Operator] = [
+        Reshape((1, *shape)),
         Conv(kernel, rng.choice([-0.5, -0.25, 0.25, 0.5], size=2), window),
         Relu(),
         Reshape((1, positions)),
         MatMul(dense, rng.choice([-0.5, 0.0, 0.5], size=3)),
     ]
-    current: tuple[int, ...] = (1, *shape)
-    nodes: list[Node] = [Node(Reshape(current), (0,), current, "batch")]
-    for number, operator in enumerate(operators, start=1):
-        current = operator.output_shape(current)
-        nodes.append(Node(operator, (number,), current, f"node {number}"))
-    graph = Graph(shape, tuple(nodes))
-    return Model(graph, lower(graph), Path("tiny.onnx"), "tiny", "0" * 64, (), GraphReplay(graph))  # type: ignore[arg-type]
+    return model_of(graph_of(operators, shape))
 
 
 def _layers(rng: np.random.Generator, sizes: Sequence[int], *, twice: bool) -> list[FloatLayer]:

@@ -1,4 +1,4 @@
-"""Small questions whose maps the tests of this folder share: lost labels, moving maps in both distances, one axis."""
+"""Small questions whose maps tests store and export: lost labels, moving maps in both distances, one axis."""
 
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits

@@ -1,1 +1,1 @@
-"""The truth by other means: exact rationals, plain definitions, torch. They share no code with the engines."""
+"""The truth in exact rationals, by plain definitions, and by torch. Oracles share no code with the engines."""

@@ -1,8 +1,8 @@
 """Attention by its definition: ai(θ) = Σ_j dist(filter(∇f_j(g(θ))), transport(θ, filter(∇f_j(x0)))), plainly.
 
-Filters, shifts and distances are written again here with loops over pixels, and gradients come from masks and matrix
-products or from torch, so that nothing is shared with the compiled code. Filters and shifts also take arrays of
-rationals, and are then exact. The perturbed image itself is taken from `Perturbed.images`.
+Filters, shifts and distances are loops over pixels; gradients come from masks and matrix products, or from torch. The
+compiled code is not used. Filters and shifts of arrays of rationals are exact. Perturbed images come from
+`Perturbed.images`.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ Gradients = Callable[[np.ndarray], np.ndarray]  # image (C, H, W) -> gradients o
 
 @dataclass(frozen=True)
 class Question:
-    """What is compared: the words of the options, and the classes by number."""
+    """The options of an attention question: filter and distance by their words, classes by number."""
 
     filter: str = "identity"
     dist: str = "l2"

@@ -1,6 +1,6 @@
 """Attention maps and their distances in exact rationals, for tiny networks; norms of L2 to 60 digits.
 
-Gradients come from `dyadic`; filters and transport are those of `by_definition` on arrays of rationals.
+Gradients come from `exact_numbers`, filters and transport from `attention_by_definition`.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ import numpy as np
 from steadygaze.compound import Compound
 from steadygaze.perturbation import Brightness, Patch, Perturbed, Translate
 from support.oracles.attention_by_definition import Question, shifted, transported
-from support.oracles.dyadic_numbers import Dyadic, ExactChain
+from support.oracles.exact_numbers import Dyadic, ExactChain, as_fractions, to_decimal
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +80,6 @@ def unclipped_image(perturbed: Perturbed, theta: Sequence[Fraction]) -> np.ndarr
     return image
 
 
-def as_fractions(floats: np.ndarray) -> np.ndarray:
-    """The exact values of floats as an object array of rationals."""
-    values = np.empty(floats.size, dtype=object)
-    values[:] = [Fraction(number) for number in np.asarray(floats, dtype=float).ravel().tolist()]
-    return values.reshape(floats.shape)
-
-
 def norm(difference: np.ndarray, dist: str) -> Decimal:
     """The sum over the classes of the norm of a difference (K', …) of rationals."""
     with localcontext() as context:
@@ -98,8 +91,3 @@ def norm(difference: np.ndarray, dist: str) -> Decimal:
             else:
                 total += to_decimal(sum((d * d for d in row), Fraction(0))).sqrt()
         return total
-
-
-def to_decimal(number: Fraction) -> Decimal:
-    """A rational to the digits of the context."""
-    return Decimal(number.numerator) / Decimal(number.denominator)

@@ -1,8 +1,8 @@
-"""From an exact map to the outermost boundary as it is defined: pieces, components, enclaves, and the line from zero.
+"""Turns an exact map into its outermost boundary, by definition: pieces, components, enclaves, the line from zero.
 
 R is where the property holds, C0 the component of R (through facets) that contains zero. A component of the complement
-of C0 that does not touch the border of the domain is an enclave; what else bounds C0 inside the domain is the outermost
-boundary, one component of it for each component of the complement that touches the border.
+of C0 that does not touch the border of the domain is an enclave. The rest of the boundary of C0 inside the domain is
+the outermost boundary: one component for each component of the complement that touches the border.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -157,7 +157,7 @@ def walk(exact: ExactMap, start: Sequence[Fraction], stop: Sequence[Fraction]) -
 
 
 def spread(start: Iterable[int], links: Callable[[int], set[int]]) -> set[int]:
-    """All that is reached from the start."""
+    """Every place that the start reaches."""
     found = set(start)
     queue = list(found)
     while queue:

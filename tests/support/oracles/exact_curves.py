@@ -1,4 +1,4 @@
-"""Curves ai(τ) = Σ_j ‖u_j − τ·v_j‖ in exact numbers, and the same curves as the package stores them. Tests only.
+"""Curves ai(τ) = Σ_j ‖u_j − τ·v_j‖ in exact numbers, and the same curves as the package stores them.
 
 u and v hold dyadic rationals, so that the stored sums are exact and every error is one of evaluation. Square roots have
 60 decimal digits.
@@ -13,6 +13,7 @@ import numpy as np
 
 from steadygaze.attention.inconsistency import Inconsistency
 from steadygaze.attention.map_errors import Settled
+from support.oracles.exact_numbers import to_decimal
 
 Vector = tuple[Fraction, ...]
 
@@ -106,10 +107,6 @@ def _rise(forms: list[tuple[Decimal, ...]], tau: Decimal) -> Decimal:
 def products(u: Vector, v: Vector) -> list[Fraction]:
     """u·u, u·v and v·v."""
     return [sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0)) for x, y in ((u, u), (u, v), (v, v))]
-
-
-def to_decimal(number: Fraction) -> Decimal:
-    return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 def stored(curves: Sequence[Curve], ranges: Sequence[tuple[float, float]]) -> tuple[Inconsistency, np.ndarray]:

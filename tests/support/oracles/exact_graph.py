@@ -1,8 +1,8 @@
-"""A graph over the real numbers: its constants are the floats that they are, everything else is exact.
+"""Evaluates a graph over the real numbers: its constants are floats, everything else is exact.
 
-Operators are written again from their definitions, on arrays of rationals; a mean divides by a whole number. Between
-two ReLUs they are joined into one matrix of integers over a common denominator, found by what they make of the zero
-vector and of the unit vectors. Exact and slow: for networks of a few dozen neurons.
+Operators follow their definitions, on arrays of rationals; a mean divides by a whole number. The operators between two
+ReLUs become one matrix of integers over a common denominator, from their images of zero and of the unit vectors.
+Slow: for networks of a few dozen neurons.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ import numpy as np
 from steadygaze.network.graph import Graph
 from steadygaze.network.operators import LeftMatMul, MatMul, Mean, Operator, Pad, Relu, Reshape, Scale, Transpose
 from steadygaze.network.windows import AveragePool, Conv, Window
-from support.oracles.exact_attention import as_fractions
+from support.oracles.exact_numbers import as_fractions
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def _joined(operators: Sequence[Operator], shape: tuple[int, ...]) -> tuple[Whol
 
 
 def exactly(operator: Operator, images: np.ndarray) -> np.ndarray:
-    """What an operator makes of images (B, …) of rationals."""
+    """The values of an operator for images (B, …) of rationals."""
     return _RULES[type(operator)](operator, images)
 
 

@@ -1,7 +1,7 @@
-"""What is true of every region of an exact map: the ranges of its margin and of its inconsistency, and its labels.
+"""Turns the regions of an exact map into ranges of the margin and of the inconsistency, and into labels.
 
-Margins are rationals; inconsistencies are exact where the map is kept and have 30 digits where it moves. Where a range
-touches its threshold without crossing it, the label that holds inside the region and "undecided" are both admitted.
+Margins are rationals; inconsistencies are exact where the map is kept and have 30 digits where it moves. If a range
+touches its threshold without crossing it, both "undecided" and the label inside the region are true.
 """
 
 from dataclasses import dataclass

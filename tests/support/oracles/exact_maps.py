@@ -1,8 +1,7 @@
 """Exact maps of tiny networks as dictionaries from pattern to area and logits.
 
-A pattern lists, per pixel, value > 0, then 1 − ReLU(value) > 0, then the classifier's
-neurons; a plain network has the last part alone. Areas (or volumes) are shares of the domain, logits (D+1, K) forms
-in t.
+A pattern lists, per pixel, value > 0, then 1 − ReLU(value) > 0, then the classifier's neurons; a plain network has the
+last part alone. Areas (or volumes) are shares of the domain, logits (D+1, K) are forms in t.
 """
 
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import numpy as np
 from steadygaze.compound import Compound
 from support.networks.layered_networks import FloatLayer
 from support.oracles import rational_polygons, rational_solids
+from support.oracles.exact_numbers import on_grid
 
 ExactMap = dict[tuple[int, ...], tuple[Fraction, np.ndarray]]  # (cell, *pattern): share, logits
 
@@ -40,13 +40,6 @@ def exact_compound_map(compound: Compound, layers: Sequence[FloatLayer], *, deno
 def rational_layers(layers: Sequence[FloatLayer]) -> list[rational_polygons.Layer]:
     """The layers' floats as rationals, exactly."""
     return [([_exact(row) for row in weight], _exact(bias)) for weight, bias in layers]
-
-
-def on_grid(value: float, denominator: int) -> Fraction:
-    """The multiple of 1/denominator that a float stands for."""
-    nearest = Fraction(round(value * denominator), denominator)
-    assert abs(nearest - Fraction(float(value))) < Fraction(1, 10**12)
-    return nearest
 
 
 def _exact(values: Sequence[float]) -> list[Fraction]:

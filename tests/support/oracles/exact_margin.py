@@ -1,5 +1,6 @@
-"""The margin of a compound network at one theta, in fractions, from the definitions. Shares no code with the package's
-exact arithmetic: pixels by the families' formulas, operators by their matrices, one number at a time.
+"""The margin of a compound network at one theta, in fractions and from the definitions.
+
+Pixels follow the formulas of the families, operators their matrices, one number at a time.
 """
 
 from decimal import Decimal, localcontext

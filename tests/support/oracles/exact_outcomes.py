@@ -1,6 +1,6 @@
-"""What is true of a polytope in t: the oracle's exact map, cut down to the polytope, and the margin's range there.
+"""The true outcome for a polytope in t, from the exact map inside the polytope.
 
-The hull of few points is found by trying all planes through them.
+The hull of a few points comes from all planes through them.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import numpy as np
 
 from steadygaze.compound import Compound
 from steadygaze.exact import Outcome
-from support.oracles.exact_polytopes import Form, Polytope, at, homogeneous, rank, reduced
+from support.oracles.exact_polytopes import Form, Polytope, at, determinant, homogeneous, rank, reduced
 from support.oracles.exact_regions import ExactRegion, exact_compound_map
 
 
@@ -68,13 +68,5 @@ def _plane(points: Sequence[Sequence[int]]) -> Form:
     numbers = []
     for left_out in range(size):
         minor = [[number for i, number in enumerate(point) if i != left_out] for point in points]
-        numbers.append((-1) ** left_out * _determinant(minor))
+        numbers.append((-1) ** left_out * determinant(minor))
     return reduced(numbers)
-
-
-def _determinant(rows: list[list[int]]) -> int:
-    if not rows:
-        return 1
-    return sum(
-        (-1) ** i * rows[0][i] * _determinant([row[:i] + row[i + 1 :] for row in rows[1:]]) for i in range(len(rows))
-    )

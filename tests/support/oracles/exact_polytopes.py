@@ -239,24 +239,24 @@ def _moved(mask: int, stay: Sequence[int]) -> int:
 
 
 def _simplex(corners: Sequence[Point]) -> Fraction:
-    return Fraction(abs(_determinant([list(corner) for corner in corners])), prod(corner[-1] for corner in corners))
+    return Fraction(abs(determinant([list(corner) for corner in corners])), prod(corner[-1] for corner in corners))
 
 
-def _determinant(rows: list[list[int]]) -> int:
+def determinant(rows: list[list[int]]) -> int:
     if len(rows) == 1:
         return rows[0][0]
     total = 0
     for place, number in enumerate(rows[0]):
         if number:
             minor = [[*row[:place], *row[place + 1 :]] for row in rows[1:]]
-            total += (-1) ** place * number * _determinant(minor)
+            total += (-1) ** place * number * determinant(minor)
     return total
 
 
 def _meet(forms: Sequence[Form]) -> Point | None:
     """The point where d forms vanish, by Cramer's rule; None where they are dependent."""
     d = len(forms)
-    minors = [_determinant([[*form[:k], *form[k + 1 :]] for form in forms]) * (-1) ** k for k in range(d + 1)]
+    minors = [determinant([[*form[:k], *form[k + 1 :]] for form in forms]) * (-1) ** k for k in range(d + 1)]
     if not minors[-1]:
         return None
     return reduced([number * (1 if minors[-1] > 0 else -1) for number in minors])

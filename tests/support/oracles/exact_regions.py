@@ -1,7 +1,7 @@
 """From a tiny network or compound network to its exact map: regions with volume, their neighbours, margins and labels.
 
-Everything is in t, the domain scaled to the unit cube of its own dimension (1 to 4), and exact. Of the package only the
-definitions are used: the knot cells' affine images and the weights of the chain. A pattern lists per pixel value > 0,
+Everything is in t, the domain scaled to the unit cube of its own dimension (1 to 4), and exact. The inputs
+are definitions: the knot cells' affine images and the weights of the chain. A pattern lists per pixel value > 0,
 then 1 − ReLU(value) > 0, then the classifier's neurons; a plain network has the last part alone. A neuron that is
 identically zero on a region counts as inactive.
 """
@@ -15,7 +15,7 @@ from math import lcm
 import numpy as np
 
 from steadygaze.compound import Compound
-from support.oracles.dyadic_numbers import ExactChain
+from support.oracles.exact_numbers import ExactChain, on_grid
 from support.oracles.exact_polytopes import Form, Point, Polytope, box, homogeneous, integer, reduced
 
 Pattern = tuple[int, ...]
@@ -164,8 +164,8 @@ def exact_compound_map(compound: Compound, *, denominator: int = 2**20) -> Exact
     rest = [ExactLayer.of(*layer) for layer in chain[1:]]
     regions: list[ExactRegion] = []
     for number, cell in enumerate(compound.cells):
-        slope = [[_on_grid(v, denominator) for v in row] for row in cell.slope.reshape(len(low), -1)]
-        offset = [_on_grid(v, denominator) for v in (compound.perturbed.x0 + cell.offset).ravel()]
+        slope = [[on_grid(v, denominator) for v in row] for row in cell.slope.reshape(len(low), -1)]
+        offset = [on_grid(v, denominator) for v in (compound.perturbed.x0 + cell.offset).ravel()]
         pixels = range(len(offset))
         lower = ExactLayer.of(
             [[slope[axis][i] * widths[axis] for axis in range(len(low))] for i in pixels],
@@ -219,12 +219,6 @@ def _split_by(polytope: Polytope, forms: Sequence[Form]) -> list[tuple[Polytope,
 
 def _exact(values: Sequence[float] | np.ndarray) -> list[Fraction]:
     return [Fraction(float(value)) for value in values]
-
-
-def _on_grid(value: float, denominator: int) -> Fraction:
-    nearest = Fraction(round(value * denominator), denominator)
-    assert abs(nearest - Fraction(float(value))) < Fraction(1, 10**12)
-    return nearest
 
 
 def floats(form: Form) -> np.ndarray:

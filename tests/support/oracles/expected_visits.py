@@ -53,7 +53,7 @@ class Expected:
         return any(abs(end - self.delta) <= self.w_delta + 1e-6 for end in ends)
 
     def must(self, line: Line) -> set[int]:
-        """What has to be visited; where the line starts in a V region it never leaves R, and only that one is."""
+        """The regions that a search must visit. If the line starts in a V region, that region alone."""
         if self.kinds[line.regions[0]] == "V":
             return {line.regions[0]}
         found: set[int] = set()
@@ -72,7 +72,7 @@ class Expected:
         return found
 
     def may(self, line: Line) -> set[int]:
-        """What there is a reason to visit: the line, what is near the boundary, and the neighbours of that."""
+        """The regions that a search may visit: the line, regions near the boundary, and their neighbours."""
         near = {number for number in range(len(self.kinds)) if self.is_near(number)}
         # What cannot be decided may be of either kind, so its neighbours may be near.
         unknown = {n for n in range(len(self.kinds)) if any("undecided" in names for names in self.names(n))}

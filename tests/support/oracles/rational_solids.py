@@ -39,7 +39,7 @@ def box(low: Sequence[Fraction], high: Sequence[Fraction]) -> Solid:
 
 
 def split_regions(layers: Sequence[Layer], low: Sequence[Fraction], high: Sequence[Fraction]) -> tuple[Region, ...]:
-    """As `rational.split_regions`, in three dimensions; `polygon` are the vertices and `area` is the volume."""
+    """As `rational_polygons.split_regions`, in three dimensions; `polygon` holds the vertices, `area` the volume."""
     theta = tuple(tuple(Fraction(i == k) for k in range(4)) for i in range(3))
     pieces = [(box(low, high), (), theta)]
     for layer in layers[:-1]:

@@ -1,4 +1,4 @@
-"""Torch networks in float64 from model files and chains, and autograd's gradients of their logits. Tests only."""
+"""Torch networks in float64 from model files and chains, and autograd's gradients of their logits."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Read results of the engines, and compare them with definitions."""
+"""Readers of results: they turn arrays of the engines into plain values, and compare them with oracles."""

@@ -1,4 +1,4 @@
-"""Whether bounds hold at thetas, in exact rationals and without any tolerance.
+"""Checks bounds at thetas in exact rationals, without any tolerance.
 
 The margin, the inputs of all ReLUs, the gradients and the inconsistency at a theta come from the definitions (the
 graph's constants over the real numbers, the families of perturbations, an active neuron is one above zero). Thetas
@@ -20,8 +20,9 @@ from steadygaze.engines import run
 from steadygaze.perturbation import Perturbed
 from support.networks.bound_cases import Case, corners
 from support.oracles.attention_by_definition import transported
-from support.oracles.exact_attention import as_fractions, exact_image, to_decimal, unclipped_image
+from support.oracles.exact_attention import exact_image, unclipped_image
 from support.oracles.exact_graph import ExactNetwork, Whole, pattern
+from support.oracles.exact_numbers import as_fractions, to_decimal
 
 Theta = tuple[Fraction, ...]
 HAIR = Fraction(1, 10**40)
@@ -29,7 +30,7 @@ HAIR = Fraction(1, 10**40)
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What is claimed of the boxes of a case: ends of the margin and of the inconsistency, and how they came about."""
+    """Claims about the boxes of a case: ends of the margin and of the inconsistency, and their intermediate bounds."""
 
     margin: np.ndarray
     inconsistency: np.ndarray
@@ -47,12 +48,12 @@ class Found:
 
 
 def violations(case: Case, *, bounder: Bounder | None = None, points: int = 6, seed: int = 0) -> list[str]:
-    """What is claimed of the boxes of a case and is not true at some theta: one line for each kind of claim."""
+    """The false claims of a bounder about the boxes of a case: one line for each kind of claim."""
     return broken_claims(case, Found.of(bounder or case.bounder(), case), points=points, seed=seed)
 
 
 def broken_claims(case: Case, found: Found, *, points: int = 6, seed: int = 0) -> list[str]:
-    """As `violations`, for what someone has claimed."""
+    """The false ones of given claims."""
     rng = np.random.default_rng([5, seed])
     broken: list[str] = []
     for box in range(len(case.low)):
@@ -62,7 +63,7 @@ def broken_claims(case: Case, found: Found, *, points: int = 6, seed: int = 0) -
 
 
 def broken_at(case: Case, found: Found, box: int, thetas: Sequence[Theta]) -> Iterator[str]:
-    """What does not hold at thetas of a box."""
+    """The claims that do not hold at thetas of a box."""
     images = [exact_image(case.perturbed, theta) for theta in thetas]
     trace = case.network.trace(Whole.of(np.stack([image.ravel() for image in images], axis=1)))
     layers = [layer.rationals() for layer in trace]
@@ -213,7 +214,7 @@ def bends(
 
 
 def kink_forms(network: ExactNetwork, perturbed: Perturbed, theta: Theta, box: tuple[Theta, Theta]) -> list[Theta]:
-    """What vanishes at the kinks, as forms in theta (slopes, then the constant): pixels at 0 and at 1, then neurons."""
+    """Forms in theta (slopes, then the constant) that vanish at the kinks: pixels at 0 and at 1, then neurons."""
     d = len(theta)
     columns = [unclipped_image(perturbed, theta).ravel()]
     for axis in range(d):

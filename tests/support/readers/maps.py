@@ -1,4 +1,4 @@
-"""Read maps and judge them: which region contains a point, what its bits say, whether a map is true.
+"""Reads maps and judges them: the region of a point, the bits of a pattern, the truth of a map.
 
 Plain forward passes judge networks of any size; tiny networks are compared with the exact map.
 """

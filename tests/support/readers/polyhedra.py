@@ -1,4 +1,4 @@
-"""Polyhedra: which of them holds a point, from the half-spaces of the facets; and cuts of one by the compiled split."""
+"""Finds the polyhedron that holds a point, and cuts polyhedra by the compiled split."""
 
 import numpy as np
 

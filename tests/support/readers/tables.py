@@ -1,4 +1,4 @@
-"""The rows of an export as dictionaries, and their sums. No expectations."""
+"""The rows of an export as dictionaries, and their sums."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Reads the regions of the traversal: which region of the exact map one is, and whether all it says is true of it."""
+"""Finds the regions of a traversal in the exact map, and compares all their claims with it."""
 
 from collections.abc import Sequence
 from typing import Any

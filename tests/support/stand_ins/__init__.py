@@ -1,1 +1,1 @@
-"""Made-up results, unsound bounds, failing workers: what tests give in place of the real thing."""
+"""Replacements for the real thing: made-up results, false maps, unsound bounds, failing workers."""

@@ -1,4 +1,4 @@
-"""False maps made of true ones: one mistake each, in two or three dimensions."""
+"""Turns true maps into false ones by one mistake each, in two or three dimensions."""
 
 from collections.abc import Callable
 from dataclasses import replace

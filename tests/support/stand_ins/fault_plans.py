@@ -1,4 +1,4 @@
-"""Plans whose problems are those of `faults`: names of models say what happens, names of images for how long."""
+"""Plans of the problems in `faults`: the name of a model is an act, the name of an image its duration."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""Problems that sleep, allocate, crash or fail: what tests give to worker processes in place of `worker.solve`.
+"""Problems that sleep, allocate, crash or fail, solved by worker processes in place of `worker.solve`.
 
-Imports nothing but the standard library, so that a process is there at once.
+Imports the standard library alone, so a process starts at once.
 """
 
 import ctypes

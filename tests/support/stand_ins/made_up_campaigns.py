@@ -1,4 +1,4 @@
-"""Campaigns whose rows are made up: plans of bundled names, answers as a test wants them, nothing solved."""
+"""Campaigns with made-up rows: plans of bundled names, and the answers that a test gives."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,6 @@
-"""Results of refinements made from full maps: boxes get the enclosures that the map gives them, some become exact.
+"""Turns full maps into results of refinements: boxes get enclosures from the map, some become exact.
 
-A map knows every region, so what a box may claim follows from the pieces that meet it. Enclosures are widened by a
-slack, as those of sound bounds are.
+The enclosure of a box covers the pieces of the map that meet it, widened by a slack like sound bounds.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Unsound bounds: one mistake each, put in place of what the package does."""
+"""Unsound bounds: each function replaces one step of the package by a mistake."""
 
 from collections.abc import Callable
 from itertools import product

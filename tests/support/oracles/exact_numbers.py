@@ -1,16 +1,36 @@
-"""Floats as exact integers times a power of two: forward passes and gradients without any rounding, and fast.
+"""Floats as exact numbers: rationals, and integers times a power of two with exact forward passes and gradients.
 
-An array stands for whole · 2^−shift, with Python integers in `whole`. Products and sums of such arrays are exact, and
-need no common divisors, which makes them far cheaper than rationals on deep networks.
+A `Dyadic` array stands for whole · 2^−shift, with Python integers in `whole`. Products and sums of such arrays are
+exact, and need no common divisors, which makes them far cheaper than rationals on deep networks.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
 from steadygaze.network.lower import Chain
+
+
+def as_fractions(floats: np.ndarray) -> np.ndarray:
+    """The exact values of floats as an object array of rationals."""
+    values = np.empty(floats.size, dtype=object)
+    values[:] = [Fraction(number) for number in np.asarray(floats, dtype=float).ravel().tolist()]
+    return values.reshape(floats.shape)
+
+
+def on_grid(value: float, denominator: int) -> Fraction:
+    """The multiple of 1/denominator that a float stands for."""
+    nearest = Fraction(round(value * denominator), denominator)
+    assert abs(nearest - Fraction(float(value))) < Fraction(1, 10**12)
+    return nearest
+
+
+def to_decimal(number: Fraction) -> Decimal:
+    """A rational to the digits of the context."""
+    return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 @dataclass(frozen=True, eq=False)
