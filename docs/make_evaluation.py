@@ -123,7 +123,8 @@ def _opening(store: Store, machine: str | None) -> list[str]:
         "",
         f"The campaign `{plan.name}` has {len(plan.tasks):,} problems with limits of {words} each. It ran at commit "
         f"{_commit(store)} with {versions}. Machine: {machine or 'not recorded'}. "
-        "[evaluation.parquet](evaluation.parquet) has a row for every problem; [campaign.md](campaign.md) describes its columns, and how to run a campaign.",
+        "[evaluation.parquet](evaluation.parquet) has a row for every problem; [campaign.md](campaign.md) describes "
+        "its columns, and how to run a campaign.",
         "",
     ]
 
@@ -254,8 +255,8 @@ def _efforts(records: Sequence[Record]) -> list[str]:
     more = [f"* and {len(reasons) - 20} more"] if len(reasons) > 20 else []
     problems = ["Problems without an answer:", "", *listed, *more, ""] if reasons else []
     note = (
-        "A part of the domain is undecided if it is proved neither CR nor MR (label), or neither AR nor IR (attention). "
-        "A problem without an answer counts with the whole domain. Searches decide no shares."
+        "A part of the domain is undecided if it is proved neither CR nor MR (label), or neither AR nor IR "
+        "(attention). A problem without an answer counts with the whole domain. Searches decide no shares."
     )
     return ["## Proofs, time and memory", "", *_table(heads, rows, left={0}), note, "", *problems]
 
