@@ -29,6 +29,8 @@ autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 100
 python_use_unqualified_type_names = True
 
+smartquotes = False  # `--option` stays as it is
+
 html_theme = "furo"
 html_title = f"steadygaze {release}"
 html_extra_path = ["site"]  # index.html, which leads to the root page

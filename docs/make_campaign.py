@@ -10,7 +10,7 @@ BEGIN, END = "<!-- columns: written by docs/make_campaign.py -->\n", "<!-- end o
 
 def table() -> str:
     """All columns, in order."""
-    parts = {"what was asked": QUESTION, "the answer": ANSWER, "what was measured": MEASURED}
+    parts = {"the question": QUESTION, "the answer": ANSWER, "measurements": MEASURED}
     lines = []
     for title, columns in parts.items():
         lines += [f"### {title.capitalize()}", "", "| column | type | meaning |", "|---|---|---|"]
@@ -20,7 +20,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """The page with the table as it should be."""
+    """The page with the current table."""
     text = TARGET.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     return before + BEGIN + "\n" + table() + END + rest.partition(END)[2]

@@ -1,7 +1,7 @@
 """Writes docs/cli.md, the reference of the command line, from the commands themselves: `python docs/make_cli.py`.
 
-It takes the texts of `--help`, but not its layout, which depends on the version of typer. A test fails if the file is
-stale.
+It takes the texts of `--help` and lays them out itself: the layout of typer changes between versions. A test fails if
+the file is stale.
 """
 
 import inspect
@@ -25,41 +25,42 @@ JSON_KEYS = {
     "schema_version": "grows when a reader of the older form would misread the newer one",
     "method": "`map`, `refine`, `bfs`, `gbs` or `boundary`",
     "verdict": "`robust`, `not robust` or `undecided`, for the property asked, over the whole domain",
-    "status": "`Robust`, `NotRobust`, `Timeout` (a limit or Ctrl-C ended the run) or `Failed`, as in the paper: of a "
-    "search, it speaks of the visited regions, so that `Robust` alone proves nothing",
+    "status": "`Robust`, `NotRobust`, `Timeout` (a limit or Ctrl-C ended the run) or `Failed`, as in the paper; for a "
+    "search it concerns the visited regions, so `Robust` alone proves nothing about the whole domain",
     "property": "`cr`, `ar` or `both`",
     "label, label_name": "the predicted class of the unperturbed image",
-    "regions": "number of activation regions; for a refinement, those of boxes that were mapped",
+    "regions": "number of activation regions; for a refinement, those of mapped boxes",
     "visited, visited_share": "number of visited regions (all regions of a map), and the share of the domain that they "
-    "cover; for a refinement, the share of all boxes that are not open",
+    "cover; for a refinement, the share of all boxes except open ones",
     "face_checks, lps": "facets crossed and linear programs solved; a map needs neither",
     "area": "proved `[low, high]` of each share of the domain: " + ", ".join(f"`{name}`" for name in NAMES),
     "nearest": "for `CR` and `AR`: the violation nearest to zero, each axis divided by its width. No violation is "
-    "nearer than `low`; `theta`, at distance `high`, is one. `null` stands for infinity, or for no violation",
+    "nearer than `low` (for AR: except on kinks); `theta`, at distance `high`, violates. `null` stands for infinity, "
+    "or for no violation",
     "delta": "the threshold as given (`text`) and absolute (`value`), and the size of the original maps (`map_size`)",
     "ar_at_delta": "`[low, high]` of AR at 10, 25, 50 and 100 % of that size; `all` is a threshold at which the whole "
-    "domain is AR, rounded up",
-    "sets": "number of regions in CR, MR, CB (both occur) and AR, IR, AB",
+    "domain is AR, kinks aside, rounded up",
+    "sets": "number of regions in CR, MR, CB (both occur in the region) and AR, IR, AB",
     "tiling_error": "how far the areas of all regions are from the whole domain",
-    "sliver_share": "bound of the share of the domain on kinks (borders between regions), where the attention is "
+    "sliver_share": "upper bound of the share of the domain on kinks (borders between regions), where the attention is "
     "undecided; `area` and `ar_at_delta` count it as undecided",
     "guarantee": "the guarantee of the answer, in words",
     "complete, stopped": "whether the whole domain was mapped, and the reason for an early end",
     "domain": "names, ends and specs of the axes",
     "model, image, attention": "the model, the image, and the options of the attention",
-    "notes": "sentences that a reader of the answer needs",
-    "witnesses": "for each kind of violation a theta inside it, replayed through the model file",
-    "seconds": "`total`, and of a map `engine` (mapping, attention, labels) and `check`; not part of the stored answer",
+    "notes": "sentences for the reader of the answer",
+    "witnesses": "a theta for each kind of violation, replayed through the model file",
+    "seconds": "`total`, and for a map `engine` (mapping, attention, labels) and `check`; not stored in `result.json`",
     "require": "with `--require`: its `text` and `outcome` (" + ", ".join(f"`{o.value}`" for o in Outcome) + ")",
-    "output": "verify only: the `directory` of the result and its `pictures`; `picked`: why the method was taken, if "
-    "none was given",
+    "output": "verify only: the `directory` of the result and its `pictures`; `picked`: the reason for the "
+    "method, if none was given",
 }
 
 REFINE_ALONE = {
-    "guarantee_shares": "shares of the domain where what was asked is decided by bounds that hold whatever the "
-    "rounding (`rounding-sound`), by regions in float64 arithmetic with error bounds or in exact arithmetic (`float64 "
-    "with slack`), and where it is not (`undecided`)",
-    "boxes": "number of boxes: `all`, decided by bounds (`bounded`), mapped region by region (`exact`), not decided "
+    "guarantee_shares": "shares of the domain where the property is decided by bounds that hold whatever the rounding "
+    "(`rounding-sound`), where it is decided by regions in float64 arithmetic with error bounds or in exact arithmetic "
+    "(`float64 with slack`), and where it is undecided (`undecided`)",
+    "boxes": "number of boxes: `all`, decided by bounds (`bounded`), mapped region by region (`exact`), undecided "
     "(`open`)",
     "until, goal": "the options of that name, as given",
     "relaxation": "the kind of bounds used",
@@ -70,14 +71,14 @@ MAP_ALONE = ("regions", "area", "nearest", "ar_at_delta", "tiling_error", "witne
 """Keys that the answer of a search does not have."""
 
 SEARCH_ALONE = {
-    "undecided": "visited regions whose label is within the error bounds: of the `classification`, of the `attention`; "
-    "`null`, here and in `sets`, for labels that were not asked for",
-    "following": "visited regions that were reached by following the boundary",
-    "failures": "regions and linear programs without an answer, for numerical reasons",
+    "undecided": "number of visited regions with an undecided `classification` or `attention`; `null`, here and in "
+    "`sets`, for a property that was not asked for",
+    "following": "number of visited regions that were reached by following the boundary",
+    "failures": "number of regions and linear programs without an answer, for numerical reasons",
     "components": "boundary only: for each component of the outermost boundary the number of regions along its `inner` "
     "(reachable) and `outer` side; `null` for other methods and when a limit ended the search",
-    "confirmation": "the verdict of a refinement, which covers every theta, where the visited regions cover the domain "
-    "and all of them satisfy the property: the verdict is robust only if this one is; `null` elsewhere",
+    "confirmation": "the verdict of a refinement, which covers every theta. It runs if the visited regions cover the "
+    "domain and all of them satisfy the property; the search is robust only if it is. `null` otherwise",
     "w_delta": "the w^δ that was used; `null` where none was",
     "line": "the theta where the search line from zero ends; `null` for bfs",
 }
@@ -90,19 +91,19 @@ COMMON_KEYS = (
 BOUNDARY_KEYS = {
     "satisfying_share": "the share of the domain that satisfies the property",
     "reachable_share": "the part of it that can be reached from zero without leaving it",
-    "unreachable_share": "the part of it that cannot",
-    "enclosed_share": "the share inside the outermost boundary: what is reachable, and its enclaves",
-    "farthest": "a reachable `theta` with the largest `distance` ‖theta‖₂; `null` when nothing is reachable",
+    "unreachable_share": "the rest of it",
+    "enclosed_share": "the share inside the outermost boundary: the reachable part and its enclaves",
+    "farthest": "a reachable `theta` with the largest `distance` ‖theta‖₂; `null` if nothing is reachable",
     "components": "the components of the outermost boundary, the longest first. `measure`: length with every axis "
     "scaled to 1 (area with three parameters, number of thetas with one); `touches_border`: whether it reaches the "
-    "border of the domain; `share_beyond`: of the part of the domain behind it; `inner_regions` and `outer_regions`: "
+    "border of the domain; `share_beyond`: the share of the domain behind it; `inner_regions` and `outer_regions`: "
     "the numbers of the regions along it",
     "enclaves": "the parts of the domain that the reachable part encloses, the largest first. `share`, and how much of "
-    "it satisfies the property; `nearest`: its `theta` nearest to zero and the `distance` ‖theta‖₂; `regions`: those "
-    "with a part in it; the other keys as for components",
-    "starts": "how many components of what satisfies the property meet at zero; all of them count as reachable",
-    "undecided": "`share` of the pieces that are not decided; `pieces_beside`: how many of them touch what is "
-    "reachable; `strip_share`: what is within the error of a threshold in and beside what is reachable",
+    "it satisfies the property; `nearest`: its `theta` nearest to zero and the `distance` ‖theta‖₂; `regions`: the "
+    "regions that overlap it; the other keys as for components",
+    "starts": "how many components of the satisfying part meet at zero; all of them count as reachable",
+    "undecided": "`share` of the undecided pieces; `pieces_beside`: how many of them touch the reachable part; "
+    "`strip_share`: the share within the error of a threshold, in and beside the reachable part",
     "output": "the `pictures`",
 }
 
@@ -122,45 +123,45 @@ def reference() -> str:
     for name, command in _commands(program):
         lines += _command(name, command)
     lines += ["## Perturbations", "", "A SPEC is `keyword[:key=value,...][:low..high]`:", ""]
-    lines += _table(("family", "example", "what it does"), _families())
+    lines += _table(("family", "example", "effect"), _families())
     lines += ["## Exit codes", "", *_table(("code", "meaning"), _exit_codes())]
-    lines += ["The code 1 is never used: it is what a crash of Python gives.", ""]
-    lines += ["## What --json prints", "", "One object on stdout; everything else goes to stderr.", ""]
+    lines += ["steadygaze never returns 1, the code of a crash of Python.", ""]
+    lines += ["## JSON", "", "`--json` prints one object on stdout; everything else goes to stderr.", ""]
     keys = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in JSON_KEYS.items()]
     lines += _table(("key", "meaning"), iter(keys))
     lines += [
-        "A refinement also has the following; its `undecided` is that of the property asked, and without attention the "
-        "shares of AR and IR are not known:",
+        "A refinement has more keys. Its `undecided` is that of the property asked; without attention the shares of AR "
+        "and IR are unknown:",
         "",
     ]
     rows = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in REFINE_ALONE.items()]
     lines += _table(("key", "meaning"), iter(rows))
     missing = ", ".join(f"`{key}`" for key in MAP_ALONE)
     lines += [
-        f"A search has no {missing}; its `sliver_share` bounds what clipping cut off from visited regions, and is "
-        "`null` unless there are two parameters. It also has:",
+        f"A search has no {missing}. With two parameters its `sliver_share` bounds the share that clipping cut off "
+        "from visited regions; otherwise it is `null`. A search also has:",
         "",
     ]
     lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in SEARCH_ALONE.items()))
+    lines += ["`boundary --json` prints `" + "`, `".join(COMMON_KEYS) + "` with the same meaning, and:", ""]
+    lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in BOUNDARY_KEYS.items()))
     lines += [
-        "## What regions.npz holds after a search",
+        "## regions.npz after a search",
         "",
         inspect.cleandoc(pack_search.__doc__ or "").partition("\n\n")[2],
         "",
     ]
     lines += [
-        "## What regions.npz holds after a refinement",
+        "## regions.npz after a refinement",
         "",
         "The arrays of the boxes (`box_…`), with t the domain scaled to the unit cube:",
         "",
         inspect.cleandoc(Boxes.__doc__ or "").partition("\n\n")[2],
         "",
-        "`box_state` is 0 open, 1 decided by bounds, 2 mapped region by region. `points` are thetas that violate. "
-        "Where boxes were mapped, the arrays of a map hold their regions, and `box_of` the box of each.",
+        "`box_state` is 0 open, 1 decided by bounds, 2 mapped region by region. `points` are violating thetas. "
+        "The arrays of a map hold the regions of mapped boxes, and `box_of` the box of each region.",
         "",
     ]
-    lines += ["The command `boundary` prints `" + "`, `".join(COMMON_KEYS) + "` with the same meaning, and:", ""]
-    lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in BOUNDARY_KEYS.items()))
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -50,12 +50,12 @@ Record = Mapping[str, Any]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page; 2 where the campaign is not one to write it from."""
+    """Write the page; return 2 if the campaign is unsuitable."""
     parser = argparse.ArgumentParser(description="Writes docs/evaluation.md from a campaign that has ended.")
     parser.add_argument("campaign", help="the directory of the campaign")
     parser.add_argument("--filters", help="the directory of a campaign with several filters and distances")
     parser.add_argument("--perturbations", help="the directory of a campaign with perturbations one at a time")
-    parser.add_argument("--machine", help="what the campaign ran on, in words")
+    parser.add_argument("--machine", help="the machine of the campaign, in words")
     parser.add_argument("--out", default=str(FOLDER / "evaluation.md"), help="the page to write")
     given = parser.parse_args(arguments)
     target = Path(given.out)
@@ -96,11 +96,11 @@ def make_page(store: Store, *, others: Mapping[str, Store] | None = None, machin
         *_statuses(plan, records, paper),
         *_comparable(plan, paper),
         *_efforts(records),
-        "## What the maps show",
+        "## Insights",
         "",
     ]
     for insight in make_insights(records):
-        # A campaign of one filter tells nothing of filters.
+        # A campaign with one filter cannot compare filters.
         if insight.name != "filter" or "filter" not in others:
             parts += _insight(insight, plan)
         other = others.get(insight.name)
@@ -119,12 +119,12 @@ def _opening(store: Store, machine: str | None) -> list[str]:
     return [
         "# The paper's evaluation",
         "",
-        "<!-- Written by docs/make_evaluation.py from a campaign; run it again, do not edit. -->",
+        "<!-- Written by docs/make_evaluation.py from a campaign; run the script again instead of editing. -->",
         "",
-        f"The campaign `{plan.name}`: {len(plan.tasks):,} problems, with limits of {words} each, run at commit "
-        f"{_commit(store)} with {versions}. Machine: {machine or 'not recorded'}. How to run it: "
-        "[campaign.md](campaign.md), which also describes the columns of [evaluation.parquet](evaluation.parquet), "
-        "where every problem has its row.",
+        f"The campaign `{plan.name}` has {len(plan.tasks):,} problems with limits of {words} each. It ran at commit "
+        f"{_commit(store)} with {versions}. Machine: {machine or 'not recorded'}. "
+        "[evaluation.parquet](evaluation.parquet) has a row for every problem; [campaign.md](campaign.md) describes "
+        "its columns, and how to run a campaign.",
         "",
     ]
 
@@ -135,7 +135,7 @@ def _commit(store: Store) -> str:
 
 
 def _statuses(plan: Plan, records: Sequence[Record], paper: Mapping[str, Any]) -> list[str]:
-    """Our table beside the paper's; rows that only one of them has are there too."""
+    """Our table beside the paper's, with the rows of either."""
     theirs = {(row[0], row[1]): dict(zip(paper["columns"], row, strict=True)) for row in paper["rows"]}
     common = {name: {getattr(task, name) for task in plan.tasks} - {None} for name in SETTINGS}
     rows, both, met = [], [], set()
@@ -156,16 +156,17 @@ def _statuses(plan: Plan, records: Sequence[Record], paper: Mapping[str, Any]) -
     if both:
         ours, other = (_unanswered([pair[place] for pair in both]) for place in (0, 1))
         sentences.append(
-            f"On the rows that both have, {ours} of our problems ended as Timeout or Failed; of the paper's, {other}."
+            f"On the rows of both tables, {ours} of our problems ended as Timeout or Failed; of the paper's, {other}."
         )
     if lacking:
         names = ", ".join(f"{algorithm} on {neurons:,} neurons" for algorithm, neurons in lacking)
-        sentences.append(f"Rows of the paper that this campaign does not have: {names}.")
+        sentences.append(f"This campaign lacks these rows of the paper: {names}.")
     return [
         "## How problems ended",
         "",
-        f"Beside ours, the numbers of the paper: {paper['source']}. *Robust* has the paper's meaning, nothing that was "
-        "visited or decided violates the property; what is proved of the whole domain is in the table after next.",
+        f"The last columns are the numbers of the paper: {paper['source']}. *Robust* has the paper's meaning: nothing "
+        "that was visited or decided violates the property. The section *Proofs, time and memory* counts the proofs "
+        "for the whole domain.",
         "",
         *_table(heads, rows, left={0}),
         *(line for sentence in sentences for line in (sentence, "")),
@@ -193,25 +194,25 @@ def _comparable(plan: Plan, paper: Mapping[str, Any]) -> list[str]:
         for name in ("seconds", "memory_gib")
     )
     return [
-        "## What is comparable, and what is not",
+        "## Comparison with the paper",
         "",
         "Comparable:",
         "",
         f"* the questions: networks of {neurons} neurons (the paper: {theirs}); the images {_images(plan)} (the paper: "
         f"{paper['images']}); {told} (the paper: {_settings(paper['settings'])});",
-        "* how many problems a method brings to an answer within its limits, by Timeout and Failed: here within "
+        "* the number of problems that a method answers within its limits, by Timeout and Failed: here within "
         f"{seconds} s and {memory} GiB, in the paper within {paper['seconds']:,} s and {paper['memory_gib']} GiB.",
         "",
         "Not comparable:",
         "",
-        "* Robust against NotRobust, row by row: the paper publishes no weights, so the networks are of our own "
-        "training, and the layout of the convolutional ones is our reading;",
-        "* the domains: the paper gives neither patch nor translation, nor how far they go; here "
+        "* Robust against NotRobust, row by row: the paper publishes no weights, so we trained the networks ourselves, "
+        "and chose the layout of the convolutional ones by the paper's numbers of neurons;",
+        "* the domains: the paper gives neither the patch, nor the translation, nor their ranges; here "
         f"{_combinations(plan)};",
-        f"* seconds: another machine (the paper: {paper['machine']}), compiled code, and one thread for a problem;",
-        "* regions and face checks of bfs and gbs: the searches are corrected where the printed ones lose or invent "
-        "regions, so that all neurons that vanish on a face flip at once ([paper.md](paper.md));",
-        "* `map`, `refine` and `boundary` are not in the paper.",
+        f"* seconds: another machine (the paper: {paper['machine']}), compiled code, and one thread per problem;",
+        "* regions and face checks of bfs and gbs: the printed searches lose or invent regions; the corrected ones "
+        "flip all neurons that vanish on a face at once ([paper.md](paper.md));",
+        "* `map`, `refine` and `boundary`, which the paper does not have.",
         "",
     ]
 
@@ -248,16 +249,16 @@ def _efforts(records: Sequence[Record]) -> list[str]:
         efforts = [f"{sum(seconds):,.0f}" if seconds else "", f"{max(peaks):,.0f}" if peaks else ""]
         rows.append([name, str(len(own)), *counts, *shares, *efforts])
     heads = ["algorithm", "problems", "proved robust", "proved not robust", "label undecided (median)", "(most)"]
-    heads += ["attention undecided (median)", "(most)", "seconds in all", "most MiB"]
+    heads += ["attention undecided (median)", "(most)", "seconds in total", "most MiB"]
     reasons = [record for record in records if record["reason"]]
     listed = [f"* `{record['key']}`: {record['status']}, {record['reason']}" for record in reasons[:20]]
     more = [f"* and {len(reasons) - 20} more"] if len(reasons) > 20 else []
     problems = ["Problems without an answer:", "", *listed, *more, ""] if reasons else []
     note = (
-        "Undecided: the share of the domain that is proved neither CR nor MR, and neither AR nor IR; a problem without "
-        "an answer counts with the whole domain. Searches visit a part of the domain and decide no shares."
+        "A part of the domain is undecided if it is proved neither CR nor MR (label), or neither AR nor IR "
+        "(attention). A problem without an answer counts with the whole domain. Searches decide no shares."
     )
-    return ["## What is proved, time and memory", "", *_table(heads, rows, left={0}), note, "", *problems]
+    return ["## Proofs, time and memory", "", *_table(heads, rows, left={0}), note, "", *problems]
 
 
 def _open_shares(records: Sequence[Record], kept: str, lost: str) -> list[str]:
@@ -275,7 +276,7 @@ def _insight(insight: Insight, plan: Plan, *, told: str | None = None) -> list[s
     title, note = (f"{text[0].upper()}{text[1:]}" for text in (insight.title, insight.note))
     opening = [f"### {title}" + (f" (`{plan.name}`)" if told else ""), "", *([told, ""] if told else [])]
     if not insight.lines:
-        return [*opening, "No problem to tell it from.", ""]
+        return [*opening, "No problem of this campaign has the data for this table.", ""]
     heads = list(insight.lines[0])
     rows = [[_cell(line[head]) for head in heads] for line in insight.lines]
     texts = {place for place, head in enumerate(heads) if isinstance(insight.lines[0][head], str)}
@@ -312,11 +313,11 @@ def _say_ranking(lines: Sequence[Mapping[str, Any]], plan: Plan) -> str:
 
 
 SENTENCES = {"collapse": _say_collapse, "silent": _say_silent, "ranking": _say_ranking}
-"""What tables say, each in a sentence that follows from it."""
+"""The sentence that follows from each table."""
 
 
 def make_pictures(store: Store, folder: Path) -> dict[str, Path]:
-    """Write the figures of a campaign, made smaller, into a folder; those that there are, by letter."""
+    """Write the figures of a campaign, made smaller, into a folder; return the files by letter."""
     folder.mkdir(parents=True, exist_ok=True)
     made = {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -334,7 +335,7 @@ def make_pictures(store: Store, folder: Path) -> dict[str, Path]:
 
 
 def show_pictures(pictures: Mapping[str, Path]) -> list[str]:
-    """The part of the page that shows pictures, which are in `images/evaluation` beside it."""
+    """The part of the page that shows the pictures of `images/evaluation`."""
     lines = ["\n## Figures (A) to (G)\n"]
     for letter, path in pictures.items():
         place = f"images/evaluation/{path.name}"
@@ -355,7 +356,7 @@ def _cell(value: Any) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: set[int]) -> list[str]:
-    """A table; the columns of these numbers are texts."""
+    """A table; `left` are the numbers of the columns with texts."""
     rule = "|".join("---" if place in left else "---:" for place in range(len(heads)))
     escaped = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in (heads, *rows)]
     return [f"| {escaped[0]} |", f"|{rule}|", *(f"| {row} |" for row in escaped[1:]), ""]
