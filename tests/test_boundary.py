@@ -91,7 +91,7 @@ def assert_as_flooded(
     frontier = found.frontier
     sides = [(a, b) for a in reached for b in neighbours(a, cells) if b not in reached]
     assert found.enclosed_share == pytest.approx(share * sum(map(len, [reached, *enclaves])))
-    for parts, claimed in ((outside, found.tiling.components), (enclaves, found.enclaves)):
+    for parts, claimed in ((outside, found.components), (enclaves, found.enclaves)):
         assert {frozenset(part) for part in parts} == {frozenset(cell_of[p] for p in c.pieces) for c in claimed}
         for component in claimed:
             part = {cell_of[piece] for piece in component.pieces}
@@ -102,7 +102,7 @@ def assert_as_flooded(
             assert {cell_of[region] for region in component.outer} == {b for _, b in own}
             pairs = zip(frontier.first[component.facets], frontier.second[component.facets], strict=True)
             assert {(cell_of[a], cell_of[b]) for a, b in pairs} == set(own)
-    for component in found.tiling.components:
+    for component in found.components:
         part = {cell_of[piece] for piece in component.pieces}
         assert component.touches_border == any(
             a[axis] == b[axis] and a[axis] in (0, cells - 1) for a, b in sides if b in part for axis in range(axes)
@@ -117,7 +117,7 @@ def assert_as_flooded(
     assert found.distance == (pytest.approx(max(map(np.linalg.norm, corners))) if reached else None)
     beside = zero | {b for _, b in sides}
     assert {cell_of[piece] for piece in found.undecided} == {cell for cell in beside if paint[cell] == UNKNOWN}
-    total = found.enclosed_share + sum(component.share for component in found.tiling.components)
+    total = found.enclosed_share + sum(component.share for component in found.components)
     assert total == pytest.approx(1.0 if reached else 0.0)
 
 
@@ -153,7 +153,7 @@ def test_painted_pictures_have_what_they_show() -> None:
     (enclave,) = found.enclaves
     assert len(enclave.pieces) == 25 and enclave.satisfying_share == pytest.approx(8 / 64)
     assert enclave.measure == pytest.approx(20 / 8) and enclave.theta == pytest.approx([1 / 8, 1 / 8])
-    assert sorted(component.measure for component in found.tiling.components) == pytest.approx([2 / 8, 3 / 8])
+    assert sorted(component.measure for component in found.components) == pytest.approx([2 / 8, 3 / 8])
     assert found.unreachable_share == pytest.approx(8 / 64)
     assert find_boundary(compound, regions, painted(regions, codes), Property.CR).components == ()
 
@@ -180,7 +180,7 @@ DIAMOND = [[1, 0], [-1, 0], [0, 1], [0, -1]]
 def test_an_island_around_zero() -> None:
     """Kept where |a| + |b| < 1/4: the boundary is a closed line that touches nothing."""
     found = ask_margin(DIAMOND, [-0.5, 0.5] * 2, [-1] * 4, 0.25, image=0.5).boundary()
-    (component,) = found.tiling.components
+    (component,) = found.components
     assert found.reachable_share == found.enclosed_share == found.satisfying_share == pytest.approx(1 / 8)
     assert component.measure == pytest.approx(np.sqrt(2)) and not component.touches_border
     assert found.distance == pytest.approx(0.25) and not found.enclaves and found.is_certain
@@ -191,7 +191,7 @@ def test_an_enclave_far_from_zero() -> None:
     """Lost where |a − 1/2| + |b − 1/2| < 1/4: everything else is reachable, and there is no outermost boundary."""
     found = ask_margin(DIAMOND, [-0.5, 0.5] * 2, [1] * 4, -0.25).boundary()
     (enclave,) = found.enclaves
-    assert found.tiling.components == () and found.enclosed_share == 1.0
+    assert found.components == () and found.enclosed_share == 1.0
     assert found.reachable_share == pytest.approx(7 / 8) and enclave.share == pytest.approx(1 / 8)
     assert enclave.theta == pytest.approx([3 / 8, 3 / 8]) and enclave.satisfying_share == 0.0
     assert found.farthest == pytest.approx([1, 1])
@@ -200,7 +200,7 @@ def test_an_enclave_far_from_zero() -> None:
 def test_two_components_beside_a_strip() -> None:
     """Kept where |a − b| < 1/4: two triangles outside, each behind its own component."""
     found = ask_margin([[1, -1], [-1, 1]], [0, 0], [-1, -1], 0.25).boundary()
-    first, second = found.tiling.components
+    first, second = found.components
     for component in (first, second):
         assert component.measure == pytest.approx(0.75 * np.sqrt(2)) and component.touches_border
         assert component.share == pytest.approx(9 / 32)
@@ -214,7 +214,7 @@ def test_what_meets_in_a_vertex_is_not_reached() -> None:
     assert found.reachable_share == found.unreachable_share == pytest.approx(0.25)
     assert found.farthest == pytest.approx([0.5, 0.5])
     # The two lost squares meet in that vertex too, which belongs to the closed reachable square.
-    assert len(found.tiling.components) == 1 and found.tiling.components[0].share == pytest.approx(0.75)
+    assert len(found.components) == 1 and found.components[0].share == pytest.approx(0.75)
 
 
 def test_one_parameter() -> None:
@@ -226,8 +226,8 @@ def test_one_parameter() -> None:
     ]
     found = ask(layers, np.full((1, 1, 1), 0.5), ["brightness:-0.5..0.5"], property="cr").boundary()
     assert found.reachable_share == pytest.approx(0.25) and found.unreachable_share == pytest.approx(0.5)
-    assert [component.measure for component in found.tiling.components] == [1.0, 1.0]
-    assert not any(component.touches_border for component in found.tiling.components)
+    assert [component.measure for component in found.components] == [1.0, 1.0]
+    assert not any(component.touches_border for component in found.components)
     assert found.enclaves == () and found.distance == pytest.approx(0.125)
     ends = sorted(found.frontier.extent[:, 0, 0].tolist())
     assert ends == pytest.approx([3 / 8, 5 / 8])
@@ -311,14 +311,14 @@ def test_nothing_around_zero_is_kept() -> None:
     found = ask(layers, np.zeros((1, 1, 1)), ["brightness"], property="ar", delta=0.5).boundary()
     assert found.starts == 0 and found.farthest is None and found.distance is None
     assert found.reachable_share == found.enclosed_share == 0.0
-    assert found.tiling.components == () == found.enclaves
+    assert found.components == () == found.enclaves
 
 
 def test_everything_is_reachable() -> None:
     layers = [(np.eye(1), np.zeros(1)), (np.array([[0.0], [0.0]]), np.array([1.0, 0.0]))]
     found = ask(layers, np.zeros((1, 1, 1)), ["brightness"], property="cr").boundary()
     assert found.reachable_share == found.enclosed_share == 1.0
-    assert found.tiling.components == () == found.enclaves and found.is_certain
+    assert found.components == () == found.enclaves and found.is_certain
 
 
 def test_refusals() -> None:

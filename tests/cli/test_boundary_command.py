@@ -49,9 +49,9 @@ def test_json_is_what_the_result_says(run: Runner, undrawn: None):
     for name in ("satisfying_share", "reachable_share", "unreachable_share", "enclosed_share"):
         assert answer[name] == getattr(found, name)
     assert answer["farthest"] == {"theta": found.farthest.tolist(), "distance": found.distance}
-    assert [part["measure"] for part in answer["components"]] == [part.measure for part in found.tiling.components]
+    assert [part["measure"] for part in answer["components"]] == [part.measure for part in found.components]
     assert [part["inner_regions"] for part in answer["components"]] == [
-        part.inner.tolist() for part in found.tiling.components
+        part.inner.tolist() for part in found.components
     ]
     assert answer["output"]["pictures"] == ["out/boundary.png"]
 

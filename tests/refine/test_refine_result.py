@@ -107,7 +107,7 @@ def test_boxes_and_regions_touch_across_a_knot():
     result = made(MOVING, 6, (1,))
     found = result.boundary("cr")
     # The label is kept everywhere, so all of it hangs together, through both knots.
-    assert found.reachable.all() and found.starts == 1 and not found.tiling.components
+    assert found.reachable.all() and found.starts == 1 and not found.components
 
 
 def test_robust_needs_every_box():

@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze.report.page.sentences import (
-    KeptRange,
-    find_kept_range,
-    search_sentences,
-    small_print,
-    undecided_share,
-    verdict_sentences,
-)
+from steadygaze.report.page.sentences import KeptRange, find_kept_range, search_sentences, small_print, undecided_share, verdict_sentences
 from steadygaze.results.result import Result
 
 DIFFER = "its attention maps differ from the expected ones by more than the allowed 25 % of the original maps' size"
