@@ -25,9 +25,9 @@ from ..labels import Status
 from ..report.drawing.colours import FAINT_INK
 from ..report.drawing.sheet import figure_files, refuse_in_the_way, write_figure
 from ..report.figures.visited import search_figure
-from ..report.wording import counted, number
 from ..results.result import Result
 from ..tolerances import MAX_MAP_PARAMETERS
+from ..words import counted, rounded
 from . import panels as p
 from .columns import make_problem
 from .stored_campaign import Plan, Store, Task
@@ -182,7 +182,7 @@ def _draw_seconds(plan: Plan, series: Sequence[Series], fills: dict[int, str]) -
         scale.set(axes, is_below=False)
         p.name_places(axes, [f"{size:,}" for size in fills])
 
-    limits = " and ".join(f"{number(value)} s" for value in sorted({task.seconds for task in plan.tasks})[:3])
+    limits = " and ".join(f"{rounded(value, 4)} s" for value in sorted({task.seconds for task in plan.tasks})[:3])
     lost = sum(record["status"] not in TIMED for one in series for record in one.records)
     facts = [plan.name, "boxes: quartiles and median, whiskers: least and most", f"time limit {limits}"]
     facts += [f"without {counted(lost, 'problem')} that failed"] if lost else []

@@ -16,6 +16,7 @@ from typing import Any
 from ..compare.ranking import Ranking, find_contrary, rank
 from ..errors import OptionError
 from ..labels import Label, Status
+from ..words import share_text
 from .columns import COLUMNS, MEASURED, PERCENTS, CampaignColumn, make_record, percent_column
 from .stored_campaign import Plan, Store, Task
 
@@ -146,11 +147,9 @@ class Share:
         """The share for people.
 
         >>> str(Share(0.25, 0.25)), str(Share(0.25, 0.5))
-        ('25.0 %', '25.0 to 50.0 %')
+        ('25.00 %', '25.00 to 50.00 %')
         """
-        from ..report.wording import percent_between  # noqa: PLC0415 (matplotlib is slow to import)
-
-        return percent_between(self.low, self.high)
+        return share_text(self.low, self.high)
 
 
 @dataclass(frozen=True)

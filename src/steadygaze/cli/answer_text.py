@@ -5,12 +5,11 @@ than the proved bounds do. Prints nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import ROUND_FLOOR, Decimal
 
 from ..labels import Label, Property, Status, Verdict
-from ..results.answer import round_up
 from ..results.summary import AnswerFacts, Summary
 from ..tolerances import MAX_MAP_PARAMETERS
+from ..words import class_text, counted, named_theta, number_text, percent_down, rounded_up, sentence, share_text
 
 Facts = Iterator[tuple[str, str]]
 """Names of facts with their texts."""
@@ -20,66 +19,6 @@ SEARCHES = {
     "gbs": "along the line, then along the boundary (gbs)",
     "boundary": "the boundary alone (boundary)",
 }
-
-
-def share_text(share: float) -> str:
-    """A share as a percentage, never rounded to 0 % or 100 %.
-
-    >>> share_text(0.0), share_text(0.12434), share_text(3e-9), share_text(1.0 - 3e-9), share_text(1.0)
-    ('0 %', '12.43 %', '3e-07 %', '99.9999997 %', '100 %')
-    >>> share_text(1.0 - 2.0**-53)
-    'just below 100 %'
-    """
-    percent = 100.0 * share
-    if share in (0.0, 1.0):
-        return f"{percent:.0f} %"
-    if percent < 0.005:
-        return f"{percent:.2g} %"
-    texts = (f"{percent:.{decimals}f}" for decimals in range(2, 12))
-    return next((f"{text} %" for text in texts if float(text) < 100.0), "just below 100 %")
-
-
-def bounds_text(bounds: Sequence[float]) -> str:
-    """A share with its proved bounds; one number if both read the same.
-
-    >>> bounds_text([0.5, 0.5 + 1e-12]), bounds_text([0.0, 1e-12]), bounds_text([0.25, 0.75])
-    ('50.00 %', '0 to 1e-10 %', '25.00 to 75.00 %')
-    """
-    low, high = (share_text(share) for share in bounds)
-    return low if low == high else f"{low.removesuffix(' %')} to {high}"
-
-
-def number_text(number: float) -> str:
-    """A number with five significant digits.
-
-    >>> number_text(0.0123456789), number_text(3.0), number_text(4e-13)
-    ('0.012346', '3', '4e-13')
-    """
-    return f"{number:.5g}"
-
-
-def count_text(count: int, word: str) -> str:
-    """A number of things.
-
-    >>> count_text(1, "region"), count_text(12345, "region")
-    ('1 region', '12,345 regions')
-    """
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
-def theta_text(theta: Sequence[float], names: Sequence[str]) -> str:
-    """A theta with the names of its axes.
-
-    >>> theta_text([0.25, 1.5], ["brightness", "translation right [px]"])
-    'brightness = 0.25, translation right [px] = 1.5'
-    """
-    axes = zip(names, theta, strict=True)
-    return ", ".join(f"{axis} = {number_text(value)}" for axis, value in axes)
-
-
-def class_text(name: str, number: int) -> str:
-    """A class by name, and by number if the name is another one."""
-    return name if name == str(number) else f"{name} (class {number})"
 
 
 def question_text(summary: AnswerFacts) -> str:
@@ -101,11 +40,11 @@ def property_text(summary: AnswerFacts) -> str:
 def verdict_text(summary: Summary) -> str:
     """What is proved of the whole domain, where and for which δ; if nothing is, why, and what to do."""
     if summary.verdict is Verdict.ROBUST:
-        return _sentence(f"{property_text(summary)} everywhere in the domain")
+        return sentence(f"{property_text(summary)} everywhere in the domain")
     if summary.is_search:
         return _search_verdict(summary)
     if summary.verdict is Verdict.NOT_ROBUST:
-        return _sentence(_shares_violated(summary) or _single_violations(summary))
+        return sentence(_shares_violated(summary) or _single_violations(summary))
     name = {Property.CR: Label.CR, Property.AR: Label.AR}.get(summary.property, Label.UNDECIDED)
     low, high = summary.area[name]
     share = share_text(high if name == Label.UNDECIDED else high - low)
@@ -135,17 +74,17 @@ def search_facts(summary: Summary, seconds: Mapping[str, float]) -> Facts:
     """Facts about a search: method and status, visited regions, the work, components of the boundary, failures."""
     line, width = summary.line, summary.w_delta
     method = [SEARCHES[summary.method]]
-    method += [] if line is None else [f"line to {theta_text(line, summary.domain.names)}"]
+    method += [] if line is None else [f"line to {named_theta(summary.domain.names, line)}"]
     method += [] if width is None else [f"w^δ = {number_text(width)}"]
     yield "method", "; ".join(method)
     if summary.sets[Label.AR] is not None:
         yield "δ", delta_text(summary)
     yield "status", f"{summary.status.value}: {summary.status.sentence}"
-    visited = f"{count_text(summary.visited, 'region')}, {share_text(summary.visited_share)} of the domain"
+    visited = f"{counted(summary.visited, 'region')}, {share_text(summary.visited_share)} of the domain"
     if summary.following:
         visited += f", {summary.following:,} of them reached by following the boundary"
     yield "visited", visited + (f", in {seconds['total']:.1f} s" if "total" in seconds else "")
-    yield "work", f"{count_text(summary.face_checks, 'face check')}, {count_text(summary.lps, 'linear program')}"
+    yield "work", f"{counted(summary.face_checks, 'face check')}, {counted(summary.lps, 'linear program')}"
     for place, text in enumerate(_component_texts(summary)):
         yield "" if place else "outermost boundary", text
     if summary.failures:
@@ -168,14 +107,14 @@ def nearest_text(summary: Summary, name: str) -> str:
     below = f"none below distance {number_text(low)}{aside}" if low else "a nearer one is not excluded"
     if high is None or low is None or found.theta is None:
         return f"none is proved; {below}" if low else "none is proved so far"
-    where = f"{theta_text(found.theta, summary.domain.names)} (distance {number_text(high)}"
+    where = f"{named_theta(summary.domain.names, found.theta)} (distance {number_text(high)}"
     return f"{where})" if number_text(low) == number_text(high) else f"{where}; {below})"
 
 
 def kept_text(summary: Summary) -> str:
     """The share of AR at other thresholds, which are relative to the size of the original maps."""
     kept = {name: bounds for name, bounds in (summary.ar_at_delta or {}).items() if isinstance(bounds, tuple)}
-    shares = "; ".join(f"at {name.removesuffix('%')} % {bounds_text(bounds)}" for name, bounds in kept.items())
+    shares = "; ".join(f"at {name.removesuffix('%')} % {share_text(*bounds)}" for name, bounds in kept.items())
     return f"{shares} (of the original maps' size, {number_text(summary.delta.map_size)})"
 
 
@@ -184,7 +123,7 @@ def enough_text(summary: Summary) -> str:
     enough, size, is_map = (summary.ar_at_delta or {})["all"], summary.delta.map_size, summary.boxes is None
     if not isinstance(enough, float):
         return f"not known, as {'the map is partial' if is_map else 'that was not proved'}"
-    share = f" ({round_up(100.0 * enough / size, 4):g} % of the original maps)" if size > 0.0 else ""
+    share = f" ({rounded_up(100.0 * enough / size, 4)} % of the original maps)" if size > 0.0 else ""
     # The bounds of boxes are wide wherever the question needs no precise ones.
     return f"{'from' if is_map else 'at the latest from'} δ = {enough:.8g}{share}, kinks aside"
 
@@ -211,14 +150,14 @@ def _single_violations(summary: Summary) -> str:
     """Violations at single thetas, if no share of the domain is proved to violate."""
     kept: dict[str, Label] = {Label.MR: Label.CR, Label.IR: Label.AR}
     found = [(text, summary.violating_theta(kept[name])) for name, text in _violations(summary).items()]
-    parts = [f"{text} at {theta_text(theta, summary.domain.names)}" for text, theta in found if theta is not None]
+    parts = [f"{text} at {named_theta(summary.domain.names, theta)}" for text, theta in found if theta is not None]
     return " and ".join(parts) + "; how much of the domain violates is not decided"
 
 
 def _search_verdict(summary: Summary) -> str:
     if summary.verdict is Verdict.NOT_ROBUST:
         between = "a refinement proves a violation between the visited regions; take --method refine to see where"
-        return _sentence("; ".join(_regions_violated(summary)) or between)
+        return sentence("; ".join(_regions_violated(summary)) or between)
     if summary.confirmation is not None:
         return (
             "Every visited region satisfies the property, and they cover the domain up to tolerances, but a refinement "
@@ -240,16 +179,16 @@ def _search_verdict(summary: Summary) -> str:
             f"No violation is proved, but the search was stopped ({summary.stopped}) with {share} of the domain "
             "visited. Give it more time, regions or memory, or take smaller ranges."
         )
-    lost = [f"{count_text(summary.failures, 'region')} or programs were lost"] if summary.failures else []
+    lost = [f"{counted(summary.failures, 'region')} or programs were lost"] if summary.failures else []
     undecided = sum(count or 0 for count in (summary.undecided or {}).values())
-    lost += [f"{count_text(undecided, 'label')} are within the error bounds"] if undecided else []
+    lost += [f"{counted(undecided, 'label')} are within the error bounds"] if undecided else []
     reason = " and ".join(lost) or "part of the domain was not reached"
-    return f"No violation is proved, but {reason}. {_sentence(other + ', or move the ranges a little')}"
+    return f"No violation is proved, but {reason}. {sentence(other + ', or move the ranges a little')}"
 
 
 def _regions_violated(summary: Summary) -> Iterator[str]:
     """The violations with the numbers of visited regions where they occur."""
-    sets, visited = summary.sets, count_text(summary.visited, "visited region")
+    sets, visited = summary.sets, counted(summary.visited, "visited region")
     for name, text in _violations(summary).items():
         everywhere, partly = sets[name] or 0, sets[Label.CB if name == Label.MR else Label.AB] or 0
         places = [f"on {everywhere:,} of {visited}"] * (everywhere > 0)
@@ -265,30 +204,13 @@ def _component_texts(summary: Summary) -> Iterator[str]:
         if summary.method == "boundary":
             yield "not known, as the search was stopped"
         return
-    found = f"{count_text(len(parts), 'component')}{'' if parts else ': nothing that touches the border was found'}"
+    found = f"{counted(len(parts), 'component')}{'' if parts else ': nothing that touches the border was found'}"
     yield found + (" found; others may be missing, as regions were lost" if summary.failures else "")
     for place, part in enumerate(parts, start=1):
-        inner = count_text(part["inner"], "region")
+        inner = counted(part["inner"], "region")
         yield f"component {place}: {inner} along its inner side, {part['outer']:,} along the outer"
 
 
 def _at_least(bounds: Sequence[float]) -> str:
-    low, high = (share_text(share) for share in bounds)
-    return low if low == high else f"at least {share_text(_rounded_down(bounds[0]))}"
-
-
-def _rounded_down(share: float) -> float:
-    """The largest share up to the given one that `share_text` writes as it is.
-
-    >>> _rounded_down(0.12999), _rounded_down(5.76e-5), _rounded_down(2.99e-9)
-    (0.1299, 5.7e-05, 2.9e-09)
-    """
-    if share in (0.0, 1.0):
-        return share
-    exact = Decimal(share)
-    places = min(-4, exact.adjusted() - 1)
-    return float(exact.quantize(Decimal(1).scaleb(places), rounding=ROUND_FLOOR))
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + "."
+    text = share_text(*bounds)
+    return f"at least {percent_down(bounds[0])}" if " to " in text else text

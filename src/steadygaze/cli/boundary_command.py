@@ -10,12 +10,12 @@ from rich.text import Text
 from ..boundary import Boundary
 from ..errors import StoreError
 from ..labels import Property, Verdict
-from ..results.answer import round_up
 from ..results.result import Result
 from ..results.summary import BoundarySummary, kinks_text, summarise_boundary
 from ..tolerances import TOUCH
+from ..words import counted, named_theta, number_text, rounded_up, share_text
 from . import command_options as o
-from .answer_text import Facts, count_text, number_text, property_text, question_text, share_text, theta_text
+from .answer_text import Facts, property_text, question_text
 from .printing import numbers_table, print_facts, print_json, print_notes, print_places
 from .stored_commands import load_at
 
@@ -106,22 +106,22 @@ def _certainty(summary: BoundarySummary) -> Iterator[str]:
         )
     strips = undecided["strip_share"]
     if strips > 0.0:
-        yield f"A share of at most {round_up(strips, 2):g} of the domain is too close to thresholds to decide."
+        yield f"A share of at most {rounded_up(strips, 2)} of the domain is too close to thresholds to decide."
     if summary.property is not Property.CR and summary.sliver_share:
         yield kinks_text(summary.sliver_share)
     if not is_map and undecided["share"] > 0.0:
-        yield f"A share of {round_up(undecided['share'], 2):g} is undecided and counts as not kept."
+        yield f"A share of {rounded_up(undecided['share'], 2)} is undecided and counts as not kept."
 
 
 def _facts(summary: BoundarySummary) -> Facts:
     yield "satisfies the property", share_text(summary.satisfying_share)
     yield "reachable from zero", share_text(summary.reachable_share)
     yield "satisfies, not reachable", share_text(summary.unreachable_share)
-    enclaves = f" (with {count_text(len(summary.enclaves), 'enclave')})" if summary.enclaves else ""
+    enclaves = f" (with {counted(len(summary.enclaves), 'enclave')})" if summary.enclaves else ""
     yield "inside the boundary", share_text(summary.enclosed_share) + enclaves
     farthest = summary.farthest
     if farthest is not None:
-        where = theta_text(farthest["theta"], summary.domain.names)
+        where = named_theta(summary.domain.names, farthest["theta"])
         yield "farthest reachable", f"{where} (‖theta‖ = {number_text(farthest['distance'])})"
 
 

@@ -15,8 +15,8 @@ from ..engines import RunPlan
 from ..errors import StoreError
 from ..labels import Verdict
 from ..question import make_question
+from ..words import share_text
 from . import command_options as o
-from .answer_text import share_text
 from .run_progress import showing_progress, stopping_on_signals
 from .stored_commands import PAGE
 from .verify_command import check_writable, store_and_draw, tell, with_bundled_names

@@ -13,8 +13,8 @@ from .. import api
 from ..errors import OptionError
 from ..labels import Label
 from ..results import store
+from ..words import number_text, share_text
 from . import command_options as o
-from .answer_text import bounds_text, number_text
 from .printing import numbers_table, print_json, print_notes, print_places
 
 MAX_NAME, MAX_NAMED = 20, 4
@@ -171,7 +171,7 @@ def _cells(result: dict[str, Any]) -> list[str]:
     is_measured = "attention" in result["measures"]
     area, nearest = result["area"], result["nearest"]
     shares = [
-        bounds_text(area[name]) if is_measured or name in (Label.CR, "undecided") else "not measured" for name in SHARES
+        share_text(*area[name]) if is_measured or name in (Label.CR, "undecided") else "not measured" for name in SHARES
     ]
     distances = [distance_text(nearest[name]["low"], nearest[name]["high"]) for name in (Label.CR, Label.AR)]
     delta = number_text(result["delta"]["value"])
@@ -188,7 +188,7 @@ def _difference_table(names: Sequence[str], differences: Sequence[dict[str, Any]
     for name, title in rows.items():
         shares = [one["shares"][name] for one in differences]
         if name != "undecided" or any(high > 0.0 for _, high in shares):
-            table.add_row(Text(title), *(bounds_text(bounds) for bounds in shares))
+            table.add_row(Text(title), *(share_text(*bounds) for bounds in shares))
     return table
 
 

@@ -14,14 +14,8 @@ from rich.text import Text
 from ..labels import Label, Verdict
 from ..results.summary import Summary
 from ..tolerances import MAX_MAP_PARAMETERS
-from .answer_text import (
-    bounds_text,
-    domain_facts,
-    question_text,
-    search_facts,
-    share_text,
-    verdict_text,
-)
+from ..words import share_text
+from .answer_text import domain_facts, question_text, search_facts, verdict_text
 from .requirement import Outcome, Requirement
 
 STYLES = {
@@ -111,8 +105,8 @@ def _share_table(summary: Summary) -> Table:
     area = summary.area
     table = numbers_table("share of domain", "CR: label kept", "MR: label changed", "all")
     for name, title in ((Label.AR, "AR: attention kept"), (Label.IR, "IR: not kept")) if summary.is_measured else ():
-        table.add_row(title, *(bounds_text(area[key]) for key in (f"CR&{name}", f"MR&{name}", name)))
-    table.add_row("all", bounds_text(area[Label.CR]), bounds_text(area[Label.MR]), "100 %")
+        table.add_row(title, *(share_text(*area[key]) for key in (f"CR&{name}", f"MR&{name}", name)))
+    table.add_row("all", share_text(*area[Label.CR]), share_text(*area[Label.MR]), "100 %")
     if area["undecided"][1] > 0.0:
         table.add_row("undecided", "", "", share_text(area["undecided"][1]), style="dim")
     return table

@@ -22,7 +22,7 @@ from rich.text import Text
 from ..budget import Budget
 from ..campaign.run import CampaignProgress
 from ..engines.contract import Progress as RunProgress
-from .answer_text import count_text, share_text
+from ..words import counted, share_text
 
 ABORTED = 130
 """The exit code of shells for a program that Ctrl-C ended."""
@@ -89,13 +89,13 @@ class Display:
         elif done.boxes is None:
             self._report(done.share, done.regions)
         else:
-            exact = [count_text(done.regions, "region")] if done.regions else []
+            exact = [counted(done.regions, "region")] if done.regions else []
             share = min(done.share, 1.0)  # sums of shares carry rounding errors
             self._show(REFINING, share, f"{share_text(share)} proved", f"{done.open:,} boxes open", *exact)
 
     def _report(self, area: float, regions: int) -> None:
         """A map covers this share of the domain with this many regions."""
-        found, seconds = count_text(regions, "region"), self._seconds()
+        found, seconds = counted(regions, "region"), self._seconds()
         if area >= 1.0 - 1e-9:
             self._show(CHECKING, area, found)
         elif seconds > 0.2 and area > 0.0:
@@ -108,7 +108,7 @@ class Display:
         """A search has visited this many regions of an unknown number."""
         seconds = self._seconds()
         rate = [f"{visited / seconds:,.0f}/s"] if seconds > 0.2 else []
-        self._show(SEARCHING, 0.0, f"{count_text(visited, 'region')} visited", *rate)
+        self._show(SEARCHING, 0.0, f"{counted(visited, 'region')} visited", *rate)
 
     def say_writing(self) -> None:
         """The result is there and is being written."""

@@ -15,8 +15,8 @@ from ..question import Question, make_question
 from ..results import store
 from ..results.result import Result
 from ..results.summary import Summary
+from ..words import class_text
 from . import command_options as o
-from .answer_text import class_text
 from .printing import describe, print_json, print_notes
 from .requirement import Requirement
 from .run_progress import showing_progress, stopping_on_signals

@@ -24,10 +24,10 @@ from ..report.drawing.raster import BLOCK, colour_grid, hatch_grid, owners_on_gr
 from ..report.drawing.sections import Section, make_sections
 from ..report.drawing.sheet import ROW, Sheet, finish, name_axis, write_figure
 from ..report.figures.map import SMALLEST_SHARE_SHOWN
-from ..report.wording import number, percent, percent_between
 from ..results.directory import atomic_directory, atomic_file, check_file
 from ..results.result import Result
 from ..tolerances import MAX_MAP_PARAMETERS
+from ..words import rounded, share_text
 from .comparison import Comparison, Difference, describe
 from .ranking import Rank, is_distance
 
@@ -147,10 +147,10 @@ def value_text(rank: Rank, measure: str) -> str:
     """
     low, high = rank.bounds
     if not is_distance(measure):
-        return percent_between(low, high)
+        return share_text(low, high)
     if low == float("inf"):
         return "none"
-    first, last = number(low, 3), "?" if high == float("inf") else number(high, 3)
+    first, last = rounded(low, 3), "?" if high == float("inf") else rounded(high, 3)
     return first if first == last else f"{first} to {last}"
 
 
@@ -204,7 +204,7 @@ def _draw_bar(sheet: Sheet, parts: Sequence[tuple[float, Row]], left: float, top
         sheet.box(at, top, share * width, BAR, facecolor=row.colour, linewidth=0.4, hatch=row.hatch)
         if share >= SMALLEST_WRITTEN:
             ink, middle = "white" if row.colour == JOINT["MR&IR"] else "black", at + 0.5 * share * width
-            text = sheet.write(middle, top + BAR / 2, percent(share), size=8, colour=ink, across="center")
+            text = sheet.write(middle, top + BAR / 2, share_text(share), size=8, colour=ink, across="center")
             if row.hatch:
                 text.set_bbox({"facecolor": row.colour, "linewidth": 0, "pad": 1.5})
         at += share * width
@@ -281,7 +281,9 @@ def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Diffe
         if pair[0].held is not None:
             axis, value = pair[0].held
             name = own.question.compound.domain.names[axis]
-            sheet.write(LEFT, top + 0.05, f"Section at {name} = {number(value)}", size=9.5, width=WIDTH - LEFT - RIGHT)
+            sheet.write(
+                LEFT, top + 0.05, f"Section at {name} = {rounded(value, 4)}", size=9.5, width=WIDTH - LEFT - RIGHT
+            )
             top += SECTION_TITLE
         # The piece of every pixel, −1 where there is none.
         owners = [np.append(one.piece, -1)[owners_on_grid(one.polygons, BLOCK * PIXELS)] for one in pair]
@@ -339,9 +341,9 @@ def _rows(comparison: Comparison, difference: Difference) -> list[Row]:
     first, second = (comparison.names[place] for place in (difference.first, difference.second))
     words = {"both": "both", "first": f"only {first}", "second": f"only {second}", "neither": "neither"}
     shares = difference.shares
-    rows = [Row(text, percent_between(*shares[name]), COLOURS[name]) for name, text in words.items()]
+    rows = [Row(text, share_text(*shares[name]), COLOURS[name]) for name, text in words.items()]
     if difference.is_exact and shares["undecided"][1] > SMALLEST_SHARE_SHOWN:
-        rows.append(Row("undecided for one of them", percent(shares["undecided"][1]), UNKNOWN, hatch=HATCH))
+        rows.append(Row("undecided for one of them", share_text(shares["undecided"][1]), UNKNOWN, hatch=HATCH))
     return rows
 
 

@@ -16,7 +16,7 @@ from ..errors import StoreError
 from ..labels import Kept, Label, Property, Status, Verdict
 from ..properties.nearest import Nearest
 from ..question import AttentionFacts, DomainFacts, ImageFacts, ModelFacts
-from .answer import round_up
+from ..words import rounded_up
 from .arrays import SCHEMA_VERSION
 from .claims import Violation
 from .result import Result
@@ -292,10 +292,10 @@ def kinks_text(share: float) -> str:
     """One sentence on where the attention is undecided between regions; the share is rounded up.
 
     >>> kinks_text(1.23e-10)
-    'On kinks, the borders between regions, the attention is undecided: a share of at most 1.3e-10.'
+    'On kinks, the borders between regions, the attention is undecided: a share of at most 1.3e−10.'
     """
     return (
-        f"On kinks, the borders between regions, the attention is undecided: a share of at most {round_up(share, 2):g}."
+        f"On kinks, the borders between regions, the attention is undecided: a share of at most {rounded_up(share, 2)}."
     )
 
 

@@ -1,6 +1,5 @@
 """The engine of the whole map: subdivides the domain into all regions, labels and checks them; and its tiling."""
 
-import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from ...properties.settling import label_pieces
 from ...question import Question
 from ...regions.check import check_map
 from ...regions.subdivide import subdivide
-from ...results.answer import Answer, Answers, round_up, verdict_from
+from ...results.answer import Answer, Answers, verdict_from
 from ...results.arrays import pack, read_answers
 from ...results.claims import Claim, Violation, piece_claims
 from ...results.export import Part, region_part
@@ -32,6 +31,7 @@ from ...results.summary import kinks_text
 from ...results.tiling import TileLabels, Tiling
 from ...results.view import Region, Regions
 from ...tolerances import MAX_MAP_PARAMETERS
+from ...words import percent_down, rounded_up
 from ..contract import Engine, Progress, ProgressReport, RunOptions
 
 SINGLE_THETAS = "Single thetas are proved to violate; how much of the domain does is not decided."
@@ -81,11 +81,9 @@ class MapTiling(Tiling[Answer]):
         reached = float(self.answers.regions.polytopes.volumes.sum())
         sentences = []
         if not result.is_complete:
-            # Rounded down: never more than was mapped.
-            share = math.floor(1e4 * min(reached, 1.0)) / 1e2
             sentences.append(
-                f"Partial: {share:g}% of the domain was mapped, then the run ended ({self.stopped}); the rest counts "
-                "as undecided."
+                f"Partial: {percent_down(min(reached, 1.0))} of the domain was mapped, then the run ended "
+                f"({self.stopped}); the rest counts as undecided."
             )
             undecided = max(0.0, undecided - (1.0 - reached))
         sentences.append(
@@ -96,7 +94,7 @@ class MapTiling(Tiling[Answer]):
             sentences.append(SINGLE_THETAS)
         if kinks > 0.0:
             sentences.append(kinks_text(kinks))
-        part = f"A share of {round_up(undecided, 2):g}" if undecided > 0.0 else "Nothing"
+        part = f"A share of {rounded_up(undecided, 2)}" if undecided > 0.0 else "Nothing"
         sentences.append(f"{part} is undecided{' where the domain was mapped' if not result.is_complete else ''}.")
         return " ".join([*sentences, result.agreement.sentence])
 

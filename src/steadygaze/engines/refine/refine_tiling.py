@@ -1,6 +1,5 @@
 """The tiling of a refinement: boxes and exact regions with their proofs, claims to be replayed, arrays and rows."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -26,6 +25,7 @@ from ...results.summary import kinks_text
 from ...results.tiling import TileLabels, Tiling
 from ...results.view import Region, Regions
 from ...tolerances import AREA, MAX_MAP_PARAMETERS
+from ...words import percent_down, rounded_up
 from ..contract import Goal, Until
 from ..map.whole_map import SINGLE_THETAS, region_tiles
 from .boxes import Boxes, State
@@ -191,11 +191,11 @@ class RefineTiling(Tiling[MergedAnswer]):
         parts = []
         if bounded > 0.0:
             parts.append(
-                f"on {_percent_down(bounded)} of the domain by bounds over boxes that hold whatever the rounding"
+                f"on {percent_down(min(bounded + SUMMED, 1.0))} of the domain by bounds over boxes that hold whatever the rounding"
             )
         if exact > 0.0:
             parts.append(
-                f"on {_percent_down(exact)} of the domain by regions, in float64 arithmetic with error bounds or in "
+                f"on {percent_down(min(exact + SUMMED, 1.0))} of the domain by regions, in float64 arithmetic with error bounds or in "
                 "exact arithmetic"
             )
         proved = f"Proved for the real-valued network: {'; '.join(parts)}."
@@ -207,7 +207,7 @@ class RefineTiling(Tiling[MergedAnswer]):
             sentences.append(kinks_text(result.answer.shares.slivers))
         why = f"; the run was ended ({result.stopped})" if result.stopped is not None else ""
         sentences.append(
-            f"A share of {round_up(undecided, 2):g} is undecided{why}." if undecided > 0.0 else "Nothing is undecided."
+            f"A share of {rounded_up(undecided, 2)} is undecided{why}." if undecided > 0.0 else "Nothing is undecided."
         )
         if not result.is_measured:
             sentences.append("Attention was not measured.")
@@ -238,18 +238,6 @@ def _found_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
         lost = {theta.tobytes() for theta in answer.violating[Label.CR]}
         return [theta for theta in answer.violating[Label.AR] if theta.tobytes() not in lost]
     return list(answer.violating[Label.CR if kind is Violation.LABEL else Label.AR])
-
-
-def _percent_down(share: float) -> str:
-    """A share in percent, rounded down: never more than was proved, the rounding of sums of shares apart.
-
-    >>> _percent_down(0.99999999), _percent_down(1.0 - 1e-16)
-    ('99.999999 %', '100 %')
-    """
-    if share < 1e-4:
-        return "less than 0.01 %"
-    digits = 1e4 if share < 0.9999 else 1e8
-    return f"{100.0 * math.floor(digits * min(share + SUMMED, 1.0)) / digits:.8g} %"
 
 
 def restore_tiling(content: dict[str, Any], folder: Path, question: Question) -> RefineTiling:

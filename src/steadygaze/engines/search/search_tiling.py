@@ -29,6 +29,7 @@ from ...results.store import MAP
 from ...results.tiling import TileLabels, Tiling
 from ...results.view import Region
 from ...tolerances import AREA, FEASIBILITY
+from ...words import percent_down
 from .search_arrays import SHAPES, Arrays, checked_arrays, pack_search, read_components, read_regions, visited_part
 from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, Holds, Visited
 
@@ -307,8 +308,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
 
 
 def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
-    # Rounded down: never more than was visited.
-    share = f"{math.floor(1e4 * min(tiling.visited_share, 1.0)) / 1e2:g}%"
+    share = percent_down(min(tiling.visited_share, 1.0))
     exceptions = (
         "except on kinks: strips along the borders of the regions, as wide as an error divided by a slope, whose share "
         "a search does not add up"

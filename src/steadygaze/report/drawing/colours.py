@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgba, to_rgba_array
 
 from ...labels import Label
-from ..wording import percent
+from ...words import share_text
 
 INK = "#1f2328"
 
@@ -156,7 +156,7 @@ def make_region_view(
     for label, share in zip(labels, shares.tolist(), strict=True):
         sums[label] += share
     rows = [
-        Row(kind.meanings[name], f"{counts[name]:,} · {percent(min(sums[name], 1.0))}", colour,
+        Row(kind.meanings[name], f"{counts[name]:,} · {share_text(min(sums[name], 1.0))}", colour,
             hatch=HATCH if name in kind.hatched else "")
         for name, colour in kind.colours.items()
         if counts[name] or name not in kind.optional

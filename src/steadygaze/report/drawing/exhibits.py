@@ -19,7 +19,7 @@ from ...labels import Kept, Label
 from ...perturbation import Domain
 from ...question import Question
 from ...results.result import Point, Result
-from ..wording import comparison, theta_text
+from ...words import caption_theta, comparison
 from .colours import CHANGED_INK, FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
 from .sheet import Sheet
 
@@ -297,7 +297,9 @@ def write_caption(
     sheet.badge(x + 0.1, top + 0.08, place)
     sheet.write(x + 0.27, top + 0.08, exhibit.title, weight="bold", width=width - 0.27)
     outside = "" if domain.contains(point.theta) else ", outside"
-    sheet.write(x, top + 0.3, theta_text(point.theta, domain.widths) + outside, size=8.5, width=width, colour=FAINT_INK)
+    sheet.write(
+        x, top + 0.3, caption_theta(point.theta, domain.widths) + outside, size=8.5, width=width, colour=FAINT_INK
+    )
     write_prediction(sheet, result.question, point, x, top + 0.5, width)
 
 

@@ -13,7 +13,7 @@ from ...perturbation import Domain
 from ...polytopes import Cut, Polygons
 from ...results.result import Result
 from ...tolerances import BESIDE
-from ..wording import number
+from ...words import rounded
 
 NEAR = 1e-4
 """A section shows a theta that is nearer to its plane than this share of the domain's width."""
@@ -39,7 +39,7 @@ class Section:
     @property
     def place(self) -> str:
         """Where the section lies, such as "at brightness = 0"; empty for a whole tiling."""
-        return "" if self.held is None else f"at {self.domain.names[self.held[0]]} = {number(self.held[1])}"
+        return "" if self.held is None else f"at {self.domain.names[self.held[0]]} = {rounded(self.held[1], 4)}"
 
     @property
     def corners(self) -> np.ndarray:

@@ -17,24 +17,14 @@ from ...boundary import Boundary
 from ...compound import Compound
 from ...labels import Kept, Property
 from ...results.result import Point, Result
+from ...words import caption_theta, comparison, counted, rounded, share_text
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption
 from ..drawing.marks import mark_section
 from ..drawing.raster import add_lines, add_picture, all_pixel_owners, colour_grid, hatch_grid, name_axes, set_limits
 from ..drawing.sections import Section, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_figure, write_header
-from ..wording import (
-    KEPT_WORDS,
-    attention_text,
-    comparison,
-    counted,
-    delta_text,
-    extent_text,
-    number,
-    percent,
-    subject_text,
-    theta_text,
-)
+from ..wording import KEPT_WORDS, attention_text, delta_text, extent_text, subject_text
 
 LEFT, GAP, AXIS = 0.85, 0.35, 0.6
 SECTION_TITLE = 0.2
@@ -92,7 +82,7 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
     sheet = Sheet(SINGLE_WIDTH, bottom + 0.15)
     facts = [extent_text(result)]
     if boundary.wanted is not Property.CR:
-        facts.append(f"δ = {number(result.answer.delta)}")
+        facts.append(f"δ = {rounded(result.answer.delta, 4)}")
     title = f"{subject_text(result.question)}: how far {KEPT_WORDS[boundary.wanted]}"
     write_header(sheet, title, [*facts, boundary_text(boundary)])
     thetas = [np.zeros(domain.dimension), boundary.farthest]
@@ -106,8 +96,8 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
     sheet.table(left, top, width, lines)
     texts = ["unperturbed image, θ = 0"]
     if boundary.farthest is not None and boundary.distance is not None:
-        where = theta_text(boundary.farthest, domain.widths)
-        texts.append(f"farthest reachable: {where}, ‖θ‖ = {number(boundary.distance)}")
+        where = caption_theta(boundary.farthest, domain.widths)
+        texts.append(f"farthest reachable: {where}, ‖θ‖ = {rounded(boundary.distance, 4)}")
     for place, text in enumerate(texts):
         y = top + ROW * len(lines) + 0.25 + 0.25 * place
         sheet.badge(left + 0.12, y, place)
@@ -123,7 +113,7 @@ def boundary_text(boundary: Boundary) -> str:
         return "everything is reachable: there is no boundary"
     if not boundary.is_certain:
         return f"{counted(len(boundary.undecided), 'undecided piece')} beside the boundary"
-    return f"{percent(boundary.enclosed_share)} of the domain lies inside the outermost boundary"
+    return f"{share_text(boundary.enclosed_share)} of the domain lies inside the outermost boundary"
 
 
 def boundaries_figure(result: Result, thetas: Sequence[np.ndarray]) -> Figure:
@@ -273,7 +263,7 @@ def area_rows(boundary: Boundary) -> list[Row]:
         share = boundary.share(codes == code)
         if share > 0.0 or code == 0:
             text = look.text.format(enclaves=counted(len(boundary.enclaves), "enclave"))
-            rows.append(Row(text, percent(share), look.colour, hatch=look.hatch))
+            rows.append(Row(text, share_text(share), look.colour, hatch=look.hatch))
     return rows
 
 
@@ -287,13 +277,13 @@ def line_rows(boundary: Boundary, compound: Compound, what: str = "region", *, i
         text = name if is_only else name + part
         if compound.domain.dimension == 1:
             theta = compound.to_theta(boundary.frontier.extent[component.facets[:1], 0])[0]
-            rows.append(Row(text, theta_text(theta, compound.domain.widths), LINES[place], is_line=True))
+            rows.append(Row(text, caption_theta(theta, compound.domain.widths), LINES[place], is_line=True))
         else:
             text += f" (along {counted(len(component.inner), what)})"
-            rows.append(Row(text, f"{size} {number(component.measure, 3)}", LINES[place], is_line=True))
+            rows.append(Row(text, f"{size} {rounded(component.measure, 3)}", LINES[place], is_line=True))
     rest = boundary.components[len(LINES) :]
     if rest:
-        length = f"{size} {number(sum(component.measure for component in rest), 3)}"
+        length = f"{size} {rounded(sum(component.measure for component in rest), 3)}"
         rows.append(Row(counted(len(rest), "further component"), length, LINES[-1], is_line=True))
     if boundary.enclaves:
         rows.append(Row("borders of enclaves", colour=ENCLAVE_LINE, is_line=True))

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from ...errors import OptionError
 from ...results.result import Point, Result
+from ...words import rounded
 from ..drawing import exhibits
 from ..drawing.colours import FAINT_INK
 from ..drawing.sheet import HEADER, Sheet, finish, write_header
-from ..wording import signed
 
 LEFT, RIGHT, NAMES, COLOUR_BAR = 0.4, 0.35, 2.05, 0.75
 
@@ -99,20 +99,20 @@ def _columns_of(result: Result, thetas: Sequence[ArrayLike]) -> list[tuple[MapCo
     domain = perturbed.domain
     if len(thetas):
         return [
-            (MapColumn(str(place), ", ".join(domain.names), ", ".join(signed(value) for value in theta)), theta)
+            (MapColumn(str(place), ", ".join(domain.names), ", ".join(rounded(value, 3) for value in theta)), theta)
             for place, theta in enumerate(exhibits.checked_thetas(domain, thetas), start=1)
         ]
     found = []
     for axis, perturbation in enumerate(perturbed.perturbations):
         theta = exhibits.nearest_to_zero(domain)
         held = [
-            f"{domain.names[other]} {signed(theta[other])}"
+            f"{domain.names[other]} {rounded(theta[other], 3)}"
             for other in range(domain.dimension)
             if other != axis and theta[other] != 0.0
         ]
         low, high = float(domain.low[axis]), float(domain.high[axis])
         theta[axis] = low if abs(low) > abs(high) else high
-        value = ", ".join([signed(theta[axis]), *held])
+        value = ", ".join([rounded(theta[axis], 3), *held])
         found.append((MapColumn(perturbation.keyword[0].upper(), domain.names[axis], value), theta))
     return found
 

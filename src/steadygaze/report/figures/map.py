@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from ...labels import Kept, Label
 from ...results.answer import round_up
 from ...results.result import Result
+from ...words import rounded, share_text
 from ..drawing import colours as palette
 from ..drawing.colours import DELTA_LINE, HATCH, INK, JOINT, KEPT, UNKNOWN, Lines, Row, View
 from ..drawing.exhibits import Exhibit, choose_exhibits
@@ -21,17 +22,7 @@ from ..drawing.marks import NUMBERS, mark_along, mark_section
 from ..drawing.raster import borders_between, draw_view, name_axes, pixel_owners
 from ..drawing.sections import Section, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_header
-from ..wording import (
-    attention_text,
-    delta_text,
-    extent_text,
-    number,
-    percent,
-    percent_between,
-    share_not_reached,
-    subject_text,
-    verdict_text,
-)
+from ..wording import attention_text, delta_text, extent_text, share_not_reached, subject_text, verdict_text
 from .strip import CURVE_NAMES, CURVES, STRIP_HEIGHT, draw_curves, draw_strip
 
 WIDTH, LEFT, RIGHT, PANEL_GAP = 13.0, 0.85, 0.3, 0.5
@@ -179,7 +170,7 @@ def _classification(result: Result, lines: tuple[Lines, ...]) -> View:
     share, unknown = shares[:-1], float(shares[-1])
     ranked = [int(winner) for winner in np.argsort(-share, kind="stable") if share[winner] > 0.0]
     colours = palette.winner_colours(ranked, result.label)
-    rows = [Row(f"CR  label kept: {names[result.label]}", percent_between(*result.areas[Label.CR]), KEPT)]
+    rows = [Row(f"CR  label kept: {names[result.label]}", share_text(*result.areas[Label.CR]), KEPT)]
     at_least = "" if result.is_complete else "≥ "
     most = len(palette.WINNERS)
     groups = [(names[j], [j]) for j in ranked[:most]]
@@ -188,10 +179,10 @@ def _classification(result: Result, lines: tuple[Lines, ...]) -> View:
         groups.append((others, ranked[most:]))
     for name, group in groups:
         part = min(float(share[group].sum()), 1.0)
-        rows.append(Row(f"MR  changed to {name}", at_least + percent(part), colours[group[0]]))
+        rows.append(Row(f"MR  changed to {name}", at_least + share_text(part), colours[group[0]]))
     if unknown > 0.0:
         part = min(unknown, 1.0)
-        rows.append(Row("MR  changed, to one class or several", at_least + percent(part), palette.CHANGED))
+        rows.append(Row("MR  changed, to one class or several", at_least + share_text(part), palette.CHANGED))
     if any(len(section[-1][0]) for section in lines):
         rows.append(Row("decision boundary", colour=INK, is_line=True))
     table = [*(colours.get(winner, KEPT) for winner in range(len(names))), palette.CHANGED]
@@ -209,11 +200,11 @@ def _attention(result: Result, lines: tuple[Lines, ...]) -> View:
     reach = answer.reach[is_lost, 1]
     top = float(reach[np.isfinite(reach)].max(initial=delta))
     rgba = palette.attention_colours(answer.inconsistencies, joint.attention == Kept.YES, is_open, delta, top)
-    rows = [Row(f"AR  differs by ≤ δ = {number(delta)}", percent_between(*areas[Label.AR]), shades=palette.AR_SHADES)]
+    rows = [Row(f"AR  differs by ≤ δ = {rounded(delta, 4)}", share_text(*areas[Label.AR]), shades=palette.AR_SHADES)]
     is_known = is_lost.any() and result.is_complete and areas["undecided"][1] <= SMALLEST_SHARE_SHOWN
     is_known &= bool(np.isfinite(reach).all())
-    above = f"by more, up to {number(round_up(top, 4))}" if is_known else "differs by more"
-    rows.append(Row(f"IR  {above}", percent_between(*areas[Label.IR]), shades=palette.IR_SHADES))
+    above = f"by more, up to {rounded(round_up(top, 4), 4)}" if is_known else "differs by more"
+    rows.append(Row(f"IR  {above}", share_text(*areas[Label.IR]), shades=palette.IR_SHADES))
     if any(len(section[-1][0]) for section in lines):
         rows.append(Row("inconsistency = δ", colour=DELTA_LINE, is_line=True))
     rows += _open_rows(result, "attention")
@@ -226,7 +217,7 @@ def _joint(result: Result, lines: tuple[Lines, ...]) -> View:
     code = np.where(is_open, 4, 2 * (label != Kept.YES) + (attention != Kept.YES))
     words = ("label and attention kept", "label kept, attention not", "attention kept, label not", "neither kept")
     rows = [
-        Row(f"{name}  {meaning}", percent_between(*result.areas[name]), colour)
+        Row(f"{name}  {meaning}", share_text(*result.areas[name]), colour)
         for (name, colour), meaning in zip(JOINT.items(), words, strict=True)
     ]
     rgba = to_rgba_array([*JOINT.values(), UNKNOWN])[code]
@@ -245,7 +236,7 @@ def _open_rows(result: Result, which: str) -> list[Row]:
     undecided = float(cells[is_open].sum()) - not_reached
     rows = []
     if undecided > SMALLEST_SHARE_SHOWN:
-        rows.append(Row("undecided", percent(undecided), UNKNOWN, hatch=HATCH))
+        rows.append(Row("undecided", share_text(undecided), UNKNOWN, hatch=HATCH))
     if not_reached > 0.0:
-        rows.append(Row("not reached", percent(not_reached), is_hatched=True))
+        rows.append(Row("not reached", share_text(not_reached), is_hatched=True))
     return rows

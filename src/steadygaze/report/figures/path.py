@@ -6,13 +6,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ...results.result import Result
+from ...words import counted, rounded
 from ..drawing.colours import View
 from ..drawing.exhibits import CAPTION, Exhibit, show_image, write_caption
 from ..drawing.marks import NUMBERS, add_dashes, mark_along, mark_section
 from ..drawing.raster import draw_view, name_axes, pixel_owners
 from ..drawing.sections import Section, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_header
-from ..wording import counted, extent_text, share_not_reached, signed, subject_text
+from ..wording import extent_text, share_not_reached, subject_text
 from .map import make_views
 
 WIDTH, LEFT, RIGHT = 13.0, 0.4, 0.3
@@ -29,7 +30,7 @@ CHANGED_FRAME = 2.6
 def path_figure(result: Result, thetas: np.ndarray) -> Figure:
     """Images at thetas (N, d) in the order of a path; one and two parameters show the path on the map as well."""
     dimension = result.question.perturbed.domain.dimension
-    margins = [(signed(point.margin), point) for point in map(result.at, thetas)]
+    margins = [(rounded(point.margin, 3), point) for point in map(result.at, thetas)]
     exhibits = [Exhibit(f"margin {text}" if point.theta.any() else "unperturbed", point) for text, point in margins]
     has_panel = dimension == 2
     left = PANEL_LEFT + PANEL + PANEL_GAP if has_panel else LEFT

@@ -14,6 +14,7 @@ from ...errors import OptionError
 from ...polytopes import Cut
 from ...results.result import Result
 from ...results.tiling import TileLabels
+from ...words import counted, share_text
 from ..drawing.colours import (
     ATTENTION,
     BOTH,
@@ -31,7 +32,7 @@ from ..drawing.colours import (
 from ..drawing.raster import add_lines, add_not_reached, add_pieces, name_axes, pixel_owners, set_limits
 from ..drawing.sections import Section, edge_segments, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_header
-from ..wording import counted, delta_text, extent_text, percent, share_not_reached, subject_text
+from ..wording import delta_text, extent_text, share_not_reached, subject_text
 from .visited import not_visited_rows, write_search_header
 
 LEFT, RIGHT, GAP, WIDE_GAP = 0.85, 0.35, 0.5, 0.75
@@ -136,7 +137,9 @@ def _by_pattern(tiles: TileLabels) -> View:
     rows = [Row("shades by pattern", counted(count, "pattern"), shades=PATTERN_SHADES)]
     if is_box.any():
         boxes = tiles.shares[is_box & (tiles.shares > 0.0)]
-        rows.append(Row("boxes: any pattern", f"{len(boxes):,} · {percent(min(float(boxes.sum()), 1.0))}", MIXED_BOX))
+        rows.append(
+            Row("boxes: any pattern", f"{len(boxes):,} · {share_text(min(float(boxes.sum()), 1.0))}", MIXED_BOX)
+        )
     return View(PATTERN_TITLE, colours, np.zeros(len(colours), dtype=bool), tuple(rows))
 
 
@@ -167,4 +170,4 @@ def _edge_rows(result: Result) -> list[Row]:
         own = [Row("edges of boxes", counted(boxes, "box", "boxes"), BOX_INK, is_line=True)] if boxes else []
         rows = (rows if count else []) + own
     missing = share_not_reached(result)
-    return [*rows, *([Row("not reached", percent(missing), is_hatched=True)] if missing > 0.0 else [])]
+    return [*rows, *([Row("not reached", share_text(missing), is_hatched=True)] if missing > 0.0 else [])]

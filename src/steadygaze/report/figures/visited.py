@@ -14,6 +14,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from ...results.result import Result
+from ...words import comparison_text, counted, rounded, share_text
 from ..drawing.colours import (
     ATTENTION,
     BOTH,
@@ -33,7 +34,7 @@ from ..drawing.marks import add_dashes, mark_section
 from ..drawing.raster import add_pieces, name_axes, pixel_owners, polygons_of, set_limits
 from ..drawing.sections import Section, domain_of, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, finish, name_axis, write_header
-from ..wording import comparison_text, counted, number, percent, verdict_text
+from ..wording import verdict_text
 from .strip import name_delta
 
 LEFT, RIGHT, GAP = 0.85, 0.4, 0.5
@@ -92,7 +93,7 @@ def common_rows(found: Result) -> tuple[Row, ...]:
 def not_visited_rows(found: Result) -> list[Row]:
     """A row for the part of the domain that a search did not visit, if there is any."""
     share = found.described.visited_share
-    return [Row("not visited", percent(1.0 - share), PAPER)] if share < 1.0 else []
+    return [Row("not visited", share_text(1.0 - share), PAPER)] if share < 1.0 else []
 
 
 def outlined(found: Result) -> np.ndarray:
@@ -111,11 +112,11 @@ def write_search_header(sheet: Sheet, found: Result) -> None:
     verdict = verdict_text(summary.property, summary.verdict)
     ended = summary.status.value if summary.stopped is None else f"{summary.status.value} ({summary.stopped})"
     count = counted(found.region_count, "region")
-    facts = [f"{summary.method}: {count} on {percent(summary.visited_share)} of the domain, {ended}"]
+    facts = [f"{summary.method}: {count} on {share_text(summary.visited_share)} of the domain, {ended}"]
     if any(found.tiling.tiles(found.answer).attention):
         classes = None if attention.classes == "all" else [str(number) for number in attention.classes]
         words = comparison_text(attention.filter, attention.distance.upper(), classes)
-        facts += [f"δ = {number(summary.delta.value)}", words]
+        facts += [f"δ = {rounded(summary.delta.value, 4)}", words]
     write_header(sheet, f"{subject}: {verdict}", facts, size=14)
 
 

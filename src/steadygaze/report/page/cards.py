@@ -24,12 +24,12 @@ from ...question import Question
 from ...results.claims import Violation
 from ...results.result import Point, Result
 from ...results.summary import BoundarySummary, Summary, summarise_boundary
+from ...words import comparison, counted, named_theta, percent_down, percent_up, rounded, rounded_down, rounded_up
 from ..drawing.colours import MAP_SHADES
 from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart
 from ..drawing.sheet import figure_bytes
 from ..figures.boundary import boundary_figure
-from ..wording import KEPT_WORDS, comparison, counted, percent_down, percent_up, rounded, rounded_down, rounded_up
-from .sentences import named_theta
+from ..wording import KEPT_WORDS
 
 MOST_ROWS = 10
 """Components and enclaves of a boundary that a page lists."""

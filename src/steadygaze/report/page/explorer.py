@@ -23,10 +23,11 @@ from ...attention.filters import Filter
 from ...labels import Label
 from ...results.result import Result
 from ...tolerances import MAX_MAP_PARAMETERS
+from ...words import counted
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 from ..drawing.exhibits import NEARER
 from ..figures.strip import Profile, line_through, profile
-from ..wording import counted, share_not_reached
+from ..wording import share_not_reached
 from . import fill, read_asset, visible
 from .network_data import Arrays, ThetaData, describe_network, outward, pack, store_points
 from .thresholds import Thresholds

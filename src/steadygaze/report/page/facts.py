@@ -4,15 +4,15 @@ Turns summaries into words and rounds outward. Knows no HTML, and decides nothin
 """
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import tolerances
 from ...labels import Label
 from ...results.store import current_versions
 from ...results.summary import MapCheckFacts, ReplayFacts, Summary
+from ...words import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up
 from ..drawing.colours import JOINT, KEPT, UNKNOWN
-from ..wording import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up, share_bounds
 from .sentences import (
     KeptRange,
     allowed_text,
@@ -61,6 +61,11 @@ SEARCH_TOLERANCES = (
 )
 
 
+def _ends(bounds: Sequence[float]) -> tuple[str, str]:
+    """Both bounds of a share for a table."""
+    return percent_down(bounds[0]), percent_up(bounds[1])
+
+
 def question_rows(summary: Summary) -> list[FactRow]:
     """The question."""
     attention, delta = summary.attention, summary.delta
@@ -87,10 +92,10 @@ def question_rows(summary: Summary) -> list[FactRow]:
 def share_rows(summary: Summary) -> list[dict[str, Any]]:
     """The shares that add up to the space: names, proved bounds, and their part of a bar, in thousandths."""
     area, rows, start = summary.area, [], 0.0
-    chosen = [(name, meaning, JOINT[name], share_bounds(area[name]), area[name][0]) for name, meaning in LABELS]
+    chosen = [(name, meaning, JOINT[name], _ends(area[name]), area[name][0]) for name, meaning in LABELS]
     if not summary.is_measured:
         looks = ((Label.CR, "label kept", KEPT), (Label.MR, "label changed", JOINT["MR&AR"]))
-        chosen = [(*look, share_bounds(area[look[0]]), area[look[0]][0]) for look in looks]
+        chosen = [(*look, _ends(area[look[0]]), area[look[0]][0]) for look in looks]
     undecided = max(0.0, 1.0 - sum(share for *_, share in chosen))
     if undecided > 1e-9 or undecided_share(summary) > 0.0:
         bounds = "", percent_up(undecided)
@@ -107,7 +112,7 @@ def sum_rows(summary: Summary) -> list[tuple[str, str, str, str]]:
     words = [(Label.CR, "label kept"), (Label.MR, "label changed")]
     if summary.is_measured:
         words += [(Label.AR, "attention kept: inconsistency ≤ δ"), (Label.IR, "attention not kept: inconsistency > δ")]
-    return [(name, meaning, *share_bounds(summary.area[name])) for name, meaning in words]
+    return [(name, meaning, *_ends(summary.area[name])) for name, meaning in words]
 
 
 def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[FactRow]:
@@ -131,7 +136,7 @@ def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
     needed = kept.pop("all", None)
     percents = {name: name.removesuffix("%") for name in kept}
     rows = [
-        (f"{percents[name]} % (δ = {rounded(float(percents[name]) / 100 * size)})", *share_bounds(bounds))
+        (f"{percents[name]} % (δ = {rounded(float(percents[name]) / 100 * size)})", *_ends(bounds))
         for name, bounds in kept.items()
         if isinstance(bounds, tuple)
     ]

@@ -15,16 +15,19 @@ from ...properties.kept_box import Suspects, attention_suspects, kept_box, label
 from ...question import DomainFacts
 from ...results.result import Result
 from ...results.summary import Summary
-from ..wording import (
+from ...words import (
     ALL_DIGITS,
-    MINUS,
+    class_text,
     counted,
+    named_theta,
     percent_down,
     percent_up,
+    plain_name,
     rounded,
     rounded_down,
     rounded_up,
     share_between,
+    unit_of,
 )
 
 SMALLEST_RANGE = 1e-3
@@ -130,7 +133,7 @@ def search_sentences(summary: Summary) -> list[str]:
     cover = (
         "These regions cover the whole space, up to tolerances."
         if share == 1.0
-        else f"These regions cover about {percent_down(share)} of the space; nothing is said of the rest."
+        else f"These regions cover {percent_down(share)} of the space; nothing is said of the rest."
     )
     if summary.verdict is Verdict.NOT_ROBUST:
         between = "A refinement proves a violation between the regions that were visited."
@@ -167,8 +170,7 @@ def allowed_text(summary: Summary) -> str:
 
 def label_text(summary: Summary) -> str:
     """The label by name, and by number if the name is another one."""
-    name, number = str(summary.label_name), str(summary.label)
-    return name if name == number else f"{name} (class {number})"
+    return class_text(summary.label_name, summary.label)
 
 
 def range_text(names: Sequence[str], low: Sequence[float], high: Sequence[float]) -> str:
@@ -185,8 +187,8 @@ def range_text(names: Sequence[str], low: Sequence[float], high: Sequence[float]
         words = (
             f"from {start} to {end}" if first < 0.0 < last else f"down to {start}" if first < 0.0 else f"up to {end}"
         )
-        by = "by " * (first >= 0.0 and bool(_unit(name)))
-        parts.append(f"{plain_name(name)} {by}{words}{_unit(name)}")
+        by = "by " * (first >= 0.0 and bool(unit_of(name)))
+        parts.append(f"{plain_name(name)} {by}{words}{unit_of(name)}")
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
@@ -198,23 +200,9 @@ def domain_text(domain: DomainFacts) -> str:
     """
     return ", ".join(
         f"{plain_name(name)} from {_end(low, name, is_low=True, digits=6)} to "
-        f"{_end(high, name, is_low=False, digits=6)}{_unit(name)}"
+        f"{_end(high, name, is_low=False, digits=6)}{unit_of(name)}"
         for name, low, high in zip(domain.names, domain.low, domain.high, strict=True)
     )
-
-
-def named_theta(names: Sequence[str], theta: Sequence[float]) -> str:
-    """A theta with the names of its parameters, to the nearest of five digits.
-
-    >>> named_theta(["brightness", "translation right [px]"], [-0.25, 1.2345678])
-    'brightness = −0.25, translation right ≈ 1.2346 px'
-    """
-    parts = []
-    for name, value in zip(names, theta, strict=True):
-        text = rounded(value)
-        sign = "=" if float(text.replace(MINUS, "-")) == value else "≈"
-        parts.append(f"{plain_name(name)} {sign} {text}{_unit(name)}")
-    return ", ".join(parts)
 
 
 def _robust(summary: Summary) -> str:
@@ -243,7 +231,7 @@ def _range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
         text = f"From {plain_name(name)} {start} to {end}"
     else:
         text = f"Down to {plain_name(name)} {start}" if first < 0.0 else f"Up to {plain_name(name)} {end}"
-    return [f"{text}{_unit(name)} the network keeps {words}."]
+    return [f"{text}{unit_of(name)} the network keeps {words}."]
 
 
 def _failures(summary: Summary) -> tuple[str, str]:
@@ -289,16 +277,7 @@ def _stopped(summary: Summary, what: str) -> list[str]:
     return [f"The {what} was stopped ({summary.stopped}) before it was done."] if summary.stopped else []
 
 
-def plain_name(name: str) -> str:
-    """The name of a parameter without its unit."""
-    return name.partition(" [")[0] if name.endswith("]") else name
-
-
-def _unit(name: str) -> str:
-    return f" {name.partition(' [')[2].removesuffix(']')}" if " [" in name and name.endswith("]") else ""
-
-
 def _end(value: float, name: str, *, is_low: bool, digits: int = 3) -> str:
     """An end of a range, rounded inward, with its sign if it has no unit."""
     text = rounded_up(value, digits) if is_low else rounded_down(value, digits)
-    return f"+{text}" if value > 0.0 and not _unit(name) else text
+    return f"+{text}" if value > 0.0 and not unit_of(name) else text

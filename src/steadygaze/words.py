@@ -1,0 +1,212 @@
+"""Numbers and words for people: shares, thetas, counts, names. The same share reads the same wherever it is printed.
+
+A proved lower bound is rounded down and an upper bound up, so a rounded number never claims more than was proved. Only
+exactly 0 and 1 read 0 % and 100 %. Shares have two decimals of a percent; smaller ones two significant digits.
+"""
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+
+import numpy as np
+
+MINUS = "−"
+ALL_DIGITS = 17
+"""Enough significant digits to write any float exactly: for thresholds, which people chose."""
+TIGHT = 1e-6
+"""Bounds of a share that differ by less are written as one number, the lower bound."""
+
+
+def percent_down(share: float) -> str:
+    """A share in percent, not more than it is.
+
+    >>> percent_down(0.12999), percent_down(1.0), percent_down(1.0 - 1e-12), percent_down(2.99e-6), percent_down(0.0)
+    ('12.99 %', '100 %', '99.99 %', '0.00029 %', '0 %')
+    """
+    return _percent(share, ROUND_FLOOR)
+
+
+def percent_up(share: float) -> str:
+    """A share in percent, not less than it is.
+
+    >>> percent_up(0.12001), percent_up(0.9999999), percent_up(2.91e-6), percent_up(0.0), percent_up(3e-12)
+    ('12.01 %', 'just below 100 %', '0.0003 %', '0 %', '3e−10 %')
+    """
+    return _percent(share, ROUND_CEILING)
+
+
+def share_text(low: float, high: float | None = None) -> str:
+    """A share with proved bounds, or one that is known.
+
+    >>> share_text(0.12434), share_text(0.25, 0.25 + 1e-12), share_text(0.25, 0.5), share_text(0.0, 2e-9)
+    ('12.43 %', '25.00 %', '25.00 to 50.00 %', '0 to 2e−7 %')
+    """
+    if high is None or low == high or (high - low < TIGHT and low > 0.0 and high < 1.0):
+        return percent_down(low)
+    return f"{percent_down(low).removesuffix(' %')} to {percent_up(high)}"
+
+
+def share_between(low: float, high: float) -> str:
+    """A share with proved bounds in words, for a sentence.
+
+    >>> share_between(0.124, 0.1240001), share_between(0.1, 0.2), share_between(0.0, 0.2), share_between(0.9, 1.0)
+    ('12.40 %', 'between 10.00 % and 20.00 %', 'at most 20.00 %', 'at least 90.00 %')
+    >>> share_between(1.0, 1.0), share_between(0.0, 0.0)
+    ('100 %', '0 %')
+    """
+    if low <= 0.0 < high:
+        return f"at most {percent_up(high)}"
+    if low < 1.0 <= high:
+        return f"at least {percent_down(low)}"
+    text = share_text(low, high)
+    return f"between {percent_down(low)} and {percent_up(high)}" if " to " in text else text
+
+
+def rounded_down(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits that is not above the given one.
+
+    >>> rounded_down(0.31999), rounded_down(-0.31999), rounded_down(0.0), rounded_down(1e-9)
+    ('0.319', '−0.32', '0', '1e−9')
+    """
+    return _digits(_decimal(value), digits, ROUND_FLOOR)
+
+
+def rounded_up(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits that is not below the given one.
+
+    >>> rounded_up(0.3111), rounded_up(-0.31999), rounded_up(12345.0)
+    ('0.312', '−0.319', '12400')
+    """
+    return _digits(_decimal(value), digits, ROUND_CEILING)
+
+
+def rounded(value: float, digits: int = 5) -> str:
+    """A number to the nearest with so many significant digits: for numbers that are no bounds.
+
+    >>> rounded(0.0123456789), rounded(3.0), rounded(-1.5), rounded(float("inf"))
+    ('0.012346', '3', '−1.5', 'infinite')
+    """
+    return "infinite" if math.isinf(value) else _digits(_decimal(value), digits, ROUND_HALF_EVEN)
+
+
+def number_text(value: float) -> str:
+    """A number with five significant digits that can be typed again, for the terminal.
+
+    >>> number_text(0.0123456789), number_text(-3.0), number_text(4e-13)
+    ('0.012346', '-3', '4e-13')
+    """
+    return f"{value:.5g}"
+
+
+def counted(count: int, word: str, words: str | None = None) -> str:
+    """A number of things.
+
+    >>> counted(1, "region"), counted(1200, "region"), counted(2, "box", "boxes")
+    ('1 region', '1,200 regions', '2 boxes')
+    """
+    return f"{count:,} {word if count == 1 else words or f'{word}s'}"
+
+
+def class_text(name: str, number: int) -> str:
+    """A class by name, and by number if the name is another one.
+
+    >>> class_text("7", 7), class_text("Sneaker", 7)
+    ('7', 'Sneaker (class 7)')
+    """
+    return name if name == str(number) else f"{name} (class {number})"
+
+
+def plain_name(name: str) -> str:
+    """The name of a parameter without its unit."""
+    return name.partition(" [")[0] if name.endswith("]") else name
+
+
+def unit_of(name: str) -> str:
+    """The unit in the name of a parameter, after a blank; empty if it has none."""
+    return f" {name.partition(' [')[2].removesuffix(']')}" if " [" in name and name.endswith("]") else ""
+
+
+def named_theta(names: Sequence[str], theta: Sequence[float]) -> str:
+    """A theta with the names of its parameters, to the nearest of five digits.
+
+    >>> named_theta(["brightness", "translation right [px]"], [-0.25, 1.2345678])
+    'brightness = −0.25, translation right ≈ 1.2346 px'
+    """
+    parts = []
+    for name, value in zip(names, theta, strict=True):
+        text = rounded(value)
+        sign = "=" if float(text.replace(MINUS, "-")) == value else "≈"
+        parts.append(f"{plain_name(name)} {sign} {text}{unit_of(name)}")
+    return ", ".join(parts)
+
+
+def caption_theta(theta: np.ndarray, widths: np.ndarray) -> str:
+    """A theta (d,) as it stands in captions, rounded to a ten-thousandth of the widths (d,) of the domain or finer.
+
+    Three parameters are rounded to about a thousandth, four to a hundredth: more does not fit.
+
+    >>> caption_theta(np.array([0.3]), np.ones(1)), caption_theta(np.array([1.96e-12, 1]), np.array([1, 3.0]))
+    ('θ = 0.3', 'θ ≈ (0, 1)')
+    >>> caption_theta(np.array([0.12345, 0.5, 0.98765]), np.array([1.0, 1.0, 0.9]))
+    'θ ≈ (0.123, 0.5, 0.988)'
+    """
+    scales = [math.log10(width) for width in widths]
+    decimals = [4 - math.floor(scale) if len(theta) < 3 else 6 - len(theta) - math.ceil(scale) for scale in scales]
+    values = [round(float(value), places) for value, places in zip(theta, decimals, strict=True)]
+    numbers = ", ".join(f"{value + 0.0:.10g}".replace("-", MINUS) for value in values)
+    return f"θ {'=' if values == theta.tolist() else '≈'} {numbers if len(theta) == 1 else f'({numbers})'}"
+
+
+def comparison(value: float, delta: float) -> str:
+    """An inconsistency against δ; where their digits would look the same, only which is larger.
+
+    >>> comparison(3.0, 3.0), comparison(3.00012, 3.0), comparison(3.00000012, 3.0)
+    ('3 ≤ δ = 3', '3.0001 > δ = 3', 'just > δ = 3')
+    """
+    sign = "≤" if value <= delta else ">"
+    for digits in (4, 5, 6):
+        left, right = rounded(value, digits), rounded(delta, digits)
+        if value == delta or left != right:
+            return f"{left} {sign} δ = {right}"
+    return f"just {sign} δ = {rounded(delta, 4)}"
+
+
+def comparison_text(filter: str, distance: str, classes: Sequence[str] | None) -> str:
+    """How attention maps are compared; None stands for all classes.
+
+    >>> comparison_text("abs", "l2", None), comparison_text("mean", "l1", ["3", "8"])
+    ('filter abs, distance l2, all classes', 'filter mean, distance l1, classes 3, 8')
+    """
+    words = "all classes" if classes is None else f"class{'' if len(classes) == 1 else 'es'} {', '.join(classes)}"
+    return f"filter {filter}, distance {distance}, {words}"
+
+
+def sentence(text: str) -> str:
+    """A text with a capital letter and a full stop."""
+    return text[0].upper() + text[1:] + "."
+
+
+def _decimal(value: float) -> Decimal:
+    return Decimal(repr(float(value)))
+
+
+def _percent(share: float, rounding: str) -> str:
+    if share in (0.0, 1.0):
+        return f"{100 * share:.0f} %"
+    percent = 100 * _decimal(share)
+    if percent < Decimal("0.01"):
+        return f"{_digits(percent, 2, rounding)} %"
+    text = percent.quantize(Decimal("0.01"), rounding=rounding)
+    return "just below 100 %" if text >= 100 else f"{text} %"
+
+
+def _digits(value: Decimal, digits: int, rounding: str) -> str:
+    value = Context(prec=digits, rounding=rounding).create_decimal(value)
+    if not value:
+        return "0"
+    exponent = value.adjusted()
+    # Exponents only where people expect them.
+    is_plain = -6 <= exponent < 9
+    text = f"{value if is_plain else value.scaleb(-exponent):f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return (text if is_plain else f"{text}e{exponent}").replace("-", MINUS)
