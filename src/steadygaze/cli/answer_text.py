@@ -1,15 +1,12 @@
-"""Answers in words: the sentence of the verdict, facts beside it, shares and thetas as people read them.
+"""Answers for the terminal: the question, the verdict with advice, and the facts beside it. Prints nothing."""
 
-Turns the plain data of a summary into text. Rounding never turns a share into 0 % or 100 %, and no sentence claims more
-than the proved bounds do. Prints nothing.
-"""
+from collections.abc import Iterator, Mapping
 
-from collections.abc import Iterator, Mapping, Sequence
-
-from ..labels import Label, Property, Status, Verdict
+from ..labels import Label, Verdict
+from ..results.description import verdict_sentences
 from ..results.summary import AnswerFacts, Summary
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..words import class_text, counted, named_theta, number_text, percent_down, rounded_up, sentence, share_text
+from ..words import class_text, counted, named_theta, number_text, rounded_up, sentence, share_text
 
 Facts = Iterator[tuple[str, str]]
 """Names of facts with their texts."""
@@ -38,17 +35,24 @@ def property_text(summary: AnswerFacts) -> str:
 
 
 def verdict_text(summary: Summary) -> str:
-    """What is proved of the whole domain, where and for which δ; if nothing is, why, and what to do."""
-    if summary.verdict is Verdict.ROBUST:
-        return sentence(f"{property_text(summary)} everywhere in the domain")
-    if summary.is_search:
-        return _search_verdict(summary)
-    if summary.verdict is Verdict.NOT_ROBUST:
-        return sentence(_shares_violated(summary) or _single_violations(summary))
-    name = {Property.CR: Label.CR, Property.AR: Label.AR}.get(summary.property, Label.UNDECIDED)
-    low, high = summary.area[name]
-    share = share_text(high if name == Label.UNDECIDED else high - low)
-    return f"No violation is proved, but {share} of the domain is not decided."
+    """The verdict as in reports; if nothing is proved of the whole domain, also what to do."""
+    return " ".join([*verdict_sentences(summary), *_advice(summary)])
+
+
+def _advice(summary: Summary) -> Iterator[str]:
+    if summary.is_search and summary.verdict is Verdict.UNDECIDED:
+        is_mappable, is_bfs = len(summary.domain.names) <= MAX_MAP_PARAMETERS, summary.method == "bfs"
+        methods = ["map"] * is_mappable + ["bfs"] * (not is_bfs)
+        other = f"take --method {' or '.join(methods)}" if methods else "take smaller ranges"
+        if summary.stopped or summary.confirmation is not None:
+            other = "give it more time, regions or memory, or take smaller ranges"
+        yield sentence(f"to decide the rest, {other}")
+    if summary.is_search and summary.verdict is Verdict.NOT_ROBUST and not _has_violating_region(summary):
+        yield "Take --method refine to see where."
+
+
+def _has_violating_region(summary: Summary) -> bool:
+    return any(summary.sets[name] for name in (Label.MR, Label.CB, Label.IR, Label.AB))
 
 
 def domain_facts(summary: Summary, seconds: Mapping[str, float], reason: str | None) -> Facts:
@@ -132,71 +136,6 @@ def _within(summary: AnswerFacts) -> str:
     return f"within δ = {delta_text(summary)} of the expected ones"
 
 
-def _violations(summary: Summary) -> dict[str, str]:
-    """The violations of the property in words, by the name of the set of thetas where they occur."""
-    words = {Label.MR: "the label changes", Label.IR: f"the attention maps are not {_within(summary)}"}
-    names = [Label.MR] * summary.property.asks_label + [Label.IR] * summary.property.asks_attention
-    return {name: words[name] for name in names}
-
-
-def _shares_violated(summary: Summary) -> str:
-    """The violations with the shares of the domain that they are proved to fill; empty if no share is proved."""
-    area = summary.area
-    found = {name: text for name, text in _violations(summary).items() if area[name][0] > 0.0}
-    return " and ".join(f"{text} on {_at_least(area[name])} of the domain" for name, text in found.items())
-
-
-def _single_violations(summary: Summary) -> str:
-    """Violations at single thetas, if no share of the domain is proved to violate."""
-    kept: dict[str, Label] = {Label.MR: Label.CR, Label.IR: Label.AR}
-    found = [(text, summary.violating_theta(kept[name])) for name, text in _violations(summary).items()]
-    parts = [f"{text} at {named_theta(summary.domain.names, theta)}" for text, theta in found if theta is not None]
-    return " and ".join(parts) + "; how much of the domain violates is not decided"
-
-
-def _search_verdict(summary: Summary) -> str:
-    if summary.verdict is Verdict.NOT_ROBUST:
-        between = "a refinement proves a violation between the visited regions; take --method refine to see where"
-        return sentence("; ".join(_regions_violated(summary)) or between)
-    if summary.confirmation is not None:
-        return (
-            "Every visited region satisfies the property, and they cover the domain up to tolerances, but a refinement "
-            "could not confirm it for every theta. Give it more time, or move the ranges a little."
-        )
-    share = share_text(summary.visited_share)
-    is_mappable = len(summary.domain.names) <= MAX_MAP_PARAMETERS
-    if summary.method == "bfs":
-        other = "take --method map" if is_mappable else "take smaller ranges"
-    else:
-        other = "take --method map or bfs" if is_mappable else "take --method bfs"
-    if summary.status is Status.ROBUST:
-        return (
-            f"Every visited region satisfies the property, but they cover {share} of the domain. That is no proof: "
-            f"{other} to decide the rest."
-        )
-    if summary.stopped:
-        return (
-            f"No violation is proved, but the search was stopped ({summary.stopped}) with {share} of the domain "
-            "visited. Give it more time, regions or memory, or take smaller ranges."
-        )
-    lost = [f"{counted(summary.failures, 'region')} or programs were lost"] if summary.failures else []
-    undecided = sum(count or 0 for count in (summary.undecided or {}).values())
-    lost += [f"{counted(undecided, 'label')} are within the error bounds"] if undecided else []
-    reason = " and ".join(lost) or "part of the domain was not reached"
-    return f"No violation is proved, but {reason}. {sentence(other + ', or move the ranges a little')}"
-
-
-def _regions_violated(summary: Summary) -> Iterator[str]:
-    """The violations with the numbers of visited regions where they occur."""
-    sets, visited = summary.sets, counted(summary.visited, "visited region")
-    for name, text in _violations(summary).items():
-        everywhere, partly = sets[name] or 0, sets[Label.CB if name == Label.MR else Label.AB] or 0
-        places = [f"on {everywhere:,} of {visited}"] * (everywhere > 0)
-        places += [f"on part of {partly:,}{' more' if everywhere else f' of {visited}'}"] * (partly > 0)
-        if places:
-            yield f"{text} {' and '.join(places)}"
-
-
 def _component_texts(summary: Summary) -> Iterator[str]:
     """The components of the outermost boundary, one line each; none for other methods."""
     parts = summary.components
@@ -209,8 +148,3 @@ def _component_texts(summary: Summary) -> Iterator[str]:
     for place, part in enumerate(parts, start=1):
         inner = counted(part["inner"], "region")
         yield f"component {place}: {inner} along its inner side, {part['outer']:,} along the outer"
-
-
-def _at_least(bounds: Sequence[float]) -> str:
-    text = share_text(*bounds)
-    return f"at least {percent_down(bounds[0])}" if " to " in text else text

@@ -188,16 +188,10 @@ class RefineTiling(Tiling[MergedAnswer]):
         """The proofs behind the answer, and the undecided share."""
         answer: MergedAnswer = result.answer  # type: ignore[assignment]
         bounded, exact, undecided = answer.guarantee_shares.values()
-        parts = []
-        if bounded > 0.0:
-            parts.append(
-                f"on {percent_down(min(bounded + SUMMED, 1.0))} of the domain by bounds over boxes that hold whatever the rounding"
-            )
-        if exact > 0.0:
-            parts.append(
-                f"on {percent_down(min(exact + SUMMED, 1.0))} of the domain by regions, in float64 arithmetic with error bounds or in "
-                "exact arithmetic"
-            )
+        shares = [percent_down(min(share + SUMMED, 1.0)) for share in (bounded, exact)]
+        parts = [f"on {shares[0]} of the domain by bounds over boxes that hold whatever the rounding"] * (bounded > 0.0)
+        by_regions = "by regions, in float64 arithmetic with error bounds or in exact arithmetic"
+        parts += [f"on {shares[1]} of the domain {by_regions}"] * (exact > 0.0)
         proved = f"Proved for the real-valued network: {'; '.join(parts)}."
         sentences = [proved if parts else "Nothing is proved of any part of the domain."]
         by_shares = verdict_from(result.answer.shares, result.question.property)

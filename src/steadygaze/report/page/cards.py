@@ -68,7 +68,7 @@ def make_search_cards(result: Result, summary: Summary) -> list[dict[str, Any]]:
 
 
 def _nearest_text(found: Nearest, where: str) -> str:
-    """How near a violation is, and how near one could be in the part of the space that `where` names.
+    """How near a violation is, and how near one could be in the part of the domain that `where` names.
 
     Distances divide every parameter by its range.
     """
@@ -162,9 +162,9 @@ def _boundary_sentence(summary: BoundarySummary) -> str:
     if not summary.starts:
         return f"It is not proved that {kept} anywhere around the unperturbed image, so no part counts as reachable."
     if summary.verdict is Verdict.ROBUST and not summary.components and not summary.enclaves:
-        return f"All of the space can be reached from the unperturbed image while {kept}: there is no boundary."
+        return f"All of the domain can be reached from the unperturbed image while {kept}: there is no boundary."
     share, count = percent_down(summary.reachable_share), len(summary.enclaves)
-    text = f"At least {share} of the space can be reached from the unperturbed image while {kept} all the way."
+    text = f"At least {share} of the domain can be reached from the unperturbed image while {kept} all the way."
     if count:
         enclaves = counted(count, "enclave")
         text += f" It encloses {enclaves}: parts inside of it where that does not hold, or is not decided."

@@ -9,11 +9,7 @@ from typing import Any
 
 from ... import tolerances
 from ...labels import Label
-from ...results.store import current_versions
-from ...results.summary import MapCheckFacts, ReplayFacts, Summary
-from ...words import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up
-from ..drawing.colours import JOINT, KEPT, UNKNOWN
-from .sentences import (
+from ...results.description import (
     KeptRange,
     allowed_text,
     domain_text,
@@ -22,19 +18,23 @@ from .sentences import (
     range_text,
     undecided_share,
 )
+from ...results.store import current_versions
+from ...results.summary import MapCheckFacts, ReplayFacts, Summary
+from ...words import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up
+from ..drawing.colours import JOINT, KEPT, UNKNOWN
 
 FactRow = tuple[str, str]
 
 METHODS = {
-    "map": "A map: it divides the space into the regions on which the network is affine, each with its label.",
-    "partial map": "A map that was stopped before it was complete: it divides part of the space into the regions on "
+    "map": "A map: it divides the domain into the regions on which the network is affine, each with its label.",
+    "partial map": "A map that was stopped before it was complete: it divides part of the domain into the regions on "
     "which the network is affine, each with its label.",
-    "refine": "A refinement: bounds of the network decide boxes of the space first, and the regions of a box where "
+    "refine": "A refinement: bounds of the network decide boxes of the domain first, and the regions of a box where "
     "bounds do not suffice.",
     "bfs": "A search through all regions, from one to the next (bfs).",
     "gbs": "A search along a line from the unperturbed image, then along the boundary that it met (gbs), as in the "
-    "paper. It visits part of the space.",
-    "boundary": "A search along the outermost boundary alone (boundary). It visits part of the space.",
+    "paper. It visits part of the domain.",
+    "boundary": "A search along the outermost boundary alone (boundary). It visits part of the domain.",
 }
 LABELS = (
     ("CR&AR", "label and attention kept"),
@@ -74,7 +74,7 @@ def question_rows(summary: Summary) -> list[FactRow]:
         ("network", f"{summary.model.name}, {counted(summary.model.classes, 'class', 'classes')}"),
         ("image", f"{summary.image.name} ({shape})"),
         ("label", f"{label_text(summary)}: what the network predicts for the unperturbed image"),
-        ("space", domain_text(summary.domain)),
+        ("domain", domain_text(summary.domain)),
         ("has to hold", summary.property.sentence),
     ]
     if summary.is_measured:
@@ -90,7 +90,7 @@ def question_rows(summary: Summary) -> list[FactRow]:
 
 
 def share_rows(summary: Summary) -> list[dict[str, Any]]:
-    """The shares that add up to the space: names, proved bounds, and their part of a bar, in thousandths."""
+    """The shares that add up to the domain: names, proved bounds, and their part of a bar, in thousandths."""
     area, rows, start = summary.area, [], 0.0
     chosen = [(name, meaning, JOINT[name], _ends(area[name]), area[name][0]) for name, meaning in LABELS]
     if not summary.is_measured:
@@ -123,7 +123,7 @@ def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[F
         if found is None:
             text = "no range is proved"
         elif found.is_all:
-            text = f"the whole space: {domain_text(summary.domain)}"
+            text = f"the whole domain: {domain_text(summary.domain)}"
         else:
             text = range_text(summary.domain.names, found.low, found.high)
         rows.append((titles[name], text))
@@ -155,9 +155,9 @@ def proof_rows(summary: Summary) -> list[FactRow]:
         bounds, exact = (percent_down(shares[name]) for name in ("rounding-sound", "float64 with slack"))
         counts = f"{boxes['bounded']:,} by bounds, {boxes['exact']:,} mapped region by region, {boxes['open']:,} open"
         rows += [
-            ("by bounds over boxes, whatever the rounding", f"{bounds} of the space"),
-            ("by regions, in float64 with error bounds or in exact arithmetic", f"{exact} of the space"),
-            ("undecided", f"at most {percent_up(shares['undecided'])} of the space"),
+            ("by bounds over boxes, whatever the rounding", f"{bounds} of the domain"),
+            ("by regions, in float64 with error bounds or in exact arithmetic", f"{exact} of the domain"),
+            ("undecided", f"at most {percent_up(shares['undecided'])} of the domain"),
             ("boxes", counts),
             ("to be decided up to", str(summary.until)),
         ]
@@ -178,7 +178,7 @@ def proof_rows(summary: Summary) -> list[FactRow]:
 
 def _search_rows(summary: Summary) -> list[FactRow]:
     rows = [
-        ("visited", f"{counted(summary.visited, 'region')}, {percent_down(summary.visited_share)} of the space"),
+        ("visited", f"{counted(summary.visited, 'region')}, {percent_down(summary.visited_share)} of the domain"),
         ("reached by following the boundary", f"{summary.following:,}"),
         ("work", f"{counted(summary.face_checks, 'face check')}, {counted(summary.lps, 'linear program')}"),
         ("regions or programs without an answer", f"{summary.failures:,}"),
@@ -241,7 +241,7 @@ def _difference(check: ReplayFacts | MapCheckFacts) -> str:
 
 
 def tolerance_rows(*, is_search: bool) -> list[FactRow]:
-    """The tolerances of the computation; lengths are in units of the space's ranges."""
+    """The tolerances of the computation; lengths are in units of the domain's ranges."""
     chosen = TOLERANCES + (SEARCH_TOLERANCES if is_search else WHOLE_TOLERANCES)
     return [(meaning, rounded(value, 2)) for meaning, value in chosen]
 
@@ -263,7 +263,7 @@ def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
         "differences found in runs of the model file are stated above."
     )
     if is_search:
-        found.append("A search speaks of the regions that it visited, and of shares of the space not at all.")
+        found.append("A search speaks of the regions that it visited, and of shares of the domain not at all.")
     elif summary.stopped:
         found.append("The run was stopped early. Parts that it did not reach count as undecided.")
     return found

@@ -16,6 +16,7 @@ from ...errors import SteadygazeError, StoreError
 from ...images import read_image
 from ...labels import Property
 from ...question import Question
+from ...results.description import find_kept_range, label_text, range_sentences, small_print, verdict_sentences
 from ...results.directory import atomic_file, check_file
 from ...results.result import Result
 from ...results.store import read_origin
@@ -26,7 +27,6 @@ from ..figures import result_figure
 from . import facts, fill, read_asset
 from .cards import describe_boundary, figure_uri, image_uri, inline_svg, make_cards, make_search_cards
 from .explorer import make_explorer
-from .sentences import find_kept_range, label_text, search_sentences, small_print, verdict_sentences
 from .thresholds import delta_figure, make_delta_curve, make_thresholds
 
 MARK = '<meta name="generator" content="steadygaze '
@@ -86,9 +86,8 @@ def make_report(result: Result, *, directory: str | Path | None = None) -> str:
 def headline(result: Result) -> list[str]:
     """The verdict in sentences, as it stands at the top of the report."""
     summary = result.described
-    if summary.is_search:
-        return search_sentences(summary)
-    return verdict_sentences(summary, find_kept_range(result, result.question.property))
+    kept = None if summary.is_search else find_kept_range(result, result.question.property)
+    return verdict_sentences(summary, range_sentences(summary, kept))
 
 
 def _common_content(
@@ -128,7 +127,7 @@ def _domain_content(result: Result, summary: Summary) -> dict[str, Any]:
     steps = make_thresholds(result)
     curve = make_delta_curve(result, steps)
     return {
-        "verdict": verdict_sentences(summary, kept[summary.property.value]),
+        "verdict": verdict_sentences(summary, range_sentences(summary, kept[summary.property.value])),
         "shares": facts.share_rows(summary),
         "sums": facts.sum_rows(summary),
         "sets": [],
@@ -146,7 +145,7 @@ def _search_content(result: Result, summary: Summary) -> dict[str, Any]:
     """The content of searches."""
     empty: dict[str, Any] = dict.fromkeys(("shares", "sums", "ranges", "witnesses", "deltas"), ())
     return empty | {
-        "verdict": search_sentences(summary),
+        "verdict": verdict_sentences(summary),
         "sets": facts.set_rows(summary),
         "explorer": None,
         "cards": make_search_cards(result, summary),

@@ -365,7 +365,7 @@ def delta_figure(result: Result, curve: DeltaCurve) -> Figure:
     axes.set_ylim(0.0, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_xlabel("allowed difference δ of the attention maps", fontsize=9.5)
-    axes.set_ylabel("share of the space", fontsize=9.5)
+    axes.set_ylabel("share of the domain", fontsize=9.5)
     axes.tick_params(labelsize=8.5)
     axes.grid(color="#e3e5e8", linewidth=0.6)
     axes.set_axisbelow(True)

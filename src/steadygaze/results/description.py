@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ...labels import Kept, Label, Property, Verdict
-from ...properties.kept_box import Suspects, attention_suspects, kept_box, label_suspects
-from ...question import DomainFacts
-from ...results.result import Result
-from ...results.summary import Summary
-from ...words import (
+from ..labels import Kept, Label, Property, Verdict
+from ..properties.kept_box import Suspects, attention_suspects, kept_box, label_suspects
+from ..question import DomainFacts
+from ..words import (
     ALL_DIGITS,
     class_text,
     counted,
@@ -29,6 +27,8 @@ from ...words import (
     share_between,
     unit_of,
 )
+from .result import Result
+from .summary import Summary
 
 SMALLEST_RANGE = 1e-3
 """A proved box around zero that is smaller than this share of the ranges is not worth a number."""
@@ -89,29 +89,31 @@ def _parts(wanted: Property, label: str, attention: str) -> list[str]:
     return [label] * wanted.asks_label + [attention] * wanted.asks_attention
 
 
-def verdict_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
-    """The verdict on a map or a refinement: how far the property is kept, where it fails, how much is undecided.
+def verdict_sentences(summary: Summary, ranges: Sequence[str] = ()) -> list[str]:
+    """The verdict of any method: where the property fails, and how much is undecided.
 
-    `kept` is the box around zero in which the property of the question is proved, None if there is none.
+    `ranges` come first, unless the property holds everywhere; see `range_sentences`.
     """
     if summary.verdict is Verdict.ROBUST:
         return [_robust(summary)]
-    found = _range_sentences(summary, kept)
-    found += _violations(summary) if summary.verdict is Verdict.NOT_ROBUST else ["No violation is proved anywhere."]
+    if summary.is_search:
+        return _search_sentences(summary)
+    is_violated = summary.verdict is Verdict.NOT_ROBUST
+    found = [*ranges, *(_violations(summary) if is_violated else ["No violation is proved anywhere."])]
     undecided = undecided_share(summary)
-    if undecided >= NAMED_UNDECIDED or (summary.verdict is Verdict.UNDECIDED and undecided > 0.0):
-        found.append(f"Up to {percent_up(undecided)} of the space is undecided.")
+    if undecided >= NAMED_UNDECIDED or (not is_violated and undecided > 0.0):
+        found.append(f"Up to {percent_up(undecided)} of the domain is undecided.")
     return [*found, *_stopped(summary, "run")]
 
 
 def small_print(summary: Summary) -> list[str]:
     """The conditions of the verdict: kinks, strips too close to decide, unmeasured attention."""
-    found = [] if summary.contains_zero else ["The unperturbed image itself does not belong to the space."]
+    found = [] if summary.contains_zero else ["The unperturbed image itself does not belong to the domain."]
     is_search, kinks = summary.is_search, summary.sliver_share or 0.0
     undecided = 0.0 if is_search else undecided_share(summary)
     if summary.verdict is Verdict.NOT_ROBUST and 0.0 < undecided < NAMED_UNDECIDED:
         share = percent_up(undecided)
-        found.append(f"At most {share} of the space is too close to a threshold to decide; it counts as undecided.")
+        found.append(f"At most {share} of the domain is too close to a threshold to decide; it counts as undecided.")
     if is_search and summary.verdict is not Verdict.ROBUST:
         found.append(
             "Statements about regions hold except on kinks, narrow strips along their borders, whose share a search "
@@ -125,21 +127,19 @@ def small_print(summary: Summary) -> list[str]:
     return found if summary.is_measured else [*found, "The attention was not measured."]
 
 
-def search_sentences(summary: Summary) -> list[str]:
-    """The verdict on a search, which speaks of the whole space only if all of it was visited."""
-    if summary.verdict is Verdict.ROBUST:
-        return [_robust(summary)]
+def _search_sentences(summary: Summary) -> list[str]:
+    """The verdict on a search, which speaks of the whole domain only if all of it was visited."""
     share = summary.visited_share
     cover = (
-        "These regions cover the whole space, up to tolerances."
+        "These regions cover the whole domain, up to tolerances."
         if share == 1.0
-        else f"These regions cover {percent_down(share)} of the space; nothing is said of the rest."
+        else f"These regions cover {percent_down(share)} of the domain; nothing is said of the rest."
     )
     if summary.verdict is Verdict.NOT_ROBUST:
         between = "A refinement proves a violation between the regions that were visited."
         return [*(_search_violations(summary) or [between]), cover, *_stopped(summary, "search")]
     visited = counted(summary.visited, "visited region")
-    found = [f"No violation was found on the {visited}, but that is no proof for the whole space.", cover]
+    found = [f"No violation was found on the {visited}, but that is no proof for the whole domain.", cover]
     found += _stopped(summary, "search")
     unknown = sum(count or 0 for count in (summary.undecided or {}).values())
     if unknown:
@@ -147,7 +147,7 @@ def search_sentences(summary: Summary) -> list[str]:
     if summary.failures:
         found.append(f"{counted(summary.failures, 'region or program', 'regions or programs')} got no answer.")
     if summary.confirmation is not None:
-        found.append("A refinement, which looks at every point of the space, could not confirm it.")
+        found.append("A refinement, which looks at every point of the domain, could not confirm it.")
     return found
 
 
@@ -206,7 +206,7 @@ def domain_text(domain: DomainFacts) -> str:
 
 
 def _robust(summary: Summary) -> str:
-    text = f"Everywhere in the space ({domain_text(summary.domain)}) the network keeps {_kept_words(summary)}"
+    text = f"Everywhere in the domain ({domain_text(summary.domain)}) the network keeps {_kept_words(summary)}"
     if summary.property is Property.CR:
         return f"{text}."
     return f"{text}: its attention maps differ from the expected ones by at most {allowed_text(summary)}."
@@ -216,7 +216,8 @@ def _kept_words(summary: Summary) -> str:
     return " and ".join(_parts(summary.property, f"its label {label_text(summary)}", "its attention"))
 
 
-def _range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
+def range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
+    """How far from the unperturbed image the property is proved to be kept: the box `kept`, None for none."""
     names, low, high = summary.domain.names, summary.domain.low, summary.domain.high
     if not summary.contains_zero:
         return []
@@ -246,11 +247,11 @@ def _violations(summary: Summary) -> list[str]:
     found = []
     if wanted is Property.BOTH and area["CR&IR"][0] > 0.0:
         share, label = share_between(*area["CR&IR"]), label_text(summary)
-        found.append(f"In {share} of the space it still predicts {label}, but {differ}.")
+        found.append(f"In {share} of the domain it still predicts {label}, but {differ}.")
     elif wanted.asks_attention and area[Label.IR][0] > 0.0:
-        found.append(f"In {share_between(*area['IR'])} of the space {differ}.")
+        found.append(f"In {share_between(*area['IR'])} of the domain {differ}.")
     if wanted.asks_label and area[Label.MR][0] > 0.0:
-        found.append(f"In {share_between(*area['MR'])} of the space {lost}.")
+        found.append(f"In {share_between(*area['MR'])} of the domain {lost}.")
     if found:
         return found
     # Single thetas violate, but no share of the domain is proved to.
@@ -258,7 +259,7 @@ def _violations(summary: Summary) -> list[str]:
         theta = summary.violating_theta(name) if name in _parts(wanted, Label.CR, Label.AR) else None
         if theta is not None:
             found.append(f"At {named_theta(summary.domain.names, theta)} {words}.")
-    return [*found, "How much of the space violates is not decided."]
+    return [*found, "How much of the domain violates is not decided."]
 
 
 def _search_violations(summary: Summary) -> list[str]:
