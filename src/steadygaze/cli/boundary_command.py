@@ -13,7 +13,7 @@ from ..labels import Property, Verdict
 from ..results.result import Result
 from ..results.summary import BoundarySummary, kinks_text, summarise_boundary
 from ..tolerances import TOUCH
-from ..words import counted, named_theta, number_text, rounded_up, share_text
+from ..words import counted, named_theta, number_text, percent_up, share_text
 from . import command_options as o
 from .answer_text import Facts, property_text, question_text
 from .printing import numbers_table, print_facts, print_json, print_notes, print_places
@@ -106,11 +106,11 @@ def _certainty(summary: BoundarySummary) -> Iterator[str]:
         )
     strips = undecided["strip_share"]
     if strips > 0.0:
-        yield f"A share of at most {rounded_up(strips, 2)} of the domain is too close to thresholds to decide."
+        yield f"At most {percent_up(strips)} of the domain is too close to thresholds to decide."
     if summary.property is not Property.CR and summary.sliver_share:
         yield kinks_text(summary.sliver_share)
     if not is_map and undecided["share"] > 0.0:
-        yield f"A share of {rounded_up(undecided['share'], 2)} is undecided and counts as not kept."
+        yield f"At most {percent_up(undecided['share'])} of the domain is undecided and counts as not kept."
 
 
 def _facts(summary: BoundarySummary) -> Facts:

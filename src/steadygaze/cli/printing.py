@@ -14,7 +14,7 @@ from rich.text import Text
 from ..labels import Label, Verdict
 from ..results.summary import Summary
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..words import share_text
+from ..words import percent_up, share_text
 from .answer_text import domain_facts, question_text, search_facts, verdict_text
 from .requirement import Outcome, Requirement
 
@@ -108,7 +108,7 @@ def _share_table(summary: Summary) -> Table:
         table.add_row(title, *(share_text(*area[key]) for key in (f"CR&{name}", f"MR&{name}", name)))
     table.add_row("all", share_text(*area[Label.CR]), share_text(*area[Label.MR]), "100 %")
     if area["undecided"][1] > 0.0:
-        table.add_row("undecided", "", "", share_text(area["undecided"][1]), style="dim")
+        table.add_row("undecided", "", "", percent_up(area["undecided"][1]), style="dim")
     return table
 
 

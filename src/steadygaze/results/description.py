@@ -121,7 +121,7 @@ def small_print(summary: Summary) -> list[str]:
         )
     elif not is_search and kinks > 0.0 and summary.is_measured:
         found.append(
-            f"On kinks, the borders between regions (a share of at most {rounded_up(kinks, 2)}), the attention is "
+            f"On kinks, the borders between regions (at most {percent_up(kinks)} of the domain), the attention is "
             "undecided; ranges that keep the attention leave them out."
         )
     return found if summary.is_measured else [*found, "The attention was not measured."]
@@ -238,7 +238,7 @@ def range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
 def _failures(summary: Summary) -> tuple[str, str]:
     """The words for a lost label, and for lost attention."""
     differ = f"its attention maps differ from the expected ones by more than {allowed_text(summary)}"
-    return f"it no longer predicts {label_text(summary)}", differ
+    return f"the network no longer predicts {label_text(summary)}", differ
 
 
 def _violations(summary: Summary) -> list[str]:
@@ -247,7 +247,7 @@ def _violations(summary: Summary) -> list[str]:
     found = []
     if wanted is Property.BOTH and area["CR&IR"][0] > 0.0:
         share, label = share_between(*area["CR&IR"]), label_text(summary)
-        found.append(f"In {share} of the domain it still predicts {label}, but {differ}.")
+        found.append(f"In {share} of the domain the network still predicts {label}, but {differ}.")
     elif wanted.asks_attention and area[Label.IR][0] > 0.0:
         found.append(f"In {share_between(*area['IR'])} of the domain {differ}.")
     if wanted.asks_label and area[Label.MR][0] > 0.0:

@@ -16,7 +16,7 @@ from ..errors import StoreError
 from ..labels import Kept, Label, Property, Status, Verdict
 from ..properties.nearest import Nearest
 from ..question import AttentionFacts, DomainFacts, ImageFacts, ModelFacts
-from ..words import rounded_up
+from ..words import percent_up
 from .arrays import SCHEMA_VERSION
 from .claims import Violation
 from .result import Result
@@ -292,11 +292,10 @@ def kinks_text(share: float) -> str:
     """One sentence on where the attention is undecided between regions; the share is rounded up.
 
     >>> kinks_text(1.23e-10)
-    'On kinks, the borders between regions, the attention is undecided: a share of at most 1.3e−10.'
+    'On kinks, the borders between regions, the attention is undecided: at most 1.3e−8 % of the domain.'
     """
-    return (
-        f"On kinks, the borders between regions, the attention is undecided: a share of at most {rounded_up(share, 2)}."
-    )
+    most = percent_up(share)
+    return f"On kinks, the borders between regions, the attention is undecided: at most {most} of the domain."
 
 
 def _finite(number: float) -> float | None:

@@ -31,7 +31,7 @@ from ...results.summary import kinks_text
 from ...results.tiling import TileLabels, Tiling
 from ...results.view import Region, Regions
 from ...tolerances import MAX_MAP_PARAMETERS
-from ...words import percent_down, rounded_up
+from ...words import percent_down, percent_up
 from ..contract import Engine, Progress, ProgressReport, RunOptions
 
 SINGLE_THETAS = "Single thetas are proved to violate; how much of the domain does is not decided."
@@ -94,8 +94,8 @@ class MapTiling(Tiling[Answer]):
             sentences.append(SINGLE_THETAS)
         if kinks > 0.0:
             sentences.append(kinks_text(kinks))
-        part = f"A share of {rounded_up(undecided, 2)}" if undecided > 0.0 else "Nothing"
-        sentences.append(f"{part} is undecided{' where the domain was mapped' if not result.is_complete else ''}.")
+        part = f"At most {percent_up(undecided)} of the domain" if undecided > 0.0 else "Nothing"
+        sentences.append(f"{part} is undecided{'' if result.is_complete else ' where it was mapped'}.")
         return " ".join([*sentences, result.agreement.sentence])
 
     def tiles(self, answer: Answer) -> TileLabels:

@@ -25,7 +25,7 @@ from ...results.summary import kinks_text
 from ...results.tiling import TileLabels, Tiling
 from ...results.view import Region, Regions
 from ...tolerances import AREA, MAX_MAP_PARAMETERS
-from ...words import percent_down, rounded_up
+from ...words import percent_down, percent_up
 from ..contract import Goal, Until
 from ..map.whole_map import SINGLE_THETAS, region_tiles
 from .boxes import Boxes, State
@@ -201,7 +201,7 @@ class RefineTiling(Tiling[MergedAnswer]):
             sentences.append(kinks_text(result.answer.shares.slivers))
         why = f"; the run was ended ({result.stopped})" if result.stopped is not None else ""
         sentences.append(
-            f"A share of {rounded_up(undecided, 2)} is undecided{why}." if undecided > 0.0 else "Nothing is undecided."
+            f"At most {percent_up(undecided)} of it is undecided{why}." if undecided > 0.0 else "Nothing is undecided."
         )
         if not result.is_measured:
             sentences.append("Attention was not measured.")

@@ -184,9 +184,9 @@ def _boundary_rows(summary: BoundarySummary, found: Boundary) -> list[tuple[str,
         text = f"{undecided['pieces_beside']:,}; if they satisfy the property, more can be reached"
         rows.append(("undecided pieces beside the boundary", text))
     if undecided["strip_share"] > 0.0:
-        rows.append(("too close to a threshold to call", f"share at most {rounded_up(undecided['strip_share'], 2)}"))
+        rows.append(("too close to a threshold to call", f"at most {percent_up(undecided['strip_share'])}"))
     if not found.is_certain and undecided["share"] > 0.0:
-        rows.append(("undecided, counts as not kept", f"share at most {rounded_up(undecided['share'], 2)}"))
+        rows.append(("undecided, counts as not kept", f"at most {percent_up(undecided['share'])}"))
     return rows
 
 

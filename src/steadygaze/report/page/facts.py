@@ -171,7 +171,7 @@ def proof_rows(summary: Summary) -> list[FactRow]:
     if summary.is_search:
         rows.append(("kinks between the regions", "not added up by a search"))
     elif summary.is_measured:
-        known = "none" if kinks == 0.0 else f"share at most {rounded_up(kinks, 2)}"
+        known = "none" if kinks == 0.0 else f"at most {percent_up(kinks)} of the domain"
         rows.append(("kinks, where the attention is undecided", known))
     return [*rows, ("stopped by a limit", str(summary.stopped or "no"))]
 
