@@ -22,7 +22,16 @@ from PIL import Image
 
 from steadygaze.campaign import Plan, Store, make_records
 from steadygaze.campaign.figures import NAMES, draw_figures
-from steadygaze.campaign.tables import SETTINGS, STATUSES, Insight, Ranks, Share, count_statuses, make_insights, to_parquet
+from steadygaze.campaign.tables import (
+    SETTINGS,
+    STATUSES,
+    Insight,
+    Ranks,
+    Share,
+    count_statuses,
+    make_insights,
+    to_parquet,
+)
 from steadygaze.errors import SteadygazeError
 
 FOLDER = Path(__file__).resolve().parent
@@ -176,7 +185,7 @@ def _unanswered(lines: Sequence[Mapping[str, Any]]) -> str:
 def _comparable(plan: Plan, paper: Mapping[str, Any]) -> list[str]:
     neurons = ", ".join(f"{size:,}" for size in sorted({model.neurons for model in plan.models.values()}))
     theirs = ", ".join(f"{size:,}" for size in sorted({row[1] for row in paper["rows"]}))
-    settings = sorted({(task.delta, task.filter, task.dist) for task in plan.tasks})
+    settings = sorted({(task.options["delta"], task.options["filter"], task.options["dist"]) for task in plan.tasks})
     told = "; ".join(f"δ = {delta}, {name}, {dist.upper()}" for delta, name, dist in settings)
     widths = sorted({task.w_delta for task in plan.tasks if task.w_delta is not None})
     told += "".join(f", w^δ = {width:g}" for width in widths)

@@ -6,8 +6,8 @@ notes, and whether the model file computes what was read from it.
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from .network.model import Agreement, Model, check_agreement, read_model
 from .network.replay import coarse_notes
 from .network.steps import magnitude, upwards
 from .perturbation import Perturbation, Perturbed, compose, parse_spec
+from .threshold import Threshold
 from .tolerances import NOISE, TIE
 
 ModelLike = str | Path | Model
@@ -38,40 +39,44 @@ PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
 
 
 @dataclass(frozen=True)
-class Threshold:
-    """A threshold: absolute, or relative to the size of the original map. Its text is read as the same threshold.
+class QuestionOption:
+    """An option of the question as a text: its canonical form, its meaning, its value in the paper's runs."""
 
-    >>> Threshold.parse("25%").value(8.0), Threshold.parse("3.0").value(8.0)
-    (2.0, 3.0)
-    >>> str(Threshold.parse("25%")), str(Threshold.parse("3.0")), str(Threshold.parse(0.1234567891))
-    ('25%', '3', '0.1234567891')
-    """
+    parse: Callable[[Any], str]
+    meaning: str
+    paper: str
+    expected: str = "a text, or a list of texts"
+    is_number: bool = False
+    is_in_key: bool = False
+    """Whether the key of a problem always holds the value, and not only where it differs from the paper's."""
 
-    number: float
-    is_relative: bool
 
-    @classmethod
-    def parse(cls, text: str | float) -> "Threshold":
-        """Read `25%` or a number."""
-        words = str(text).strip()
-        try:
-            number = float(words.removesuffix("%"))
-        except ValueError:
-            number = float("nan")
-        if not 0.0 <= number < float("inf"):
-            raise OptionError(
-                f"delta {words!r} is not a threshold; expected a number such as 3.0, or a share such as 25%"
-            )
-        return cls(number / 100.0 if words.endswith("%") else number, words.endswith("%"))
+def _class_words(text: Any) -> str:
+    words = [word.strip() for word in str(text).split(",")]
+    is_numbers = all(word.isdecimal() for word in words) and len(set(words)) == len(words)
+    if words not in (["all"], ["predicted"]) and not is_numbers:
+        raise OptionError(f"{text!r} names no classes; expected all, predicted, or different numbers such as 3,8")
+    return ",".join(words)
 
-    def value(self, size: float) -> float:
-        """The absolute threshold for an original map of the given size."""
-        return self.number * size if self.is_relative else self.number
 
-    def __str__(self) -> str:
-        number, mark = (100.0 * self.number, "%") if self.is_relative else (self.number, "")
-        texts = [f"{number:.{digits}g}{mark}" for digits in range(6, 18)]
-        return next((text for text in texts if Threshold.parse(text) == self), texts[-1])
+OPTIONS = {
+    "property": QuestionOption(
+        lambda text: Property.parse(text).value, "`cr`, `ar` or `both`", "both", is_in_key=True
+    ),
+    "delta": QuestionOption(
+        lambda text: str(Threshold.parse(text)),  # with all its digits, the same however it is written
+        "the threshold as given, absolute or in percent", "3",
+        "a threshold such as 3.0 or 25%, or a list of them", is_number=True, is_in_key=True,
+    ),
+    "filter": QuestionOption(
+        lambda text: Filter.parse(text).name, "`identity`, `abs`, `mean`, or steps joined by `+`", "identity"
+    ),
+    "dist": QuestionOption(lambda text: Distance.parse(text).name.lower(), "`l1` or `l2`", "l2"),
+    "classes": QuestionOption(
+        _class_words, "the classes whose maps are compared: `all`, `predicted`, or their numbers", "all"
+    ),
+}  # fmt: skip
+"""The options of a question: what campaigns read, store and list beside model, image and perturbations."""
 
 
 class DomainFacts(Struct, frozen=True):
@@ -104,6 +109,18 @@ class AttentionFacts(Struct, frozen=True):
     filter: str
     distance: str
     classes: str | list[int]
+
+    def text(self, names: Sequence[str] | None = None) -> str:
+        """The comparison in words; `names` are those of all classes.
+
+        >>> AttentionFacts("abs", "l2", "all").text(), AttentionFacts("mean", "l1", [3, 8]).text()
+        ('filter abs, distance L2, all classes', 'filter mean, distance L1, classes 3, 8')
+        """
+        words = "all classes"
+        if not isinstance(self.classes, str):
+            chosen = [str(number) if names is None else names[number] for number in self.classes]
+            words = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(chosen)}"
+        return f"filter {self.filter}, distance {self.distance.upper()}, {words}"
 
 
 class QuestionFacts(Struct, frozen=True):
@@ -166,8 +183,23 @@ class Question:
             },
             "class_names": list(self.names),
             "image_notes": list(self.image_notes),
-            "delta": asdict(delta),
+            "delta": {"number": delta.number, "is_relative": delta.is_relative},
         }
+
+    def words(self, delta: Threshold, image: str) -> list[str]:
+        """The command that asks the question, for a threshold and an image by name or file, without the method."""
+        stored, attention = self.stored(delta)["model"], self.attention
+        words = ["steadygaze", "verify", stored["bundled"] or stored["path"], "--image", image]
+        for spec in self.specs:
+            words += ["--perturb", spec]
+        words += ["--property", self.property.value, "--delta", str(delta)]
+        words += ["--filter", attention.filter.name, "--dist", attention.distance.name.lower()]
+        words += ["--classes", "all" if attention.classes is None else ",".join(map(str, attention.classes))]
+        for name, usual in (("mean", 0.0), ("std", 1.0)):
+            values = stored[name] if isinstance(stored[name], list) else [stored[name]]
+            if any(value != usual for value in values):
+                words += [f"--{name}={','.join(repr(float(value)) for value in values)}"]
+        return words + ([] if stored["scale"] == 1.0 else ["--scale", f"{stored['scale']:g}"])
 
     @classmethod
     def restore(

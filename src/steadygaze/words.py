@@ -171,16 +171,6 @@ def comparison(value: float, delta: float) -> str:
     return f"just {sign} δ = {rounded(delta, 4)}"
 
 
-def comparison_text(filter: str, distance: str, classes: Sequence[str] | None) -> str:
-    """How attention maps are compared; None stands for all classes.
-
-    >>> comparison_text("abs", "l2", None), comparison_text("mean", "l1", ["3", "8"])
-    ('filter abs, distance l2, all classes', 'filter mean, distance l1, classes 3, 8')
-    """
-    words = "all classes" if classes is None else f"class{'' if len(classes) == 1 else 'es'} {', '.join(classes)}"
-    return f"filter {filter}, distance {distance}, {words}"
-
-
 def sentence(text: str) -> str:
     """A text with a capital letter and a full stop."""
     return text[0].upper() + text[1:] + "."

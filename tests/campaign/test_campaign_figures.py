@@ -10,7 +10,16 @@ from matplotlib.text import Text
 from msgspec.structs import replace
 
 from steadygaze.campaign import figures
-from steadygaze.campaign.figures import NAMES, NothingToDrawError, choose_example, draw_figures, figure_makers, has_files, located, make_series
+from steadygaze.campaign.figures import (
+    NAMES,
+    NothingToDrawError,
+    choose_example,
+    draw_figures,
+    figure_makers,
+    has_files,
+    located,
+    make_series,
+)
 from steadygaze.campaign.panels import LogScale, Panel, draw_panels, name_places
 from steadygaze.campaign.stored_campaign import Store, Task
 from steadygaze.campaign.tables import make_records
@@ -27,7 +36,7 @@ def answer(task: Task) -> dict[str, Any] | None:
         return (
             {"status": "Failed", "reason": "out of memory", "seconds": None} if task.combination == "P" else visited(40)
         )
-    if task.property == "ar" and task.image == "mnist:69991":
+    if task.options["property"] == "ar" and task.image == "mnist:69991":
         return None if task.combination == "P" else visited(99, status="Timeout", seconds=60.0)
     return visited(7 if task.combination == "B" else 9)
 

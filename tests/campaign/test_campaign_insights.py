@@ -78,8 +78,14 @@ def test_delta_and_filter(tmp_path: Path):
     runs = MAPS + 'delta = [3.0, "25%"]\nfilter = ["identity", "abs"]\ndist = ["l1", "l2"]\n'
 
     def answer(task: Task) -> dict[str, Any]:
-        bonus = 0.1 * (task.filter == "abs") + 0.05 * (task.dist == "l1") + 0.2 * (task.model == "M-FNN-200")
-        return shares(0.9, 0.3 if task.delta == "3" else 0.2, percents=tuple(bonus + 0.1 * k for k in range(4)))
+        bonus = (
+            0.1 * (task.options["filter"] == "abs")
+            + 0.05 * (task.options["dist"] == "l1")
+            + 0.2 * (task.model == "M-FNN-200")
+        )
+        return shares(
+            0.9, 0.3 if task.options["delta"] == "3" else 0.2, percents=tuple(bonus + 0.1 * k for k in range(4))
+        )
 
     found = insights(made_up(tmp_path, answer, runs))
     line = found["delta"].lines[0]
@@ -116,7 +122,7 @@ def test_only_whole_domains_count_and_the_better_answer(tmp_path: Path):
             return shares(0.1, 0.1)
         if task.method == "refine":
             return shares(0.5, 0.5, slack=0.2)
-        if task.property == "cr":
+        if task.options["property"] == "cr":
             return {key: None if key.startswith("ar_at") else value for key, value in shares(0.5, 0.0).items()}
         return shares(0.5, 0.5) if task.image == "mnist:69990" else {"status": "Timeout", "reason": "time limit"}
 

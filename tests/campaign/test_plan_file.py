@@ -67,15 +67,22 @@ def test_a_plan_becomes_problems_in_a_fixed_order(folder: Path):
     assert len(plan.tasks) == 4 * 1 * 4 + 4 * 2 * 2
     first, last = plan.tasks[0], plan.tasks[-1]
     assert first.key == "M-FNN-100_mnist-69990_TB_map_both_3"
-    assert (first.delta, first.filter, first.seconds, first.until, first.w_delta) == ("3", "identity", 60.0, None, None)
-    assert (last.model, last.image, last.property, last.seconds, last.w_delta) == (
+    assert (first.options["delta"], first.options["filter"]) == ("3", "identity")
+    assert (first.seconds, first.until, first.w_delta) == (60.0, None, None)
+        "3",
+        "identity",
+        60.0,
+        None,
+        None,
+    )
+    assert (last.model, last.image, last.options["property"], last.seconds, last.w_delta) == (
         "nets/own.onnx",
         "photos/b.png",
         "ar",
         5.0,
         0.5,
     )
-    assert [task.delta for task in plan.tasks[:4]] == ["3", "3", "25%", "25%"]
+    assert [task.options["delta"] for task in plan.tasks[:4]] == ["3", "3", "25%", "25%"]
     assert len({task.key for task in plan.tasks}) == len(plan.tasks)
     assert all("/" not in task.key and len(task.key) < 200 for task in plan.tasks)
     assert plan_from(folder, GOOD) == plan
@@ -127,7 +134,7 @@ def test_thresholds_are_the_same_however_they_are_written(folder: Path):
 
 
 BAD = [
-    ('delta = [3.0, "25%"]', 'classes = "predictd"', "runs 1.classes is 'predictd'; expected all, predicted, or"),
+    ('delta = [3.0, "25%"]', 'classes = "predictd"', "runs 1.classes: 'predictd' names no classes; expected all, "),
     ('delta = [3.0, "25%"]', 'classes = "3,3"', "different numbers such as 3,8"),
     ("[campaign]", "[campaigns]", "has a key 'campaigns', which is not known. Did you mean campaign?"),
     ("seconds = 60", "second = 60", "[limits] has a key 'second', which is not known. Did you mean seconds?"),

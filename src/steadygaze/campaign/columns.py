@@ -17,7 +17,7 @@ from ..engines import ENGINES, RunPlan
 from ..engines.contract import RunOptions, Until
 from ..errors import InternalError, SteadygazeError, StoreError
 from ..labels import Label, Status
-from ..question import Question, make_question
+from ..question import OPTIONS, Question, make_question
 from ..results.result import Result
 from .stored_campaign import METHODS, Plan, Task, digest_of, image_file, made_by
 
@@ -135,6 +135,10 @@ def _nearest_columns(name: str) -> list[CampaignColumn]:
     return _bounds(f"nearest_{name.lower()}", meaning, nearest)
 
 
+def _option_column(name: str) -> CampaignColumn:
+    return CampaignColumn(name, "text", OPTIONS[name].meaning, lambda plan, task: task.options[name])
+
+
 C = CampaignColumn
 QUESTION = (
     C("key", "text", "the name of the problem, unique in the campaign; also that of its file in `rows/`"),
@@ -147,12 +151,8 @@ QUESTION = (
     C("perturbations", "text", "their specs, joined by blanks",
       lambda plan, task: " ".join(plan.combinations[task.combination])),
     C("method", "text", "`map`, `refine`, `bfs`, `gbs` or `boundary`"),
-    C("property", "text", "`cr`, `ar` or `both`"),
     C("algorithm", "text", "method and property in the paper's words, such as `gbs-CRAR`"),
-    C("delta", "text", "the threshold as given, absolute or in percent"),
-    C("filter", "text", "`identity`, `abs`, `mean`, or steps joined by `+`"),
-    C("dist", "text", "`l1` or `l2`"),
-    C("classes", "text", "the classes whose maps are compared: `all`, `predicted`, or their numbers"),
+    *(_option_column(name) for name in OPTIONS),
     C("until", "text", "of `refine`: the share that may stay undecided, or `exact`",
       lambda plan, task: None if task.until is None else str(task.until)),
     C("w_delta", "number", "of `gbs`: how far from δ a region still counts as near the boundary"),
@@ -252,9 +252,8 @@ def make_problem(question: Mapping[str, Any]) -> Question:
     _check_unchanged(model, bundled.get(model["location"], Path(model["location"])))
     _check_unchanged(image, image_file(place))
     mean, std = (each[0] if each and len(each) == 1 else each and list(each) for each in (model["mean"], model["std"]))
-    options = {key: task[key] for key in ("property", "delta", "filter", "dist", "classes")}
     return make_question(
-        model["location"], place, question["perturbations"], mean=mean, std=std, scale=model["scale"], **options
+        model["location"], place, question["perturbations"], mean=mean, std=std, scale=model["scale"], **task["options"]
     )
 
 

@@ -90,7 +90,9 @@ def make_series(plan: Plan, records: Sequence[Record]) -> tuple[Series, ...]:
         neurons = [plan.models[task.model].neurons for task in tasks]
         planned = {size: neurons.count(size) for size in sorted(set(neurons))}
         own = tuple(by_key[task.key] for task in tasks if task.key in by_key)
-        series.append(Series(", ".join([algorithm, *told]), tasks[0].method, tasks[0].property, planned, own))
+        series.append(
+            Series(", ".join([algorithm, *told]), tasks[0].method, tasks[0].options["property"], planned, own)
+        )
     return tuple(series)
 
 
@@ -276,7 +278,7 @@ def choose_example(plan: Plan, records: Sequence[Record]) -> Task | None:
         unlike = abs(math.log(record["regions"] / LIKED_REGIONS))
         too_small = math.log(LIKED_SHARE / min(record["visited_share"], LIKED_SHARE))
         nothing_found = 2.0 * (record["status"] != Status.NOT_ROBUST.value)
-        return round(DISLIKED[task.property] + unlike + too_small + nothing_found, 6), record["neurons"]
+        return round(DISLIKED[task.options["property"]] + unlike + too_small + nothing_found, 6), record["neurons"]
 
     return min(tasks, key=cost, default=None)
 

@@ -19,14 +19,12 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from .. import zoo
-from ..attention.filters import Filter
-from ..attention.options import Distance
+from ..engines.contract import UNTIL, W_DELTA
 from ..errors import OptionError, SteadygazeError
 from ..images import read_image
-from ..labels import Property
 from ..network.model import read_model
 from ..perturbation import compose, parse_spec
-from ..question import Threshold
+from ..question import OPTIONS, QuestionOption
 from .stored_campaign import METHODS, Method, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
 
 BUNDLED = ("paper", "smoke", "filters", "perturbations")
@@ -42,10 +40,13 @@ Texts = Annotated[Text | Annotated[list[Text], Meta(min_length=1)], Meta(descrip
 Channels = Annotated[
     Finite | Annotated[list[Finite], Meta(min_length=1)] | None, Meta(description="a number, or one for each channel")
 ]
-Thresholds = Annotated[
-    int | float | str | Annotated[list[int | float | str], Meta(min_length=1)],
-    Meta(description="a threshold such as 3.0 or 25%, or a list of them"),
-]
+
+
+def _choices(option: QuestionOption) -> Any:
+    """The type of an option of the question: a value, or a list of values."""
+    value = int | float | str if option.is_number else str
+    several = Annotated[list[value], Meta(min_length=1)]  # type: ignore[valid-type]
+    return Annotated[value | several, Meta(description=option.expected)]
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,15 +73,14 @@ class _Models(_Images, frozen=True):
     scale: Number = 1.0
 
 
-class _Run(_Limits, frozen=True, kw_only=True):
+_OPTIONS = [(name, _choices(option), option.paper) for name, option in OPTIONS.items()]
+_Options = msgspec.defstruct("_Options", _OPTIONS, bases=(_Limits,), frozen=True, forbid_unknown_fields=True)
+
+
+class _Run(_Options, frozen=True, kw_only=True):  # type: ignore[valid-type, misc, call-arg]
     """Defaults are those of the paper's runs; `until` is 0.001 unless given, `w_delta` 0.2."""
 
     method: Annotated[Method, Meta(description=f"one of {', '.join(METHODS)}")]
-    property: Texts = "both"
-    delta: Thresholds = 3.0
-    filter: Texts = "identity"
-    dist: Texts = "l2"
-    classes: str = "all"
     models: Texts = "*"
     combinations: Texts = "*"
     until: Annotated[
@@ -93,10 +93,6 @@ class _Run(_Limits, frozen=True, kw_only=True):
         for key, owner in (("until", "refine"), ("w_delta", "gbs")):
             if getattr(self, key) is not None and self.method != owner:
                 raise ValueError(f"{key} belongs to method {owner}, not {self.method}; leave it out")
-        words = [word.strip() for word in self.classes.split(",")]
-        is_numbers = all(word.isdecimal() for word in words) and len(set(words)) == len(words)
-        if words not in (["all"], ["predicted"]) and not is_numbers:
-            raise ValueError(f"classes is {self.classes!r}; expected all, predicted, or different numbers such as 3,8")
 
 
 def _several(table: str) -> Meta:
@@ -115,13 +111,7 @@ class _PlanFile(_Table, frozen=True, kw_only=True):
 
 
 TABLES = {"campaign": _Campaign, "limits": _Limits, "models": _Models, "images": _Images, "runs": _Run}
-PARSERS: dict[str, Callable[[Any], str]] = {
-    "property": lambda text: Property.parse(text).value,
-    "delta": lambda text: str(Threshold.parse(text)),  # with all its digits, the same however it is written
-    "filter": lambda text: Filter.parse(text).name,
-    "dist": lambda text: Distance.parse(text).name.lower(),
-}
-USUAL = {"filter": "identity", "dist": "l2", "classes": "all", "until": 0.001, "w_delta": 0.2}
+USUAL = {"until": UNTIL, "w_delta": W_DELTA}
 """Keys name these settings only where they differ."""
 
 
@@ -262,10 +252,9 @@ class _Reader:
             self._checked(f"combinations.{name}, {image.name}", compose, [*map(parse_spec, specs)], _pixels(image))
 
     def _options(self, place: str, run: _Run) -> list[dict[str, Any]]:
-        """The settings of a run's problems: one set for every choice of property, δ, filter and distance."""
+        """The settings of a run's problems: one set for every choice of the question's options."""
         fixed: dict[str, Any] = {
             "method": run.method,
-            "classes": ",".join(word.strip() for word in run.classes.split(",")),
             "until": None if run.method != "refine" else USUAL["until"] if run.until is None else run.until,
             "w_delta": None if run.method != "gbs" else USUAL["w_delta"] if run.w_delta is None else run.w_delta,
         }
@@ -274,10 +263,10 @@ class _Reader:
             if fixed[key] is None:
                 self._refuse(f"{place} has no limit: expected {key} there or in [limits], a number of {unit}")
         choices = [
-            [self._checked(f"{place}.{key}", parse, text) for text in _listed(getattr(run, key))]
-            for key, parse in PARSERS.items()
+            [self._checked(f"{place}.{name}", option.parse, text) for text in _listed(getattr(run, name))]
+            for name, option in OPTIONS.items()
         ]
-        return [fixed | dict(zip(PARSERS, values, strict=True)) for values in product(*choices)]
+        return [fixed | {"options": dict(zip(OPTIONS, values, strict=True))} for values in product(*choices)]
 
     def _chosen(self, place: str, patterns: Any, names: Sequence[str]) -> list[str]:
         """The names that match one of the patterns, in the order of the names."""
@@ -333,12 +322,14 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _task(model: str, image: str, combination: str, options: Mapping[str, Any]) -> Task:
-    words = [model, image, combination, options["method"], options["property"], options["delta"]]
-    words += [
-        f"{key.replace('_', '-')}-{options[key]}" for key, usual in USUAL.items() if options[key] not in (None, usual)
-    ]
-    return Task(key=make_key(*words), model=model, image=image, combination=combination, **options)
+def _task(model: str, image: str, combination: str, settings: Mapping[str, Any]) -> Task:
+    chosen = settings["options"]
+    words = [model, image, combination, settings["method"]]
+    words += [chosen[name] for name, option in OPTIONS.items() if option.is_in_key]
+    usual = {name: option.paper for name, option in OPTIONS.items() if not option.is_in_key} | USUAL
+    given = chosen | settings
+    words += [f"{name.replace('_', '-')}-{given[name]}" for name in usual if given[name] not in (None, usual[name])]
+    return Task(key=make_key(*words), model=model, image=image, combination=combination, **settings)
 
 
 @lru_cache(maxsize=1)

@@ -25,6 +25,7 @@ from msgspec import Struct
 from .. import zoo
 from ..errors import StoreError
 from ..labels import Label
+from ..question import OPTIONS
 from ..results.directory import atomic_file
 
 try:
@@ -81,7 +82,8 @@ class PlannedModel(Struct, frozen=True, forbid_unknown_fields=True):
 class Task(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """One problem: a model, an image, a combination of perturbations, how to answer it, and its limits.
 
-    `until` is for refine, `w_delta` for gbs; None elsewhere. `key` is unique in the plan, and names a file.
+    options: those of the question, as texts (see `question.OPTIONS`). `until` is for refine, `w_delta` for gbs; None
+    elsewhere. `key` is unique in the plan, and names a file.
     """
 
     key: str
@@ -89,25 +91,26 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     image: str
     combination: str
     method: str
-    property: str
-    delta: str
-    filter: str
-    dist: str
-    classes: str
+    options: dict[str, str]
     until: float | str | None
     w_delta: float | None
     seconds: float
     memory_gib: float
 
+    def setting(self, name: str) -> Any:
+        """An option of the question, or one of the method."""
+        return self.options[name] if name in self.options else getattr(self, name)
+
     @cached_property
     def algorithm(self) -> str:
         """Method and property in the paper's words.
 
-        >>> Task("", "", "", "", "gbs", "both", "3", "I", "l2", "all", None, 0.2, 1.0, 1.0).algorithm
+        >>> Task("", "", "", "", "gbs", {"property": "both"}, None, 0.2, 1.0, 1.0).algorithm
         'gbs-CRAR'
         """
-        is_plain = self.method not in ("gbs", "boundary") and self.property == "both"
-        return self.method if is_plain else f"{self.method}-{LETTERS[self.property]}"
+        wanted = self.options["property"]
+        is_plain = self.method not in ("gbs", "boundary") and wanted == "both"
+        return self.method if is_plain else f"{self.method}-{LETTERS[wanted]}"
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):
@@ -143,13 +146,19 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
             data[name] = [
                 {key: value for key, value in entry.items() if key != "location"} for entry in data[name].values()
             ]
+        data["tasks"] = [task.pop("options") | task for task in data["tasks"]]
         return data
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Plan":
         """The plan as stored, for reports only: it does not say where the files are."""
         named = {name: {entry["name"]: entry for entry in data[name]} for name in ("models", "images")}
-        return msgspec.convert({**data, **named}, cls)
+        tasks = [
+            {key: value for key, value in task.items() if key not in OPTIONS}
+            | {"options": {name: task[name] for name in OPTIONS}}
+            for task in data["tasks"]
+        ]
+        return msgspec.convert({**data, **named, "tasks": tasks}, cls)
 
 
 def make_key(*words: str) -> str:

@@ -16,12 +16,13 @@ from typing import Any
 from ..compare.ranking import Ranking, find_contrary, rank
 from ..errors import OptionError
 from ..labels import Label, Status
+from ..question import OPTIONS
 from ..words import share_text
 from .columns import COLUMNS, MEASURED, PERCENTS, CampaignColumn, make_record, percent_column
 from .stored_campaign import Plan, Store, Task
 
 STATUSES = tuple(status.value for status in Status)
-INSIGHT_SETTINGS = ("delta", "filter", "dist", "classes")
+INSIGHT_SETTINGS = tuple(name for name in OPTIONS if name != "property")
 SETTINGS = (*INSIGHT_SETTINGS, "until", "w_delta")
 """Settings that tell two problems of one algorithm apart besides model, image and perturbations."""
 ALL = "all"
@@ -62,7 +63,7 @@ def to_parquet(records: Sequence[Record], *, is_measured: bool = True) -> bytes:
 
 def settings_of(plan: Plan) -> list[str]:
     """Which of `SETTINGS` have several values in the plan."""
-    return [name for name in SETTINGS if len({getattr(task, name) for task in plan.tasks} - {None}) > 1]
+    return [name for name in SETTINGS if len({task.setting(name) for task in plan.tasks} - {None}) > 1]
 
 
 def group_tasks(plan: Plan, kind: Callable[[Task], tuple[Any, ...]]) -> dict[tuple[Any, ...], list[Task]]:
@@ -70,7 +71,7 @@ def group_tasks(plan: Plan, kind: Callable[[Task], tuple[Any, ...]]) -> dict[tup
     extra = settings_of(plan)
     groups: dict[tuple[Any, ...], list[Task]] = {}
     for task in plan.tasks:
-        groups.setdefault((*kind(task), *(getattr(task, name) for name in extra)), []).append(task)
+        groups.setdefault((*kind(task), *(task.setting(name) for name in extra)), []).append(task)
     return groups
 
 

@@ -16,7 +16,7 @@ from ..engines.contract import CORNER
 from ..engines.refine.planning import MOST_REGIONS
 from ..errors import OptionError
 from ..labels import Property
-from ..question import Threshold
+from ..threshold import Threshold
 from .requirement import Requirement
 
 QUESTION, METHOD, CLASSIFIER, LIMITS, OUTPUT = "Question", "Method", "Classifier", "Limits", "Output"

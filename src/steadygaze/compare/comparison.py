@@ -14,9 +14,10 @@ from msgspec import to_builtins
 
 from ..errors import OptionError
 from ..labels import Label, Property
-from ..question import Question, Threshold
+from ..question import Question
 from ..results.result import Result
 from ..results.summary import NearestFacts, kinks_text
+from ..threshold import Threshold
 from .overlay import Bounds, combine, lay_over
 from .ranking import Ranking, find_contrary, is_distance, make_rankings
 
@@ -164,9 +165,7 @@ def describe(result: Result, kind: str) -> str:
     if kind == "perturbation":
         return " + ".join(specs(result))
     if kind == "attention":
-        options = question.attention
-        classes = "all" if options.classes is None else ",".join(str(number) for number in options.classes)
-        return f"filter {options.filter.name}, distance {options.distance.name}, classes {classes}"
+        return question.describe().attention.text()
     text = {"network": question.model_name, "image": question.image_name, "delta": f"δ = {result.delta}"}[kind]
     # Names come from files, and may hold control characters that a terminal obeys.
     return "".join(letter if letter.isprintable() else " " for letter in text)

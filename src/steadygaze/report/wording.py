@@ -4,7 +4,7 @@ from ..engines.refine.boxes import State
 from ..labels import Property, Verdict
 from ..question import Question
 from ..results.result import Result
-from ..words import comparison_text, counted, rounded, share_text
+from ..words import counted, rounded, share_text
 
 KEPT_WORDS = {
     Property.CR: "the label is kept",
@@ -31,9 +31,7 @@ def verdict_text(property: Property, verdict: Verdict) -> str:
 
 def attention_text(question: Question) -> str:
     """The filter, distance and classes with which attention maps are compared."""
-    options, chosen = question.attention, question.attention.classes
-    names = None if chosen is None else [question.names[j] for j in chosen]
-    return comparison_text(options.filter.name, options.distance.name, names)
+    return question.describe().attention.text(question.names)
 
 
 def delta_text(result: Result) -> str:

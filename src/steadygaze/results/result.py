@@ -16,9 +16,10 @@ from ..labels import Property, Status, Stop, Verdict
 from ..network.graph import preactivations
 from ..network.model import Agreement
 from ..properties.nearest import Nearest
-from ..question import Question, Threshold
+from ..question import Question
 from ..regions.check import CheckedMap
 from ..regions.patterns import unpack
+from ..threshold import Threshold
 from .answer import DeltaAnswer
 from .tiling import Tiling
 from .view import Region

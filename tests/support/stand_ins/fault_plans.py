@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from steadygaze.campaign.stored_campaign import Plan, PlannedImage, PlannedModel, Task, make_key
 from steadygaze.campaign.worker_pool import Duty
+from steadygaze.question import OPTIONS
 from support.stand_ins import faults
 
 DUTY = Duty.of(faults.solve_task)
@@ -17,8 +18,9 @@ def plan_of(
     images = {text: PlannedImage(text, "", "0" * 64, text) for text in seconds}
     tasks = tuple(
         Task(
-            key=make_key(act, text), model=act, image=text, combination="B", method="map", property="both", delta="3",
-            filter="identity", dist="l2", classes="all", until=None, w_delta=None, seconds=limit, memory_gib=memory_gib,
+            key=make_key(act, text), model=act, image=text, combination="B", method="map",
+            options={name: option.paper for name, option in OPTIONS.items()}, until=None, w_delta=None, seconds=limit,
+            memory_gib=memory_gib,
         )
         for act in acts
         for text in seconds

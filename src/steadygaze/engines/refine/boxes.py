@@ -14,6 +14,7 @@ from ...labels import Kept, Property
 from ...polytopes import Cut
 from ...question import Question
 from ...regions.assemble import CutTable
+from ...threshold import kept_codes
 from ...tolerances import UNIT
 
 BLOCK = 16  # batches of boxes between two looks at the budget and at the share that is left
@@ -114,8 +115,7 @@ def label_codes(margin: np.ndarray) -> np.ndarray:
 
 def attention_codes(inconsistency: np.ndarray, delta: float) -> np.ndarray:
     """`Kept` codes (B,) of the attention for enclosures (B, 2) of the inconsistency."""
-    is_kept, is_lost = inconsistency[:, 1] <= delta, inconsistency[:, 0] > delta
-    return np.where(is_kept, Kept.YES, np.where(is_lost, Kept.NO, Kept.UNKNOWN))
+    return kept_codes(inconsistency[:, 0], inconsistency[:, 1], delta)
 
 
 @dataclass(frozen=True)

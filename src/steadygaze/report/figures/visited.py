@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from ...results.result import Result
-from ...words import comparison_text, counted, rounded, share_text
+from ...words import counted, rounded, share_text
 from ..drawing.colours import (
     ATTENTION,
     BOTH,
@@ -114,9 +114,7 @@ def write_search_header(sheet: Sheet, found: Result) -> None:
     count = counted(found.region_count, "region")
     facts = [f"{summary.method}: {count} on {share_text(summary.visited_share)} of the domain, {ended}"]
     if any(found.tiling.tiles(found.answer).attention):
-        classes = None if attention.classes == "all" else [str(number) for number in attention.classes]
-        words = comparison_text(attention.filter, attention.distance.upper(), classes)
-        facts += [f"δ = {rounded(summary.delta.value, 4)}", words]
+        facts += [f"δ = {rounded(summary.delta.value, 4)}", attention.text()]
     write_header(sheet, f"{subject}: {verdict}", facts, size=14)
 
 

@@ -82,10 +82,7 @@ def question_rows(summary: Summary) -> list[FactRow]:
         if delta.text.endswith("%"):
             share = f"{delta.text.removesuffix('%')} % of the original maps' size {rounded(delta.map_size)}"
             text = f"{rounded(delta.value)} ({share})"
-        classes = attention.classes
-        of = "all classes" if classes == "all" else f"class {', '.join(str(number) for number in classes)}"
-        compared = f"filter {attention.filter}, distance {attention.distance.upper()}"
-        rows += [("δ", text), ("attention", f"gradient maps of {of}, {compared}")]
+        rows += [("δ", text), ("attention", f"gradient maps: {attention.text()}")]
     return rows
 
 

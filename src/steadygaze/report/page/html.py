@@ -166,19 +166,7 @@ def verify_command(result: Result, directory: Path | None) -> str:
 
     A bundled image is named; for any other image the command names the pixels stored in the directory.
     """
-    question, delta = result.question, result.delta
-    stored, attention = question.stored(delta)["model"], question.attention
-    words = ["steadygaze", "verify", stored["bundled"] or stored["path"], "--image", _image(question, directory)]
-    for perturbation in question.perturbed.perturbations:
-        words += ["--perturb", perturbation.spec]
-    words += ["--property", question.property.value, "--delta", str(delta)]
-    words += ["--filter", attention.filter.name, "--dist", attention.distance.name.lower()]
-    words += ["--classes", "all" if attention.classes is None else ",".join(map(str, attention.classes))]
-    for name, usual in (("mean", 0.0), ("std", 1.0)):
-        values = stored[name] if isinstance(stored[name], list) else [stored[name]]
-        if any(value != usual for value in values):
-            words += [f"--{name}={_numbers(values)}"]
-    words += [] if stored["scale"] == 1.0 else ["--scale", f"{stored['scale']:g}"]
+    words = result.question.words(result.delta, _image(result.question, directory))
     words += ["--method", result.method, *result.tiling.words()]
     return "".join(f" \\\n    {word}" if word.startswith("--") else f" {word}" for word in map(shlex.quote, words))[1:]
 
@@ -189,10 +177,6 @@ def report_command(result: Result, directory: Path | None) -> str:
     if result.delta != result.question.delta:
         words += ["--delta", str(result.delta)]
     return shlex.join([*words, "--force"])
-
-
-def _numbers(values: Any) -> str:
-    return ",".join(repr(float(value)) for value in values)
 
 
 def _image(question: Question, directory: Path | None) -> str:

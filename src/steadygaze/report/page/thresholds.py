@@ -22,6 +22,7 @@ from ...properties.classification import strip_volumes
 from ...properties.joint import Shares, join, shares
 from ...results.answer import Answers
 from ...results.result import Result
+from ...threshold import kept_codes
 from ...tolerances import UNIT
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 
@@ -126,18 +127,13 @@ def _steps(result: Result, top: float) -> tuple[np.ndarray, tuple[str, ...]]:
     return deltas, tuple(steps[float(delta)] for delta in deltas)
 
 
-def _codes(low: np.ndarray, high: np.ndarray, delta: float) -> np.ndarray:
-    """Codes of `Kept` for inconsistencies between bounds."""
-    return np.where(high <= delta, Kept.YES, np.where(low > delta, Kept.NO, Kept.UNKNOWN))
-
-
 def _box_cells(result: Result, delta: float, states: np.ndarray) -> np.ndarray:
     """Shares (3, 3) of the boxes that bounds decide and of unreached parts; writes the states of boxes (B,)."""
     answer: Any = result.answer
     boxes = result.tiling.boxes
     chosen = answer.bounded
     low, high = boxes.inconsistency.T
-    codes = _codes(low, high, delta)
+    codes = kept_codes(low, high, delta)
     states[: len(boxes)] = codes
     cells = np.zeros((3, 3))
     np.add.at(cells, (answer.label_codes[chosen], codes[chosen]), boxes.volumes[chosen])
@@ -186,7 +182,7 @@ class _Exact:
     def ask(self, delta: float, *, is_own: bool) -> np.ndarray:
         """Shares (3, 3) of reached parts for δ (`is_own`: as exactly as the answer); sets `states` (R,) and slabs."""
         low, high = self.reach.T
-        self.states = _codes(low, high, delta).astype(np.uint8)
+        self.states = kept_codes(low, high, delta).astype(np.uint8)
         near = np.flatnonzero(self.states == Kept.UNKNOWN)
         pieces, cells = self.answers.pieces, np.zeros((3, 3))
         state = self.states[pieces.region]

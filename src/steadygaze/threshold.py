@@ -1,0 +1,70 @@
+"""A threshold of the question: a value, a unit (absolute, or relative to the original map) and a direction."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from .errors import OptionError
+from .labels import Kept
+
+
+class Direction(Enum):
+    """On which side of a threshold a property holds; the value is the sign that people read."""
+
+    AT_MOST = "≤"
+    AT_LEAST = "≥"
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold: absolute, or relative to the size of the original map. Its text is read as the same threshold.
+
+    >>> Threshold.parse("25%").value(8.0), Threshold.parse("3.0").value(8.0)
+    (2.0, 3.0)
+    >>> str(Threshold.parse("25%")), str(Threshold.parse("3.0")), str(Threshold.parse(0.1234567891))
+    ('25%', '3', '0.1234567891')
+    """
+
+    number: float
+    is_relative: bool
+    direction: Direction = Direction.AT_MOST
+
+    @classmethod
+    def parse(cls, text: str | float, *, name: str = "delta", direction: Direction = Direction.AT_MOST) -> "Threshold":
+        """Read `25%` or a number; OptionError names the option."""
+        words = str(text).strip()
+        try:
+            number = float(words.removesuffix("%"))
+        except ValueError:
+            number = float("nan")
+        if not 0.0 <= number < float("inf"):
+            raise OptionError(
+                f"{name} {words!r} is not a threshold; expected a number such as 3.0, or a share such as 25%"
+            )
+        return cls(number / 100.0 if words.endswith("%") else number, words.endswith("%"), direction)
+
+    def value(self, size: float) -> float:
+        """The absolute threshold for an original map of the given size."""
+        return self.number * size if self.is_relative else self.number
+
+    def __str__(self) -> str:
+        number, mark = (100.0 * self.number, "%") if self.is_relative else (self.number, "")
+        texts = [f"{number:.{digits}g}{mark}" for digits in range(6, 18)]
+        return next((text for text in texts if Threshold.parse(text, direction=self.direction) == self), texts[-1])
+
+
+def kept_codes(low: np.ndarray, high: np.ndarray, limit: float, direction: Direction = Direction.AT_MOST) -> np.ndarray:
+    """`Kept` codes (N,) for values between bounds (N,) against an absolute threshold; NaN decides nothing.
+
+    >>> kept_codes(np.array([0.0, 2.0, 4.0, np.nan]), np.array([1.0, 4.0, 5.0, 1.0]), 3.0).tolist()
+    [0, 1, 2, 1]
+    >>> kept_codes(np.array([0.0, 2.0, 4.0]), np.array([1.0, 4.0, 5.0]), 3.0, Direction.AT_LEAST).tolist()
+    [2, 1, 0]
+    """
+    if direction is Direction.AT_LEAST:
+        is_kept, is_lost = low >= limit, high < limit
+    else:
+        is_kept, is_lost = high <= limit, low > limit
+    is_known = ~(np.isnan(low) | np.isnan(high))
+    return np.where(is_known & is_kept, Kept.YES, np.where(is_known & is_lost, Kept.NO, Kept.UNKNOWN))
