@@ -69,12 +69,6 @@ def test_a_plan_becomes_problems_in_a_fixed_order(folder: Path):
     assert first.key == "M-FNN-100_mnist-69990_TB_map_both_3"
     assert (first.options["delta"], first.options["filter"]) == ("3", "identity")
     assert (first.seconds, first.until, first.w_delta) == (60.0, None, None)
-        "3",
-        "identity",
-        60.0,
-        None,
-        None,
-    )
     assert (last.model, last.image, last.options["property"], last.seconds, last.w_delta) == (
         "nets/own.onnx",
         "photos/b.png",
