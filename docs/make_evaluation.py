@@ -22,7 +22,16 @@ from PIL import Image
 
 from steadygaze.campaign import Plan, Store, make_records
 from steadygaze.campaign.figures import NAMES, draw_figures
-from steadygaze.campaign.tables import SETTINGS, STATUSES, Insight, Ranks, Share, count_statuses, make_insights, to_parquet
+from steadygaze.campaign.tables import (
+    SETTINGS,
+    STATUSES,
+    Insight,
+    Ranks,
+    Share,
+    count_statuses,
+    make_insights,
+    to_parquet,
+)
 from steadygaze.errors import SteadygazeError
 
 FOLDER = Path(__file__).resolve().parent

@@ -7,6 +7,7 @@ import pytest
 
 import steadygaze
 from steadygaze import api
+from steadygaze.question import make_question
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,16 @@ from matplotlib.text import Text
 from msgspec.structs import replace
 
 from steadygaze.campaign import figures
-from steadygaze.campaign.figures import NAMES, NothingToDrawError, choose_example, draw_figures, figure_makers, has_files, located, make_series
+from steadygaze.campaign.figures import (
+    NAMES,
+    NothingToDrawError,
+    choose_example,
+    draw_figures,
+    figure_makers,
+    has_files,
+    located,
+    make_series,
+)
 from steadygaze.campaign.panels import LogScale, Panel, draw_panels, name_places
 from steadygaze.campaign.stored_campaign import Store, Task
 from steadygaze.campaign.tables import make_records

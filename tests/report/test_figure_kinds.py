@@ -19,7 +19,6 @@ from steadygaze.report.figures import make_figure
 from steadygaze.report.figures.boundary import boundaries_figure
 from steadygaze.report.figures.path import CHANGED_FRAME
 from steadygaze.report.wording import comparison, number, percent
-from steadygaze.results.result import Result
 
 PATCH = "patch:x=10,y=10,w=8,h=8"
 PLANE = ("brightness:-0.5..0.5", PATCH)
@@ -290,7 +289,7 @@ def test_visited_regions_are_coloured_by_phase_and_label(gbs: Result) -> None:
     for one, reached, label in zip(gbs.tiling.visited, phase, attention, strict=True):
         assert tuple(reached) == to_rgba(FOLLOWED if one.is_following else SEARCHED)
         assert tuple(label) == to_rgba(ATTENTION.colours[one.attention])
-    assert 0 < sum(one.is_following for one in gbs.tiling.visited) < len(gbs)
+    assert 0 < sum(one.is_following for one in gbs.tiling.visited) < gbs.region_count
 
 
 def test_a_map_is_drawn_for_another_delta(plane: Result) -> None:
