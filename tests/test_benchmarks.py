@@ -274,6 +274,11 @@ def test_boundaries_are_compared_with_the_map():
     assert boundaries.differences(result, keys, found, Property.AR) == []
     part = found.tiling.components[0]
     shifted = replace(part, inner=frozenset(sorted(part.inner)[1:]))
-    for components, failures in (([shifted, *found.tiling.components[1:]], 0), ([], 0), (None, 0), (found.tiling.components, 1)):
+    for components, failures in (
+        ([shifted, *found.tiling.components[1:]], 0),
+        ([], 0),
+        (None, 0),
+        (found.tiling.components, 1),
+    ):
         planted = replace(found, components=components, failures=failures)
         assert boundaries.differences(result, keys, planted, Property.AR)

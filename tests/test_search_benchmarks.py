@@ -82,7 +82,9 @@ def contradictions(found, result, samples=30):
 def test_a_truthful_search_is_not_contradicted(mapped, wanted):
     assert min(mapped.answer.sets.values()) > 0
     found = truthful(mapped, wanted)
-    rare = [each for each in found.tiling.visited if each.classification in ("MR", "CB") or each.attention in ("AR", "AB")]
+    rare = [
+        each for each in found.tiling.visited if each.classification in ("MR", "CB") or each.attention in ("AR", "AB")
+    ]
     assert contradictions(found, mapped) == []
     few = truthful(mapped, wanted, [int.from_bytes(each.region.key, "big") for each in rare])
     assert contradictions(few, mapped, len(rare)) == []

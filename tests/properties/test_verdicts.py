@@ -142,7 +142,9 @@ def test_a_region_thinner_than_the_tolerance_keeps_its_label() -> None:
     ]
     specs = ["translate:dx=1:0.25..0.75", "brightness:0..0.25"]
     result = ask(layers, np.array([[[1.0, 0.0, 0.5]]]), specs, property="ar", delta=100.0)
-    extents = [np.ptp(result.tiling.answers.regions.polytopes[i][:, 0]) for i in range(len(result.tiling.answers.regions))]
+    extents = [
+        np.ptp(result.tiling.answers.regions.polytopes[i][:, 0]) for i in range(len(result.tiling.answers.regions))
+    ]
     assert min(extents) < 1e-10, "the thin region is there"
     assert result.answer.sets["AR"] == len(extents)
     assert result.verdict is ROBUST
