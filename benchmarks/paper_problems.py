@@ -1,6 +1,6 @@
 """The names of the paper's problems: networks, the last ten images of each set, combinations of perturbations.
 
-Imports nothing heavy, for processes that start others; `make_problem` reads a model only when it is called.
+Imports nothing heavy, for processes that start others; `question_of` reads a model only when it is called.
 """
 
 import json

@@ -109,9 +109,9 @@ def test_a_partial_map_without_a_violation_is_undecided() -> None:
     part = interrupted("M-FNN-100", "mnist:69990", specs, calls=1, property="cr")
     assert not part.is_complete and part.verdict is UNDECIDED
     low, high = part.areas["CR"]
-    assert low == pytest.approx(part.answers.regions.polytopes.volumes.sum()) and high == 1.0
+    assert low == pytest.approx(part.tiling.answers.regions.polytopes.volumes.sum()) and high == 1.0
     assert part.areas["MR"] == pytest.approx((0.0, 1.0 - low))
-    assert part.answers.enough_delta is None
+    assert part.tiling.answers.enough_delta is None
 
 
 @pytest.mark.parametrize("dist", ["l1", "l2"])
