@@ -214,13 +214,13 @@ def test_another_delta_of_a_search_is_refused(run: Runner):
     run(*LINE, "--method", "gbs", "--out", "out")
     result = run("show", "out", "--delta", "2.0")
     assert (result.code, result.out) == (2, "") and result.err.count("\n") == 1
-    assert "holds a search (gbs), which answers δ = 3 alone" in result.err
+    assert "out: a search (gbs) answers δ = 3 alone" in result.err
 
 
 def test_the_boundary_of_a_stored_search_is_refused(run: Runner):
     run(*LINE, "--method", "gbs", "--out", "out")
     result = run("boundary", "out")
-    assert (result.code, result.out) == (2, "") and "holds a search (gbs), not a map" in result.err
+    assert (result.code, result.out) == (2, "") and "out: a search (gbs) has regions alone" in result.err
 
 
 def test_a_damaged_answer_is_refused_and_lost_timings_are_not(run: Runner, place: Path):
