@@ -231,7 +231,7 @@ def test_tiles_have_the_colour_of_their_labels(by: str, plane: Result) -> None:
 
 def test_shades_tell_patterns_apart(plane: Result) -> None:
     tiles = make_figure("tiling", plane, by="pattern").axes[1].findobj(PolyCollection)[0]
-    regions = plane.exact_regions
+    regions = plane.tiling.exact_regions
     shade: dict[int, tuple[float, ...]] = {}
     for path, colour in zip(tiles.get_paths(), tiles.get_facecolors(), strict=True):
         region = plane.region_at(path.vertices[:-1].mean(axis=0))
@@ -272,7 +272,7 @@ def test_tilings_of_one_and_three_parameters_and_of_partial_maps(which: str, spa
 def test_the_tiling_of_a_search_is_that_of_its_regions(gbs: Result) -> None:
     tiles = make_figure("tiling", gbs).axes[1].findobj(PolyCollection)[0]
     domain = gbs.question.perturbed.domain
-    assert len(tiles.get_paths()) == len(gbs)
+    assert len(tiles.get_paths()) == gbs.region_count
     for one, path, colour in zip(gbs.tiling.visited, tiles.get_paths(), tiles.get_facecolors(), strict=True):
         point = (path.vertices[:-1].mean(axis=0) - domain.low) / domain.widths
         assert one.region.contains(point)

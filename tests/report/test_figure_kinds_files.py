@@ -111,7 +111,7 @@ def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: 
             OptionError, match=rf"{kind} needs a map or a refinement, and the result is a search \(gbs\)"
         ):
             make_figure(kind, search)
-    with pytest.raises(OptionError, match="a search answers δ = 25% alone"):
+    with pytest.raises(OptionError, match=r"a search \(gbs\) answers δ = 25% alone"):
         make_figure("tiling", search, delta=3.0)
     with pytest.raises(OptionError, match="map is drawn from one result, 2 are given; columns takes several"):
         make_figure("map", [result, result])
