@@ -14,18 +14,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from steadygaze.engines import run
-from steadygaze.question import make_question
-from steadygaze.results.result import Result
-
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 from dataclasses import replace
 
-from paper_problems import SIZES, Asked, problems_of, restricted
+from one_search import run_search
+from paper_problems import SIZES, Asked, problems_of, question_of, restricted
 from steadygaze.boundary import find_boundary
+from steadygaze.engines import run
 from steadygaze.engines.search.traversal import make_key
 from steadygaze.labels import Property
+from steadygaze.results.result import Result
 from timing import RESULTS, print_table, write_json
 
 NETWORKS = [f"{data}-{size}" for size in (*SIZES, "CNN-S") for data in "MF"]
@@ -57,19 +56,19 @@ def differences(result: Result, keys: Sequence[bytes], found: Result, wanted: Pr
     return wrong
 
 
-def run(asked: Asked, model: Any, properties: Sequence[str]) -> tuple[list[dict[str, Any]], Any]:
+def compare(asked: Asked, model: Any, properties: Sequence[str]) -> tuple[list[dict[str, Any]], Any]:
     """Compare one problem for every property: rows, and the model to go on with."""
-    problem = make_question(asked, "both", model=model)
+    problem = question_of(asked, "both", model=model)
     result = run(problem, "map", threads=1)
     keys = keys_of(result)
     rows = []
     for name in properties:
         question = replace(problem, property=Property(name))
-        found = run(question, method="boundary")
+        found = run_search(question, "boundary")
         wrong = differences(result, keys, found, Property(name))
         components = None if found.tiling.components is None else len(found.tiling.components)
-        counts = {"regions": len(keys), "visited": len(found), "components": components}
-        rows.append({"asked": str(asked), "property": name, "seconds": found.seconds, "wrong": wrong} | counts)
+        counts = {"regions": len(keys), "visited": found.region_count, "components": components}
+        rows.append({"asked": str(asked), "property": name, "seconds": found.seconds["total"], "wrong": wrong} | counts)
     return rows, problem.model
 
 
@@ -83,7 +82,7 @@ def main() -> int:
     for network in NETWORKS:
         own, model = [], None
         for asked in restricted(problems_of(network), options.only):
-            found, model = run(asked, model, options.properties)
+            found, model = compare(asked, model, options.properties)
             own += found
         for name in options.properties if own else []:
             part = [row for row in own if row["property"] == name]

@@ -34,7 +34,7 @@ def grid(level: int) -> tuple[np.ndarray, np.ndarray]:
 def measure(model: str, index: int) -> dict:
     """Decided shares and multiplications of one problem (brightness and patch), for every room and level."""
     asked = paper_problems.Asked(model, "BP", paper_problems.image_name(model, index))
-    question = paper_problems.make_question(asked, "cr")
+    question = paper_problems.question_of(asked, "cr")
     bounder = Bounder(question.model.graph, question.perturbed, question.label, question.attention)
     work = sum(step.work for steps in bounder.segments for step in steps)
     found: dict = {"model": model, "image": asked.image, "layers": len(bounder.segments) - 1, "shares": {}}

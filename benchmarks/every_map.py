@@ -13,12 +13,11 @@ import os
 from pathlib import Path
 from statistics import median
 
-from steadygaze.engines import run
-from steadygaze.question import make_question
-
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
+from steadygaze.engines import run
 from steadygaze.errors import SteadygazeError
+from steadygaze.question import make_question
 from timing import clock, peak_mib, print_table, write_json
 
 NETWORKS = [f"{data}-{size}" for size in ("FNN-100", "FNN-200", "FNN-400", "FNN-800", "CNN-S") for data in "MF"]

@@ -15,9 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from steadygaze.engines import run
-from steadygaze.question import make_question
-
 # Read when numpy is imported: everything runs on one thread.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
@@ -25,8 +22,9 @@ from as_printed.gbs import Kind
 from as_printed.gbs import gbs as printed_gbs
 from one_map import printed_problem
 from one_search import run_search
-from paper_problems import PROPERTIES, SHIFT, W_DELTA, Asked, restricted, sample, stored
+from paper_problems import PROPERTIES, SHIFT, W_DELTA, Asked, question_of, restricted, sample, stored
 from search_check import digest, map_contradictions, own_contradictions, plain_contradictions
+from steadygaze.engines import run
 from steadygaze.errors import SteadygazeError
 from timing import RESULTS, Spread, clock, print_table, write_json
 
@@ -39,25 +37,25 @@ TIMEOUT = 600.0
 def measure(asked: Asked, wanted: str, *, repetitions: int, seconds: float, samples: int, shift: str) -> dict[str, Any]:
     """Both searches of one problem, and what is wrong with that of the package."""
     row: dict[str, Any] = {"asked": str(asked), "property": wanted, "wrong": []}
-    first = make_question(asked, wanted, shift=shift)
+    first = question_of(asked, wanted, shift=shift)
     counts, times = [], []
     try:
         found = run_search(first, "gbs", timeout=TIMEOUT)  # compiles or loads the kernels
         for _ in range(repetitions):
-            problem = make_question(asked, wanted, shift=shift, model=first.model)
+            problem = question_of(asked, wanted, shift=shift, model=first.model)
             spent, again = clock(lambda problem=problem: run_search(problem, "gbs", timeout=TIMEOUT))
             times.append(spent)
             counts.append(len(again.tiling.visited))
     except SteadygazeError as error:
         return row | {"wrong": [str(error)]}
     kept = digest(found, samples)
-    row |= {"visited": kept.tiling.visited, "visited_share": kept.coverage, "status": kept.status}
+    row |= {"visited": kept.visited, "visited_share": kept.visited_share, "status": kept.status}
     row["seconds"] = vars(Spread.of(times))
     if kept.status not in ("robust", "notrobust"):
         row["wrong"].append(f"did not end: {kept.status}")
-    if set(counts) != {kept.tiling.visited}:
-        row["wrong"].append(f"{kept.tiling.visited} regions visited, then {counts}")
-    mapped = run(make_question(asked, wanted, shift=shift, model=first.model), "map", threads=1)
+    if set(counts) != {kept.visited}:
+        row["wrong"].append(f"{kept.visited} regions visited, then {counts}")
+    mapped = run(question_of(asked, wanted, shift=shift, model=first.model), "map", threads=1)
     row["regions"] = len(mapped.tiling.answers.regions)
     row["wrong"] += own_contradictions(found) + plain_contradictions(kept) + map_contradictions(kept, mapped)
     outcome = printed_gbs(printed_problem(first), seconds, kind=KINDS[wanted], w=W_DELTA)

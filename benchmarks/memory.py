@@ -23,11 +23,12 @@ TARGET_MIB = 1024
 PROBE = """
 import json, sys
 from timing import peak_mib
-from steadygaze import api
 from steadygaze.budget import Budget, Limits
+from steadygaze.engines import run
+from steadygaze.question import make_question
 problem = make_question(sys.argv[1], sys.argv[2], ("translate:dy=1", "brightness"), delta=3.0)
 before = peak_mib()
-result = api.solve(problem, budget=Budget(Limits(max_regions=int(sys.argv[3]))), threads=1)
+result = run(problem, "map", budget=Budget(Limits(max_regions=int(sys.argv[3]))), threads=1)
 print(json.dumps({"regions": len(result.tiling.answers.regions), "loaded_mib": before, "peak_mib": peak_mib()}))
 """
 

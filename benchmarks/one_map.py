@@ -13,9 +13,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from steadygaze.engines import run
-from steadygaze.question import make_question
-
 # Read when numpy is imported: everything runs on one thread.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
@@ -25,10 +22,11 @@ from affine_pass import AffinePass, pass_at
 from as_printed.bfs import bfs
 from as_printed.question import Question as PrintedProblem
 from as_printed.question import Translation, problem_from, shift_source
-from steadygaze import api
+from steadygaze.engines import run
+from steadygaze.engines.map import whole_map
 from steadygaze.labels import Kept
 from steadygaze.network.model import Model
-from steadygaze.question import Question
+from steadygaze.question import Question, make_question
 from steadygaze.regions import kernels
 from steadygaze.results.result import Result
 from timing import Spread, Stopwatch, clock, clocked, peak_mib
@@ -41,7 +39,7 @@ PASSES = 200
 """Passes of the affine form beside each repetition of the map, at 20 different thetas."""
 
 
-def make_question(model: str | Model, domain: str, image: str) -> Question:
+def question_of(model: str | Model, domain: str, image: str) -> Question:
     return make_question(model, image, DOMAINS[domain], delta=DELTA)
 
 
@@ -49,7 +47,7 @@ def time_map(question: Question) -> tuple[Result, dict[str, float]]:
     """Map and label a question that has not been asked before; seconds of the whole (`engine`) and of each stage."""
     watch = Stopwatch()
     layout, _ = clock(lambda: question.compound.programs)
-    with clocked(watch, advance=kernels, subdivide=api, measure=api, label_pieces=api):
+    with clocked(watch, advance=kernels, subdivide=whole_map, measure=whole_map, label_pieces=whole_map):
         result = run(question, "map", threads=1)
     stages = {name: watch.lap(name) for name in ("advance", "subdivide", "measure", "label_pieces")}
     engine = layout + result.seconds["engine"]
@@ -133,7 +131,7 @@ def measure_map(
     model: str, domain: str, image: str, *, repetitions: int, seconds: float, samples: int
 ) -> dict[str, Any]:
     """Everything that is measured and checked about one map."""
-    first = make_question(model, domain, image)
+    first = question_of(model, domain, image)
     result, _ = time_map(first)  # compiles or loads the kernels
     peak = peak_mib()
     problems, compared = contradictions(result, samples)
@@ -144,7 +142,7 @@ def measure_map(
     times: list[dict[str, float]] = []
     pass_seconds: list[float] = []
     for _ in range(repetitions):
-        result, stages = time_map(make_question(first.model, domain, image))
+        result, stages = time_map(question_of(first.model, domain, image))
         if len(result.tiling.answers.regions) != count:
             problems.append(f"{len(result.tiling.answers.regions)} regions after {count}")
         times.append(stages)

@@ -16,10 +16,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from steadygaze.engines import run
-from steadygaze.question import make_question
-from steadygaze.results.result import Result
-
 # Read when numpy is imported: boxes are shared among threads, products stay on one.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
@@ -29,10 +25,13 @@ from paper_problems import DELTA, Asked, specs
 from refine_check import map_disagreements, sampled, window_disagreements
 from steadygaze import zoo
 from steadygaze.budget import Budget, Limits
+from steadygaze.engines import run
 from steadygaze.errors import SteadygazeError
 from steadygaze.images import read_image
 from steadygaze.network.model import Model
 from steadygaze.question import Question as Problem
+from steadygaze.question import make_question
+from steadygaze.results.result import Result
 from timing import CHECKOUT, clock, peak_mib
 from vgg import NAME as VGG
 from vgg import as_colour
@@ -117,7 +116,9 @@ class OneProblem:
     def _refined(self, question: Question) -> tuple[float, Result]:
         problem = self.ask(question)
         limits = Limits(timeout_seconds=self.options.timeout)
-        return clock(lambda: run(problem, "refine", until=question.until, budget=Budget(limits), threads=self.options.threads))
+        return clock(
+            lambda: run(problem, "refine", until=question.until, budget=Budget(limits), threads=self.options.threads)
+        )
 
     def _compared(self, question: Question, first: float, result: Result, wrong: list[str]) -> dict[str, Any]:
         """Seconds of refinement and map in turn, and what they do not agree on."""

@@ -12,28 +12,29 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from steadygaze.engines import run
-from steadygaze.question import make_question
-
 # Read when numpy is imported: everything runs on one thread.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
-from paper_problems import SHIFT, W_DELTA, Asked, problems_of, restricted
+from paper_problems import SHIFT, W_DELTA, Asked, problems_of, question_of, restricted
 from search_check import Digest, digest, map_contradictions, own_contradictions, plain_contradictions
 from steadygaze.budget import Budget, Limits
+from steadygaze.engines import run
+from steadygaze.engines.contract import RunOptions
+from steadygaze.engines.search.paper_searches import search
 from steadygaze.errors import SteadygazeError
 from steadygaze.network.model import Model
 from steadygaze.question import Question
+from steadygaze.results.result import Result
 from timing import clock, peak_mib
 
 FIELDS = ("visited", "visited_share", "face_checks", "lps", "failures", "status")
 
 
-def run_search(question: Question, method: str, *, timeout: float) -> Any:
-    """One search of the package: gbs with the paper's w^δ, boundary without any."""
-
-    options = {"w_delta": W_DELTA} if method == "gbs" else {}
-    return run(question, method=method, budget=Budget(Limits(timeout_seconds=timeout)), **options)
+def run_search(question: Question, method: str, *, timeout: float | None = None) -> Result:
+    """One search of the package, which no refinement confirms: gbs with the paper's w^δ, boundary without any."""
+    options = RunOptions(w_delta=W_DELTA if method == "gbs" else None)
+    spent, tiling = clock(lambda: search(question, method, Budget(Limits(timeout_seconds=timeout)), options))
+    return Result(question, tiling, question.delta, question.agreement, seconds={"total": spent})
 
 
 class OneNetwork:
@@ -47,7 +48,7 @@ class OneNetwork:
 
     def ask(self, asked: Asked, wanted: str) -> Question:
         """A question that nothing was computed for yet; the model is read once."""
-        question = make_question(asked, wanted, shift=self.shift, model=self.model)
+        question = question_of(asked, wanted, shift=self.shift, model=self.model)
         self.model = question.model
         return question
 
@@ -63,8 +64,8 @@ class OneNetwork:
             row["wrong"].append(str(error))
             return row
         kept = digest(found, self.samples)
-        row |= {"visited": kept.tiling.visited, "visited_share": kept.coverage, "status": kept.status}
-        row |= {name: _count(getattr(found, name)) for name in ("face_checks", "lps", "failures")}
+        row |= {"visited": kept.visited, "visited_share": kept.visited_share, "status": kept.status}
+        row |= {name: _count(getattr(found.tiling, name)) for name in ("face_checks", "lps", "failures")}
         if kept.status not in ("robust", "notrobust"):
             row["wrong"].append(f"did not end: {kept.status} after {row['seconds']:.1f} s")
         row["wrong"] += own_contradictions(found) + plain_contradictions(kept)

@@ -1,6 +1,6 @@
 """The names of the paper's problems: networks, the last ten images of each set, combinations of perturbations.
 
-Imports nothing heavy, for processes that start others; `make_problem` reads a model only when it is called.
+Imports nothing heavy, for processes that start others; `question_of` reads a model only when it is called.
 """
 
 import json
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steadygaze.question import make_question
 from timing import commit
 
 if TYPE_CHECKING:
@@ -72,10 +71,14 @@ def specs(domain: str, shift: str = SHIFT) -> tuple[str, ...]:
     return tuple(letters[letter] for letter in domain)
 
 
-def make_question(asked: Asked, wanted: str, *, shift: str = SHIFT, model: "Model | None" = None) -> "Question":
+def question_of(asked: Asked, wanted: str, *, shift: str = SHIFT, model: "Model | None" = None) -> "Question":
     """The question for the package; a model that was read before is taken as it is."""
+    from steadygaze.question import make_question  # noqa: PLC0415 (heavy)
 
-    return make_question(model or asked.model, asked.image, specs(asked.domain, shift), property=wanted, delta=DELTA)
+    domain = specs(asked.domain, shift)
+    question = make_question(model or asked.model, asked.image, domain, property=wanted, delta=DELTA)
+    _ = question.agreement  # checking the model file is no part of what is measured
+    return question
 
 
 def stored(path: Path, field: str, empty: Any, **options: Any) -> Any:

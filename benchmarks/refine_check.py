@@ -79,9 +79,7 @@ def restricted_problem(question: Question, window: np.ndarray) -> Question:
         replace(perturbation, range=(float(low), float(high)))
         for perturbation, low, high in zip(question.perturbed.perturbations, *ends, strict=True)
     ]
-    return make_question(
-        question.model, question.perturbed.x0, perturbations, property="cr", delta=str(question.delta)
-    )
+    return make_question(question.model, question.perturbed.x0, perturbations, property="cr", delta=str(question.delta))
 
 
 def kept_inside(result: Result, window: np.ndarray) -> tuple[float, float]:

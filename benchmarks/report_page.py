@@ -37,13 +37,13 @@ SIZE, OPENING, ANSWER = 15.0, 3.0, 0.1
 
 WATCH = """async () => {
   const map = await steadygaze.ready;
-  window.tiling.answers = [];
+  window.answers = [];
   for (const [event, name] of [["pointerup", "select"], ["keydown", "setStep"]]) {
     const own = map[name];
     window.addEventListener(event, () => { window.began = performance.now(); }, true);
     map[name] = (given) => {
       own.call(map, given);
-      requestAnimationFrame(() => setTimeout(() => window.tiling.answers.push(performance.now() - window.began), 0));
+      requestAnimationFrame(() => setTimeout(() => window.answers.push(performance.now() - window.began), 0));
     };
   }
   const { left, top, width, height } = Bokeh.index.find_one(map.figure).el.getBoundingClientRect();
@@ -71,12 +71,12 @@ def measure(browser: Any, path: Path, repetitions: int) -> tuple[dict[str, Sprea
         page.wait_for_timeout(400)
         points.append(page.evaluate("(({theta}) => (({margin, inconsistency}) => ({theta, margin, inconsistency}))"
                                     "(steadygaze.at(theta)))(steadygaze.state)"))  # fmt: skip
-    clicks = page.evaluate("window.tiling.answers.splice(0)")
+    clicks = page.evaluate("window.answers.splice(0)")
     page.focus("#sg-step")
     for _ in range(4 * repetitions):
         page.keyboard.press("ArrowRight")
         page.wait_for_timeout(150)
-    slides = page.evaluate("window.tiling.answers.splice(0)")
+    slides = page.evaluate("window.answers.splice(0)")
     page.close()
     seconds = {"open": opening, "click": [ms / 1000 for ms in clicks], "slider": [ms / 1000 for ms in slides]}
     return {name: Spread.of(values) for name, values in seconds.items()}, points

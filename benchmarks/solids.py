@@ -16,8 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steadygaze.question import make_question
-
 # Read when numpy is imported: both sides run on one thread.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
@@ -25,6 +23,7 @@ import reference_splitter
 from random_networks import TASKS, complaints, enumerate_regions, load_tasks
 from reference_splitter import Layers
 from steadygaze.errors import InternalError
+from steadygaze.question import make_question
 from steadygaze.regions import solid_kernels
 from steadygaze.regions.check import check_map
 from steadygaze.regions.subdivide import subdivide

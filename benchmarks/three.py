@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from steadygaze.engines import run
-from steadygaze.question import make_question
 from timing import RESULTS, clock, one_thread, peak_mib, print_table, write_json
 
 SPECS = ("translate:dx=1", "patch:x=12,y=12,w=4,h=4", "brightness")
@@ -31,6 +29,8 @@ TARGET_SECONDS = 15.0
 def measure(model: str, image: str, samples: int) -> dict[str, Any]:
     """Everything about one map, in this process."""
     os.environ.update(one_thread())
+    from steadygaze.engines import run  # noqa: PLC0415 (a process that starts others must stay small)
+    from steadygaze.question import make_question  # noqa: PLC0415
 
     problem = make_question(model, image, SPECS, delta=3.0)
     with tempfile.TemporaryDirectory() as folder:

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from steadygaze.engines.search.search_result import pack_search
 from typer.main import get_command
 
 from steadygaze.cli.entry_point import BAD_INPUT, BUG, app
 from steadygaze.cli.requirement import NAMES, Outcome
 from steadygaze.cli.run_progress import ABORTED
 from steadygaze.engines.refine.boxes import Boxes
+from steadygaze.engines.search.search_arrays import pack_search
 from steadygaze.labels import Verdict
 from steadygaze.perturbation import find_families
 
@@ -23,15 +23,17 @@ TARGET = Path(__file__).with_name("cli.md")
 
 JSON_KEYS = {
     "schema_version": "grows when a reader of the older form would misread the newer one",
-    "method": "`map`, `refine`, `bfs`, `gbs` or `boundary`",
+    "method, kind": "`map`, `refine`, `bfs`, `gbs` or `boundary`; and whether it gives a `map`, a `refinement` or a "
+    "`search`",
     "verdict": "`robust`, `not robust` or `undecided`, for the property asked, over the whole domain",
     "status": "`Robust`, `NotRobust`, `Timeout` (a limit or Ctrl-C ended the run) or `Failed`, as in the paper; for a "
     "search it concerns the visited regions, so `Robust` alone proves nothing about the whole domain",
     "property": "`cr`, `ar` or `both`",
     "label, label_name": "the predicted class of the unperturbed image",
-    "regions": "number of activation regions; for a refinement, those of mapped boxes",
+    "regions": "number of activation regions; for a refinement, those of mapped boxes; for a search, those visited",
     "visited, visited_share": "number of visited regions (all regions of a map), and the share of the domain that they "
     "cover; for a refinement, the share of all boxes except open ones",
+    "measures": "the measured properties: `label`, and `attention` unless the property is `cr`; a map measures both",
     "face_checks, lps": "facets crossed and linear programs solved; a map needs neither",
     "area": "proved `[low, high]` of each share of the domain: " + ", ".join(f"`{name}`" for name in NAMES),
     "nearest": "for `CR` and `AR`: the violation nearest to zero, each axis divided by its width. No violation is "
@@ -40,7 +42,9 @@ JSON_KEYS = {
     "delta": "the threshold as given (`text`) and absolute (`value`), and the size of the original maps (`map_size`)",
     "ar_at_delta": "`[low, high]` of AR at 10, 25, 50 and 100 % of that size; `all` is a threshold at which the whole "
     "domain is AR, kinks aside, rounded up",
-    "sets": "number of regions in CR, MR, CB (both occur in the region) and AR, IR, AB",
+    "sets": "number of regions in CR, MR, CB (both occur in the region) and AR, IR, AB; for a search, `null` for a "
+    "property that was not asked for",
+    "undecided": "number of regions with an undecided `classification` or `attention`; `null` as in `sets`",
     "tiling_error": "how far the areas of all regions are from the whole domain",
     "sliver_share": "upper bound of the share of the domain on kinks (borders between regions), where the attention is "
     "undecided; `area` and `ar_at_delta` count it as undecided",
@@ -56,7 +60,7 @@ JSON_KEYS = {
     "method, if none was given",
 }
 
-REFINE_ALONE = {
+REFINE_KEYS = {
     "guarantee_shares": "shares of the domain where the property is decided by bounds that hold whatever the rounding "
     "(`rounding-sound`), where it is decided by regions in float64 arithmetic with error bounds or in exact arithmetic "
     "(`float64 with slack`), and where it is undecided (`undecided`)",
@@ -64,15 +68,10 @@ REFINE_ALONE = {
     "(`open`)",
     "until, goal": "the options of that name, as given",
     "relaxation": "the kind of bounds used",
-    "measures": "the measured properties: `label`, and `attention` unless the property is `cr`",
 }
+"""Keys that are null for every other method."""
 
-MAP_ALONE = ("regions", "area", "nearest", "ar_at_delta", "tiling_error", "witnesses", "require")
-"""Keys that the answer of a search does not have."""
-
-SEARCH_ALONE = {
-    "undecided": "number of visited regions with an undecided `classification` or `attention`; `null`, here and in "
-    "`sets`, for a property that was not asked for",
+SEARCH_KEYS = {
     "following": "number of visited regions that were reached by following the boundary",
     "failures": "number of regions and linear programs without an answer, for numerical reasons",
     "components": "boundary only: for each component of the outermost boundary the number of regions along its `inner` "
@@ -82,6 +81,10 @@ SEARCH_ALONE = {
     "w_delta": "the w^δ that was used; `null` where none was",
     "line": "the theta where the search line from zero ends; `null` for bfs",
 }
+"""Keys that are null for every other method."""
+
+UNKNOWN_TO_SEARCHES = ("nearest", "ar_at_delta", "tiling_error")
+"""Keys that are null for a search."""
 
 COMMON_KEYS = (
     "schema_version", "method", "verdict", "property", "label", "label_name", "delta", "domain", "model", "image",
@@ -126,23 +129,31 @@ def reference() -> str:
     lines += _table(("family", "example", "effect"), _families())
     lines += ["## Exit codes", "", *_table(("code", "meaning"), _exit_codes())]
     lines += ["steadygaze never returns 1, the code of a crash of Python.", ""]
-    lines += ["## JSON", "", "`--json` prints one object on stdout; everything else goes to stderr.", ""]
+    lines += [
+        "## JSON",
+        "",
+        "`--json` prints one object on stdout; everything else goes to stderr. All methods print the same keys; `null` "
+        "stands for a fact that the method does not know.",
+        "",
+    ]
     keys = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in JSON_KEYS.items()]
     lines += _table(("key", "meaning"), iter(keys))
     lines += [
-        "A refinement has more keys. Its `undecided` is that of the property asked; without attention the shares of AR "
-        "and IR are unknown:",
+        "In `area` of a refinement, `undecided` is that of the property asked; without attention the shares of AR and "
+        "IR are unknown. These keys tell about a refinement alone:",
         "",
     ]
-    rows = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in REFINE_ALONE.items()]
+    rows = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in REFINE_KEYS.items()]
     lines += _table(("key", "meaning"), iter(rows))
-    missing = ", ".join(f"`{key}`" for key in MAP_ALONE)
+    unknown = ", ".join(f"`{key}`" for key in UNKNOWN_TO_SEARCHES)
     lines += [
-        f"A search has no {missing}. With two parameters its `sliver_share` bounds the share that clipping cut off "
-        "from visited regions; otherwise it is `null`. A search also has:",
+        f"A search does not know {unknown}, and has no `witnesses`. With two parameters its `area` has the shares of "
+        "the label that follow from visited regions with one label everywhere, and its `sliver_share` bounds the share "
+        "that clipping cut off from visited regions; otherwise no share is known, and `sliver_share` is `null`. These "
+        "keys tell about a search alone:",
         "",
     ]
-    lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in SEARCH_ALONE.items()))
+    lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in SEARCH_KEYS.items()))
     lines += ["`boundary --json` prints `" + "`, `".join(COMMON_KEYS) + "` with the same meaning, and:", ""]
     lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in BOUNDARY_KEYS.items()))
     lines += [

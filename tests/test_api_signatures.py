@@ -1,12 +1,15 @@
 """The functions of the package take explicit keyword arguments, and a misspelt one is named with the function."""
 
 import inspect
-from typing import get_overloads, get_type_hints
+from typing import get_args, get_overloads, get_type_hints
 
 import pytest
 
 import steadygaze
 from steadygaze import api
+from steadygaze.engines import ENGINES
+from steadygaze.engines.contract import RunOptions
+from steadygaze.question import make_question
 
 
 @pytest.mark.parametrize(
@@ -29,9 +32,14 @@ def test_questions_take_the_same_options_everywhere(function):
 def test_a_misspelt_option_is_named_with_the_function_that_was_called():
     with pytest.raises(TypeError, match=r"verify\(\) got an unexpected keyword argument 'delt'"):
         steadygaze.verify("M-FNN-100", "mnist:69990", "brightness", delt=3.0)
+    with pytest.raises(TypeError, match=r"search\(\) got an unexpected keyword argument 'delt'"):
+        steadygaze.search("M-FNN-100", "mnist:69990", "brightness", delt=3.0)
 
 
-def test_the_method_tells_the_type_of_the_result():
-    found = {get_type_hints(one)["method"]: get_type_hints(one)["return"] for one in get_overloads(api.verify)}
-    assert [str(kind) for kind in found][:2] == ["typing.Literal['map']", "typing.Literal['refine']"]
-    assert list(found.values())[:2] == [steadygaze.Result, steadygaze.Result]
+def test_the_method_tells_which_options_go_with_it():
+    found = {}
+    for one in get_overloads(api.verify):
+        method, names = get_type_hints(one)["method"], set(inspect.signature(one).parameters)
+        assert get_type_hints(one)["return"] is steadygaze.Result
+        found |= dict.fromkeys(get_args(method), names & set(RunOptions.__dataclass_fields__))
+    assert found == {method: set(engine.takes) for method, engine in ENGINES.items()}

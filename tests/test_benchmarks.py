@@ -146,7 +146,7 @@ def test_pass_of_the_affine_form_gives_the_logits(model, perturbations):
 
 @pytest.mark.parametrize("shift", ["dx=1", "dy=1"])
 def test_printed_search_is_asked_the_same_question(shift):
-    question = paper_problems.make_question(paper_problems.Asked("M-FNN-100", "TB", "mnist:69990"), "ar", shift=shift)
+    question = paper_problems.question_of(paper_problems.Asked("M-FNN-100", "TB", "mnist:69990"), "ar", shift=shift)
     printed = one_map.printed_problem(question)
     assert printed.label == question.label
     for theta in np.random.default_rng(4).random((3, 2)):
@@ -269,11 +269,16 @@ def test_boundaries_are_compared_with_the_map():
     question = make_question("M-FNN-100", "mnist:69990", specs, property="ar", delta=3.0)
     result = run(question, "map")
     keys = boundaries.keys_of(result)
-    found = run(question, method="boundary")
+    found = boundaries.run_search(question, "boundary")
     assert found.tiling.components
     assert boundaries.differences(result, keys, found, Property.AR) == []
     part = found.tiling.components[0]
     shifted = replace(part, inner=frozenset(sorted(part.inner)[1:]))
-    for components, failures in (([shifted, *found.tiling.components[1:]], 0), ([], 0), (None, 0), (found.tiling.components, 1)):
-        planted = replace(found, components=components, failures=failures)
+    for components, failures in (
+        ([shifted, *found.tiling.components[1:]], 0),
+        ([], 0),
+        (None, 0),
+        (found.tiling.components, 1),
+    ):
+        planted = replace(found, tiling=replace(found.tiling, components=components, failures=failures))
         assert boundaries.differences(result, keys, planted, Property.AR)

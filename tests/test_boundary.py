@@ -329,7 +329,7 @@ def test_refusals() -> None:
     result = ask(layers, np.zeros((1, 1, 1)), ["brightness"], property="cr")
     partial = replace(result.tiling.answers, regions=replace(result.tiling.answers.regions, stopped="timeout"))
     with pytest.raises(OptionError, match=r"partial \(timeout\)"):
-        replace(result, answers=partial).boundary()
+        replace(result, tiling=replace(result.tiling, answers=partial)).boundary()
     with pytest.raises(OptionError, match="expected cr, ar or both"):
         result.boundary("CB")
 

@@ -17,6 +17,7 @@ import one_search
 import search_check
 from paper_problems import Asked
 from steadygaze import api
+from steadygaze.engines import run
 from steadygaze.errors import OptionError
 from steadygaze.labels import Property, Verdict
 
@@ -42,12 +43,9 @@ def truthful(result, wanted="both", chosen=None):
         question=dataclasses.replace(result.question, property=Property(wanted)),
         status=SimpleNamespace(value="NotRobust" if is_violated else "Robust"),
         verdict=Verdict.NOT_ROBUST if is_violated else Verdict.UNDECIDED,
-        visited=visited,
         sets={name: both.count(name) for name in answer.sets},
-        visited_share=sum(each.region.volume for each in visited),
-        face_checks=7,
-        lps=3,
-        failures=[],
+        coverage=sum(each.region.volume for each in visited),
+        tiling=SimpleNamespace(visited=visited, face_checks=7, lps=3, failures=[]),
     )
 
 
@@ -82,7 +80,9 @@ def contradictions(found, result, samples=30):
 def test_a_truthful_search_is_not_contradicted(mapped, wanted):
     assert min(mapped.answer.sets.values()) > 0
     found = truthful(mapped, wanted)
-    rare = [each for each in found.tiling.visited if each.classification in ("MR", "CB") or each.attention in ("AR", "AB")]
+    rare = [
+        each for each in found.tiling.visited if each.classification in ("MR", "CB") or each.attention in ("AR", "AB")
+    ]
     assert contradictions(found, mapped) == []
     few = truthful(mapped, wanted, [int.from_bytes(each.region.key, "big") for each in rare])
     assert contradictions(few, mapped, len(rare)) == []
@@ -92,7 +92,7 @@ def test_all_of_a_map_is_not_contradicted(mapped):
     everything = truthful(mapped, chosen=range(len(mapped.tiling.answers.regions)))
     kept = search_check.digest(everything, 40)
     assert len(kept.sampled) == 40
-    assert kept.coverage == pytest.approx(1.0)
+    assert kept.visited_share == pytest.approx(1.0)
     assert contradictions(everything, mapped, 40) == []
 
 
@@ -126,7 +126,7 @@ def test_one_wrong_label_among_many_is_found_in_the_counts(mapped):
     ("change", "words"),
     [
         (lambda found: found.tiling.visited.append(found.tiling.visited[0]), "visited twice"),
-        (lambda found: setattr(found, "visited_share", 1.0), "visited share 1"),
+        (lambda found: setattr(found, "coverage", 1.0), "visited share 1"),
         (lambda found: setattr(found, "verdict", Verdict.ROBUST), "verdict robust"),
         (lambda found: setattr(found.status, "value", "Robust" if found.violates else "NotRobust"), "status"),
     ],
@@ -150,7 +150,7 @@ def searching(change=None):
     """A stand-in for `run_search`; the map of each problem is made once."""
     maps = {}
 
-    def run(question, method, *, timeout):
+    def visit(question, method, *, timeout):
         assert method in ("gbs", "boundary")
         assert timeout > 0.0
         name = (question.image_name, tuple(spec.spec for spec in question.perturbed.perturbations))
@@ -161,7 +161,7 @@ def searching(change=None):
             change(found)
         return found
 
-    return run
+    return visit
 
 
 def run_gbs(folder, *properties):

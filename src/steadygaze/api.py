@@ -199,7 +199,15 @@ def search(
     line: LineLike | None = None,
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
-    **question: Unpack[QuestionOptions],
+    property: str = "both",
+    delta: str | float = "25%",
+    filter: str = "identity",
+    dist: str = "l2",
+    classes: str | Sequence[int] = "all",
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
+    scale: float = 1.0,
+    names: Sequence[str] | None = None,
 ) -> Result:
     """Visit regions of a question one by one, for up to four perturbations at once: `verify` by a search.
 
@@ -220,7 +228,8 @@ def search(
 
     return verify(
         model, image, perturbations, method=str(method), w_delta=w_delta, line=line, budget=budget, progress=advance,
-        **question,
+        property=property, delta=delta, filter=filter, dist=dist, classes=classes, mean=mean, std=std, scale=scale,
+        names=names,
     )  # fmt: skip
 
 

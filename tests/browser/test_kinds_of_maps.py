@@ -8,6 +8,7 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.engines.refine.boxes import State
+from steadygaze.engines.refine.merged_answer import box_at
 from steadygaze.labels import Kept
 from steadygaze.report.page import explorer, network_data
 from steadygaze.report.page.explorer import make_explorer
@@ -89,7 +90,7 @@ def test_boxes_say_that_bounds_proved_them(browser: Browser) -> None:
         thetas = random_thetas(result, 60)
         said = map.ask("return given.map((theta) => [map.locate(theta), ...map.proved(theta)])", thetas.tolist())
         for theta, (found, first, second) in zip(thetas, said, strict=True):
-            box = result.box_at(theta)
+            box = box_at(result.question.compound, result.tiling.boxes, theta)
             if result.tiling.boxes.state[box] == State.EXACT:
                 assert found["unit"] == len(result.tiling.boxes) + result.region_at(theta)
             else:

@@ -6,7 +6,6 @@ import pytest
 
 from steadygaze.cli import main
 from steadygaze.report import figures
-from steadygaze.report.figures import visited
 from support.command_line import Run, Runner
 
 
@@ -28,8 +27,7 @@ def run(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
             picture.write_text("a picture", encoding="ascii")
         return drawn
 
-    monkeypatch.setattr(figures, "draw_map", draw)
-    monkeypatch.setattr(visited, "draw_search", draw)
+    monkeypatch.setattr(figures, "draw_result", draw)
 
     def run_command(*arguments: str) -> Run:
         capsys.readouterr()

@@ -1,10 +1,14 @@
 """The words of an answer say no more than the bounds do."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from steadygaze.cli.answer_text import bounds_text, enough_text, kept_text, nearest_text, share_text, verdict_text
+from steadygaze.results.summary import Summary
+from support.stand_ins.made_up_summaries import made_summary
 
 SHARES = st.floats(0.0, 1.0, allow_nan=False)
 
@@ -26,20 +30,14 @@ def test_bounds_that_read_differently_are_both_shown(first, second):
     assert (" to " in text) == (share_text(low) != share_text(high))
 
 
-def summary(**changes):
-    """The parts of a summary that words are made of: an image that is robust for both properties."""
-    area = {"CR": [1.0, 1.0], "MR": [0.0, 0.0], "AR": [1.0, 1.0], "IR": [0.0, 0.0], "undecided": [0.0, 0.0]}
-    found = {"low": None, "high": None, "theta": None}
-    return {
-        "verdict": "robust",
-        "property": "both",
-        "area": area | changes.pop("area", {}),
+def summary(**changes: Any) -> Summary:
+    """A map of two parameters with δ = 3, where an image is robust for both properties."""
+    given = {
         "delta": {"text": "3", "value": 3.0, "map_size": 12.0},
-        "sliver_share": 0.0,
-        "nearest": {"CR": found, "AR": found},
         "ar_at_delta": {"10%": [0.5, 0.5], "25%": [1.0, 1.0], "all": 2.5},
-        "domain": {"names": ["brightness", "translation right [px]"]},
-    } | changes
+        "domain": {"names": ["brightness", "translation right [px]"], "low": [0.0, 0.0], "high": [1.0, 1.0]},
+    }
+    return made_summary(**given | changes)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +114,15 @@ def test_the_nearest_violation_of_the_attention_leaves_kinks_out():
 
 
 def test_a_violation_at_a_single_theta_is_named_by_its_witness():
-    witness = {"kind": "label", "theta": [0.25, 1.0]}
+    witness = {
+        "kind": "label", "theta": [0.25, 1.0], "label": 7, "label_name": "7", "margin": -1.0, "inconsistency": 0.0,
+        "is_deep": True, "logits": [],
+        "replay": {"difference": None, "tolerance": None, "label_name": None, "agrees": True},
+        "map_check": {
+            "is_checkable": False, "classes": [], "checked": 0, "skipped": 0, "difference": None, "tolerance": None,
+            "agrees": None,
+        },
+    }  # fmt: skip
     found = summary(verdict="not robust", property="cr", area={"CR": [0.5, 1.0], "MR": [0.0, 0.5]}, witnesses=[witness])
     where = "brightness = 0.25, translation right [px] = 1"
     assert verdict_text(found) == f"The label changes at {where}; how much of the domain violates is not decided."

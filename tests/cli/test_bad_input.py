@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from steadygaze import zoo
+from steadygaze.engines import RunPlan
 from steadygaze.report import figures
 from support.command_line import SMALL, Runner
 
@@ -181,7 +182,7 @@ def test_one_line_and_nothing_written(run: Runner, files: Path, arguments: tuple
 def test_a_directory_that_cannot_be_written_is_refused_before_the_run(
     run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("steadygaze.api.solve", lambda *_, **__: pytest.fail("computed too early"))
+    monkeypatch.setattr(RunPlan, "run", lambda *_, **__: pytest.fail("computed too early"))
     assert run(*SMALL, "--out", "/dev/null/result").code == 2
     (place / "taken").mkdir()
     assert run(*SMALL, "--out", "taken").code == 2
@@ -196,7 +197,7 @@ def test_pictures_that_cannot_be_written_are_one_line(run: Runner, monkeypatch: 
     def full_disk(result: object, path: Path) -> list[Path]:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(figures, "draw_map", full_disk)
+    monkeypatch.setattr(figures, "draw_result", full_disk)
     result = run(*SMALL, "--out", "out")
     assert result.code == 2 and result.err.count("\n") == 1
     assert "result is stored, but its pictures cannot be written (No space left on device)" in result.err

@@ -1,7 +1,12 @@
 """Our own mistakes: exit code 70 and one line; the code 1 of a crash never comes out."""
 
+import warnings
+from typing import Any
+
 import pytest
 
+from steadygaze import Result
+from steadygaze.engines.map.whole_map import MapEngine
 from steadygaze.errors import InternalError
 from support.command_line import SMALL, Runner
 
@@ -18,7 +23,7 @@ def test_a_bug_is_one_line_and_70(run: Runner, monkeypatch: pytest.MonkeyPatch, 
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("steadygaze.api.solve", fail)
+    monkeypatch.setattr(MapEngine, "run", fail)
     result = run(*SMALL, "--out", "out")
     assert (result.code, result.out) == (70, "")
     assert result.err.startswith(line) and result.err.count("\n") == 1 and "--debug" in result.err
@@ -31,23 +36,19 @@ def test_no_memory_is_undecided(run: Runner, monkeypatch: pytest.MonkeyPatch):
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("steadygaze.api.solve", fail)
+    monkeypatch.setattr(MapEngine, "run", fail)
     result = run(*SMALL, "--out", "out")
     assert result.code == 3 and "out of memory" in result.err and result.err.count("\n") == 1
 
 
 def test_warnings_of_libraries_are_not_shown(run: Runner, monkeypatch: pytest.MonkeyPatch):
-    import warnings
+    original = MapEngine.run
 
-    from steadygaze import api
-
-    solve = api.solve
-
-    def warn(*arguments: object, **options: object) -> object:
+    def warn(*arguments: Any) -> Result:
         warnings.warn("a library is old", DeprecationWarning, stacklevel=1)
-        return run(*arguments, "map", **options)
+        return original(*arguments)
 
-    monkeypatch.setattr("steadygaze.api.solve", warn)
+    monkeypatch.setattr(MapEngine, "run", warn)
     monkeypatch.setattr("sys.warnoptions", [])
     result = run(*SMALL, "--out", "out", "--quiet")
     assert result.code == 0 and result.err == ""

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from steadygaze import api
+from steadygaze import Result
 from steadygaze.budget import Budget
 from steadygaze.cli.run_progress import stopping_on_signals
-from steadygaze.engines import run
+from steadygaze.engines.contract import Progress, ProgressReport, RunOptions
+from steadygaze.engines.map.whole_map import MapEngine
+from steadygaze.question import Question
 from support.command_line import Runner
 
 QUESTION = ("verify", "M-FNN-100", "--image", "mnist:69990", "--perturb", "translate:dx=9", "--threads", "1")
@@ -20,20 +22,22 @@ QUESTION += ("--out", "out", "--property")
 
 def after_some_regions(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """Let something happen during the mapping, once."""
-    solve = api.solve
+    original = MapEngine.run
 
-    def watched(*arguments: object, progress: object, **options: object) -> object:
+    def watched(
+        engine: MapEngine, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport
+    ) -> Result:
         done = False
 
-        def report(area: float, regions: int) -> None:
+        def report(found: Progress) -> None:
             nonlocal done
-            if regions and not done:
+            if found.regions and not done:
                 done = True
                 act()
 
-        return run(*arguments, "map", progress=report, **options)
+        return original(engine, question, budget, options, report)
 
-    monkeypatch.setattr(api, "solve", watched)
+    monkeypatch.setattr(MapEngine, "run", watched)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -80,7 +80,10 @@ def test_a_timeout_is_undecided_and_keeps_what_is_proved(tmp_path: Path):
 
 
 def test_a_bug_is_70(tmp_path: Path):
-    broken = "import sys, steadygaze.api as api; del api.solve; from steadygaze.cli import main; sys.exit(main())"
+    broken = (
+        "import sys, steadygaze.engines as engines; del engines.RunPlan.run; "
+        "from steadygaze.cli import main; sys.exit(main())"
+    )
     result = subprocess.run(
         [sys.executable, "-c", broken, *SMALL], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False
     )

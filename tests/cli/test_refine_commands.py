@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from steadygaze.cli.method_options import MethodPlan
 
 from steadygaze.cli.command_options import until_share
+from steadygaze.engines import RunPlan
+from steadygaze.engines.contract import RunOptions
 from steadygaze.engines.refine import planning
 from steadygaze.errors import OptionError
 from support.command_line import SMALL, Runner
@@ -54,6 +55,7 @@ def test_the_method_is_picked_and_named(run: Runner, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(planning, "estimate_regions", lambda compound, **_: float("inf"))
     large = run(*PLANE, "--out", "large", "--json").json
     assert large["method"] == "refine" and "more than 200,000 regions" in large["output"]["picked"]
+    assert (large["until"], large["goal"]) == (0.001, "map")
     assert "picked" not in run(*PLANE, "--method", "refine", "--out", "given", "--json").json["output"]
     assert run("show", "large").code == 10
 
@@ -121,9 +123,10 @@ def test_options_that_do_not_fit_are_refused(run: Runner, arguments: tuple[str, 
 
 
 def test_texts_become_a_plan():
-    plan = MethodPlan.check("refine", until=until_share("--until", "0.5%"), goal="verdict")
-    assert (plan.method, plan.until, plan.goal, plan.reason, plan.name) == ("refine", 0.005, "verdict", None, "refine")
-    plan = MethodPlan.check()
-    assert (plan.method, plan.until, plan.goal, plan.is_search, plan.name) == ("auto", 0.001, "map", False, None)
+    plan = RunPlan.check("refine", RunOptions(until=until_share("--until", "0.5%"), goal="verdict"))
+    assert (plan.method, plan.reason, plan.name) == ("refine", None, "refine")
+    assert (plan.options.until, plan.options.goal) == (0.005, "verdict")
+    plan = RunPlan.check("auto", RunOptions())
+    assert (plan.method, plan.reason, plan.name, plan.options.given) == ("auto", None, None, [])
     with pytest.raises(OptionError, match="expected the share"):
         until_share("--until", "-1")

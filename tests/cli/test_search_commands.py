@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from steadygaze import api, load
-from steadygaze.report.figures import visited
+from steadygaze import Budget, Result, load
+from steadygaze.engines.contract import Progress, ProgressReport, RunOptions
+from steadygaze.engines.search.search_engines import SearchEngine
+from steadygaze.question import Question
+from steadygaze.report import figures
 from support.command_line import SEARCHES, SMALL, Runner
 
 FILES = {"result.json", "regions.npz", "image.npy", "image.png", "timings.json", "search.png", "search.svg"}
@@ -43,7 +46,7 @@ def test_json_is_one_object_and_the_directory_holds_the_search(run: Runner, plac
     assert answer["line"] == (None if method == "bfs" else [0.2])
     assert (answer["components"] is None) == (method != "boundary")
     assert "Proved for the real-valued network" in answer["guarantee"]
-    assert len(load("out")) == answer["visited"]
+    assert load("out").region_count == answer["visited"]
 
 
 def test_all_regions_are_those_of_the_map(run: Runner):
@@ -150,16 +153,18 @@ def test_a_timeout_before_the_first_region_is_undecided(run: Runner):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_gives_what_was_visited(run: Runner, monkeypatch: pytest.MonkeyPatch, number: int):
-    explore = api.explore
+    original = SearchEngine.run
 
-    def watched(*arguments: object, progress: object, **options: object) -> object:
-        def count(visited: int) -> None:
-            if visited == 16:
+    def watched(
+        engine: SearchEngine, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport
+    ) -> Result:
+        def count(done: Progress) -> None:
+            if done.regions == 16:
                 os.kill(os.getpid(), number)
 
-        return run(*arguments, progress=count, **options)
+        return original(engine, question, budget, options, count)
 
-    monkeypatch.setattr(api, "explore", watched)
+    monkeypatch.setattr(SearchEngine, "run", watched)
     result = run(*SQUARE, "--method", "bfs", "--property", "cr", "--out", "out", "--json")
     assert result.code == 3 and result.json["stopped"] == "interrupted" and result.json["visited"] in range(16, 64)
     assert run("show", "out").code == 3
@@ -168,7 +173,7 @@ def test_the_first_signal_gives_what_was_visited(run: Runner, monkeypatch: pytes
 def test_four_parameters_have_no_picture_and_the_text_says_so(
     run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(visited, "draw_search", DRAW)
+    monkeypatch.setattr(figures, "draw_result", DRAW)
     question = (*SPACE, "--perturb", "translate:dx=1:0..0.01")
     result = run(*question, "--method", "gbs", "--property", "cr", "--max-regions", "3", "--out", "out")
     assert result.code == 3 and "picture none: up to 3 parameters are drawn; regions.npz" in result.out
@@ -176,7 +181,7 @@ def test_four_parameters_have_no_picture_and_the_text_says_so(
     assert run("show", "out").out == result.out
 
 
-DRAW = visited.draw_search
+DRAW = figures.draw_result
 
 
 def test_four_parameters_can_be_searched_but_not_mapped(run: Runner):
@@ -209,13 +214,13 @@ def test_another_delta_of_a_search_is_refused(run: Runner):
     run(*LINE, "--method", "gbs", "--out", "out")
     result = run("show", "out", "--delta", "2.0")
     assert (result.code, result.out) == (2, "") and result.err.count("\n") == 1
-    assert "holds a search (gbs), which answers δ = 3 alone" in result.err
+    assert "out: a search (gbs) answers δ = 3 alone" in result.err
 
 
 def test_the_boundary_of_a_stored_search_is_refused(run: Runner):
     run(*LINE, "--method", "gbs", "--out", "out")
     result = run("boundary", "out")
-    assert (result.code, result.out) == (2, "") and "holds a search (gbs), not a map" in result.err
+    assert (result.code, result.out) == (2, "") and "out: a search (gbs) has regions alone" in result.err
 
 
 def test_a_damaged_answer_is_refused_and_lost_timings_are_not(run: Runner, place: Path):

@@ -143,7 +143,7 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(OptionError, match="two results or more, not 0"):
         compare_results([])
     found = search("M-FNN-100", "mnist:69990", ["brightness:0..0.05"], method="bfs")
-    with pytest.raises(OptionError, match="result 2 is a Result"):
+    with pytest.raises(OptionError, match=r"result 2 is a search \(bfs\)"):
         compare_results([own, found])
     with pytest.raises(OptionError, match="not a threshold"):
         compare_results([own, own], delta="many")

@@ -121,8 +121,8 @@ def test_another_delta_is_as_good_as_a_new_run(question: tuple, delta: str) -> N
 @given(questions())
 def test_the_listed_shares_are_those_of_these_deltas(question: tuple) -> None:
     result = answer(question)
-    assert list(result.tiling.answers.kept_shares) == ["10%", "25%", "50%", "100%"]
-    for delta, bounds in result.tiling.answers.kept_shares.items():
+    assert list(result.kept_shares) == ["10%", "25%", "50%", "100%"]
+    for delta, bounds in result.kept_shares.items():
         assert result.with_delta(delta).areas["AR"] == bounds
 
 
@@ -181,7 +181,7 @@ def test_fewer_classes_are_less_inconsistent(question: tuple, classes: tuple[int
     everything, some = answer(question), answer(question, classes=list(classes))
     # Where maps meet, rounding takes 1e-8 off the lower bound of every class.
     assert (inconsistency_bounds(some) <= inconsistency_bounds(everything) + 1e-6).all()
-    delta = 0.5 * everything.answers.size
+    delta = 0.5 * everything.tiling.answers.size
     assert some.with_delta(delta).areas["AR"][0] >= everything.with_delta(delta).areas["AR"][0] - 1e-9
 
 
@@ -196,7 +196,7 @@ def test_single_classes_add_up(question: tuple) -> None:
         theta = domain.low + share * domain.widths
         total = sum(single.at(theta).inconsistency for single in singles)
         assert everything.at(theta).inconsistency == pytest.approx(total)
-    assert everything.answers.size == pytest.approx(sum(single.tiling.answers.size for single in singles))
+    assert everything.tiling.answers.size == pytest.approx(sum(single.tiling.answers.size for single in singles))
 
 
 @LAWFUL
@@ -205,7 +205,7 @@ def test_predicted_is_the_label(question: tuple) -> None:
     predicted = answer(question, classes="predicted")
     chosen = answer(question, classes=[predicted.label])
     assert predicted.areas == chosen.areas
-    assert predicted.answers.size == chosen.answers.size
+    assert predicted.tiling.answers.size == chosen.tiling.answers.size
 
 
 # Scale
@@ -273,7 +273,7 @@ def test_filters_do_what_they_say(words: str, seed: int) -> None:
 def test_threads_do_not_matter(options: dict) -> None:
     one, two = bundled(threads=1, **options), bundled(threads=2, **options)
     assert one.areas == two.areas
-    assert one.answers.enough_delta == two.answers.enough_delta
+    assert one.tiling.answers.enough_delta == two.tiling.answers.enough_delta
     assert one.answer.sets == two.answer.sets
     assert np.array_equal(one.answer.joint.polytopes.points, two.answer.joint.polytopes.points)
     assert np.array_equal(one.answer.joint.attention, two.answer.joint.attention)

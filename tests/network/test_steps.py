@@ -11,7 +11,18 @@ from steadygaze.errors import ModelError
 from steadygaze.network import steps
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.model import read_model
-from steadygaze.network.operators import LeftMatMul, Linear, MatMul, Mean, Operator, Pad, Relu, Reshape, Scale, Transpose
+from steadygaze.network.operators import (
+    LeftMatMul,
+    Linear,
+    MatMul,
+    Mean,
+    Operator,
+    Pad,
+    Relu,
+    Reshape,
+    Scale,
+    Transpose,
+)
 from steadygaze.network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
 from steadygaze.network.windows import AveragePool, Conv, Window
 from support.networks.layered_networks import graph_of

@@ -188,7 +188,7 @@ def test_what_a_partial_map_has_not_reached_may_hold_violations() -> None:
     specs = ("translate:dy=2", "brightness")
     whole = verify("M-FNN-100", "mnist:69992", specs, delta=3.0, threads=1)
     part = interrupted("M-FNN-100", "mnist:69992", specs, calls=1, delta=3.0)
-    assert not part.is_complete and len(part.answers.regions) < len(whole.tiling.answers.regions)
+    assert not part.is_complete and len(part.tiling.answers.regions) < len(whole.tiling.answers.regions)
     for key in ("CR", "AR"):
         assert np.isfinite(whole.answer.nearest[key].high)
         assert part.answer.nearest[key].low <= whole.answer.nearest[key].high

@@ -98,7 +98,7 @@ def test_a_third_parameter_without_effect_changes_nothing(place: int, dist: str)
             assert other.answer.nearest[name].low == pytest.approx(nearest.low, abs=1e-8)
             assert other.answer.nearest[name].high == pytest.approx(nearest.high, abs=1e-4)
     assert 0.05 < flat.areas["CR"][0] < 0.95 and 0.05 < flat.areas["AR"][0] < 0.95
-    assert space.tiling.answers.enough_delta == pytest.approx(flat.answers.enough_delta, rel=1e-6)
+    assert space.tiling.answers.enough_delta == pytest.approx(flat.tiling.answers.enough_delta, rel=1e-6)
 
 
 def assert_samples_agree(result: Result, count: int) -> None:

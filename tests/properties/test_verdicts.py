@@ -109,9 +109,9 @@ def test_a_partial_map_without_a_violation_is_undecided() -> None:
     part = interrupted("M-FNN-100", "mnist:69990", specs, calls=1, property="cr")
     assert not part.is_complete and part.verdict is UNDECIDED
     low, high = part.areas["CR"]
-    assert low == pytest.approx(part.answers.regions.polytopes.volumes.sum()) and high == 1.0
+    assert low == pytest.approx(part.tiling.answers.regions.polytopes.volumes.sum()) and high == 1.0
     assert part.areas["MR"] == pytest.approx((0.0, 1.0 - low))
-    assert part.answers.enough_delta is None
+    assert part.tiling.answers.enough_delta is None
 
 
 @pytest.mark.parametrize("dist", ["l1", "l2"])
@@ -142,7 +142,9 @@ def test_a_region_thinner_than_the_tolerance_keeps_its_label() -> None:
     ]
     specs = ["translate:dx=1:0.25..0.75", "brightness:0..0.25"]
     result = ask(layers, np.array([[[1.0, 0.0, 0.5]]]), specs, property="ar", delta=100.0)
-    extents = [np.ptp(result.tiling.answers.regions.polytopes[i][:, 0]) for i in range(len(result.tiling.answers.regions))]
+    extents = [
+        np.ptp(result.tiling.answers.regions.polytopes[i][:, 0]) for i in range(len(result.tiling.answers.regions))
+    ]
     assert min(extents) < 1e-10, "the thin region is there"
     assert result.answer.sets["AR"] == len(extents)
     assert result.verdict is ROBUST

@@ -11,7 +11,13 @@ from steadygaze.budget import Budget
 from steadygaze.engines.refine import self_check
 from steadygaze.engines.refine.boxes import Boxes, BoxQuestion, Frontier, State, label_codes
 from steadygaze.engines.refine.exact_boxes import ExactBoxes
-from steadygaze.engines.refine.self_check import Sampler, check_boxes, check_refined, check_tiling, sample_contradictions
+from steadygaze.engines.refine.self_check import (
+    Sampler,
+    check_boxes,
+    check_refined,
+    check_tiling,
+    sample_contradictions,
+)
 from steadygaze.errors import InternalError
 from steadygaze.labels import Property
 from steadygaze.question import Question, make_question

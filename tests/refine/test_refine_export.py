@@ -8,7 +8,7 @@ from steadygaze.results.export import make_table
 from steadygaze.results.result import Result
 from support.networks.compared_networks import answered
 from support.readers.tables import rows_of, sums
-from support.stand_ins.made_up_refinements import made
+from support.stand_ins.made_up_refinements import box_of_theta, made
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_rows_of_a_refinement_tile_the_domain(refined, name, what):
         box = row["number"]
         assert len(row["vertices"]) == 2**domain.dimension
         assert row["margin_low"] == result.tiling.boxes.margin[box, 0]
-        assert result.box_at([row[f"inside_{axis + 1}"] for axis in range(domain.dimension)]) == box
+        assert box_of_theta(result, [row[f"inside_{axis + 1}"] for axis in range(domain.dimension)]) == box
     if what == "pieces":
         found = sums(rows, "classification")
         for label in ("CR", "MR"):
@@ -46,7 +46,7 @@ def test_rows_of_a_refinement_tile_the_domain(refined, name, what):
 
 def test_all_states_of_boxes_occur(refined):
     for name, states in (("boxes", {State.OPEN, State.BOUNDED}), ("both", {State.EXACT})):
-        assert states <= {State(state) for state in refined[name].boxes.state}
+        assert states <= {State(state) for state in refined[name].tiling.boxes.state}
     assert {row["kind"] for row in rows_of(make_table(refined["both"], "regions"))} == {"box", "region"}
     words = {row["classification"] for row in rows_of(make_table(refined["cr"], "regions"))}
     assert words == {"CR", "MR", "undecided"}

@@ -13,7 +13,7 @@ from steadygaze import OptionError
 from steadygaze.labels import Kept
 from steadygaze.report.drawing.colours import BOX_INK, CLASSIFICATION
 from steadygaze.report.figures import make_figure
-from support.stand_ins.made_up_refinements import made
+from support.stand_ins.made_up_refinements import box_of_theta, made
 
 MOVING = ("translate:dx=2:0..1.5", "brightness:0..0.05")
 LINE = ("brightness:0..0.3",)
@@ -26,7 +26,7 @@ def words(figure: Figure) -> list[str]:
 def test_boxes_and_regions_are_shown_in_one_tiling() -> None:
     result = made(MOVING, 4, (0,))
     figure = make_figure("tiling", result)
-    boxes, widths = result.boxes, result.question.perturbed.domain.widths
+    boxes, widths = result.tiling.boxes, result.question.perturbed.domain.widths
     lines = [patch for patch in figure.axes[1].findobj(PathPatch) if patch.get_edgecolor()[:3] == to_rgb(BOX_INK)]
     corners = np.concatenate([line.get_path().vertices for line in lines])
     for axis in (0, 1):
@@ -45,7 +45,7 @@ def test_boxes_have_the_colour_of_what_is_proved_of_them() -> None:
     tiles = make_figure("tiling", result, by="cr").axes[1].findobj(PolyCollection)[0]
     names = {Kept.YES: "CR", Kept.NO: "MR", Kept.UNKNOWN: "undecided"}
     for path, colour in zip(tiles.get_paths(), tiles.get_facecolors(), strict=True):
-        box = result.box_at(path.vertices[:-1].mean(axis=0))
+        box = box_of_theta(result, path.vertices[:-1].mean(axis=0))
         assert tuple(colour) == to_rgba(CLASSIFICATION.colours[names[Kept(result.answer.label_codes[box])]])
     assert "boxes: any pattern" in words(make_figure("tiling", result, by="pattern"))
 

@@ -9,6 +9,7 @@ import pytest
 from steadygaze.budget import Budget
 from steadygaze.engines import run
 from steadygaze.engines.contract import Progress
+from steadygaze.engines.refine import refine_engine
 from steadygaze.engines.refine.boxes import State
 from steadygaze.errors import InternalError
 from steadygaze.labels import Property, Verdict
@@ -21,6 +22,7 @@ from support.networks.search_problems import random_problem
 from support.oracles.attention_by_definition import Question, chain_gradients, inconsistency
 from support.oracles.exact_shares import NAMES, ExactShares
 from support.readers.enclosures import Found, broken_claims
+from support.stand_ins.made_up_refinements import box_of_theta
 from support.stand_ins.unsound_bounds import PLANTED
 
 EXACT = 1e-9
@@ -54,7 +56,7 @@ def truth(seed: int, dimension: int, kind: str = "mixed") -> Solved:
 
 def forced(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Have the runs bound and split before they hand over."""
-    monkeypatch.setattr(run_refinement, "make_plan", plan_with(*PLANS[name]))
+    monkeypatch.setattr(refine_engine, "make_plan", plan_with(*PLANS[name]))
 
 
 def assert_encloses(result: Result, exact: Solved, slack: float = EXACT) -> None:
@@ -145,7 +147,7 @@ def test_four_parameters_by_sampling(seed: int, monkeypatch: pytest.MonkeyPatch)
     question = Question(problem.attention.filter.name, problem.attention.distance.name.lower())
     gradients = chain_gradients(problem.model.chain, problem.perturbed.x0.shape)
     for theta, margin in zip(thetas, margins, strict=True):
-        box = result.box_at(theta)
+        box = box_of_theta(result, theta)
         assert box is not None
         low, high = result.tiling.boxes.margin[box]
         assert low - EXACT <= margin <= high + EXACT
@@ -165,7 +167,9 @@ def test_threads_change_nothing(plan: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def assert_same_boxes(first: Result, second: Result) -> None:
     for name in ("cell", "low", "high", "sides", "margin", "inconsistency", "state", "cuts"):
-        np.testing.assert_array_equal(getattr(first.tiling.boxes, name), getattr(second.tiling.boxes, name), err_msg=name)
+        np.testing.assert_array_equal(
+            getattr(first.tiling.boxes, name), getattr(second.tiling.boxes, name), err_msg=name
+        )
     np.testing.assert_array_equal(first.tiling.box_of, second.tiling.box_of)
 
 

@@ -15,7 +15,16 @@ from steadygaze.report.figures.boundary import boundary_figure
 from steadygaze.report.figures.map import make_views, map_figure
 from steadygaze.report.figures.strip import line_through, profile
 from steadygaze.report.wording import extent_text
-from support.stand_ins.made_up_refinements import LINE, MOVING, MOVING_LINE, PLANE, blank, made
+from support.stand_ins.made_up_refinements import (
+    LINE,
+    MOVING,
+    MOVING_LINE,
+    PLANE,
+    blank,
+    box_of_theta,
+    made,
+    with_tiling,
+)
 
 SPACE = ("brightness:0..0.3", "patch:x=12,y=12,w=4,h=4:0..0.3", "translate:dx=1:0..0.3")
 
@@ -26,8 +35,8 @@ def words(figure) -> set[str]:
 
 def test_every_box_has_the_colour_of_its_label():
     result = made(PLANE, 8)
-    margin = np.array([[1.0, 2.0], [-2.0, -1.0], [-1.0, 1.0]])[np.arange(len(result.boxes)) % 3]
-    result = replace(result, boxes=replace(result.boxes, margin=margin))
+    margin = np.array([[1.0, 2.0], [-2.0, -1.0], [-1.0, 1.0]])[np.arange(len(result.tiling.boxes)) % 3]
+    result = with_tiling(result, boxes=replace(result.tiling.boxes, margin=margin))
     classification, attention, joint = make_views(result, make_sections(result))
     codes = result.answer.label_codes
     assert {Kept.YES, Kept.NO, Kept.UNKNOWN} == set(codes)
@@ -46,7 +55,7 @@ def test_no_line_is_drawn_along_what_is_undecided():
     for view in make_views(result, make_sections(result)):
         for segments, _, _ in view.lines[0]:
             middles = result.question.compound.to_theta(segments.mean(axis=1))
-            boxes = [result.box_at(theta) for theta in middles]
+            boxes = [box_of_theta(result, theta) for theta in middles]
             assert (result.answer.attention_codes[boxes] != Kept.UNKNOWN).all()
 
 

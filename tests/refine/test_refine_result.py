@@ -7,7 +7,7 @@ import pytest
 
 from steadygaze.engines.refine.boxes import State
 from steadygaze.errors import InternalError, OptionError
-from steadygaze.labels import Kept, Property, Verdict
+from steadygaze.labels import Kept, Property, Stop, Verdict
 from steadygaze.results.claims import Violation
 from steadygaze.results.result import Result
 from support.stand_ins.made_up_refinements import (
@@ -16,9 +16,11 @@ from support.stand_ins.made_up_refinements import (
     MOVING_LINE,
     PLANE,
     blank,
+    box_of_theta,
     four,
     full_map,
     made,
+    with_tiling,
 )
 
 ROBUST = ("brightness:0..0.001",)
@@ -38,7 +40,7 @@ def pair(request: pytest.FixtureRequest) -> tuple:
 
 
 def with_boxes(result: Result, **changes: np.ndarray) -> Result:
-    return replace(result, boxes=replace(result.tiling.boxes, **changes))
+    return with_tiling(result, boxes=replace(result.tiling.boxes, **changes))
 
 
 def test_shares_enclose_those_of_the_map(pair: tuple):
@@ -82,7 +84,7 @@ def test_nearest_violations_enclose_those_of_the_map(pair: tuple):
         if mine.theta is not None:
             point = ours.at(mine.theta)
             assert point.margin < 0.0 if name == "CR" else point.inconsistency > ours.answer.delta
-            box = ours.box_at(mine.theta)
+            box = box_of_theta(ours, mine.theta)
             codes = ours.answer.label_codes if name == "CR" else ours.answer.attention_codes
             assert ours.tiling.boxes.state[box] == State.EXACT or codes[box] == Kept.NO
 
@@ -152,7 +154,7 @@ def test_a_theta_that_violates_decides_the_verdict():
 def test_a_theta_that_contradicts_its_box_is_a_bug():
     result = made(PLANE, 8)
     margin = np.tile([1.0, 2.0], (len(result.tiling.boxes), 1))
-    planted = replace(with_boxes(result, margin=margin), points=np.array([[1.0, 0.0]]))
+    planted = with_tiling(with_boxes(result, margin=margin), points=np.array([[1.0, 0.0]]))
     with pytest.raises(InternalError, match="claimed to satisfy CR"):
         planted.verdict_of(Property.CR)
 
@@ -171,7 +173,7 @@ def test_witnesses_lie_in_what_violates(pair: tuple):
     ours, _ = pair
     assert ours.witnesses
     for witness in ours.witnesses:
-        point, box = witness.point, ours.box_at(witness.point.theta)
+        point, box = witness.point, box_of_theta(ours, witness.point.theta)
         assert witness.is_deep and witness.replay.agrees
         if witness.kind is not Violation.ATTENTION:
             assert (point.margin < 0.0) == (witness.kind is Violation.LABEL)
@@ -185,7 +187,7 @@ def test_every_theta_has_a_box(pair: tuple):
     domain = ours.question.compound.domain
     generator = np.random.default_rng(3)
     for theta in domain.low + generator.random((20, domain.dimension)) * domain.widths:
-        box, point = ours.box_at(theta), ours.question.compound.to_unit(theta[None])[0]
+        box, point = box_of_theta(ours, theta), ours.question.compound.to_unit(theta[None])[0]
         inside = (ours.tiling.boxes.low[box] <= point) & (point <= ours.tiling.boxes.high[box])
         assert inside[: domain.dimension].all()
         found = ours.at(theta)
@@ -193,8 +195,12 @@ def test_every_theta_has_a_box(pair: tuple):
             np.testing.assert_allclose(ours.regions[found.region].logits(theta), found.logits, atol=1e-9)
         else:
             assert ours.tiling.boxes.margin[box, 0] <= found.margin <= ours.tiling.boxes.margin[box, 1]
-            assert ours.tiling.boxes.inconsistency[box, 0] <= found.inconsistency <= ours.tiling.boxes.inconsistency[box, 1]
-    assert ours.box_at(domain.high + 1.0) is None
+            assert (
+                ours.tiling.boxes.inconsistency[box, 0]
+                <= found.inconsistency
+                <= ours.tiling.boxes.inconsistency[box, 1]
+            )
+    assert box_of_theta(ours, domain.high + 1.0) is None
 
 
 def test_the_label_alone_does_not_measure_attention():
@@ -222,8 +228,9 @@ def test_an_exact_box_without_regions_is_undecided():
 def test_a_partial_map_of_an_exact_box_is_never_robust():
     result = made(MOVING, 6, (1,), property="cr")
     assert result.verdict is Verdict.ROBUST
-    answers = replace(result.tiling.answers, regions=replace(result.tiling.answers.regions, stopped="timeout of 1 s"))
-    planted = replace(result, answers=answers)
+    answers = result.tiling.answers
+    partial = replace(answers, regions=replace(answers.regions, stopped=Stop("timeout of 1 s")))
+    planted = with_tiling(result, answers=partial)
     assert planted.verdict is Verdict.UNDECIDED and planted.areas["undecided"][0] > 0.0
 
 
@@ -236,7 +243,7 @@ def test_regions_of_another_table_of_cuts_are_a_bug():
 
 
 def test_a_limit_ends_in_a_partial_result_that_says_so():
-    result = replace(made(PLANE, 8), stopped="timeout of 5 s")
+    result = with_tiling(made(PLANE, 8), stopped=Stop("timeout of 5 s"))
     summary = result.summary()
     assert not result.is_complete and summary["status"] == "Timeout" and summary["verdict"] == "not robust"
     assert summary["boxes"]["open"] > 0 and "ended (timeout of 5 s)" in summary["guarantee"]
@@ -248,7 +255,7 @@ def test_four_parameters_have_answers_but_no_pieces(tmp_path):
     assert result.verdict is Verdict.UNDECIDED and result.verdict_of(Property.CR) is Verdict.ROBUST
     assert result.areas["AR"] == (15.0 / 16.0, 1.0) and result.areas["CR"] == (1.0, 1.0)
     assert result.nearest["AR"].low == pytest.approx(1.0) and result.nearest["CR"].low == np.inf
-    assert result.box_at([0.1, 0.1, 0.1, 0.1]) == 15 and result.summary()["boxes"]["open"] == 1
+    assert box_of_theta(result, [0.1, 0.1, 0.1, 0.1]) == 15 and result.summary()["boxes"]["open"] == 1
     assert result.plot(tmp_path / "map") == [] and not list(tmp_path.iterdir())
     with pytest.raises(OptionError, match="up to 3 parameters"):
         result.boundary()

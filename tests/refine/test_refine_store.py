@@ -3,20 +3,21 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from steadygaze.engines.refine.refine_files import load_refine, load_to_resume, pack_refine
 
 from steadygaze.api import load
+from steadygaze.engines.refine.refine_engine import _earlier
+from steadygaze.engines.refine.refine_tiling import RefineTiling
 from steadygaze.errors import OptionError, StoreError
+from steadygaze.labels import Stop
 from steadygaze.question import make_question
 from steadygaze.results import arrays as archive
 from steadygaze.results import store
 from steadygaze.results.result import Result
-from support.stand_ins.made_up_refinements import LINE, MOVING, PLANE, four, full_map, made
+from support.stand_ins.made_up_refinements import LINE, MOVING, PLANE, four, full_map, made, with_tiling
 
 RESULTS: dict[str, Callable[[], Result]] = {
     "boxes": lambda: made(PLANE, 6, thetas=((1.0, 0.0),)),
@@ -24,7 +25,7 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "label alone": lambda: made(MOVING, 4, (1,), property="cr"),
     "one parameter": lambda: made(LINE, 4),
     "four parameters": four,
-    "partial": lambda: replace(made(PLANE, 2), stopped="timeout of 1 s", until="exact", goal="verdict"),
+    "partial": lambda: with_tiling(made(PLANE, 2), stopped=Stop("timeout of 1 s"), until="exact", goal="verdict"),
 }
 
 
@@ -37,35 +38,42 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("name", RESULTS)
 def test_what_is_loaded_is_what_was_stored(name: str, stored: dict[str, Path]):
     result, again = RESULTS[name](), load(stored[name])
-    assert isinstance(again, Result)
-    assert json.dumps(again.summary()) == json.dumps(result.summary()) == json.dumps(store.read_summary(stored[name]))
-    before, after = pack_refine(result), pack_refine(again)
+    assert again.method == "refine" and isinstance(again.tiling, RefineTiling)
+    known = store.read_summary(stored[name]).plain()
+    assert json.dumps(again.summary()) == json.dumps(result.summary()) == json.dumps(known)
+    before, after = result.tiling.arrays(), again.tiling.arrays()
     assert list(before) == list(after)
     for key in before:
         np.testing.assert_array_equal(before[key], after[key], err_msg=key)
-    assert (again.tiling.until, again.tiling.goal, again.stopped) == (result.tiling.until, result.tiling.goal, result.stopped)
+    assert (again.tiling.until, again.tiling.goal, again.stopped) == (
+        result.tiling.until,
+        result.tiling.goal,
+        result.stopped,
+    )
     if result.is_measured:
         assert again.with_delta("60%").areas == result.with_delta("60%").areas
 
 
 def test_the_same_result_gives_the_same_bytes(stored: dict[str, Path], tmp_path: Path):
-    load_refine(stored["exact cell"]).save(tmp_path / "again")
+    load(stored["exact cell"]).save(tmp_path / "again")
     for name in ("result.json", "regions.npz", "image.npy"):
         assert (tmp_path / "again" / name).read_bytes() == (stored["exact cell"] / name).read_bytes()
 
 
 def test_maps_and_refinements_are_told_apart(stored: dict[str, Path], tmp_path: Path):
-    with pytest.raises(StoreError, match="holds a refinement"):
-        store.load(stored["boxes"])
-    mapped = full_map(LINE, property="both", delta="25%").save(tmp_path / "map")
+    whole = full_map(LINE, property="both", delta="25%")
+    mapped = whole.save(tmp_path / "map")
+    assert (load(stored["boxes"]).method, load(mapped).method) == ("refine", "map")
     with pytest.raises(StoreError, match="holds no refinement"):
-        load_refine(mapped)
+        _earlier(mapped, whole.question)
+    with pytest.raises(OptionError, match="a refinement of the same question"):
+        _earlier(whole, whole.question)
 
 
 def test_only_the_same_question_is_resumed(stored: dict[str, Path]):
     question = made(PLANE, 6).question
-    again = load_to_resume(stored["boxes"], question)
-    assert again.question is question and len(again.tiling.boxes) == 64 and len(again.tiling.points) == 1
+    again = _earlier(stored["boxes"], question)
+    assert again.question is question and len(again.boxes) == 64 and len(again.points) == 1
 
     def ask(model: str = "M-FNN-100", image: str = "mnist:69990", specs: tuple[str, ...] = PLANE, **options: str):
         return make_question(model, image, list(specs), **options)
@@ -80,7 +88,7 @@ def test_only_the_same_question_is_resumed(stored: dict[str, Path]):
         (ask(scale=255.0), "the model"),
     ):
         with pytest.raises(OptionError) as caught:
-            load_to_resume(stored["boxes"], other)
+            _earlier(stored["boxes"], other)
         message = str(caught.value)
         assert f"not the same: {word}" in message and "another question" in message and "\n" not in message
 

@@ -12,6 +12,7 @@ from steadygaze.budget import Budget, Limits
 from steadygaze.compound import Compound
 from steadygaze.errors import InternalError
 from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
+from steadygaze.polytopes import Cut, Polygons
 from steadygaze.regions.check import check_map
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide

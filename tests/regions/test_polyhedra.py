@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
-from steadygaze.polytopes import Polyhedra
+from steadygaze.polytopes import Polyhedra, polyhedron_kernels
 from support.readers.polyhedra import CUBE, LIMIT, split
 
 

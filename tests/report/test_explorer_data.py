@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from steadygaze.api import verify
-from steadygaze.engines import run
 from steadygaze.labels import Kept
 from steadygaze.report.drawing.raster import ASIDE
 from steadygaze.report.page import explorer, thresholds
@@ -93,7 +92,7 @@ def check_steps(result: Result, *, most_open: float = ENOUGH):  # type: ignore[n
 
 def test_tiles_cover_what_the_pieces_cover() -> None:
     result = verify("M-CNN-S", "mnist:69990", KEPT, method="refine", until=0.2, threads=1)
-    assert isinstance(result, Result)
+    assert result.tiling.boxes is not None
     tiles = make_tiles(result)
     assert tiles.volumes.sum() == pytest.approx(1.0, abs=1e-9)
     (plane,) = make_planes(result.question.compound, tiles)
@@ -151,22 +150,22 @@ def test_packed_arrays_come_back() -> None:
 
 def test_the_same_result_gives_the_same_page() -> None:
     result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], threads=1)
-    first = run(result)
-    assert first == run(result)
+    first = explore(result)
+    assert first == explore(result)
     facts = re.search(r'id="sg-facts">(.*?)</script>', first.html)
     assert facts is not None and json.loads(facts[1])["label"] == result.label
 
 
 def test_no_tag_begins_in_what_users_named(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", *"23456789"]
-    html = run(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)).html
+    html = explore(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)).html
     assert "<img" not in html and "<script>alert" not in html
     assert html.count("<script") == html.count("</script>") == 4
 
 
 def test_too_many_regions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explorer, "MOST_UNITS", 10)
-    made = run(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3"], threads=1))
+    made = explore(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3"], threads=1))
     note = re.search(r'<p class="sg-note">(.*?)</p>', made.html)
     assert note is not None and "merged" in note[1] and "the limit is 10)" in note[1]
 

@@ -19,7 +19,6 @@ from steadygaze.report.figures import make_figure
 from steadygaze.report.figures.boundary import boundaries_figure
 from steadygaze.report.figures.path import CHANGED_FRAME
 from steadygaze.report.wording import comparison, number, percent
-from steadygaze.results.result import Result
 
 PATCH = "patch:x=10,y=10,w=8,h=8"
 PLANE = ("brightness:-0.5..0.5", PATCH)
@@ -232,7 +231,7 @@ def test_tiles_have_the_colour_of_their_labels(by: str, plane: Result) -> None:
 
 def test_shades_tell_patterns_apart(plane: Result) -> None:
     tiles = make_figure("tiling", plane, by="pattern").axes[1].findobj(PolyCollection)[0]
-    regions = plane.exact_regions
+    regions = plane.tiling.exact_regions
     shade: dict[int, tuple[float, ...]] = {}
     for path, colour in zip(tiles.get_paths(), tiles.get_facecolors(), strict=True):
         region = plane.region_at(path.vertices[:-1].mean(axis=0))
@@ -273,7 +272,7 @@ def test_tilings_of_one_and_three_parameters_and_of_partial_maps(which: str, spa
 def test_the_tiling_of_a_search_is_that_of_its_regions(gbs: Result) -> None:
     tiles = make_figure("tiling", gbs).axes[1].findobj(PolyCollection)[0]
     domain = gbs.question.perturbed.domain
-    assert len(tiles.get_paths()) == len(gbs)
+    assert len(tiles.get_paths()) == gbs.region_count
     for one, path, colour in zip(gbs.tiling.visited, tiles.get_paths(), tiles.get_facecolors(), strict=True):
         point = (path.vertices[:-1].mean(axis=0) - domain.low) / domain.widths
         assert one.region.contains(point)
@@ -290,7 +289,7 @@ def test_visited_regions_are_coloured_by_phase_and_label(gbs: Result) -> None:
     for one, reached, label in zip(gbs.tiling.visited, phase, attention, strict=True):
         assert tuple(reached) == to_rgba(FOLLOWED if one.is_following else SEARCHED)
         assert tuple(label) == to_rgba(ATTENTION.colours[one.attention])
-    assert 0 < sum(one.is_following for one in gbs.tiling.visited) < len(gbs)
+    assert 0 < sum(one.is_following for one in gbs.tiling.visited) < gbs.region_count
 
 
 def test_a_map_is_drawn_for_another_delta(plane: Result) -> None:

@@ -15,7 +15,6 @@ from steadygaze.report.drawing.exhibits import path_thetas
 from steadygaze.report.drawing.marks import place_badges
 from steadygaze.report.figures import KINDS, make_figure
 from steadygaze.report.figures.strip import line_through
-from steadygaze.results.result import Result
 
 SCRIPT = "</script><script>alert(1)</script>"
 PICTURE = "<img src=x onerror=alert(1)>"
@@ -36,9 +35,7 @@ def search() -> Result:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_in_every_format_without_markup(
-    kind: str, result: Result, search: Result, tmp_path: Path
-) -> None:
+def test_every_kind_in_every_format_without_markup(kind: str, result: Result, search: Result, tmp_path: Path) -> None:
     steps = 2 if kind in ("path", "strip") else None
     source, formats = search if kind == "visited" else result, ["png", "svg", "pdf"]
     drawn = steadygaze.draw(kind, source, tmp_path / "new" / "figure.svg", formats=formats, steps=steps)
@@ -114,7 +111,7 @@ def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: 
             OptionError, match=rf"{kind} needs a map or a refinement, and the result is a search \(gbs\)"
         ):
             make_figure(kind, search)
-    with pytest.raises(OptionError, match="a search answers δ = 25% alone"):
+    with pytest.raises(OptionError, match=r"a search \(gbs\) answers δ = 25% alone"):
         make_figure("tiling", search, delta=3.0)
     with pytest.raises(OptionError, match="map is drawn from one result, 2 are given; columns takes several"):
         make_figure("map", [result, result])

@@ -1,45 +1,23 @@
 """The verdict in words: every case says what was proved, and no more."""
 
 import re
-from typing import Any
 
 import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze.report.page.sentences import KeptRange, find_kept_range, search_sentences, small_print, undecided_share, verdict_sentences
+from steadygaze.report.page.sentences import (
+    KeptRange,
+    find_kept_range,
+    search_sentences,
+    small_print,
+    undecided_share,
+    verdict_sentences,
+)
 from steadygaze.results.result import Result
+from support.stand_ins.made_up_summaries import made_search, made_summary
 
 DIFFER = "its attention maps differ from the expected ones by more than the allowed 25 % of the original maps' size"
-
-
-def make_summary(**changes: Any) -> dict[str, Any]:
-    """A summary of a map of brightness from 0 to 1 where label 8 is kept with its attention everywhere."""
-    everything, nothing = [1.0, 1.0], [0.0, 0.0]
-    area = {name: everything if name in ("CR", "AR", "CR&AR") else nothing for name in (
-        "CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided",
-    )}  # fmt: skip
-    none = {"low": None, "high": None, "theta": None}
-    return {
-        "verdict": "robust", "property": "both", "label": 8, "label_name": "8",
-        "area": area | changes.pop("area", {}),
-        "sets": {"CR": 5, "MR": 0, "CB": 0, "AR": 5, "IR": 0, "AB": 0},
-        "delta": {"text": "25%", "value": 2.5, "map_size": 10.0},
-        "domain": {"names": ["brightness"], "low": [0.0], "high": [1.0]},
-        "nearest": {"CR": none, "AR": none},
-        "sliver_share": 0.0, "stopped": None,
-        **changes,
-    }  # fmt: skip
-
-
-def make_search(**changes: Any) -> dict[str, Any]:
-    summary = make_summary()
-    del summary["area"]
-    return summary | {
-        "visited": 12, "visited_share": 0.25, "verdict": "undecided", "status": "Robust", "failures": 0,
-        "sets": {"CR": 12, "MR": 0, "CB": 0, "AR": 12, "IR": 0, "AB": 0},
-        "undecided": {"classification": 0, "attention": 0},
-    } | changes  # fmt: skip
 
 
 NOT_ROBUST = {"verdict": "not robust"}
@@ -146,21 +124,21 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_verdict_in_sentences(name: str):
     changes, kept, expected = CASES[name]
-    assert verdict_sentences(make_summary(**changes), kept) == expected
+    assert verdict_sentences(made_summary(**changes), kept) == expected
 
 
 def test_the_small_print_names_what_the_verdict_leaves_out():
-    close = make_summary(**NOT_ROBUST, area=MIXED | {"undecided": [3e-7, 3e-7]}, sliver_share=1.23e-9)
+    close = made_summary(**NOT_ROBUST, area=MIXED | {"undecided": [3e-7, 3e-7]}, sliver_share=1.23e-9)
     assert small_print(close) == [
         "At most 0.00003 % of the space is too close to a threshold to decide; it counts as undecided.",
         "On kinks, the borders between regions (a share of at most 1.3e−9), the attention is undecided; ranges that "
         "keep the attention leave them out.",
     ]
-    away = make_summary(domain={"names": ["brightness"], "low": [0.1], "high": [1.0]})
+    away = made_summary(domain={"names": ["brightness"], "low": [0.1], "high": [1.0]})
     assert small_print(away) == ["The unperturbed image itself does not belong to the space."]
-    unmeasured = make_summary(property="cr", measures=["label"])
+    unmeasured = made_summary(property="cr", measures=["label"])
     assert small_print(unmeasured) == ["The attention was not measured."]
-    assert undecided_share(make_summary(property="ar", area={"AR": [0.25, 0.5]})) == 0.25
+    assert undecided_share(made_summary(property="ar", area={"AR": [0.25, 0.5]})) == 0.25
 
 
 SEARCHES = {
@@ -180,7 +158,7 @@ SEARCHES = {
 @pytest.mark.parametrize("name", SEARCHES)
 def test_searches_speak_of_what_they_visited(name: str):
     changes, expected = SEARCHES[name]
-    text = " ".join(search_sentences(make_search(**changes)))
+    text = " ".join(search_sentences(made_search(**changes)))
     for part in expected:
         assert part in text
     assert name == "all visited" or "Everywhere in the space" not in text
@@ -214,8 +192,7 @@ def claimed_box(sentence: str, result: Result) -> np.ndarray:
 
 
 def test_what_the_sentence_claims_holds_at_sampled_thetas(result: Result):
-    summary = result.summary()
-    sentences = verdict_sentences(summary, find_kept_range(result, result.question.property))
+    sentences = verdict_sentences(result.described, find_kept_range(result, result.question.property))
     low, high = claimed_box(sentences[0], result)
     assert (high - low).max() > 0.0 and " keeps its label 7 and its attention." in sentences[0]
     rng = np.random.default_rng(3)
@@ -227,8 +204,8 @@ def test_what_the_sentence_claims_holds_at_sampled_thetas(result: Result):
 
 def test_shares_in_the_sentences_are_those_of_samples(result: Result):
     """The share of right label with other evidence, against thetas drawn evenly from the domain."""
-    summary, domain = result.summary(), result.question.perturbed.domain
-    sentences = verdict_sentences(summary, find_kept_range(result, result.question.property))
+    domain = result.question.perturbed.domain
+    sentences = verdict_sentences(result.described, find_kept_range(result, result.question.property))
     text = next(sentence for sentence in sentences if "it still predicts 7" in sentence)
     claimed = [
         float(number) / 100 for number in re.findall(r"([\d.]+) %(?! of the original)", text.partition(" it ")[0])

@@ -74,7 +74,7 @@ def test_bounds_hold_at_thetas_inside(kind, seed, what):
 def test_what_was_not_reached_has_no_rows(results):
     partial = results["partial"]
     rows = rows_of(make_table(partial, "regions"))
-    assert sum(row["share"] for row in rows) == pytest.approx(partial.answers.regions.polytopes.volumes.sum())
+    assert sum(row["share"] for row in rows) == pytest.approx(partial.tiling.answers.regions.polytopes.volumes.sum())
     assert rows_of(make_table(results["empty"], "pieces")) == []
     assert make_table(partial, "regions").facts["complete"] is False
 

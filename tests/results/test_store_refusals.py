@@ -12,6 +12,7 @@ import pytest
 
 from steadygaze import load
 from steadygaze.errors import StoreError
+from steadygaze.labels import Verdict
 from steadygaze.results import arrays as archive
 from steadygaze.results.arrays import NEW_ARRAYS, SHAPES, unpack_map, write_arrays
 from steadygaze.results.store import _checksum, _sha256, check_directory, read_summary, save
@@ -96,7 +97,7 @@ def test_damaged_file_is_refused_but_the_answer_can_be_read(copy, file, damage):
     folder = copy()
     damage(folder / file)
     assert file in refused(folder)
-    assert read_summary(folder)["verdict"] == "not robust"
+    assert read_summary(folder).verdict is Verdict.NOT_ROBUST
 
 
 def test_a_result_of_schema_version_2_is_read_with_a_note(results, copy):
@@ -296,7 +297,7 @@ def test_force_replaces_a_result_and_its_pictures(results, copy):
     folder = copy()
     (folder / "map.svg").write_text("<svg/>")
     save(run("line"), folder, force=True)
-    assert read_summary(folder) == results["line"].summary()
+    assert read_summary(folder).plain() == results["line"].summary()
     assert not (folder / "map.svg").exists()
 
 
@@ -313,7 +314,7 @@ def test_force_replaces_what_a_link_points_to(results, copy, tmp_path):
     link.symlink_to(folder)
     save(results["line"], link, force=True)
     assert link.is_symlink()
-    assert read_summary(folder) == results["line"].summary()
+    assert read_summary(folder).plain() == results["line"].summary()
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def assert_same(ours: object, theirs: object, where: str = "") -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_stored_map_is_rebuilt_to_the_last_bit(results, stored, name):
-    ours, theirs = results[name].tiling.answers, load(stored[name]).answers
+    ours, theirs = results[name].tiling.answers, load(stored[name]).tiling.answers
     for part in ("regions", "pieces", "curves"):
         assert_same(getattr(ours, part), getattr(theirs, part), part)
     assert_same(results[name].checked, load(stored[name]).checked)
@@ -64,7 +64,7 @@ def test_questions_have_what_is_hard_to_store(results):
     assert results["keep"].answer.sets["CB"] > 0
     assert results["moving l1"].answer.sets["AB"] > 0
     assert results["moving l2"].answer.sets["AB"] > 0
-    assert 0 == len(results["empty"].answers.regions) < len(results["partial"].answers.regions)
+    assert 0 == len(results["empty"].tiling.answers.regions) < len(results["partial"].tiling.answers.regions)
 
 
 @pytest.mark.parametrize("name", ["keep", "moving l1", "line"])
@@ -93,7 +93,7 @@ def test_files_are_what_they_say(results, stored):
     assert content["stored"]["versions"]["numpy"] == np.__version__
     assert "seconds" not in content
     assert read_seconds(folder) == result.seconds
-    assert read_summary(folder) == result.summary() == json.loads(json.dumps(result.summary()))
+    assert read_summary(folder).plain() == result.summary() == json.loads(json.dumps(result.summary()))
     with np.load(folder / "regions.npz", allow_pickle=False) as arrays:
         np.testing.assert_array_equal(arrays["logits"], result.tiling.answers.regions.logits)
         assert arrays["region_edges"].dtype == np.int32
@@ -104,7 +104,7 @@ def test_files_are_what_they_say(results, stored):
 
 
 def test_unsplit_pieces_are_stored_once(results, stored):
-    pieces = results["keep"].answers.pieces
+    pieces = results["keep"].tiling.answers.pieces
     with np.load(stored["keep"] / "regions.npz") as arrays:
         parts = len(arrays["part_starts"]) - 1
         assert 0 < parts < len(pieces)
@@ -152,7 +152,7 @@ def test_lost_or_changed_model_is_refused_but_the_answer_stays(own_model, tmp_pa
         assert str(path) in str(caught.value)
         assert "run the verification again" in str(caught.value)
         assert "\n" not in str(caught.value)
-        assert read_summary(folder) == result.summary()
+        assert read_summary(folder).plain() == result.summary()
     assert load(folder, model=moved).summary() == result.summary()
     with pytest.raises(StoreError, match="has changed"):
         load(folder, model=path)

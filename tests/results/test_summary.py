@@ -38,7 +38,7 @@ def test_summary_repeats_the_answer(results):
     assert summary["verdict"] == "not robust"
     assert (summary["label"], summary["label_name"], summary["regions"]) == (7, "7", len(result.regions))
     assert summary["area"]["MR"] == list(result.areas["MR"])
-    assert summary["delta"] == {"text": "3", "value": 3.0, "map_size": result.answers.size}
+    assert summary["delta"] == {"text": "3", "value": 3.0, "map_size": result.tiling.answers.size}
     assert list(summary["ar_at_delta"]) == ["10%", "25%", "50%", "100%", "all"]
     assert result.with_delta(summary["ar_at_delta"]["all"]).areas["AR"] == (1.0, 1.0)
     nearest = summary["nearest"]["CR"]
@@ -67,7 +67,7 @@ def test_partial_map_promises_only_what_was_reached(results):
     assert summary["ar_at_delta"]["all"] is None
     # A violation may lie where nothing was mapped, also beside zero.
     assert [summary["nearest"][name]["low"] for name in ("CR", "AR")] == [0.0, 0.0]
-    reached = float(result.answers.regions.polytopes.volumes.sum())
+    reached = float(result.tiling.answers.regions.polytopes.volumes.sum())
     claimed = float(summary["guarantee"].split("%")[0].removeprefix("Partial: ")) / 100
     assert 0.0 < claimed <= reached < claimed + 1e-4
     assert summary["area"]["undecided"][0] >= 1.0 - reached - 1e-9

@@ -58,10 +58,10 @@ def bump(tmp_path_factory):
 
 def claiming(result, *claims: tuple[float, float], kind=Violation.LABEL):
     """The same result with nothing but the given claims: thetas, and by how much their margins may be off."""
-    planted = replace(result)
+    tiling = replace(result.tiling)
     found = [Claim(np.array([theta]), None, slack, lambda: np.inf) for theta, slack in claims]
-    planted.__dict__["claims"] = lambda wanted: iter(found if wanted is kind else [])
-    return planted
+    tiling.__dict__["claims"] = lambda answer, wanted, scale: iter(found if wanted is kind else [])
+    return replace(result, tiling=tiling)
 
 
 def test_the_engine_finds_it_and_float32_cannot_show_it(bump):
@@ -85,7 +85,7 @@ def test_summary_and_report_flag_it(bump):
     assert lost["replay"]["agrees"] is False
     assert lost["remark"] == bump.witnesses[0].remark and lost["replay"]["label_name"] == "0"
     assert any("still predicts 0 there" in note for note in summary["notes"])
-    assert "still predicts 0 there" in witness_rows(summary)[0]["remark"]
+    assert "still predicts 0 there" in witness_rows(bump.described)[0]["remark"]
 
 
 def test_bounds_hold_the_exact_margin(bump):

@@ -45,7 +45,7 @@ def test_witness_violates_by_the_plain_definitions(results, name):
             assert point.inconsistency > delta
         if found.kind is Violation.EVIDENCE:
             assert point.label == result.label
-        place = result.answers.compound.to_unit(point.theta[None])[0]
+        place = result.question.compound.to_unit(point.theta[None])[0]
         inside = [piece for piece in range(len(joint.pieces)) if is_inside(place, joint.polytopes[piece])]
         assert len(inside) == 1
         if found.kind is not Violation.LABEL:

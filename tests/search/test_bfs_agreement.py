@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from steadygaze.engines import run
 from steadygaze.labels import Verdict
 from steadygaze.question import Question as Problem
 from steadygaze.question import make_question
@@ -18,7 +17,7 @@ from steadygaze.tolerances import MAX_MAP_PARAMETERS
 from support.networks.hand_solved import NETWORKS, Tiny
 from support.networks.layered_models import make_answers
 from support.networks.layered_networks import on_unit_square
-from support.networks.search_problems import free_pixels, random_problem
+from support.networks.search_problems import free_pixels, random_problem, search_alone
 from support.oracles.attention_by_definition import Question
 from support.oracles.exact_labels import ExactLabels, threshold
 from support.readers.maps import clip_bits, pattern_bits
@@ -105,8 +104,8 @@ def assert_subdivision_agrees(result: Result, problem: Problem, delta: float) ->
 )
 def test_random_networks(dimension: int, seed: int) -> None:
     problem, truth, delta = asked(seed, dimension)
-    result = run(problem, method="bfs")
-    assert result.delta == pytest.approx(delta)
+    result = search_alone(problem, method="bfs")
+    assert result.answer.delta == pytest.approx(delta)
     assert_whole(result, truth)
     assert_labels(result, truth, delta)
     assert_verdict(result, truth, delta)
@@ -119,7 +118,7 @@ def test_ranges_enclose_the_truth(dimension: int) -> None:
     """Every end is on the safe side, not merely close; inconsistencies are known to 30 digits."""
     for seed in range(20):
         problem, truth, _ = asked(seed, dimension)
-        for visited in run(problem, method="bfs").visited:
+        for visited in search_alone(problem, method="bfs").tiling.visited:
             number = exact_of(visited.region, truth.compound.programs, truth.map)
             assert_encloses(visited.margin, truth.margins[number], within=0.0)
             assert_encloses(visited.inconsistency, truth.inconsistencies[number], within=1e-25)
@@ -148,7 +147,7 @@ def test_networks_solved_by_hand(tiny: Tiny) -> None:
     model, image, specs = free_pixels([(weight, bias) for weight, bias in layers], in_middle=False)
     problem = make_question(model, image, list(specs), delta=0.25)
     truth = ExactLabels(problem.compound, problem.label, Question())
-    result = run(problem, method="bfs")
+    result = search_alone(problem, method="bfs")
     assert len(result.tiling.visited) >= len(tiny.areas)
     assert_whole(result, truth)
     assert_labels(result, truth, 0.25)
@@ -160,7 +159,7 @@ def test_a_single_property(property: str, ignored: str) -> None:
     """The other property does not count in the verdict."""
     for seed in range(8):
         problem, truth, delta = asked(seed, 2)
-        result = run(random_problem(seed, 2, delta=delta, property=property), method="bfs")
+        result = search_alone(random_problem(seed, 2, delta=delta, property=property), method="bfs")
         kept = {"cr": "CR", "ar": "AR"}[property]
         labels = [
             (truth.classification(n) if property == "cr" else truth.attention(n, delta))

@@ -11,12 +11,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from steadygaze.engines import run
 from steadygaze.question import Question as Problem
 from steadygaze.question import make_question
 from steadygaze.results.result import Result
 from support.networks.layered_networks import FloatLayer
-from support.networks.search_problems import diamond, free_pixels, random_problem, shaped_problem, together
+from support.networks.search_problems import (
+    diamond,
+    free_pixels,
+    random_problem,
+    search_alone,
+    shaped_problem,
+    together,
+)
 from support.oracles.exact_boundary import ExactBoundary, make_boundary
 from support.oracles.exact_labels import ExactLabels, threshold
 from support.oracles.expected_visits import Expected, truth_of
@@ -54,7 +60,7 @@ def found_sides(result: Result, truth: ExactLabels) -> Counter[Sides]:
 def assert_boundary(problem: Problem, truth: ExactLabels, property: str, delta: float, **options: object) -> int:
     """Compare; the number of components."""
     exact = make_boundary(truth, property, delta)
-    result = run(problem, method="boundary", **options)  # type: ignore[arg-type]
+    result = search_alone(problem, method="boundary", **options)  # type: ignore[arg-type]
     assert_sound(result, Expected(truth, property, delta))
     expected = expected_sides(exact) if exact.inner else Counter()
     if exact.is_clear:
@@ -197,7 +203,7 @@ def test_w_delta_does_not_matter() -> None:
         delta = threshold(truth)
         problem = random_problem(seed, 2, property="ar", delta=delta)
         if make_boundary(truth, "ar", delta).is_clear:
-            sides = [found_sides(run(problem, method="boundary", w_delta=w), truth) for w in (0.0, 0.2, 5.0)]
+            sides = [found_sides(search_alone(problem, method="boundary", w_delta=w), truth) for w in (0.0, 0.2, 5.0)]
             assert sides[0] == sides[1] == sides[2]
 
 
@@ -206,4 +212,4 @@ def test_nothing_to_follow() -> None:
     layers = [(np.eye(2), np.zeros(2)), (np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0]))]
     model, image, specs = free_pixels(layers, in_middle=True)
     problem = make_question(model, image, list(specs), property="cr")
-    assert list(run(problem, method="boundary").components or ()) == []
+    assert list(search_alone(problem, method="boundary").tiling.components or ()) == []

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze import api, load
+from steadygaze import load
 from steadygaze.cli.answer_text import verdict_text
+from steadygaze.engines.refine.refine_engine import RefineEngine
 from steadygaze.engines.search.labeller import Labeller
 from steadygaze.engines.search.traversal import Traversal
 from steadygaze.labels import Status, Verdict
@@ -25,32 +26,33 @@ def covering() -> Result:
 
 
 def test_what_covers_the_domain_is_confirmed(covering: Result):
-    assert covering.is_covering and covering.confirmation is Verdict.ROBUST and covering.verdict is Verdict.ROBUST
-    assert "proved by a refinement" in covering.summary()["guarantee"]
-    assert small_print(covering.summary()) == []
+    assert covering.tiling.is_covering and covering.tiling.confirmation is Verdict.ROBUST
+    assert covering.verdict is Verdict.ROBUST
+    assert "proved by a refinement" in covering.described.guarantee
+    assert small_print(covering.described) == []
 
 
 @pytest.mark.parametrize("told", [Verdict.UNDECIDED, Verdict.NOT_ROBUST, None])
 def test_without_a_proof_nothing_is_robust(covering: Result, told: Verdict | None, tmp_path: Path):
-    found = replace(covering, confirmation=told)
+    found = replace(covering, tiling=replace(covering.tiling, confirmation=told))
     assert found.status is Status.ROBUST
     assert found.verdict is (told or Verdict.UNDECIDED)
-    summary = found.summary()
-    texts = (verdict_text(summary), " ".join(search_sentences(summary)), summary["guarantee"])
+    summary = found.described
+    texts = (verdict_text(summary), " ".join(search_sentences(summary)), summary.guarantee)
     assert not any("everywhere" in text.lower() or "nothing is left out" in text for text in texts)
     if told is Verdict.NOT_ROBUST:
         assert all("refinement" in text and "violation between" in text for text in texts)
     else:
-        assert "Nothing is proved of the whole domain" in summary["guarantee"]
+        assert "Nothing is proved of the whole domain" in summary.guarantee
     restored = load(found.save(tmp_path / "out"))
     assert (restored.verdict, restored.tiling.confirmation, restored.status) == (found.verdict, told, found.status)
 
 
 def test_what_is_not_covered_is_not_confirmed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(api, "refine", lambda *_, **__: pytest.fail("nothing to confirm"))
-    assert steadygaze.search(*QUESTION, method="gbs", property="ar", delta=3.0).confirmation is None
+    monkeypatch.setattr(RefineEngine, "run", lambda *_, **__: pytest.fail("nothing to confirm"))
+    assert steadygaze.search(*QUESTION, method="gbs", property="ar", delta=3.0).tiling.confirmation is None
     limited = steadygaze.Budget(steadygaze.Limits(max_regions=1))
-    assert steadygaze.search(*QUESTION, method="bfs", property="cr", budget=limited).confirmation is None
+    assert steadygaze.search(*QUESTION, method="bfs", property="cr", budget=limited).tiling.confirmation is None
 
 
 def test_a_pattern_that_is_not_certain_decides_no_attention():

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from steadygaze.engines import run
 from steadygaze.results.result import Result
-from support.networks.search_problems import random_problem
+from support.networks.search_problems import random_problem, search_alone
 
 
 def inner_facets(result: Result) -> int:
@@ -23,15 +22,15 @@ def inner_facets(result: Result) -> int:
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(8))
 def test_bfs_looks_once_across_every_facet(seed: int, dimension: int):
-    result = run(random_problem(seed, dimension), method="bfs")
+    result = search_alone(random_problem(seed, dimension), method="bfs")
     assert result.coverage == pytest.approx(1.0) and result.tiling.face_checks == inner_facets(result)
     if dimension == 1:
-        assert result.tiling.face_checks == 2 * (len(result) - 1)
+        assert result.tiling.face_checks == 2 * (result.region_count - 1)
 
 
 @pytest.mark.parametrize("method", ["gbs", "boundary"])
 @pytest.mark.parametrize("seed", range(8))
 def test_other_searches_look_across_no_facet_twice(seed: int, method: str):
-    result = run(random_problem(seed, 2), method=method)
-    whole = run(random_problem(seed, 2), method="bfs")
+    result = search_alone(random_problem(seed, 2), method=method)
+    whole = search_alone(random_problem(seed, 2), method="bfs")
     assert 0 <= result.tiling.face_checks <= whole.tiling.face_checks

@@ -9,7 +9,14 @@ from steadygaze.engines import run
 from steadygaze.errors import OptionError, SteadygazeError
 from steadygaze.labels import Status, Verdict
 from steadygaze.question import make_question
-from support.networks.search_problems import diamond, free_pixels, random_problem, shaped_problem, together
+from support.networks.search_problems import (
+    diamond,
+    free_pixels,
+    random_problem,
+    search_alone,
+    shaped_problem,
+    together,
+)
 from support.oracles.exact_boundary import walk
 from support.oracles.exact_labels import threshold
 from support.oracles.expected_visits import Expected, corner_line, plain_line, truth_of
@@ -30,12 +37,14 @@ def test_random_networks(dimension: int, seed: int, property: str) -> None:
     if chosen is None:
         pytest.skip("every line that was tried meets a vertex")
     theta, line = chosen
-    result = run(problem, method="gbs", w_delta=w_delta, line=theta)
+    result = search_alone(problem, method="gbs", w_delta=w_delta, line=theta)
     visited = assert_sound(result, expected)
     assert expected.must(line) <= visited
     assert visited <= expected.may(line)
     searching = {
-        exact_of(one.region, truth.compound.programs, truth.map) for one in result.tiling.visited if not one.is_following
+        exact_of(one.region, truth.compound.programs, truth.map)
+        for one in result.tiling.visited
+        if not one.is_following
     }
     assert line.regions[0] in searching
     assert searching <= set(line.regions)
@@ -62,7 +71,7 @@ def test_the_line_to_the_corner(dimension: int, seed: int) -> None:
     truth = truth_of(random_problem(seed, dimension))
     delta = threshold(truth)
     expected = Expected(truth, "both", delta)
-    result = run(random_problem(seed, dimension, property="both", delta=delta), method="gbs", w_delta=0.0)
+    result = search_alone(random_problem(seed, dimension, property="both", delta=delta), method="gbs", w_delta=0.0)
     visited = assert_sound(result, expected)
     line = corner_line(truth)
     if line.is_plain:
@@ -87,7 +96,7 @@ def test_shapes(shape: str) -> None:
     expected = Expected(truth, "cr", 0.0)
     line = walk(truth.map, [Fraction(1, 2)] * len(theta), [Fraction(1, 2) + Fraction(t) for t in theta])
     assert line.is_plain
-    result = run(problem, method="gbs", line=np.array(theta))
+    result = search_alone(problem, method="gbs", line=np.array(theta))
     visited = assert_sound(result, expected)
     must = expected.must(line)
     assert must <= visited <= expected.may(line)
@@ -99,7 +108,7 @@ def test_beyond_an_enclave_the_search_goes_on() -> None:
     """The line first meets an enclave, and behind it the corner, whose boundary is found as well."""
     layers, theta = SHAPES["beyond the enclave a corner"]
     problem = shaped_problem(layers, property="cr")
-    result = run(problem, method="gbs", line=np.array(theta))
+    result = search_alone(problem, method="gbs", line=np.array(theta))
     compound = problem.compound
     mixed = [one for one in result.tiling.visited if one.classification == "CB"]
     logits = [np.append(one.region.inside, 1.0) @ one.region.logits for one in mixed]
@@ -123,13 +132,13 @@ def test_an_undecided_region_beside_a_violated_one() -> None:
     expected = Expected(truth, "both", 4.75)
     line = walk(truth.map, [Fraction(0)], [Fraction(1)])
     assert [expected.kinds[number] for number in line.regions] == ["S", "V", "S"]
-    assert assert_sound(run(problem, method="gbs", w_delta=0.0), expected) == set(line.regions)
+    assert assert_sound(search_alone(problem, method="gbs", w_delta=0.0), expected) == set(line.regions)
 
 
 def test_robust_without_a_proof() -> None:
     """Class 1 leads in a corner that the line does not meet: only robust regions are visited, and nothing is proved."""
     problem = shaped_problem(diamond([0, 0], 0.25), property="cr")
-    result = run(problem, method="gbs", line=np.array([0.5, 0.4375]))
+    result = search_alone(problem, method="gbs", line=np.array([0.5, 0.4375]))
     assert result.status is Status.ROBUST
     assert result.coverage < 1.0
     assert result.verdict is Verdict.UNDECIDED
@@ -140,7 +149,7 @@ def test_robust_with_a_proof() -> None:
     layers = [(np.eye(2), np.zeros(2)), (np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0]))]
     model, image, specs = free_pixels(layers, in_middle=True)
     problem = make_question(model, image, list(specs), property="cr")
-    result = run(problem, method="gbs", w_delta=0.2, line="corner")
+    result = run(problem, method="gbs", line="corner")
     assert (result.status, result.verdict, result.coverage) == (Status.ROBUST, Verdict.ROBUST, 1.0)
 
 
@@ -151,7 +160,7 @@ def test_a_domain_without_zero_is_refused() -> None:
     for method in ("gbs", "boundary"):
         with pytest.raises(SteadygazeError):
             run(make_question(model, image, specs), method=method)
-    assert run(make_question(model, image, specs), method="bfs").visited_share == 1.0
+    assert run(make_question(model, image, specs), method="bfs").coverage == 1.0
 
 
 @pytest.mark.parametrize(
@@ -159,4 +168,4 @@ def test_a_domain_without_zero_is_refused() -> None:
 )
 def test_bad_options_are_refused(options: dict) -> None:
     with pytest.raises(OptionError):
-        run(shaped_problem(diamond([0, 0], 0.25)), method="gbs", **options)
+        search_alone(shaped_problem(diamond([0, 0], 0.25)), method="gbs", **options)

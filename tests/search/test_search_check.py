@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steadygaze.engines import run
 from steadygaze.engines.search.traversal import Traversal
 from steadygaze.engines.search.walker import check_visited
 from steadygaze.errors import InternalError
 from steadygaze.question import make_question
+from support.networks.search_problems import search_alone
 
 
 @pytest.fixture(scope="module")
 def found():
     question = make_question("M-FNN-100", "mnist:69990", ["brightness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.1"])
-    return run(question, method="gbs")
+    return search_alone(question, method="gbs")
 
 
 @pytest.fixture(scope="module")

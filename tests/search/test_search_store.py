@@ -11,7 +11,6 @@ import pytest
 import steadygaze
 from steadygaze import Result, StoreError, load, verify
 from steadygaze.results.arrays import write_arrays
-from steadygaze.results.result import Result
 from steadygaze.results.store import _checksum, _sha256
 
 SQUARE = ["translate:dx=2:0..0.2", "brightness:-0.01..0.02"]
@@ -66,9 +65,9 @@ def rewrite(folder: Path, edit: Callable[[dict[str, np.ndarray]], object]) -> No
 def test_every_visited_region_comes_back(results, stored, method):
     result, again = results[method], load(stored[method])
     assert json.dumps(again.summary()) == json.dumps(result.summary())
-    assert len(again) == len(result) > 3
-    assert again.classification == [one.classification for one in result.tiling.visited]
-    assert again.attention == [one.attention for one in result.tiling.visited]
+    assert again.region_count == result.region_count > 3
+    assert again.tiling.classification == [one.classification for one in result.tiling.visited]
+    assert again.tiling.attention == [one.attention for one in result.tiling.visited]
     assert np.array_equal(again.tiling.arrays()["is_following"], [one.is_following for one in result.tiling.visited])
     assert np.array_equal(again.tiling.arrays()["inconsistency"], [one.inconsistency for one in result.tiling.visited])
     assert again.tiling.arrays()["volume"].sum() == pytest.approx(result.coverage, abs=1e-9)
@@ -92,17 +91,17 @@ def test_half_spaces_and_logits_are_in_theta(results, stored):
 
 
 def test_regions_of_one_bfs_have_different_patterns(results, stored):
-    arrays = load(stored["bfs"]).arrays
+    arrays = load(stored["bfs"]).tiling.arrays()
     bounds = arrays["clip_starts"]
     keys = {
         int(cell).to_bytes(4, "big") + arrays["clip"][bounds[r] : bounds[r + 1]].tobytes() + row.tobytes()
         for r, (cell, row) in enumerate(zip(arrays["cell"], arrays["pattern"], strict=True))
     }
-    assert keys == {one.region.key for one in results["bfs"].visited}
+    assert keys == {one.region.key for one in results["bfs"].tiling.visited}
 
 
 def test_components_name_their_regions(results, stored):
-    result, arrays = results["boundary"], load(stored["boundary"]).arrays
+    result, arrays = results["boundary"], load(stored["boundary"]).tiling.arrays()
     assert result.tiling.components
     for number, part in enumerate(result.tiling.components):
         for is_inner, keys in ((1, part.inner), (0, part.outer)):
@@ -121,13 +120,17 @@ def test_an_empty_search_can_be_stored(tmp_path):
     budget = steadygaze.Budget()
     budget.cancelled.set()
     result = steadygaze.search("M-FNN-100", "mnist:69990", SQUARE, method="bfs", budget=budget, **OPTIONS)
-    assert len(result) == 0 and len(load(result.save(tmp_path / "empty"))) == 0
+    assert result.region_count == 0 and load(result.save(tmp_path / "empty")).region_count == 0
 
 
 def test_maps_and_searches_are_told_apart(stored, tmp_path):
     verify("M-FNN-100", "mnist:69990", ["brightness:0..0.01"]).save(tmp_path / "map")
-    assert "holds a map" in refused(tmp_path / "map")
-    assert isinstance(load(stored["gbs"]), Result) and isinstance(load(tmp_path / "map"), Result)
+    assert (load(stored["gbs"]).method, load(tmp_path / "map").method) == ("gbs", "map")
+    reseal(tmp_path / "map", lambda content: content.update(method="gbs"))
+    assert "regions.npz" in refused(tmp_path / "map")
+    forged = shutil.copytree(stored["gbs"], tmp_path / "search")
+    reseal(forged, lambda content: content.update(method="map"))
+    refused(forged)
 
 
 @pytest.mark.parametrize("name", ["result.json", "regions.npz", "image.npy"])

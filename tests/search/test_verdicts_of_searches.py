@@ -18,7 +18,7 @@ def on_pixels(layers: list[FloatLayer]) -> Question:
 
 def search(question: Question, *, method: str, line: str | tuple[float, ...] = "corner") -> Result:
     """As the users' function: what covers the domain is confirmed."""
-    return run(question, method=method, w_delta=0.2, line=line)
+    return run(question, method=method, line=None if method == "bfs" else line)
 
 
 def verdict_of(question: Question, method: str) -> Verdict:
@@ -79,7 +79,7 @@ def test_zero_on_a_knot_in_the_middle(method: str):
     assert found.tiling.visited and not found.tiling.failures
     if method == "bfs":
         whole = run(question, "map")
-        assert len(found) == len(whole.regions)
+        assert found.region_count == len(whole.regions)
         assert found.verdict is whole.verdict
 
 

@@ -258,11 +258,11 @@ def make_problem(question: Mapping[str, Any]) -> Question:
 
 
 def answer(problem: Question, method: str, *, until: Until | None, w_delta: float | None) -> dict[str, Any]:
-    """The columns `ANSWER` of a problem."""
-    threads = 1 if "threads" in ENGINES[method].takes else None
-    plan = RunPlan.check(method, RunOptions(until=until, w_delta=w_delta, threads=threads))
-    result = plan.run(problem, Budget(WATCHED))
-    status, reason = _status(result, until)
+    """The columns `ANSWER` of a problem; the method leaves out the options that it does not take."""
+    given: dict[str, Any] = {"until": until, "w_delta": w_delta, "threads": 1}
+    options = RunOptions(**{name: value for name, value in given.items() if name in ENGINES[method].takes})
+    result = RunPlan.check(method, options).run(problem, Budget(WATCHED))
+    status, reason = _status(result, options.until)
     values = {column.name: column.answer(result) for column in ANSWER if column.answer is not None}
     return EMPTY_ANSWER | values | {"status": status.value, "reason": reason}
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..boundary import Boundary
-from ..errors import StoreError
+from ..errors import OptionError, StoreError
 from ..labels import Property, Verdict
 from ..results.result import Result
 from ..results.summary import BoundarySummary, kinks_text, summarise_boundary
@@ -41,7 +41,10 @@ def boundary(
     property, as for show.
     """
     result = load_at(directory, delta)
-    found = result.boundary(property)
+    try:
+        found = result.boundary(property)
+    except OptionError as error:
+        raise OptionError(f"{directory}: {error}") from None
     pictures = _draw(result, found, directory)
     summary = summarise_boundary(result, found)
     if json:

@@ -91,9 +91,10 @@ def load(
         if question.label != content["label"]:
             raise StoreError(f"{folder}: the label is {question.label} now and was {content['label']}; run again")
         tiling = restore(content, folder, question)
-        # Searches of earlier versions stored neither.
-        agreement = Agreement(**stored["agreement"]) if stored.get("agreement") else question.agreement
-        checked = CheckedMap(**stored["checked"]) if stored.get("checked") else None
+        is_search = tiling.kind == "search"
+        # Searches of earlier versions stored no agreement.
+        agreement = question.agreement if is_search and "agreement" not in stored else Agreement(**stored["agreement"])
+        checked = None if is_search else CheckedMap(**stored["checked"])
     return Result(question, tiling, question.delta, agreement, checked, read_seconds(folder))
 
 

@@ -3,6 +3,7 @@
 It holds no timing and no path: the same question gives the same bytes.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -122,8 +123,8 @@ class AnswerFacts(Struct, frozen=True, kw_only=True):
     sliver_share: float | None
 
     def plain(self) -> dict[str, Any]:
-        """The facts as numbers, texts, lists and dictionaries."""
-        return msgspec.to_builtins(self)
+        """The facts as JSON has them: numbers, texts, lists and dictionaries."""
+        return json.loads(json.dumps(msgspec.to_builtins(self)))
 
 
 class Summary(AnswerFacts, frozen=True, kw_only=True):

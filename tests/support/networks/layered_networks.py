@@ -8,7 +8,7 @@ import numpy as np
 from steadygaze.compound import Compound, plain_program
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.lower import lower
-from steadygaze.network.operators import MatMul, Operator, Relu, Reshape, Scale, ScaleSource
+from steadygaze.network.operators import MatMul, Operator, Relu, Reshape, Scale
 from steadygaze.perturbation import Perturbation, compose, parse_spec
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide_cells
@@ -85,4 +85,4 @@ def batch_norm(mean, gain, variance, offset, epsilon: float = 0.0) -> Scale:
     """A batch normalisation of a value (1, C, H, W), its rounded numbers beside the true ones."""
     names = ("mean", "gain", "variance", "offset")
     arrays = [np.array(numbers, dtype=float)[:, None, None] for numbers in (mean, gain, variance, offset)]
-    return Scale.of(ScaleSource(**dict(zip(names, arrays, strict=True)), epsilon=epsilon))
+    return Scale(**dict(zip(names, arrays, strict=True)), epsilon=epsilon)

@@ -8,11 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from steadygaze.budget import Budget
+from steadygaze.engines.contract import RunOptions
+from steadygaze.engines.search.paper_searches import search
 from steadygaze.errors import ImageError
 from steadygaze.network.model import Model
 from steadygaze.network.operators import MatMul, Operator, Relu, Reshape
 from steadygaze.network.windows import Conv, Window
 from steadygaze.question import Question, make_question
+from steadygaze.results.result import Result
 from support.networks.layered_models import make_model, model_of
 from support.networks.layered_networks import FloatLayer, crossing_layers, graph_of
 
@@ -122,3 +126,9 @@ def shaped_problem(layers: Sequence[FloatLayer], **options: object) -> Question:
     """A network on [0,1]^d with zero in the middle."""
     model, image, specs = free_pixels(layers, in_middle=True)
     return make_question(model, image, list(specs), **options)  # type: ignore[arg-type]
+
+
+def search_alone(question: Question, method: str, *, budget: Budget | None = None, **options: object) -> Result:
+    """A search that no refinement confirms, with options that its method need not take."""
+    tiling = search(question, method, budget or Budget(), RunOptions(**options))
+    return Result(question, tiling, question.delta, question.agreement)

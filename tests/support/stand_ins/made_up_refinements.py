@@ -8,12 +8,14 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steadygaze.api import verify
-from steadygaze.attention.inconsistency import measure, original_maps
+from steadygaze.attention.inconsistency import measure
 from steadygaze.attention.map_errors import MapErrors
 from steadygaze.engines.refine.boxes import Boxes, State
-from steadygaze.polytopes import Polyhedra
+from steadygaze.engines.refine.merged_answer import box_at
+from steadygaze.engines.refine.refine_tiling import RefineTiling
 from steadygaze.properties.classification import classify
 from steadygaze.question import make_question
 from steadygaze.regions.check import CheckedMap
@@ -61,13 +63,16 @@ def made(
         answers = exact_answers(whole, boxes, exact_cells, is_measured=property != "cr")
         place = {int(cell): len(rest) + number for number, cell in enumerate(exact.cell)}
         box_of = np.array([place[int(cell)] for cell in answers.regions.cell])
-    result = Result(
-        question=whole.question, boxes=boxes, answers=answers, box_of=box_of, delta=whole.delta,
-        original=whole.question.original,
-        agreement=whole.agreement, checked=CheckedMap(0.0, 0, 0), until=0.001, goal="map",
+    tiling = RefineTiling(
+        question=whole.question, boxes=boxes, answers=answers, box_of=box_of, until=0.001, goal="map",
         points=np.array(thetas, dtype=np.float64).reshape(-1, compound.domain.dimension), relaxation="from a map",
     )  # fmt: skip
-    return settled(result)
+    return settled(replace(whole, tiling=tiling, checked=CheckedMap(0.0, 0, 0), seconds={}))
+
+
+def with_tiling(result: Result, **changes: object) -> Result:
+    """The result with other fields of its tiling."""
+    return replace(result, tiling=replace(result.tiling, **changes))
 
 
 def settled(result: Result) -> Result:
@@ -79,7 +84,7 @@ def settled(result: Result) -> Result:
     if result.question.property.value != "cr":
         is_open |= answer.attention_codes == 1
     state = np.where(boxes.state == State.EXACT, State.EXACT, np.where(is_open, State.OPEN, State.BOUNDED))
-    return replace(result, boxes=replace(boxes, state=state.astype(np.uint8)))
+    return with_tiling(result, boxes=replace(boxes, state=state.astype(np.uint8)))
 
 
 def halved(boxes: Boxes, levels: int, dimension: int) -> Boxes:
@@ -110,12 +115,11 @@ def exact_answers(whole: Result, boxes: Boxes, cells: Sequence[int], *, is_measu
     chosen = np.flatnonzero(np.isin(found.cell, cells))
     first = int((found.cuts[:, 0] < 2).sum())
     polytopes = found.polytopes.take(chosen)
-    name = "facets" if isinstance(polytopes, Polyhedra) else "edges"
-    signed = getattr(polytopes, name)
+    signed = polytopes.facets
     shift = np.where(np.abs(signed) > first, len(boxes.cuts) - first, 0)
     regions: RegionSet = replace(
         found,
-        polytopes=replace(polytopes, **{name: signed + np.sign(signed) * shift}),
+        polytopes=replace(polytopes, facets=signed + np.sign(signed) * shift),
         cuts=np.concatenate([boxes.cuts, found.cuts[first:]]),
         **{key: getattr(found, key)[chosen] for key in ("cell", "pattern", "clip", "logits", "doubtful")},
     )
@@ -129,7 +133,13 @@ def exact_answers(whole: Result, boxes: Boxes, cells: Sequence[int], *, is_measu
 
 def blank(result: Result, **more: object) -> Result:
     """The same question with nothing known of any box."""
-    return replace(result, boxes=Boxes.of(result.question.compound), answers=None, box_of=np.zeros(0, int), **more)
+    start = Boxes.of(result.question.compound)
+    return with_tiling(result, boxes=start, answers=None, box_of=np.zeros(0, int), **more)
+
+
+def box_of_theta(result: Result, theta: ArrayLike) -> int | None:
+    """The box of a refinement that contains theta (d,); None outside of the domain."""
+    return box_at(result.question.compound, result.tiling.boxes, np.asarray(theta, dtype=np.float64))
 
 
 def four() -> Result:
@@ -139,8 +149,5 @@ def four() -> Result:
     boxes = halved(Boxes.of(question.compound), 4, 4)
     boxes.margin[:], boxes.inconsistency[:] = (1.0, 9.0), (0.0, 10.0)
     boxes.inconsistency[-1] = 2.0, 50.0
-    original = original_maps(question.compound, question.attention)
-    return settled(Result(
-        question=question, boxes=boxes, answers=None, box_of=np.zeros(0, int), delta=question.delta, original=original,
-        agreement=question.agreement, checked=CheckedMap(0.0, 0, 0), until=0.001, goal="map",
-    ))  # fmt: skip
+    tiling = RefineTiling(question, boxes, answers=None, box_of=np.zeros(0, int), until=0.001, goal="map")
+    return settled(Result(question, tiling, question.delta, question.agreement, CheckedMap(0.0, 0, 0)))

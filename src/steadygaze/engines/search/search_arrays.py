@@ -175,15 +175,15 @@ def visited_part(arrays: Arrays, label: int, delta: float) -> Part:
         corners = [_corners(arrays, row) for row in range(start, stop)]
         starts = np.concatenate([[0], np.cumsum([len(points) for points in corners])])
         margin, reach = (np.array(arrays[name][start:stop]) for name in ("margin", "inconsistency"))
-        margin[[not label for label in classification]] = np.nan
-        reach[[not label for label in attention]] = np.nan
+        margin[[not word for word in classification]] = np.nan
+        reach[[not word for word in attention]] = np.nan
         unknown = np.full(stop - start, np.nan)
         return {
             "kind": ["region"] * (stop - start),
             "number": np.arange(start, stop),
-            "classification": [label or None for label in classification],
-            "attention": [label or None for label in attention],
-            "winner": np.array([label if label == Label.CR else -1 for label in classification]),
+            "classification": [word or None for word in classification],
+            "attention": [word or None for word in attention],
+            "winner": np.array([label if word == Label.CR else -1 for word in classification]),
             "share": arrays["volume"][start:stop],
             "label_open": unknown,
             "attention_open": unknown,

@@ -1,4 +1,4 @@
-// One theta through the network, as DomainResult.at does it: image, logits, maps, inconsistency. All in float64.
+// One theta through the network, as Result.at does it: image, logits, maps, inconsistency. All in float64.
 "use strict";
 
 class SgNetwork {
