@@ -1,7 +1,8 @@
 """Numbers and words for people: shares, thetas, counts, names. The same share reads the same wherever it is printed.
 
-A proved lower bound is rounded down and an upper bound up, so a rounded number never claims more than was proved. Only
-exactly 0 and 1 read 0 % and 100 %. Shares have two decimals of a percent; smaller ones two significant digits.
+A proved lower bound is rounded down and an upper bound up, so a rounded number never claims more than was proved: no
+lower bound below 1 reads 100 %, no upper bound above 0 reads 0 %. Shares have two decimals of a percent; those below
+0.01 % two significant digits.
 """
 
 import math
@@ -30,7 +31,7 @@ def percent_up(share: float) -> str:
     """A share in percent, not less than it is.
 
     >>> percent_up(0.12001), percent_up(0.9999999), percent_up(2.91e-6), percent_up(0.0), percent_up(3e-12)
-    ('12.01 %', 'just below 100 %', '0.0003 %', '0 %', '3e−10 %')
+    ('12.01 %', '100 %', '0.0003 %', '0 %', '3e−10 %')
     """
     return _percent(share, ROUND_CEILING)
 
@@ -187,7 +188,7 @@ def _percent(share: float, rounding: str) -> str:
     if percent < Decimal("0.01"):
         return f"{_digits(percent, 2, rounding)} %"
     text = percent.quantize(Decimal("0.01"), rounding=rounding)
-    return "just below 100 %" if text >= 100 else f"{text} %"
+    return f"{100 if text == 100 else text} %"
 
 
 def _digits(value: Decimal, digits: int, rounding: str) -> str:

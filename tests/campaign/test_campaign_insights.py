@@ -153,4 +153,4 @@ def test_formats_hold_the_same(tmp_path: Path):
     assert (ranking[0]["rank CR_first"], ranking[0]["rank CR_last"]) == ("1", "2")
     text = silent.to_text().splitlines()
     assert text[0].startswith("silent: how often") and text[1].split()[:3] == ["model", "neurons", "combination"]
-    assert text[-1].startswith("(") and "60.0 %" in text[3]
+    assert text[-1].startswith("(") and "60.00 %" in text[3]

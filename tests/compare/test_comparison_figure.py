@@ -11,7 +11,7 @@ from steadygaze.compare import comparison_figure as figure
 from steadygaze.compare.comparison import Comparison, compare_results
 from steadygaze.compare.comparison_figure import COLOURS, NAMES, comparison_figure, draw_comparison
 from steadygaze.compare.overlay import COMBINATIONS
-from steadygaze.report.wording import percent_between
+from steadygaze.words import share_text
 from support.networks.compared_networks import answered
 
 
@@ -43,7 +43,7 @@ def test_panels_and_shares(kind, panels):
     written = [text.get_text() for text in drawn.findobj(Text)]
     for difference in found.differences:
         for name in ("both", "first", "second", "neither"):
-            assert percent_between(*difference.shares[name]) in written
+            assert share_text(*difference.shares[name]) in written
     assert "2 networks compared" in written and "net 0 against net 1" in written
 
 

@@ -12,8 +12,8 @@ from steadygaze.api import verify
 from steadygaze.report.drawing.exhibits import MOST, choose_exhibits
 from steadygaze.report.drawing.marks import place_badges
 from steadygaze.report.figures.map import map_figure
-from steadygaze.report.wording import comparison
 from steadygaze.results.result import Result
+from steadygaze.words import comparison
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from steadygaze.report.drawing.colours import ATTENTION, BOTH, CLASSIFICATION, F
 from steadygaze.report.figures import make_figure
 from steadygaze.report.figures.boundary import boundaries_figure
 from steadygaze.report.figures.path import CHANGED_FRAME
-from steadygaze.report.wording import comparison, number, percent
+from steadygaze.words import comparison, rounded, share_text
 
 PATCH = "patch:x=10,y=10,w=8,h=8"
 PLANE = ("brightness:-0.5..0.5", PATCH)
@@ -138,7 +138,7 @@ def test_boundaries_stand_side_by_side_with_telling_images(plane: Result) -> Non
     assert {"How far the label is kept", "How far the attention is kept"} <= set(shown)
     shares = [text for before, text in pairwise(["", *shown]) if text.endswith(" %") and before != "θ"]
     for wanted in (Property.CR, Property.AR):
-        assert percent(plane.boundary(wanted).reachable_share) in shares
+        assert share_text(plane.boundary(wanted).reachable_share) in shares
     assert [text for text in shown if text.startswith("farthest")] == ["farthest AR", "farthest CR"]
     places = [shown.index(title) for title in ("farthest AR", "farthest CR")]
     # Just inside of the boundary: the property still holds there.
@@ -296,5 +296,5 @@ def test_a_map_is_drawn_for_another_delta(plane: Result) -> None:
     shown = words(make_figure("map", plane, delta=3.0))
     other = plane.with_delta(3.0)
     assert "AR  differs by ≤ δ = 3" in shown
-    assert shown[shown.index("AR  differs by ≤ δ = 3") - 1] == percent(other.areas["AR"][0])
-    assert number(plane.answer.delta) not in " ".join(shown)
+    assert shown[shown.index("AR  differs by ≤ δ = 3") - 1] == share_text(other.areas["AR"][0])
+    assert rounded(plane.answer.delta, 4) not in " ".join(shown)

@@ -19,8 +19,9 @@ from steadygaze.budget import Budget, Limits
 from steadygaze.report.drawing import colours, raster
 from steadygaze.report.drawing.sections import make_sections
 from steadygaze.report.figures.map import make_views, map_figure
-from steadygaze.report.wording import number, percent, percent_between, share_not_reached
+from steadygaze.report.wording import share_not_reached
 from steadygaze.results.result import Result
+from steadygaze.words import rounded, share_text
 
 PATCH = "patch:x=10,y=10,w=8,h=8"
 
@@ -86,7 +87,7 @@ def test_title_names_model_image_label_and_verdict(small: Result, small_figure: 
     assert title == "M-FNN-100 on mnist:69995, label 2: label and attention not robust"
     facts = next(text for text in words(small_figure) if text.startswith("map of"))
     assert f"{len(small.tiling.answers.regions)} regions" in facts
-    assert f"δ = {number(small.answer.delta)} (25% of" in facts
+    assert f"δ = {rounded(small.answer.delta, 4)} (25% of" in facts
 
 
 def test_tables_hold_all_shares_and_the_axes_are_named(small: Result, small_figure: Figure) -> None:
@@ -94,7 +95,7 @@ def test_tables_hold_all_shares_and_the_axes_are_named(small: Result, small_figu
     for name in ("CR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR"):
         rows = [text for text in shown if text.startswith(f"{name}  ")]
         assert len(rows) == 1
-        assert shown[shown.index(rows[0]) - 1] == percent_between(*small.areas[name])
+        assert shown[shown.index(rows[0]) - 1] == share_text(*small.areas[name])
     assert [text for text in shown if text.startswith("MR  ")] == [f"MR  changed to {n}" for n in (8, 7, 4)]
     assert shown.count("brightness") == 3
     assert shown.count("patch 8×8 at (10, 10)") == 1
@@ -145,7 +146,7 @@ def test_what_a_partial_map_did_not_reach_is_hatched_and_said() -> None:
     figure = map_figure(result)
     shown = words(figure)
     assert shown.count("not reached") == 3
-    assert shown[shown.index("not reached") - 1] == percent(missing)
+    assert shown[shown.index("not reached") - 1] == share_text(missing)
     assert any(text.startswith("partial map (limit of 300 regions)") for text in shown)
     in_panels = [patch for axes in figure.axes[1:] for patch in axes.findobj(Patch) if patch.get_hatch()]
     assert len(in_panels) == 3

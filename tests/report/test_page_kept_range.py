@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import steadygaze
 from steadygaze.labels import Property
 from steadygaze.properties.kept_box import Suspects, kept_box
-from steadygaze.report.page.sentences import find_kept_range
+from steadygaze.results.description import find_kept_range
 from steadygaze.results.result import Result
 
 PATCH = "patch:x=12,y=12,w=4,h=4"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import steadygaze
-from steadygaze.report.page.sentences import (
+from steadygaze.report.page.html import headline
+from steadygaze.results.description import (
     KeptRange,
-    find_kept_range,
-    search_sentences,
+    range_sentences,
     small_print,
     undecided_share,
     verdict_sentences,
@@ -26,39 +26,40 @@ MIXED = {"CR": [0.96, 0.96], "MR": [0.04, 0.04], "AR": [0.84, 0.84], "IR": [0.16
 
 CASES = {
     "robust": ({}, None, [
-        "Everywhere in the space (brightness from 0 to +1) the network keeps its label 8 and its attention: its "
+        "Everywhere in the domain (brightness from 0 to +1) the network keeps its label 8 and its attention: its "
         "attention maps differ from the expected ones by at most the allowed 25 % of the original maps' size.",
     ]),
     "robust, label alone": ({"property": "cr"}, None, [
-        "Everywhere in the space (brightness from 0 to +1) the network keeps its label 8.",
+        "Everywhere in the domain (brightness from 0 to +1) the network keeps its label 8.",
     ]),
     "robust, attention alone, absolute": (
         {"property": "ar", "delta": {"text": "3", "value": 3.0, "map_size": 10.0}}, None, [
-            "Everywhere in the space (brightness from 0 to +1) the network keeps its attention: its attention maps "
+            "Everywhere in the domain (brightness from 0 to +1) the network keeps its attention: its attention maps "
             "differ from the expected ones by at most the allowed distance of 3.",
         ],
     ),
     "a threshold with many digits": (
         {"property": "ar", "delta": {"text": "1.2345678", "value": 1.2345678, "map_size": 10.0}}, None, [
-            "Everywhere in the space (brightness from 0 to +1) the network keeps its attention: its attention maps "
+            "Everywhere in the domain (brightness from 0 to +1) the network keeps its attention: its attention maps "
             "differ from the expected ones by at most the allowed distance of 1.2345678.",
         ],
     ),
     "as in the issue": (NOT_ROBUST | {"area": MIXED}, KeptRange((0.0,), (0.3199,), False), [
         "Up to brightness +0.319 the network keeps its label 8 and its attention.",
-        f"In about 12.4 % of the space it still predicts 8, but {DIFFER}.",
-        "In about 4 % of the space it no longer predicts 8.",
+        f"In 12.40 % of the domain the network still predicts 8, but {DIFFER}.",
+        "In 4.00 % of the domain the network no longer predicts 8.",
     ]),
     "label alone": (NOT_ROBUST | {"property": "cr", "area": MIXED}, KeptRange((0.0,), (0.5,), False), [
-        "Up to brightness +0.5 the network keeps its label 8.", "In about 4 % of the space it no longer predicts 8.",
+        "Up to brightness +0.5 the network keeps its label 8.", "In 4.00 % of the domain the network no longer "
+            "predicts 8.",
     ]),
     "attention alone": (NOT_ROBUST | {"property": "ar", "area": MIXED}, KeptRange((0.0,), (0.5,), False), [
-        "Up to brightness +0.5 the network keeps its attention.", f"In about 16 % of the space {DIFFER}.",
+        "Up to brightness +0.5 the network keeps its attention.", f"In 16.00 % of the domain {DIFFER}.",
     ]),
     "attention lost only where the label is": (
         NOT_ROBUST | {"area": MIXED | {"CR&IR": [0.0, 0.0]}}, KeptRange((0.0,), (0.5,), False), [
             "Up to brightness +0.5 the network keeps its label 8 and its attention.",
-            f"In about 16 % of the space {DIFFER}.", "In about 4 % of the space it no longer predicts 8.",
+            f"In 16.00 % of the domain {DIFFER}.", "In 4.00 % of the domain the network no longer predicts 8.",
         ],
     ),
     "bounds, undecided, stopped": (
@@ -66,8 +67,8 @@ CASES = {
                       "stopped": "timeout of 10 s"}, None, [
             "No range worth naming around the unperturbed image is proved to keep its label 8 and its "
             "attention.",
-            f"In between 10 % and 20.1 % of the space it still predicts 8, but {DIFFER}.",
-            "Up to 10 % of the space is undecided.",
+            f"In between 10.00 % and 20.01 % of the domain the network still predicts 8, but {DIFFER}.",
+            "Up to 10.00 % of the domain is undecided.",
             "The run was stopped (timeout of 10 s) before it was done.",
         ],
     ),
@@ -75,18 +76,19 @@ CASES = {
         NOT_ROBUST | {"property": "cr", "area": {"CR": [0.5, 1.0], "MR": [0.0, 0.5]},
                       "nearest": {"CR": {"low": 0.5, "high": 0.7, "theta": [0.7]}}},
         KeptRange((0.0,), (0.5,), False), [
-            "Up to brightness +0.5 the network keeps its label 8.", "At brightness = 0.7 it no longer predicts 8.",
-            "How much of the space violates is not decided.", "Up to 50 % of the space is undecided.",
+            "Up to brightness +0.5 the network keeps its label 8.", "At brightness = 0.7 the network no longer "
+                "predicts 8.",
+            "How much of the domain violates is not decided.", "Up to 50.00 % of the domain is undecided.",
         ],
     ),
     "undecided by a hair": ({"verdict": "undecided", "area": {"undecided": [1e-9, 1e-9]}}, None, [
         "No range worth naming around the unperturbed image is proved to keep its label 8 and its attention.",
-        "No violation is proved anywhere.", "Up to 1e−7 % of the space is undecided.",
+        "No violation is proved anywhere.", "Up to 1e−7 % of the domain is undecided.",
     ]),
     "zero outside": (
         NOT_ROBUST | {"area": MIXED, "domain": {"names": ["brightness"], "low": [0.1], "high": [1.0]}}, None, [
-            f"In about 12.4 % of the space it still predicts 8, but {DIFFER}.",
-            "In about 4 % of the space it no longer predicts 8.",
+            f"In 12.40 % of the domain the network still predicts 8, but {DIFFER}.",
+            "In 4.00 % of the domain the network no longer predicts 8.",
         ],
     ),
     "two parameters, both directions": (
@@ -95,7 +97,8 @@ CASES = {
                                  "high": [1.0, 3.0]}},
         KeptRange((-0.12345, 0.0), (0.12345, 0.9999), False), [
             "For every combination of brightness from −0.123 to +0.123 and translation up by up to 0.999 px the "
-            "network keeps its label bag (class 8).", "In about 4 % of the space it no longer predicts bag (class 8).",
+            "network keeps its label bag (class 8).", "In 4.00 % of the domain the network no longer predicts "
+                "bag (class 8).",
         ],
     ),
     "downwards": (
@@ -103,7 +106,7 @@ CASES = {
                       "domain": {"names": ["brightness"], "low": [-1.0], "high": [0.0]}},
         KeptRange((-0.2999,), (0.0,), False), [
             "Down to brightness −0.299 the network keeps its label 8.",
-            "In about 4 % of the space it no longer predicts 8.",
+            "In 4.00 % of the domain the network no longer predicts 8.",
         ],
     ),
     "both directions": (
@@ -111,12 +114,12 @@ CASES = {
                       "domain": {"names": ["brightness"], "low": [-1.0], "high": [1.0]}},
         KeptRange((-0.25,), (0.5,), False), [
             "From brightness −0.25 to +0.5 the network keeps its label 8.",
-            "In about 4 % of the space it no longer predicts 8.",
+            "In 4.00 % of the domain the network no longer predicts 8.",
         ],
     ),
     "a range too small to name": (NOT_ROBUST | {"property": "cr", "area": MIXED}, KeptRange((0.0,), (1e-5,), False), [
         "No range worth naming around the unperturbed image is proved to keep its label 8.",
-        "In about 4 % of the space it no longer predicts 8.",
+        "In 4.00 % of the domain the network no longer predicts 8.",
     ]),
 }  # fmt: skip
 
@@ -124,44 +127,47 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_verdict_in_sentences(name: str):
     changes, kept, expected = CASES[name]
-    assert verdict_sentences(made_summary(**changes), kept) == expected
+    summary = made_summary(**changes)
+    assert verdict_sentences(summary, range_sentences(summary, kept)) == expected
 
 
 def test_the_small_print_names_what_the_verdict_leaves_out():
     close = made_summary(**NOT_ROBUST, area=MIXED | {"undecided": [3e-7, 3e-7]}, sliver_share=1.23e-9)
     assert small_print(close) == [
-        "At most 0.00003 % of the space is too close to a threshold to decide; it counts as undecided.",
-        "On kinks, the borders between regions (a share of at most 1.3e−9), the attention is undecided; ranges that "
+        "At most 0.00003 % of the domain is too close to a threshold to decide; it counts as undecided.",
+        "On kinks, the borders between regions (at most 1.3e−7 % of the domain), the attention is undecided; "
+        "ranges that "
         "keep the attention leave them out.",
     ]
     away = made_summary(domain={"names": ["brightness"], "low": [0.1], "high": [1.0]})
-    assert small_print(away) == ["The unperturbed image itself does not belong to the space."]
+    assert small_print(away) == ["The unperturbed image itself does not belong to the domain."]
     unmeasured = made_summary(property="cr", measures=["label"])
     assert small_print(unmeasured) == ["The attention was not measured."]
     assert undecided_share(made_summary(property="ar", area={"AR": [0.25, 0.5]})) == 0.25
 
 
 SEARCHES = {
-    "nothing found": ({}, ["no proof for the whole space", "about 25 % of the space; nothing is said of the rest"]),
+    "nothing found": ({}, ["no proof for the whole domain", "25.00 % of the domain; nothing is said of the rest"]),
     "stopped": ({"stopped": "limit of 9 regions"}, ["no proof", "was stopped (limit of 9 regions)"]),
     "lost": ({"status": "Failed", "failures": 2, "undecided": {"classification": 1, "attention": None}},
              ["2 regions or programs got no answer", "1 label could not be decided"]),
     "violated": (
         {"verdict": "not robust", "sets": {"CR": 5, "MR": 3, "CB": 2, "AR": 0, "IR": 12, "AB": 0}},
-        ["Everywhere on 3 and on part of 2 of the 12 visited regions it no longer predicts 8.",
+        ["Everywhere on 3 and on part of 2 of the 12 visited regions the network no longer predicts 8.",
          f"Everywhere on 12 of the 12 visited regions {DIFFER}.", "nothing is said of the rest"],
     ),
-    "all visited": ({"verdict": "robust", "visited_share": 1.0}, ["Everywhere in the space (brightness from 0 to +1)"]),
+    "all visited": ({"verdict": "robust", "visited_share": 1.0}, ["Everywhere in the domain (brightness from 0 "
+        "to +1)"]),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_searches_speak_of_what_they_visited(name: str):
     changes, expected = SEARCHES[name]
-    text = " ".join(search_sentences(made_search(**changes)))
+    text = " ".join(verdict_sentences(made_search(**changes)))
     for part in expected:
         assert part in text
-    assert name == "all visited" or "Everywhere in the space" not in text
+    assert name == "all visited" or "Everywhere in the domain" not in text
 
 
 QUESTIONS = {
@@ -192,7 +198,7 @@ def claimed_box(sentence: str, result: Result) -> np.ndarray:
 
 
 def test_what_the_sentence_claims_holds_at_sampled_thetas(result: Result):
-    sentences = verdict_sentences(result.described, find_kept_range(result, result.question.property))
+    sentences = headline(result)
     low, high = claimed_box(sentences[0], result)
     assert (high - low).max() > 0.0 and " keeps its label 7 and its attention." in sentences[0]
     rng = np.random.default_rng(3)
@@ -205,10 +211,11 @@ def test_what_the_sentence_claims_holds_at_sampled_thetas(result: Result):
 def test_shares_in_the_sentences_are_those_of_samples(result: Result):
     """The share of right label with other evidence, against thetas drawn evenly from the domain."""
     domain = result.question.perturbed.domain
-    sentences = verdict_sentences(result.described, find_kept_range(result, result.question.property))
-    text = next(sentence for sentence in sentences if "it still predicts 7" in sentence)
+    sentences = headline(result)
+    text = next(sentence for sentence in sentences if "still predicts 7" in sentence)
     claimed = [
-        float(number) / 100 for number in re.findall(r"([\d.]+) %(?! of the original)", text.partition(" it ")[0])
+        float(number) / 100
+        for number in re.findall(r"([\d.]+) %(?! of the original)", text.partition(" the network ")[0])
     ]
     thetas = domain.low + np.random.default_rng(0).random((600, domain.dimension)) * domain.widths
     points = [result.at(theta) for theta in thetas]

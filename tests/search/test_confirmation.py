@@ -14,7 +14,7 @@ from steadygaze.engines.search.labeller import Labeller
 from steadygaze.engines.search.traversal import Traversal
 from steadygaze.labels import Status, Verdict
 from steadygaze.question import make_question
-from steadygaze.report.page.sentences import search_sentences, small_print
+from steadygaze.results.description import small_print, verdict_sentences
 from steadygaze.results.result import Result
 
 QUESTION = ("M-FNN-100", "mnist:69990", ["brightness:0..0.1"])
@@ -38,7 +38,7 @@ def test_without_a_proof_nothing_is_robust(covering: Result, told: Verdict | Non
     assert found.status is Status.ROBUST
     assert found.verdict is (told or Verdict.UNDECIDED)
     summary = found.described
-    texts = (verdict_text(summary), " ".join(search_sentences(summary)), summary.guarantee)
+    texts = (verdict_text(summary), " ".join(verdict_sentences(summary)), summary.guarantee)
     assert not any("everywhere" in text.lower() or "nothing is left out" in text for text in texts)
     if told is Verdict.NOT_ROBUST:
         assert all("refinement" in text and "violation between" in text for text in texts)
