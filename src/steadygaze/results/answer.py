@@ -279,28 +279,23 @@ class Answer(DeltaAnswer):
 
     @property
     def compound(self) -> Compound:
-        """Classifier after perturbation."""
         return self.answers.compound
 
     @property
     def exact(self) -> "Answer":
-        """This answer: all its regions were found one by one."""
         return self
 
     @property
     def coverage(self) -> float:
-        """The share of the domain that was mapped."""
         total = float(self.answers.regions.polytopes.volumes.sum())
         return 1.0 if abs(total - 1.0) <= AREA else total
 
     @property
     def witnesses(self) -> np.ndarray:
-        """Thetas (N, d) where exact arithmetic proved that the label is lost."""
         return self.joint.pieces.witnesses
 
     @cached_property
     def inconsistencies(self) -> np.ndarray:
-        """ai (P,) at the centre of every piece, up to rounding; NaN where attention was not measured."""
         return self.inconsistency_at(self.joint.pieces.region, self.joint.polytopes.centres)
 
     def inconsistency_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -315,21 +310,17 @@ class Answer(DeltaAnswer):
         return margin_at(self.answers.regions, self.answers.pieces.label, region, points)
 
     def margin_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """The margin, twice (N, 2)."""
         return np.repeat(self.margin_at(region, points)[:, None], 2, axis=1)
 
     def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """The inconsistency, twice (N, 2)."""
         return np.repeat(self.inconsistency_at(region, points)[:, None], 2, axis=1)
 
     @property
     def reach(self) -> np.ndarray:
-        """Bounds (P, 2) of ai over the region of every piece."""
         return self.labels.reach[self.joint.pieces.region]
 
     @cached_property
     def nearest(self) -> dict[str, Nearest]:
-        """The nearest violations of CR and of AR."""
         answers = self.answers
         return {
             Label.CR: nearest_label_violation(answers.compound, answers.regions, self.joint),
@@ -362,13 +353,11 @@ class Answer(DeltaAnswer):
 
     @cached_property
     def sets(self) -> dict[str, int]:
-        """Number of regions in CR, MR, CB and AR, IR, AB; regions that are not decided are in none of them."""
         found = ((self.classifications, CLASSIFICATIONS), (self.attentions, ATTENTIONS))
         return {name: int((labels == name).sum()) for labels, names in found for name in names}
 
     @property
     def undecided_counts(self) -> dict[str, int | None]:
-        """Number of regions without a classification, and without an attention label."""
         found = {"classification": self.classifications, "attention": self.attentions}
         return {kind: int((labels == Label.UNDECIDED).sum()) for kind, labels in found.items()}
 

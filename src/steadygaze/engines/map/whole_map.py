@@ -51,32 +51,25 @@ class MapTiling(Tiling[Answer]):
 
     @property
     def enough_delta(self) -> float | None:
-        """The smallest δ known to make every region AR, kinks aside, rounded up; None where a map is not certain."""
         return self.answers.enough_delta
 
     def answer(self, delta: float) -> Answer:
-        """The answer for an absolute δ."""
         return self.answers.at(delta)
 
     def regions(self, answer: Answer) -> Sequence[Region]:
-        """The regions with the labels of an answer."""
         return Regions(self.question, answer)
 
     def region_at(self, theta: ArrayLike) -> int | None:
-        """The region that contains theta (d,); None where nothing was mapped."""
         point = self.question.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
         return self.answers.regions.polytopes.deepest(point)
 
     def boundary(self, answer: Answer, wanted: Property) -> Boundary:
-        """The outermost boundary; the map must be complete."""
         return find_boundary(self.question.compound, self.answers.regions, answer.joint, wanted)
 
     def claims(self, answer: Answer, kind: Violation, scale: float) -> Iterator[Claim]:
-        """The centres of the pieces nearest to zero that violate and may be deep, then of the deepest of all."""
         return piece_claims(answer, kind, scale)
 
     def guarantee(self, result: Result) -> str:
-        """The proofs behind the labels, and the undecided share."""
         kinks, undecided = result.answer.shares.slivers, result.answer.shares.undecided
         reached = float(self.answers.regions.polytopes.volumes.sum())
         sentences = []
@@ -99,15 +92,12 @@ class MapTiling(Tiling[Answer]):
         return " ".join([*sentences, result.agreement.sentence])
 
     def tiles(self, answer: Answer) -> TileLabels:
-        """The labels of all regions."""
         return region_tiles(answer)
 
     def parts(self, answer: Answer, what: str) -> tuple[Part, ...]:
-        """The rows of the regions, or of their pieces."""
         return (region_part(answer, what, is_measured=True),)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Regions, pieces and curves as named arrays."""
         return pack(self.answers.regions, self.answers.pieces, self.answers.curves)
 
 

@@ -69,7 +69,6 @@ class MergedAnswer(DeltaAnswer):
 
     @property
     def compound(self) -> Compound:
-        """Classifier after perturbation."""
         return self.question.compound
 
     @property
@@ -140,14 +139,12 @@ class MergedAnswer(DeltaAnswer):
 
     @cached_property
     def shares(self) -> Shares:
-        """Shares of the domain."""
         rows = (tuple(float(share) for share in row) for row in self.bounded_cells + self.exact_cells)
         has_violation = self.exact is not None and self.exact.shares.has_violation
         return Shares(tuple(rows), self.slivers, has_violation)  # type: ignore[arg-type]
 
     @property
     def areas(self) -> dict[str, tuple[float, float]]:
-        """As for a map; undecided is the share where the property of the question is undecided."""
         undecided = undecided_share(np.array(self.shares.cells), self.question.property)
         if self.is_measured:
             undecided = min(1.0, undecided + self.shares.slivers)
@@ -155,7 +152,6 @@ class MergedAnswer(DeltaAnswer):
 
     @property
     def coverage(self) -> float:
-        """The share of the domain in boxes that are not open."""
         return min(1.0, float(self.boxes.volumes[self.boxes.state != State.OPEN].sum()))
 
     @cached_property
@@ -201,12 +197,10 @@ class MergedAnswer(DeltaAnswer):
 
     @cached_property
     def nearest(self) -> dict[str, Nearest]:
-        """The nearest violations of CR and of AR."""
         return {name: nearest_violation(self, name, self.violating[name]) for name in (Label.CR, Label.AR)}
 
     @property
     def witnesses(self) -> np.ndarray:
-        """Thetas (N, d) where exact arithmetic proved that the label is lost."""
         return np.zeros((0, 0)) if self.exact is None else self.exact.witnesses
 
     @property
@@ -216,7 +210,6 @@ class MergedAnswer(DeltaAnswer):
 
     @cached_property
     def joint(self) -> JointPieces:
-        """All pieces: boxes first, then those of exact regions."""
         boxes, chosen = self.boxes, self.bounded
         coordinates = boxes.low.shape[1]
         if coordinates > MAX_MAP_PARAMETERS:
@@ -237,33 +230,27 @@ class MergedAnswer(DeltaAnswer):
 
     @property
     def sets(self) -> Mapping[str, int | None]:
-        """Number of exact regions in CR, MR, CB and AR, IR, AB."""
         return dict.fromkeys((*CLASSIFICATIONS, *ATTENTIONS), 0) if self.exact is None else self.exact.sets
 
     @property
     def undecided_counts(self) -> dict[str, int | None]:
-        """Number of exact regions without a classification, and without an attention label."""
         return {"classification": 0, "attention": 0} if self.exact is None else self.exact.undecided_counts
 
     @cached_property
     def inconsistencies(self) -> np.ndarray:
-        """ai (P,) at the centres of exact pieces; of boxes the middle of the enclosure, or its finite end."""
         low, high = self.boxes.inconsistency[self.bounded].T
         middle = np.where(np.isfinite(high), 0.5 * (low + np.where(np.isfinite(high), high, 0.0)), low)
         return np.append(middle, np.zeros(0) if self.exact is None else self.exact.inconsistencies)
 
     @cached_property
     def reach(self) -> np.ndarray:
-        """Bounds (P, 2) of ai over every piece."""
         own = self.boxes.inconsistency[self.bounded]
         return own if self.exact is None else np.concatenate([own, self.exact.reach])
 
     def margin_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Bounds (N, 2) of the margin at points (N, D) in t of the given units (N,)."""
         return self._bounds_at(self.boxes.margin, Answer.margin_bounds_at, region, points)
 
     def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Bounds (N, 2) of ai at points (N, D) in t of the given units (N,)."""
         return self._bounds_at(self.boxes.inconsistency, Answer.inconsistency_bounds_at, region, points)
 
     def _bounds_at(

@@ -74,18 +74,15 @@ class RefineTiling(Tiling[MergedAnswer]):
     relaxation: str = ""
 
     def answer(self, delta: float) -> MergedAnswer:
-        """The answer for an absolute δ."""
         exact = None if self.answers is None else self.answers.at(delta)
         return MergedAnswer(self.question, self.boxes, exact, self.box_of, delta, self.points)
 
     @property
     def is_measured(self) -> bool:
-        """Whether attention was measured: not if the question asks for the label alone."""
         return self.question.property.asks_attention
 
     @cached_property
     def enough_delta(self) -> float | None:
-        """The smallest δ known to make the whole domain AR, kinks aside, rounded up; None if unknown."""
         own = self.answer(self.question.delta.value(self.question.map_size))
         top = float(self.boxes.inconsistency[own.bounded, 1].max(initial=0.0))
         if self.answers is not None and self.answers.largest_inconsistency > top:
@@ -95,11 +92,9 @@ class RefineTiling(Tiling[MergedAnswer]):
         return None if own.missing.any() or not np.isfinite(top) else round_up(top)
 
     def regions(self, answer: MergedAnswer) -> Sequence[Region]:
-        """The activation regions of EXACT boxes."""
         return () if answer.exact is None else Regions(self.question, answer.exact)
 
     def region_at(self, theta: ArrayLike) -> int | None:
-        """The exact region that contains theta (d,), None if its box is not EXACT."""
         compound, where = self.question.compound, np.asarray(theta, dtype=np.float64)
         box = box_at(compound, self.boxes, where)
         if box is None or self.boxes.state[box] != State.EXACT or self.answers is None:
@@ -107,7 +102,6 @@ class RefineTiling(Tiling[MergedAnswer]):
         return self.answers.regions.polytopes.deepest(compound.to_unit(where[None])[0])
 
     def boundary(self, answer: MergedAnswer, wanted: Property) -> Boundary:
-        """The outermost boundary, as for a map; undecided boxes count as not kept."""
         if self.question.compound.domain.dimension > MAX_MAP_PARAMETERS:
             raise OptionError(
                 f"the boundary takes up to {MAX_MAP_PARAMETERS} parameters, this result has "
@@ -121,7 +115,6 @@ class RefineTiling(Tiling[MergedAnswer]):
         return find_boundary(self.question.compound, None, answer.joint, wanted)
 
     def claims(self, answer: MergedAnswer, kind: Violation, scale: float) -> Iterator[Claim]:
-        """Claims of a kind, nearest to zero first: centres of boxes and pieces, and violations from the search."""
         if kind is not Violation.LABEL and not self.is_measured:
             return
         found: list[np.ndarray | Claim] = [*_box_thetas(answer, kind), *_found_thetas(answer, kind)]
@@ -143,7 +136,6 @@ class RefineTiling(Tiling[MergedAnswer]):
         return PointPasses(self.question, self.question.original)
 
     def facts(self, answer: MergedAnswer) -> dict[str, Any]:
-        """Boxes by state, shares by the kind of proof, how the run was to end, and which bounds it used."""
         state = self.boxes.state
         return {
             "guarantee_shares": dict(answer.guarantee_shares),
@@ -154,11 +146,9 @@ class RefineTiling(Tiling[MergedAnswer]):
         }
 
     def words(self) -> list[str]:
-        """The options that repeat the run."""
         return ["--until", str(self.until), "--goal", self.goal]
 
     def tiles(self, answer: MergedAnswer) -> TileLabels:
-        """Boxes, then regions; a box that was mapped exactly has no share of its own."""
         boxes = self.boxes
         classification: list[str] = [Label.of_classification(Kept(code)) for code in answer.label_codes]
         attention: list[str] = [Label.of_attention(Kept(code)) for code in answer.attention_codes]
@@ -170,13 +160,11 @@ class RefineTiling(Tiling[MergedAnswer]):
         return TileLabels(classification, attention if self.is_measured else [""] * len(shares), shares, pattern)
 
     def parts(self, answer: MergedAnswer, what: str) -> tuple[Part, ...]:
-        """The rows of an export: boxes that are not EXACT, then exact regions or their pieces."""
         exact = answer.exact
         parts = () if exact is None else (region_part(exact, what, is_measured=self.is_measured),)
         return (_box_part(answer), *parts)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Boxes, violations and exact regions as named arrays."""
         arrays = {name: getattr(self.boxes, name.removeprefix("box_")) for name in BOX_SHAPES}
         arrays["points"] = self.points.reshape(len(self.points), self.question.compound.domain.dimension)
         if self.answers is None:
@@ -185,7 +173,6 @@ class RefineTiling(Tiling[MergedAnswer]):
         return arrays | {"box_of": self.box_of} | pack(answers.regions, answers.pieces, answers.curves)
 
     def guarantee(self, result: Result) -> str:
-        """The proofs behind the answer, and the undecided share."""
         answer: MergedAnswer = result.answer  # type: ignore[assignment]
         bounded, exact, undecided = answer.guarantee_shares.values()
         shares = [percent_down(min(share + SUMMED, 1.0)) for share in (bounded, exact)]

@@ -47,7 +47,6 @@ class VisitedAnswer(DeltaAnswer):
 
     @property
     def compound(self) -> Compound:
-        """Classifier after perturbation."""
         return self.tiling.question.compound
 
     @cached_property
@@ -74,23 +73,19 @@ class VisitedAnswer(DeltaAnswer):
 
     @property
     def sliver_share(self) -> float | None:
-        """A bound of the share that tolerances gave to a neighbour; known in two dimensions."""
         return self.tiling.sliver_share if self.compound.domain.dimension == 2 else None
 
     @property
     def coverage(self) -> float:
-        """The share of the domain that the visited regions cover."""
         return self.tiling.visited_share
 
     @cached_property
     def sets(self) -> dict[str, int | None]:
-        """Number of visited regions by label; None if the label was not asked for."""
         kinds = ((CLASSIFICATIONS, self.tiling.classification), (ATTENTIONS, self.tiling.attention))
         return {name: found.count(name) if any(found) else None for names, found in kinds for name in names[2:]}
 
     @property
     def undecided_counts(self) -> dict[str, int | None]:
-        """Number of visited regions with an undecided label; None if the label was not asked for."""
         labels = {"classification": self.tiling.classification, "attention": self.tiling.attention}
         return {kind: found.count(Label.UNDECIDED) if any(found) else None for kind, found in labels.items()}
 
@@ -128,15 +123,12 @@ class VisitedAnswer(DeltaAnswer):
 
     @property
     def reach(self) -> np.ndarray:
-        """Bounds (R, 2) of ai over every visited region."""
         return np.array([one.inconsistency for one in self.tiling.visited]).reshape(-1, 2)
 
     def margin_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Bounds (N, 2) of the margin over the given visited regions (N,)."""
         return np.array([one.margin for one in self.tiling.visited]).reshape(-1, 2)[region]
 
     def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Bounds (N, 2) of ai over the given visited regions (N,)."""
         return self.reach[region]
 
 
@@ -182,17 +174,14 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return VisitedAnswer(self, self.question.delta.value(self.question.map_size))
 
     def answer(self, delta: float) -> VisitedAnswer:
-        """The answer for the δ of the search, the only one that it knows."""
         return self._answer
 
     @property
     def region_count(self) -> int:
-        """How many regions were visited."""
         return len(self.visited)
 
     @property
     def is_measured(self) -> bool:
-        """Whether the attention of the visited regions was measured."""
         return any(self.attention) or self.question.property.asks_attention
 
     @property
@@ -226,7 +215,6 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return Status.FAILED if self.failures or Holds.UNKNOWN in held else Status.ROBUST
 
     def status(self, answer: VisitedAnswer, verdict: Verdict) -> Status:
-        """How the search ended; see `search_status`."""
         return self.search_status
 
     @property
@@ -251,7 +239,6 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return ()
 
     def facts(self, answer: VisitedAnswer) -> dict[str, Any]:
-        """The work, the boundary, and how the search was run."""
         components = None
         if self.components is not None and self.stopped is None:
             components = [{"inner": len(part.inner), "outer": len(part.outer)} for part in self.components]
@@ -271,7 +258,6 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return self.method == "gbs" and self.question.property.asks_attention
 
     def words(self) -> list[str]:
-        """The options that repeat the search."""
         words, domain = ["--w-delta", repr(self.w_delta)] if self._uses_width else [], self.question.perturbed.domain
         if self.line is not None:
             # The line is kept in t; rounding on the way back may move its end out of the domain.
@@ -280,13 +266,11 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return words
 
     def tiles(self, answer: VisitedAnswer) -> TileLabels:
-        """The labels of the visited regions."""
         rows = self.arrays()["pattern"]
         pattern = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1) if self.visited else np.zeros(0)
         return TileLabels(self.classification, self.attention, self.arrays()["volume"], pattern.astype(np.int64))
 
     def parts(self, answer: VisitedAnswer, what: str) -> tuple[Part, ...]:
-        """The rows of an export: the visited regions."""
         if what != "regions":
             raise OptionError(
                 f"a search ({self.method}) has regions alone, which are not split into {what}; leave --what out, or "
@@ -295,7 +279,6 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return (visited_part(self.arrays(), self.question.label, answer.delta),)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The visited regions as `pack_search` stores them."""
         return self._packed
 
     @cached_property
@@ -303,7 +286,6 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return pack_search(self.question, self.visited, self.components or ()) if self.stored is None else self.stored
 
     def guarantee(self, result: Result) -> str:
-        """The basis of the verdict, in sentences that say no more than was proved."""
         return f"{_basis(self, result.verdict)} {result.agreement.sentence}"
 
 
