@@ -76,11 +76,11 @@ class DeltaAnswer(ABC):
     if TYPE_CHECKING:  # fields of some answers, computed by others
 
         @property
-        def exact(self) -> "Answer | None": ...  # noqa: D102
+        def exact(self) -> "Answer | None": ...
         @property
-        def joint(self) -> JointPieces: ...  # noqa: D102
+        def joint(self) -> JointPieces: ...
         @property
-        def shares(self) -> Shares: ...  # noqa: D102
+        def shares(self) -> Shares: ...
 
     @property
     @abstractmethod
