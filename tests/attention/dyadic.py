@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from steadygaze.network.lower import Chain
+from steadygaze.network.graph import Chain
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from attention.torch_networks import autograd, from_chain, from_onnx, torch
 from regions.tiny_compounds import make_graph
 from steadygaze.attention.methods.gradient import gradient_maps, pattern_at, sensitivities
 from steadygaze.images import read_image
-from steadygaze.network.lower import Chain, lower
+from steadygaze.network.graph import Chain, lower
 from steadygaze.network.model import read_model
 from steadygaze.zoo import image_path, model_path
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steadygaze.compound import Compound
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.lower import lower
+from steadygaze.network.graph import Graph, Node, lower
 from steadygaze.network.operators import Operator, Reshape, Scale, Shape
 from steadygaze.perturbation import compose, parse_spec
 

@@ -6,8 +6,7 @@ from onnx import helper
 from scipy.sparse import csr_array
 
 from steadygaze.errors import ModelError
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.lower import lower
+from steadygaze.network.graph import Graph, Node, lower
 from steadygaze.network.model import read_model
 from steadygaze.network.operators import MatMul, Relu, Reshape, Scale
 from steadygaze.network.windows import Conv, Window

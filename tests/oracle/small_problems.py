@@ -13,8 +13,7 @@ from properties.tiny_models import GraphReplay, make_model
 from regions.tiny_compounds import FloatLayer, crossing_layers
 from steadygaze.api import make_problem
 from steadygaze.errors import ImageError
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.lower import lower
+from steadygaze.network.graph import Graph, Node, lower
 from steadygaze.network.model import Model
 from steadygaze.network.operators import MatMul, Operator, Relu, Reshape
 from steadygaze.network.windows import Conv, Window

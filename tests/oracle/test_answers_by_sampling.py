@@ -12,7 +12,7 @@ from attention.by_definition import Question, transported
 from regions.reading_maps import owners
 from steadygaze.api import verify
 from steadygaze.labels import Kept
-from steadygaze.network.lower import Chain
+from steadygaze.network.graph import Chain
 from steadygaze.perturbation import Perturbed
 from steadygaze.results.result import Result
 

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from steadygaze.compound import Compound, plain_program
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.lower import lower
+from steadygaze.network.graph import Graph, Node, lower
 from steadygaze.network.operators import MatMul, Operator, Relu, Reshape
 from steadygaze.perturbation import Perturbation, compose
 from steadygaze.regions.region import RegionSet

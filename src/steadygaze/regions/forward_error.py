@@ -21,7 +21,7 @@ import numpy as np
 
 from ..accuracy import ADDITIONS, CHANGES, Accuracy
 from ..compound import Compound, row_terms
-from ..network.lower import AffineMap
+from ..network.graph import AffineMap
 from ..network.steps import Step, is_folded, magnitude
 from ..rounding import LEAST, gamma
 from ..tolerances import NEAR, UNIT
