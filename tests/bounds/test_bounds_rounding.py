@@ -12,7 +12,7 @@ from bounds.enclosure_check import expected_at_zero, roots, violations
 from bounds.exact_network import Whole
 from regions.tiny_compounds import make_graph
 from steadygaze.perturbation import compose, parse_spec
-from steadygaze.rounding import down, gamma, up
+from steadygaze.tolerances import down, gamma, up
 
 
 def cancelling(seed: int) -> Case:

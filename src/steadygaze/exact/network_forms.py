@@ -1,4 +1,4 @@
-"""The classifier in whole numbers: every linear operator of a graph as an exact map of `Forms`.
+"""The classifier in whole numbers: every linear operator of a graph as an exact map of `WholeForms`.
 
 Weights and biases of MatMul and Conv are the graph's floats, taken as exact; means divide by their exact count;
 `whole_numbers` encloses a Scale. The graph must have no branches. `layer_walk` applies the ReLUs: they cut the domain.
@@ -20,7 +20,7 @@ from .whole_numbers import Constants, from_floats, scale_constants
 
 
 @dataclass(frozen=True, eq=False)
-class Forms:
+class WholeForms:
     """Values of a layer, of shape S, as affine forms of t: (numbers · (t, 1) ± radii) / denominator.
 
     numbers (*S, C) are whole, the constants last; radii (*S) are whole, or None where all values are exact.
@@ -40,7 +40,7 @@ class Forms:
         """A bound (*S) of |numbers · (t, 1)| on the unit cube."""
         return np.abs(self.numbers).sum(axis=-1)
 
-    def add(self, constants: Constants) -> "Forms":
+    def add(self, constants: Constants) -> "WholeForms":
         """Add constants that broadcast to S."""
         common = self.denominator * constants.denominator // self.denominator.gcd(constants.denominator)
         own, other = common // self.denominator, common // constants.denominator
@@ -50,9 +50,9 @@ class Forms:
         if constants.radii is not None:
             added = np.broadcast_to(constants.radii * other, numbers.shape[:-1])
             radii = added.copy() if radii is None else radii + added
-        return Forms(numbers, radii, common)
+        return WholeForms(numbers, radii, common)
 
-    def gated(self, is_active: np.ndarray, is_silent: np.ndarray) -> "Forms":
+    def gated(self, is_active: np.ndarray, is_silent: np.ndarray) -> "WholeForms":
         """After a ReLU: zero where not active (n,), without a radius where silent (n,): surely not positive."""
         numbers = self.rows.copy()
         numbers[~is_active] = fmpz(0)
@@ -60,13 +60,13 @@ class Forms:
         if self.radii is not None:
             radii = self.radii.copy()
             radii[is_silent.reshape(radii.shape)] = fmpz(0)
-        return Forms(numbers.reshape(self.numbers.shape), radii, self.denominator)
+        return WholeForms(numbers.reshape(self.numbers.shape), radii, self.denominator)
 
-    def one_minus(self) -> "Forms":
+    def one_minus(self) -> "WholeForms":
         """1 − value."""
         numbers = -self.numbers
         numbers[..., -1] += self.denominator
-        return Forms(numbers, self.radii, self.denominator)
+        return WholeForms(numbers, self.radii, self.denominator)
 
 
 def to_matrix(rows: np.ndarray) -> fmpz_mat:
@@ -95,10 +95,10 @@ class ExactMap(ABC):
     def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
         """W x, or |W| x, for numbers (*S, C)."""
 
-    def __call__(self, forms: Forms) -> Forms:
+    def __call__(self, forms: WholeForms) -> WholeForms:
         """Return the forms of the result."""
         radii = None if forms.radii is None else self.product(forms.radii[..., None], absolute=True)[..., 0]
-        result = Forms(self.product(forms.numbers), radii, forms.denominator * self.denominator)
+        result = WholeForms(self.product(forms.numbers), radii, forms.denominator * self.denominator)
         return result if self.bias is None else result.add(self.bias)
 
 
@@ -126,7 +126,7 @@ class _Scaled(ExactMap):
         factor = np.abs(self.factor.numbers) if absolute else self.factor.numbers
         return self._aligned(numbers) * factor[..., None]
 
-    def __call__(self, forms: Forms) -> Forms:
+    def __call__(self, forms: WholeForms) -> WholeForms:
         result = super().__call__(forms)
         if self.factor.radii is None:
             return result
@@ -134,7 +134,7 @@ class _Scaled(ExactMap):
         # `result` may be over a larger denominator than forms and factor together: that of the shift.
         lifted = result.denominator // (forms.denominator * self.denominator)
         radii = self._aligned(sizes[..., None])[..., 0] * self.factor.radii * lifted
-        return Forms(result.numbers, radii if result.radii is None else result.radii + radii, result.denominator)
+        return WholeForms(result.numbers, radii if result.radii is None else result.radii + radii, result.denominator)
 
     def _aligned(self, numbers: np.ndarray) -> np.ndarray:
         ones = (1,) * (len(self.target) - numbers.ndim + 1)
@@ -229,7 +229,7 @@ class ExactNetwork:
                 continue
             self.segments[-1].append(self._compile(node.operator, graph.shape_of(number), bits))
 
-    def advance(self, segment: int, forms: Forms) -> Forms:
+    def advance(self, segment: int, forms: WholeForms) -> WholeForms:
         """Through the linear operators before ReLU number `segment`, or before the logits."""
         for exact_map in self.segments[segment]:
             forms = exact_map(forms)
