@@ -18,8 +18,8 @@ from ..errors import InternalError, ModelError
 from .operators import Array, Linear, Matrix, Operator, Relu, Reshape, Shape, select
 from .steps import Step, downwards, magnitude, step_of, upwards
 
-# Images that pass through the graph at once, and most numbers of all their values: keeps the memory of a forward pass
-# independent of the batch, and below a GiB where a convolution copies its input for every place of its window.
+# The most images that pass through the graph at once, and the most numbers of all their values: the memory of a forward
+# pass stays below a GiB for any batch, even where a convolution copies its input for every place of its window.
 CHUNK = 128
 CHUNK_NUMBERS = 2**24
 
@@ -132,8 +132,8 @@ def preactivations(graph: Graph, pixels: Array) -> list[Array]:
 def gradients(graph: Graph, bits: Sequence[Array], classes: Array | None = None) -> Iterator[Array]:
     """Gradients (K, n) of the logits (of all or the given classes) under one pattern, the last layer first.
 
-    bits: one boolean array (n,) per ReLU layer. First with respect to the output of the last ReLU layer, …, then to
-    that of the first one, at last to the pixels.
+    bits: one boolean array (n,) per ReLU layer. The gradients are with respect to the output of the last ReLU layer, …,
+    of the first one, and at last to the pixels.
     """
     rows = np.eye(graph.classes)
     rows = downwards(graph.steps[-1], rows if classes is None else rows[classes])
@@ -171,14 +171,14 @@ class Chain:
 
 
 class LazyChain(Chain):
-    """The chain of a graph, lowered and compared with the graph when its maps are first asked for; then kept."""
+    """The chain of a graph; its maps are made and compared with the graph on first use."""
 
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
 
     @cached_property
     def maps(self) -> tuple[AffineMap, ...]:
-        """The affine maps; ModelError, with the name of the model file, where they are too large."""
+        """The affine maps; ModelError, with the name of the model file, if they are too large."""
         try:
             chain = lower(self.graph)
         except ModelError as error:

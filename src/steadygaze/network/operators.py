@@ -1,8 +1,8 @@
-"""Operators of a graph: what each does to a batch of values, to a shape, and as an affine map of flattened values.
+"""Operators of a graph: their effect on a batch of values, on a shape, and as an affine map of flattened values.
 
-A value of shape S is carried as an array (B, *S): B images side by side, S the shape that the model file gives one
-image, its own batch axis of length 1 included. `apply` computes on such arrays; `affine` is written separately, so that
-one checks the other. Convolution and pooling are in `windows`. Nothing here knows ONNX.
+A value of shape S is an array (B, *S): B images, S the shape that the model file gives one image, its own batch axis of
+length 1 included. `apply` computes on such arrays; `affine` is written separately, so each checks the other. `windows`
+has convolution and pooling.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ class ShapeError(ValueError):
 
 
 class Operator(ABC):
-    """One step of a graph; it has no state but its constants."""
+    """One step of a graph; its constants are its only state."""
 
     @abstractmethod
     def output_shape(self, *shapes: Shape) -> Shape:
@@ -37,7 +37,7 @@ class Operator(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Linear(Operator):
-    """An operator with one input that is affine in it.
+    """An operator that is affine in its one input.
 
     read_roundings: how often its constants were rounded, each time relative to their own size, when the model was read.
     """
@@ -46,11 +46,11 @@ class Linear(Operator):
 
     @property
     def roundings(self) -> int:
-        """How often its constants are rounded at most; `affine` with exact ones is what is proved about."""
+        """How often its constants are rounded at most; proofs are about `affine` with exact constants."""
         return self.read_roundings
 
     def entries(self, shape: Shape) -> int:
-        """How many entries `affine` stores at most, known before anything is allocated: one a result by default."""
+        """The most entries that `affine` stores, known before anything is allocated: one a result by default."""
         return prod(self.output_shape(shape))
 
     @abstractmethod
@@ -107,7 +107,7 @@ class Transpose(Linear):
 
 @dataclass(frozen=True)
 class Pad(Linear):
-    """Constant numbers put before and after each axis; a negative amount cuts off."""
+    """A constant before and after each axis; a negative amount cuts off."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
