@@ -1,7 +1,6 @@
-"""Turns the names of bundled networks and images into paths, labels and facts from the manifest.
+"""Names of bundled networks and images: paths, labels and facts from the manifest.
 
-It reads neither networks nor images, and checks no hashes: `network` and `images` read, the tests compare hashes.
-`benchmarks/zoo/train.py` made everything in this folder.
+`network` and `images` read the files; the tests compare the hashes. `benchmarks/zoo/train.py` made this folder.
 """
 
 import difflib
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from steadygaze.errors import ImageError, ModelError
+from ..errors import ImageError, ModelError
 
 __all__ = [
     "ZooImage",
@@ -29,7 +28,7 @@ _FOLDER = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class ZooModel:
-    """A bundled network; `accuracy` is the share of its 10,000 test images that the file classifies right."""
+    """A bundled network; `accuracy` is the share of its 10,000 test images with the right label."""
 
     name: str
     dataset: str
