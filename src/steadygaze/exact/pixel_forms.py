@@ -19,7 +19,7 @@ from flint import fmpq, fmpz
 
 from ..compound import Compound
 from ..errors import OptionError
-from ..perturbation import KnotCell, Perturbation, Perturbed
+from ..perturbation import Domain, KnotCell, Perturbation, Perturbed
 from .network_forms import WholeForms
 from .simplices import ConvexPart, Corner, Form, clip, cut, evaluate, hull_of, make_corner
 from .whole_numbers import from_floats, to_array, to_rational
@@ -63,9 +63,8 @@ def parts_by_cell(
     domain = compound.domain
     knots: list[tuple[int, float, Form]] = []
     for axis in range(domain.dimension):
-        low, high = (to_rational(ends[axis]) for ends in (domain.low, domain.high))
         for theta in sorted({float(cell.low[axis]) for cell in compound.cells}):
-            place = (to_rational(theta) - low) / (high - low)
+            place = _place(domain, axis, theta)
             knots.append((axis, theta, _beyond(axis, domain.dimension, place.p, place.q)))
     for _, _, form in knots:
         parts = cut(parts, form, counted)
@@ -83,15 +82,17 @@ def parts_by_cell(
 
 def unit_corner(compound: Compound, theta: np.ndarray) -> Corner:
     """The exact point t of a theta (d,)."""
-    domain = compound.domain
-    places = [
-        (to_rational(value) - to_rational(low)) / (to_rational(high) - to_rational(low))
-        for value, low, high in zip(theta, domain.low, domain.high, strict=True)
-    ]
+    places = [_place(compound.domain, axis, value) for axis, value in enumerate(theta.tolist())]
     weight = fmpz(1)
     for place in places:
         weight *= place.q
     return make_corner((*(place.p * (weight // place.q) for place in places), weight))
+
+
+def _place(domain: Domain, axis: int, theta: float) -> fmpq:
+    """The exact coordinate t of a theta along one axis."""
+    low, high = to_rational(domain.low[axis]), to_rational(domain.high[axis])
+    return (to_rational(theta) - low) / (high - low)
 
 
 def _beyond(axis: int, dimension: int, numerator: fmpz, denominator: fmpz) -> Form:

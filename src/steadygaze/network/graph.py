@@ -85,12 +85,8 @@ class Graph:
         rows = [self._run(chunk)[-1].reshape(len(chunk), -1) for chunk in self._chunks(images)]
         return np.concatenate(rows) if rows else np.zeros((0, self.classes))
 
-    def preactivations(self, images: Array) -> list[Array]:
-        """Input of every Relu node in topological order, flattened to (B, n), for images (B, C, H, W)."""
-        return self.trace(images)[0]
-
     def trace(self, images: Array) -> tuple[list[Array], Array]:
-        """Preactivations and logits from one pass."""
+        """The input (B, n) of every Relu node in topological order, and the logits (B, K), for images (B, C, H, W)."""
         sources = [node.inputs[0] for node in self.nodes if isinstance(node.operator, Relu)]
         sources.append(len(self.nodes))
         parts: list[list[Array]] = [[np.zeros((0, prod(self.shape_of(source))))] for source in sources]

@@ -46,9 +46,9 @@ class Perturbation(ABC):
             object.__setattr__(self, "range", None if given == self.default_range else given)
 
     @property
-    @abstractmethod
     def name(self) -> str:
-        """The readable name of the axis of theta."""
+        """The readable name of the axis of theta; by default the keyword."""
+        return self.keyword
 
     @abstractmethod
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
