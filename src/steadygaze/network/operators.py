@@ -8,7 +8,7 @@ has convolution and pooling.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +40,16 @@ class Linear(Operator):
     """An operator that is affine in its one input.
 
     read_roundings: how often its constants were rounded, each time relative to their own size, when the model was read.
+    own_roundings: how often `affine` rounds them.
     """
 
+    own_roundings: ClassVar[int] = 0
     read_roundings: int = field(default=0, kw_only=True)
 
     @property
     def roundings(self) -> int:
         """How often its constants are rounded at most; proofs are about `affine` with exact constants."""
-        return self.read_roundings
+        return self.read_roundings + self.own_roundings
 
     def entries(self, shape: Shape) -> int:
         """The most entries that `affine` stores, known before anything is allocated: one a result by default."""
@@ -262,12 +264,8 @@ class LeftMatMul(Linear):
 class Mean(Linear):
     """Mean over some axes, kept with length 1 (ReduceMean, GlobalAveragePool)."""
 
+    own_roundings: ClassVar[int] = 1  # 1/count
     axes: tuple[int, ...]
-
-    @property
-    def roundings(self) -> int:
-        """One: that of 1/count."""
-        return 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
         if any(not 0 <= axis < len(shapes[0]) for axis in self.axes):

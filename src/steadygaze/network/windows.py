@@ -8,7 +8,7 @@ a matrix product for `steps`.
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,13 +149,9 @@ class Conv(Linear):
 class AveragePool(Linear):
     """Mean over a window of every channel of a value (N, C, *spatial)."""
 
+    own_roundings: ClassVar[int] = 1  # 1/count
     window: Window
     count_padding: bool = False
-
-    @property
-    def roundings(self) -> int:
-        """One: that of 1/count."""
-        return 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
         shape = shapes[0]
