@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steadygaze.network.lower import AffineMap
+from steadygaze.network.graph import AffineMap
 from steadygaze.question import Question
 
 

@@ -1,4 +1,4 @@
-"""Limits of a run: time, regions, memory, and the user's wish to stop. Reaching one is an outcome, not an error."""
+"""Limits of a run: time, regions, memory, and an interrupt. Reaching one is an outcome, not an error."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ from .labels import Stop
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use; None means no limit. `memory_gib` defaults to 80 % of what the machine has."""
+    """The limits that a user sets; None means no limit, but 80 % of the machine's memory for `memory_gib`."""
 
     timeout_seconds: float | None = None
     max_regions: int | None = None
@@ -29,7 +29,7 @@ class Limits:
 
 @dataclass
 class Budget:
-    """The limits of one run since its start; asked now and then by the engine."""
+    """The limits of one run and its use of them; engines ask it now and then."""
 
     limits: Limits = field(default_factory=Limits)
     started: float = field(default_factory=time.monotonic)
@@ -37,7 +37,7 @@ class Budget:
     regions: int = 0
 
     def exhausted(self) -> Stop | None:
-        """Why the run has to end now, or None."""
+        """The limit that ends the run now, or None."""
         if self.cancelled.is_set():
             return Stop("interrupted")
         limits = self.limits
@@ -64,7 +64,7 @@ def machine_gib() -> float:
 
 
 def resident_gib() -> float:
-    """Memory that this process holds now, in GiB; 0 where the system does not tell."""
+    """Memory of this process in GiB; 0 where the system does not tell."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**30
@@ -73,7 +73,7 @@ def resident_gib() -> float:
 
 
 def give_back_memory() -> None:
-    """Return what was freed to the system, where its C library can: large arrays of threads are kept otherwise."""
+    """Return freed memory to the system, if its C library can; otherwise it keeps large arrays of threads."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (OSError, AttributeError, TypeError):

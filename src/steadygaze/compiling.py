@@ -6,8 +6,8 @@ passed to a function. `compiled_inline` functions become part of their callers, 
 `compiled_fused` also lets the compiler fuse a product and a sum (one rounding instead of two), and
 `compiled_reordered` lets it add in any order, which it needs for adding several numbers at once.
 
-Compiled code is kept on disk. numba compares it with the file of the function alone, not with the files whose functions
-and constants went into it; so all of it is discarded here when any of these files has changed.
+numba keeps compiled code on disk, and compares it with the file of the function alone, not with the files whose
+functions and constants went into it. So this module discards all of it when any of these files has changed.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ SOURCES = (
 
 
 def discard_stale_code(package: Path) -> bool:
-    """Delete the compiled code of a package folder unless it was made from the sources as they are; tell whether."""
+    """Delete the compiled code of a package folder if its sources have changed; return whether it did."""
     digest = hashlib.sha256()
     for path in sorted(path for pattern in SOURCES for path in package.glob(pattern)):
         digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
@@ -47,7 +47,7 @@ def discard_stale_code(package: Path) -> bool:
         marker.parent.mkdir(exist_ok=True)
         marker.write_text(digest.hexdigest(), encoding="ascii")
     except OSError:
-        # A folder that cannot be written holds no compiled code either; elsewhere numba keeps it by time stamp.
+        # A read-only folder holds no compiled code either; numba then keeps it elsewhere, by time stamp.
         return False
     return True
 

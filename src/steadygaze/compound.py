@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
-from .network.graph import Graph
-from .network.lower import AffineMap, Chain
+from .network.graph import AffineMap, Chain, Graph
 from .network.steps import is_folded
 from .perturbation import Domain, KnotCell, Perturbed
 from .tolerances import NEAR, noise_share

@@ -1,18 +1,18 @@
-"""The few kinds of failure, each with the exit code that the command line gives it.
+"""The kinds of failure, each with its exit code on the command line.
 
-An error message is one line that says what was received, what is expected and what to do next. An exhausted budget
-is an outcome (see `verdict`), not an error.
+An error message is one line: what was received, what is expected, what to do next. An exhausted budget is an outcome
+(`labels.Stop`), not an error.
 """
 
 
 class SteadygazeError(Exception):
-    """Something that the caller can mend; the message says how."""
+    """A mistake that the caller can mend; the message says how."""
 
     exit_code = 2
 
 
 class ModelError(SteadygazeError):
-    """The model file cannot be read, or holds something that is not supported."""
+    """The model file cannot be read, or has unsupported contents."""
 
 
 class ImageError(SteadygazeError):
@@ -24,7 +24,7 @@ class PerturbationError(SteadygazeError):
 
 
 class OptionError(SteadygazeError):
-    """An option has a value that makes no sense."""
+    """An option has an impossible value."""
 
 
 class StoreError(SteadygazeError):
@@ -32,6 +32,6 @@ class StoreError(SteadygazeError):
 
 
 class InternalError(SteadygazeError):
-    """A self-check of steadygaze failed: nothing is delivered. The fault is in steadygaze, not in the input."""
+    """A self-check of steadygaze failed, so nothing is delivered. The fault is in steadygaze, not in the input."""
 
     exit_code = 70

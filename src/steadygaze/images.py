@@ -1,7 +1,7 @@
-"""From an image file or array to canonical pixels: float64 (C, H, W) in [0,1], 8-bit values v as v/255.
+"""Turns an image file or array into canonical pixels: float64 (C, H, W) in [0,1], 8-bit values v as v/255.
 
-Reads PNG and JPEG through Pillow, and NPY arrays. Never resizes an image and never turns colour into grey: an image
-that does not fit the model is refused, with advice.
+Reads PNG and JPEG through Pillow, and NPY arrays. Never resizes an image and never turns colour into grey: refuses an
+image that does not fit the model, with advice.
 """
 
 import warnings
@@ -26,14 +26,14 @@ SIXTEEN_BIT_MODES = ("I;16", "I;16B", "I;16L", "I;16N", "I")
 
 @dataclass(frozen=True, eq=False)
 class ImageFile:
-    """Pixels (C, H, W) in [0,1], and sentences that a user should see."""
+    """Pixels (C, H, W) in [0,1], and notes for the user."""
 
     pixels: NDArray[np.float64]
     notes: tuple[str, ...] = ()
 
 
 def read_image(path: str | Path) -> ImageFile:
-    """Read a PNG, JPEG or NPY file; grey gives one channel, colour three; raises ImageError with one line.
+    """Read a PNG, JPEG or NPY file; grey gives one channel, colour three; raises ImageError.
 
     Exact: an 8-bit value v becomes v/255 in float64, a 16-bit grey value v/65535. Transparency is composited on black,
     with a note.
@@ -50,7 +50,7 @@ def read_image(path: str | Path) -> ImageFile:
             raise ImageError(f"{path.name}: is empty; save the image again")
         if not start.startswith(NPY_MAGIC):
             return _read_picture(path, start)
-        # Mapped: a header with absurd dimensions fails on the size of the file before anything is allocated.
+        # Mapped: a header with dimensions beyond the file's size fails before anything is allocated.
         return image_from_array(np.load(path, mmap_mode="r", allow_pickle=False), path.name)
     except ImageError:
         raise
@@ -96,7 +96,7 @@ def image_from_array(values: NDArray, name: str = "array") -> ImageFile:
 def fit_image(
     pixels: NDArray[np.float64], input_shape: tuple[int, int, int], path: str | Path = "image"
 ) -> NDArray[np.float64]:
-    """Return the pixels (C, H, W) if they fit a model's input shape, else raise ImageError that says what to do."""
+    """Return the pixels (C, H, W) if they fit a model's input shape; otherwise raise ImageError with advice."""
     name = Path(path).name
     if pixels.ndim != 3:
         raise ImageError(f"{name}: has shape {pixels.shape}; expected (channels, height, width)")
@@ -164,7 +164,7 @@ def _pixels(picture: Image.Image, name: str, notes: list[str]) -> NDArray[np.flo
         colours = layers[:-1] / 255.0 * (layers[-1] / 255.0)
         is_opaque = bool((layers[-1] == 255).all())
         notes.append("its alpha channel is opaque: dropped" if is_opaque else "is transparent: composited on black")
-    # A palette does not say whether it is grey or colour; its entries do.
+    # Only the entries of a palette tell grey from colour.
     if is_palette and (colours == colours[0]).all():
         return colours[:1]
     return colours
@@ -181,9 +181,9 @@ def _check_range(pixels: NDArray[np.float64], name: str) -> None:
 
 
 def _eight_bit(pixels: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """The exact v/255 when every pixel is one of them rounded to float32, and not all are exact already.
+    """The exact v/255 if every pixel is v/255 rounded to float32, and not all are exact already; otherwise None.
 
-    Rounded values would tear apart lines that coincide for equal pixels, and invent regions.
+    Rounded pixels would separate lines that coincide, and invent regions.
     """
     exact = np.round(pixels * 255.0) / 255.0
     is_rounded = (exact.astype(np.float32) == pixels).all() and (exact != pixels).any()

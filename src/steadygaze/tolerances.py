@@ -1,10 +1,47 @@
-"""Every threshold of the float64 computation, each with its derivation.
+"""Every threshold of the float64 computation, each with its derivation, and the factors that bound its rounding.
 
 Lengths are in units of the domain: each axis of the domain is scaled to [0, 1] before anything is compared.
+
+A sum of n products, added in any order and with or without fused operations, has an error of at most
+γ(n) · Σ|terms|, where γ(n) = n u / (1 − n u) and u = 2⁻⁵³ (Higham, Accuracy and Stability of Numerical Algorithms).
+`gamma`, `up` and `down` turn a computed sum into a proved bound.
 """
 
 UNIT = 2.0**-53
-"""Unit roundoff of float64."""
+"""Unit roundoff u of float64."""
+
+LEAST = 1e-290
+"""Added to every bound that is not exactly zero: more than underflow can lose in a sum of fewer than 10²⁰ products."""
+
+FLOOR = 1e-150
+"""Errors of values that are not exactly zero are at least this large, so that a product with any weight does not
+underflow (see SMALLEST_WEIGHT): where a sum of errors comes out as zero, all of its terms are zero."""
+
+SMALLEST_WEIGHT = 1e-140
+"""Weights other than zero must not be smaller than this. No float32 number is."""
+
+LEAST_ROOT = 1e-140
+"""The same as LEAST for the root of such a sum."""
+
+
+def gamma(terms: int) -> float:
+    """The relative error of a sum of so many products, twice as large as proved, so that its own rounding is covered.
+
+    >>> gamma(0), gamma(3) > 3 * 2.0**-53
+    (0.0, True)
+    """
+    return 2.0 * terms * UNIT
+
+
+def up(terms: int) -> float:
+    """A factor that lifts a computed sum of so many non-negative products above the exact one."""
+    return 1.0 + 2.0 * gamma(terms + 4)
+
+
+def down(terms: int) -> float:
+    """A factor that brings a computed sum of so many non-negative products below the exact one."""
+    return 1.0 - 2.0 * gamma(terms + 4)
+
 
 DISTANCE = 1e-10
 """A line closer to a vertex than this does not split there.
@@ -12,20 +49,20 @@ DISTANCE = 1e-10
 Vertices are interpolated along edges of length ≤ √2 with a relative error of a few 2⁻⁵³, and a vertex inherits the
 error of at most a few hundred ancestors: below 1e-13. Lines that coincide in exact arithmetic differ by the rounding of
 their forms, of the same order unless they cancel (see NOISE). 1e-10 leaves a factor of a thousand, and a strip of
-that width across the whole domain is 1e-10 of its area; what is left unsplit is added up and reported.
+that width across the whole domain is 1e-10 of its area; unsplit parts are added up and reported.
 """
 
 NOISE = 2.0**-40
-"""Values of a neuron below this times its scale are taken for rounding; for few inputs less (`noise_share`).
+"""Values of a neuron below this times its scale count as rounding; for few inputs less (`noise_share`).
 
 The scale of a neuron is the largest sum of |weight · input| + |bias| seen on sample thetas. A neuron that is zero in
-exact arithmetic (a dead input, w·h − w·h) stays below it, so that rounding does not split regions. No proof rests on
-it: values taken for rounding count as missed parts, and enter the error of every layer above.
+exact arithmetic (a dead input, w·h − w·h) stays below it, so rounding does not split regions. No proof rests on it:
+values that count as rounding are missed parts, and enter the error of every layer above.
 """
 
 
 def noise_share(terms: int) -> float:
-    """The share of its scale below which a sum of so many products is taken for rounding.
+    """The share of its scale below which a sum of so many products counts as rounding.
 
     One product has an error of at most terms · 2⁻⁵³; eight times that leaves room for updates and for the errors of the
     inputs themselves.
@@ -80,10 +117,10 @@ BESIDE = 1e-7
 
 LOGITS = 1e-9
 """How far the logits of a region may be from a plain forward pass, relative to their size: about 1,000 times what is
-seen on sixteen layers; a pattern that is wrong by one neuron shows up well above it away from its kink."""
+measured on sixteen layers; a pattern that is wrong by one neuron is off by far more, away from its kink."""
 
 TIE = 1e-9
-"""Two largest logits closer than this (relative to their size) at the unperturbed image are a tie: no label to keep.
+"""The two largest logits tie at the unperturbed image if they are closer than this, relative to their size.
 A forward pass in float64 is off by about 1e-13; the margin has to be well above the slack of every region around."""
 
 CLIPPED = 1e-9
@@ -91,28 +128,28 @@ CLIPPED = 1e-9
 pixel hardly depends on theta; then either state is right to within this."""
 
 TOUCH = 1e-9
-"""Two polytopes touch where their common facet is wider than this: 10 DISTANCE, since tolerance may have moved the
-ends of both facets by DISTANCE each. What is narrower may be nothing but a common vertex or edge."""
+"""Two polytopes touch if their common facet is wider than this: 10 DISTANCE, since tolerance may have moved the ends of
+both facets by DISTANCE each. A narrower one may be a common vertex or edge."""
 
 FEASIBILITY = 1e-10
 """The smallest tolerance that HiGHS takes; rows have unit normals, so it is a distance in t."""
 
 THIN = 10 * DISTANCE
-"""Facets and regions of the traversal with a smaller inscribed ball do not count, where they are found by linear
-programs: ten times the tolerance of these."""
+"""Facets and regions of the traversal that linear programs find need a larger inscribed ball: ten times the tolerance
+of the programs."""
 
 SHORTEST = 4 * DISTANCE
-"""Edges of a traversed polygon below this are no facets: what lies beyond is reached through longer ones."""
+"""Shorter edges of a traversed polygon are no facets: longer ones lead to the regions beyond."""
 
 CLEAR = 1e-7
-"""Distance to the other facets from which on a point inside a facet is good enough without a program: 1,000 times what
-decides the pattern there."""
+"""A point inside a facet this far from the other facets needs no program: 1,000 times the distance that decides the
+pattern there."""
 
 BEYOND = 1e-9
-"""How far a point is moved to tell in which knot cell it goes on: far below the width of a cell, far above rounding."""
+"""A point moves this far to tell the next knot cell: far below the width of a cell, far above rounding."""
 
 SLOW = 1e-12
-"""A line runs along a plane when it comes nearer by less than this, in t, over its whole length."""
+"""A line runs along a plane if it approaches it by less than this, in t, over its whole length."""
 
 MAX_MAP_PARAMETERS = 3
 """Parameters that a map takes at once, and with it exact regions, figures and boundaries: polytopes have up to three

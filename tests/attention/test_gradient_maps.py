@@ -7,7 +7,7 @@ import pytest
 
 from steadygaze.attention.methods.gradient import gradient_maps, pattern_at, sensitivities
 from steadygaze.images import read_image
-from steadygaze.network.lower import Chain, lower
+from steadygaze.network.graph import Chain, lower
 from steadygaze.network.model import read_model
 from steadygaze.zoo import image_path, model_path
 from support.networks.layered_networks import make_graph

@@ -12,7 +12,7 @@ from steadygaze.attention.inconsistency import measure, measure_again, original_
 from steadygaze.attention.map_errors import MapErrors
 from steadygaze.attention.methods.gradient import coarse_error
 from steadygaze.attention.options import AttentionOptions, Distance
-from steadygaze.network.lower import AffineMap, Chain
+from steadygaze.network.graph import AffineMap, Chain
 from steadygaze.question import make_question
 from steadygaze.regions.subdivide import subdivide
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from steadygaze.perturbation import compose, parse_spec
-from steadygaze.rounding import down, gamma, up
+from steadygaze.tolerances import down, gamma, up
 from support.networks.bound_cases import Case
 from support.networks.layered_networks import make_graph
 from support.oracles.attention_by_definition import Question

@@ -81,7 +81,8 @@ def test_the_table_of_statuses(tmp_path: Path):
 
 
 def test_deltas_are_told_apart_where_there_are_several():
-    tasks = tuple(replace(task, options=task.options | {"delta": "25%"}) if task.image == "2" else task for task in PLAN.tasks)
+    others = {"2": {"delta": "25%"}}
+    tasks = tuple(replace(task, options=task.options | others.get(task.image, {})) for task in PLAN.tasks)
     lines = table.count_statuses(replace(PLAN, tasks=tasks), [])
     # "sleep" and "abort" have as many neurons.
     assert {(line["neurons"], line["delta"]): line["open"] for line in lines} == {

@@ -10,8 +10,7 @@ import pytest
 from steadygaze.compound import Compound
 from steadygaze.errors import ModelError
 from steadygaze.exact import ExactLabels, Outcome
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.lower import lower
+from steadygaze.network.graph import Graph, Node, lower
 from steadygaze.network.operators import LeftMatMul, MatMul, Mean, Pad, Relu, Reshape, Scale, Transpose
 from steadygaze.network.windows import AveragePool, Conv, Window
 from steadygaze.perturbation import Perturbation, compose

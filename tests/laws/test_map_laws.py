@@ -320,5 +320,5 @@ def test_a_cut_lies_where_its_neuron_vanishes(
             continue
         middle = 0.5 * (polygons.points[place] + polygons.points[polygons.following[place]])[None]
         images = compound.perturbed.images(compound.to_theta(middle))
-        assert abs(compound.graph.preactivations(images)[layer - 2][0, neuron]) < 1e-9
+        assert abs(compound.graph.trace(images)[0][layer - 2][0, neuron]) < 1e-9
         assert bits[polygons.owner[place], starts[layer - 2] + neuron] == (edge > 0)

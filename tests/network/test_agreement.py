@@ -9,8 +9,8 @@ from onnx import TensorProto, helper
 
 from steadygaze.attention.inconsistency import original_maps
 from steadygaze.errors import InternalError, ModelError
-from steadygaze.network import lower as lowering
-from steadygaze.network.lower import AffineMap, Chain, check_lowered, lower
+from steadygaze.network import graph as lowering
+from steadygaze.network.graph import AffineMap, Chain, check_lowered, lower
 from steadygaze.network.model import check_agreement, read_model, sample_images
 from steadygaze.network.operators import MatMul, Transpose
 from steadygaze.network.replay import FLOAT32, estimate_rounding

@@ -6,8 +6,7 @@ from onnx import helper
 from scipy.sparse import csr_array
 
 from steadygaze.errors import ModelError
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.lower import lower
+from steadygaze.network.graph import Graph, Node, lower
 from steadygaze.network.model import read_model
 from steadygaze.network.operators import MatMul, Relu, Reshape, Scale
 from steadygaze.network.windows import Conv, Window
@@ -27,7 +26,7 @@ def compare(graph):
     chain = lower(graph)
     images = np.random.default_rng(0).random((7, *graph.input_shape)) - 0.3
     flat = images.reshape(7, -1)
-    layers = [*graph.preactivations(images), graph.logits(images)]
+    layers = [*graph.trace(images)[0], graph.logits(images)]
     assert len(chain.maps) == len(layers)
     for ours, theirs in zip(chain.preactivations(flat), layers, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
@@ -155,6 +154,6 @@ def test_the_graph_takes_any_number_of_images():
     images = random(300, 1, 2, 2)
     np.testing.assert_allclose(graph.logits(images)[299], graph.logits(images[299:])[0], rtol=1e-13)
     assert graph.logits(images[:0]).shape == (0, 2)
-    assert [layer.shape for layer in graph.preactivations(images[:0])] == [(0, 3)]
+    assert [layer.shape for layer in graph.trace(images[:0])[0]] == [(0, 3)]
     with pytest.raises(ValueError, match="expected"):
         graph.logits(images[0])

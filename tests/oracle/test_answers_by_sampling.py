@@ -10,7 +10,7 @@ import pytest
 
 from steadygaze.api import verify
 from steadygaze.labels import Kept
-from steadygaze.network.lower import Chain
+from steadygaze.network.graph import Chain
 from steadygaze.perturbation import Perturbed
 from steadygaze.results.result import Result
 from support.oracles.attention_by_definition import Question, transported
@@ -72,11 +72,11 @@ def inconsistencies(result: Result, thetas: np.ndarray, images: np.ndarray, ques
     """ai by definition at thetas (B, d); thetas with the same pattern share their actual maps."""
     problem = result.question
     chain, perturbed, shape = problem.model.chain, problem.perturbed, problem.model.input_shape
-    layers = [values > 0 for values in problem.model.graph.preactivations(images)]
+    layers = [values > 0 for values in problem.model.graph.trace(images)[0]]
     _, first, inverse = np.unique(
         np.packbits(np.hstack(layers), axis=1), axis=0, return_index=True, return_inverse=True
     )
-    own = [values > 0 for values in problem.model.graph.preactivations(perturbed.x0[None])]
+    own = [values > 0 for values in problem.model.graph.trace(perturbed.x0[None])[0]]
     original = question.of(gradients_of_patterns(chain, [layer[0] for layer in own]).reshape(-1, *shape))
     found = np.zeros(len(thetas))
     for number, example in enumerate(first):

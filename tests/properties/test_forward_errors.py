@@ -10,7 +10,7 @@ import pytest
 
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.compound import Compound
-from steadygaze.network.lower import AffineMap
+from steadygaze.network.graph import AffineMap
 from steadygaze.perturbation import parse_spec
 from steadygaze.properties.hull_proof import HullProof
 from steadygaze.regions.forward_error import forward_errors, region_coverage, spectral_bound

@@ -90,7 +90,7 @@ def test_forms_of_neurons_vanish_on_their_facets(compound: Compound, regions: Re
     kind, layer, neuron = regions.cuts[np.abs(solids.facets) - 1].T
     own = np.flatnonzero((kind == Cut.NEURON) & (layer == 2))
     images = compound.perturbed.images(compound.to_theta(solids.facet_centres[own]))
-    values = compound.graph.preactivations(images)[0]
+    values = compound.graph.trace(images)[0][0]
     assert len(own) > 100
     assert np.abs(values[np.arange(len(own)), neuron[own]]).max() < 1e-9
 

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from ..compound import Compound
 from ..errors import OptionError
-from ..network.lower import Chain
+from ..network.graph import Chain
 from ..perturbation import KnotCell
 from ..regions.patterns import PatternTable, distinct_rows, unpack
 from ..regions.region import RegionSet

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
-from ..network.lower import AffineMap
+from ..network.graph import AffineMap
 from ..network.operators import Matrix
 from .filters import Filter
 

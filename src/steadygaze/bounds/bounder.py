@@ -12,8 +12,7 @@ from ..attention.options import AttentionOptions
 from ..errors import ModelError
 from ..network.graph import Graph
 from ..perturbation import Perturbed
-from ..rounding import LEAST, SMALLEST_WEIGHT, gamma
-from ..tolerances import UNIT
+from ..tolerances import LEAST, SMALLEST_WEIGHT, UNIT, gamma
 from .forms import Forms, relax_relu, through
 from .passes import Passed, Rows, forward, gradients, inconsistencies, pixels
 

@@ -12,8 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from ..network.steps import Step
-from ..rounding import FLOOR, LEAST, gamma, up
-from ..tolerances import UNIT
+from ..tolerances import FLOOR, LEAST, UNIT, gamma, up
 from . import box_kernels as kernels
 
 

@@ -12,8 +12,7 @@ from ..attention.filters import Intervals
 from ..attention.options import Distance
 from ..network.steps import Step
 from ..perturbation import Perturbed
-from ..rounding import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
-from ..tolerances import UNIT
+from ..tolerances import FLOOR, LEAST, LEAST_ROOT, UNIT, down, gamma, up
 from . import box_kernels as kernels
 from .forms import Corners, Forms, relax_clip, relax_relu, through
 

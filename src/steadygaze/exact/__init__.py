@@ -3,6 +3,6 @@
 Turns a compound network and a polytope into an `Outcome` that is proved in rationals (python-flint).
 """
 
-from .settle import Bounds, ExactLabels, Outcome, Settlement, Shares
+from .settle import Bounds, ExactLabels, LabelShares, Outcome, Settlement
 
-__all__ = ["Bounds", "ExactLabels", "Outcome", "Settlement", "Shares"]
+__all__ = ["Bounds", "ExactLabels", "LabelShares", "Outcome", "Settlement"]

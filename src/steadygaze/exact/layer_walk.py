@@ -14,8 +14,8 @@ from time import monotonic
 import numpy as np
 from flint import fmpz
 
-from .network_forms import ExactNetwork, Forms, multiply, to_matrix
-from .simplices import Form, Part, cut, evaluate
+from .network_forms import ExactNetwork, WholeForms, multiply, to_matrix
+from .simplices import ConvexPart, Form, cut, evaluate
 
 CLIP_STAGES = 2
 MOST_CANDIDATES = 16
@@ -28,14 +28,14 @@ class LimitReachedError(Exception):
 
 
 @dataclass
-class Limits:
-    """When to stop: a moment of `monotonic`, and how many parts cuts may add."""
+class WalkLimits:
+    """When a walk stops: a moment of `monotonic`, and the number of parts that cuts may still add."""
 
     deadline: float
     parts: int
 
     def count(self, added: int) -> None:
-        """Count parts and look at the clock; raises LimitReachedError."""
+        """Count added parts and look at the clock; raises LimitReachedError."""
         self.parts -= added
         if self.parts < 0:
             raise LimitReachedError("max_parts is reached")
@@ -45,7 +45,7 @@ class Limits:
 
 @dataclass
 class Signs:
-    """Which signs an exact piecewise linear function takes; volumes of the parts, if asked for."""
+    """The signs that an exact piecewise linear function takes, and the volumes of the parts, if asked for."""
 
     positive: bool = False
     negative: bool = False
@@ -54,7 +54,7 @@ class Signs:
     negative_volume: Fraction = Fraction(0)
 
     def add(self, other: "Signs") -> None:
-        """Add what holds on another part."""
+        """Add the signs on another part."""
         self.positive |= other.positive
         self.negative |= other.negative
         self.zero |= other.zero
@@ -63,10 +63,10 @@ class Signs:
 
 
 @dataclass
-class Findings:
-    """What a walk has found: the signs of a lower and an upper bound of the margin, and parts where it is lost.
+class WalkFindings:
+    """The signs of a lower and an upper bound of the margin, and parts where the margin is negative.
 
-    Where `is_exact`, the two bounds are the margin itself. `volume` is that of all parts, if asked for.
+    Where `is_exact`, both bounds are the margin itself. `volume` is the volume of all parts, if asked for.
     """
 
     with_volumes: bool
@@ -74,7 +74,7 @@ class Findings:
     lower: Signs = field(default_factory=Signs)
     upper: Signs = field(default_factory=Signs)
     volume: Fraction = Fraction(0)
-    lost: list[Part] = field(default_factory=list)
+    lost: list[ConvexPart] = field(default_factory=list)
 
     @property
     def is_mixed(self) -> bool:
@@ -83,14 +83,19 @@ class Findings:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing that is still to come could change the outcome."""
+        """Whether the rest of the walk cannot change the outcome."""
         return self.is_mixed and not self.with_volumes
 
 
 def walk(
-    network: ExactNetwork, pixels: Forms, parts: list[Part], label: int, limits: Limits, findings: Findings
+    network: ExactNetwork,
+    pixels: WholeForms,
+    parts: list[ConvexPart],
+    label: int,
+    limits: WalkLimits,
+    findings: WalkFindings,
 ) -> None:
-    """Add to the findings what holds on the parts, all of one knot cell, with the unclipped pixels as forms."""
+    """Add the signs on parts of one knot cell to the findings; `pixels` are the unclipped pixels as forms."""
     for forms, group, _ in leaves(network, pixels, parts, limits):
         _look_at_logits(forms, group, label, limits, findings)
         if findings.is_settled:
@@ -98,13 +103,13 @@ def walk(
 
 
 def leaves(
-    network: ExactNetwork, pixels: Forms, parts: list[Part], limits: Limits
-) -> Iterator[tuple[Forms, list[Part], tuple[np.ndarray, ...]]]:
-    """The logits' forms on parts that no neuron cuts any more, those parts, and which neurons are active there.
+    network: ExactNetwork, pixels: WholeForms, parts: list[ConvexPart], limits: WalkLimits
+) -> Iterator[tuple[WholeForms, list[ConvexPart], tuple[np.ndarray, ...]]]:
+    """The logits' forms on parts that no neuron cuts any more, those parts, and the active neurons there.
 
-    The patterns are those of the ReLU layers of the classifier; with enclosed constants, of the midpoints.
+    Patterns cover the ReLU layers of the classifier; with enclosed constants, those of the midpoints.
     """
-    stack: list[tuple[int, Forms, list[Part], tuple[np.ndarray, ...]]] = [(0, pixels, parts, ())]
+    stack: list[tuple[int, WholeForms, list[ConvexPart], tuple[np.ndarray, ...]]] = [(0, pixels, parts, ())]
     last = CLIP_STAGES + len(network.segments) - 1
     while stack:
         limits.count(0)
@@ -117,8 +122,8 @@ def leaves(
             stack.append((stage + 1, passed, own, pattern if stage < CLIP_STAGES else (*pattern, active)))
 
 
-def advance(network: ExactNetwork, stage: int, values: Forms) -> Forms:
-    """From the values after one ReLU to the forms before the next; the first two stages are the clip to [0, 1]."""
+def advance(network: ExactNetwork, stage: int, values: WholeForms) -> WholeForms:
+    """Carry values after one ReLU to the forms before the next; the first two stages are the clip to [0, 1]."""
     if stage == 0:
         return values
     if stage == 1:
@@ -126,7 +131,7 @@ def advance(network: ExactNetwork, stage: int, values: Forms) -> Forms:
     return network.advance(stage - CLIP_STAGES, values.one_minus() if stage == CLIP_STAGES else values)
 
 
-def margins(logits: Forms, label: int) -> tuple[Rows, Rows]:
+def margins(logits: WholeForms, label: int) -> tuple[Rows, Rows]:
     """Forms of f_label − f_j for every other class j, less the radius and plus it; one list if there is no radius."""
     rows = logits.rows
     others = [j for j in range(len(rows)) if j != label]
@@ -140,8 +145,10 @@ def margins(logits: Forms, label: int) -> tuple[Rows, Rows]:
     return lower, upper
 
 
-def _pass_relu(forms: Forms, parts: list[Part], limits: Limits) -> list[tuple[Forms, list[Part], np.ndarray]]:
-    """Cut parts where neurons change sign; the values after the ReLU, the parts that they hold on, what is active."""
+def _pass_relu(
+    forms: WholeForms, parts: list[ConvexPart], limits: WalkLimits
+) -> list[tuple[WholeForms, list[ConvexPart], np.ndarray]]:
+    """Cut parts where neurons change sign; return values after the ReLU, the parts they hold on, active neurons."""
     corners = list({corner: None for part in parts for corner in part.corners})
     rows = forms.rows
     table = multiply(to_matrix(rows), np.array(corners, dtype=object).T)
@@ -158,7 +165,7 @@ def _pass_relu(forms: Forms, parts: list[Part], limits: Limits) -> list[tuple[Fo
     for form in cutting:
         parts = cut(parts, form, limits.count)
         limits.count(0)
-    groups: dict[tuple[bool, ...], list[Part]] = {}
+    groups: dict[tuple[bool, ...], list[ConvexPart]] = {}
     for part in parts:
         groups.setdefault(tuple(_is_positive(form, part) for form in cutting), []).append(part)
     results = []
@@ -170,8 +177,8 @@ def _pass_relu(forms: Forms, parts: list[Part], limits: Limits) -> list[tuple[Fo
     return results
 
 
-def _are_silent(forms: Forms, table: np.ndarray, corners: Sequence[tuple[fmpz, ...]]) -> np.ndarray:
-    """Neurons that are nowhere positive, their radius included."""
+def _are_silent(forms: WholeForms, table: np.ndarray, corners: Sequence[tuple[fmpz, ...]]) -> np.ndarray:
+    """Neurons that are nowhere positive, even with their radius."""
     if forms.radii is None:
         return np.zeros(len(table), dtype=bool)
     weights = np.array([corner[-1] for corner in corners], dtype=object)
@@ -179,12 +186,14 @@ def _are_silent(forms: Forms, table: np.ndarray, corners: Sequence[tuple[fmpz, .
     return np.array([bool(value <= 0) for value in highest], dtype=bool)
 
 
-def _is_positive(form: Form, part: Part) -> bool:
+def _is_positive(form: Form, part: ConvexPart) -> bool:
     """Whether a form without a change of sign on the part is positive inside."""
     return any(evaluate(form, corner) > 0 for corner in part.corners)
 
 
-def _look_at_logits(forms: Forms, parts: list[Part], label: int, limits: Limits, findings: Findings) -> None:
+def _look_at_logits(
+    forms: WholeForms, parts: list[ConvexPart], label: int, limits: WalkLimits, findings: WalkFindings
+) -> None:
     lower, upper = margins(forms, label)
     if findings.with_volumes:
         findings.volume += sum((part.volume for part in parts), start=Fraction(0))
@@ -197,7 +206,9 @@ def _look_at_logits(forms: Forms, parts: list[Part], label: int, limits: Limits,
         findings.lower.add(_signs(lower, parts, limits, findings.with_volumes, None))
 
 
-def _signs(forms: Rows, parts: list[Part], limits: Limits, with_volumes: bool, lost: list[Part] | None) -> Signs:
+def _signs(
+    forms: Rows, parts: list[ConvexPart], limits: WalkLimits, with_volumes: bool, lost: list[ConvexPart] | None
+) -> Signs:
     """The signs that the minimum of the forms takes on the parts; notes some parts where it is negative."""
     signs = Signs()
     for part in parts:
@@ -218,11 +229,11 @@ def _signs(forms: Rows, parts: list[Part], limits: Limits, with_volumes: bool, l
     return signs
 
 
-def _add_sign(signs: Signs, forms: Rows, part: Part) -> int:
+def _add_sign(signs: Signs, forms: Rows, part: ConvexPart) -> int:
     """Note the signs on a part on which one form is negative, or none changes sign; return the sign inside.
 
-    No form changing sign, the minimum vanishes somewhere only if it does at a corner, and the sign at an inner point is
-    that of all of them.
+    If no form changes sign, the minimum vanishes on the part only if it vanishes at a corner, and its sign is the same
+    at all inner points.
     """
     table = [[evaluate(form, corner) for corner in part.corners] for form in forms]
     if any(max(row) < 0 for row in table):

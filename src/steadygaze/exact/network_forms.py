@@ -1,12 +1,11 @@
-"""The classifier in whole numbers: every linear operator of a graph as an exact map of `Forms`.
+"""The classifier in whole numbers: every linear operator of a graph as an exact map of `WholeForms`.
 
-Weights and biases of MatMul and Conv are the graph's floats, taken as exact; means divide by their exact count; a Scale
-is enclosed (`whole_numbers`). The graph must have no branches. ReLUs are not applied here: they cut the domain (see
-`layer_walk`).
+Weights and biases of MatMul and Conv are the graph's floats, taken as exact; means divide by their exact count;
+`whole_numbers` encloses a Scale. The graph must have no branches. `layer_walk` applies the ReLUs: they cut the domain.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import lcm, prod
 
@@ -21,8 +20,11 @@ from .whole_numbers import Constants, from_floats, scale_constants
 
 
 @dataclass(frozen=True, eq=False)
-class Forms:
-    """Values of a layer; see the module."""
+class WholeForms:
+    """Values of a layer, of shape S, as affine forms of t: (numbers · (t, 1) ± radii) / denominator.
+
+    numbers (*S, C) are whole, the constants last; radii (*S) are whole, or None where all values are exact.
+    """
 
     numbers: np.ndarray
     radii: np.ndarray | None
@@ -38,7 +40,7 @@ class Forms:
         """A bound (*S) of |numbers · (t, 1)| on the unit cube."""
         return np.abs(self.numbers).sum(axis=-1)
 
-    def add(self, constants: Constants) -> "Forms":
+    def add(self, constants: Constants) -> "WholeForms":
         """Add constants that broadcast to S."""
         common = self.denominator * constants.denominator // self.denominator.gcd(constants.denominator)
         own, other = common // self.denominator, common // constants.denominator
@@ -48,9 +50,9 @@ class Forms:
         if constants.radii is not None:
             added = np.broadcast_to(constants.radii * other, numbers.shape[:-1])
             radii = added.copy() if radii is None else radii + added
-        return Forms(numbers, radii, common)
+        return WholeForms(numbers, radii, common)
 
-    def gated(self, is_active: np.ndarray, is_silent: np.ndarray) -> "Forms":
+    def gated(self, is_active: np.ndarray, is_silent: np.ndarray) -> "WholeForms":
         """After a ReLU: zero where not active (n,), without a radius where silent (n,): surely not positive."""
         numbers = self.rows.copy()
         numbers[~is_active] = fmpz(0)
@@ -58,13 +60,13 @@ class Forms:
         if self.radii is not None:
             radii = self.radii.copy()
             radii[is_silent.reshape(radii.shape)] = fmpz(0)
-        return Forms(numbers.reshape(self.numbers.shape), radii, self.denominator)
+        return WholeForms(numbers.reshape(self.numbers.shape), radii, self.denominator)
 
-    def one_minus(self) -> "Forms":
+    def one_minus(self) -> "WholeForms":
         """1 − value."""
         numbers = -self.numbers
         numbers[..., -1] += self.denominator
-        return Forms(numbers, self.radii, self.denominator)
+        return WholeForms(numbers, self.radii, self.denominator)
 
 
 def to_matrix(rows: np.ndarray) -> fmpz_mat:
@@ -93,39 +95,26 @@ class ExactMap(ABC):
     def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
         """W x, or |W| x, for numbers (*S, C)."""
 
-    def __call__(self, forms: Forms) -> Forms:
+    def __call__(self, forms: WholeForms) -> WholeForms:
         """Return the forms of the result."""
         radii = None if forms.radii is None else self.product(forms.radii[..., None], absolute=True)[..., 0]
-        result = Forms(self.product(forms.numbers), radii, forms.denominator * self.denominator)
+        result = WholeForms(self.product(forms.numbers), radii, forms.denominator * self.denominator)
         return result if self.bias is None else result.add(self.bias)
 
 
-class _Moved(ExactMap):
-    """Reshape and Transpose."""
+class _Selected(ExactMap):
+    """Reshape, Transpose and Pad: each entry of the result is an entry of the input, or zero."""
 
-    def __init__(self, operator: Reshape | Transpose) -> None:
-        self.operator = operator
-
-    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
-        if isinstance(self.operator, Reshape):
-            return numbers.reshape(*self.operator.shape, numbers.shape[-1])
-        return numbers.transpose(*self.operator.order, numbers.ndim - 1)
-
-
-class _Padded(ExactMap):
-    def __init__(self, operator: Pad, shape: Shape) -> None:
-        self.operator = operator
-        if operator.fill:
-            inside = Pad(operator.before, operator.after).apply(np.ones((1, *shape)))[0]
-            self.bias = from_floats((1.0 - inside) * operator.fill)
+    def __init__(self, operator: Reshape | Transpose | Pad, shape: Shape) -> None:
+        places = np.arange(1.0, 1.0 + prod(shape)).reshape(1, *shape)
+        fill = operator.fill if isinstance(operator, Pad) else 0.0
+        source = replace(operator, fill=0.0) if isinstance(operator, Pad) else operator
+        self.places = source.apply(places)[0].astype(np.int64)  # 0: outside, where the zero stands
+        self.bias = from_floats(np.where(self.places == 0, fill, 0.0)) if fill else None
 
     def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
-        sides = list(zip(numbers.shape, self.operator.before, self.operator.after, strict=False))
-        result = np.full((*(n + b + a for n, b, a in sides), numbers.shape[-1]), ZERO, dtype=object)
-        target = tuple(slice(max(b, 0), b + n + min(a, 0)) for n, b, a in sides)
-        source = tuple(slice(max(-b, 0), n + min(a, 0)) for n, b, a in sides)
-        result[target] = numbers[source]
-        return result
+        zero = np.full((1, numbers.shape[-1]), ZERO, dtype=object)
+        return np.concatenate([zero, numbers.reshape(-1, numbers.shape[-1])])[self.places]
 
 
 class _Scaled(ExactMap):
@@ -137,7 +126,7 @@ class _Scaled(ExactMap):
         factor = np.abs(self.factor.numbers) if absolute else self.factor.numbers
         return self._aligned(numbers) * factor[..., None]
 
-    def __call__(self, forms: Forms) -> Forms:
+    def __call__(self, forms: WholeForms) -> WholeForms:
         result = super().__call__(forms)
         if self.factor.radii is None:
             return result
@@ -145,7 +134,7 @@ class _Scaled(ExactMap):
         # `result` may be over a larger denominator than forms and factor together: that of the shift.
         lifted = result.denominator // (forms.denominator * self.denominator)
         radii = self._aligned(sizes[..., None])[..., 0] * self.factor.radii * lifted
-        return Forms(result.numbers, radii if result.radii is None else result.radii + radii, result.denominator)
+        return WholeForms(result.numbers, radii if result.radii is None else result.radii + radii, result.denominator)
 
     def _aligned(self, numbers: np.ndarray) -> np.ndarray:
         ones = (1,) * (len(self.target) - numbers.ndim + 1)
@@ -153,22 +142,24 @@ class _Scaled(ExactMap):
 
 
 class _Weighted(ExactMap):
-    """Operators with a matrix of weights."""
+    """Operators with matrices of weights, one for each group of inputs."""
 
-    def __init__(self, weight: np.ndarray, bias: np.ndarray | None) -> None:
+    def __init__(self, weight: np.ndarray, bias: np.ndarray | None, groups: int = 1) -> None:
         constants = from_floats(weight)
         self.denominator = constants.denominator
-        self.matrix = to_matrix(constants.numbers)
+        self.matrices = [to_matrix(part) for part in np.split(constants.numbers, groups)]
         self.bias = None if bias is None or not bias.any() else from_floats(bias)
 
     @cached_property
-    def absolute(self) -> fmpz_mat:
-        """The matrix of |weights|."""
-        return fmpz_mat(self.matrix.nrows(), self.matrix.ncols(), [abs(entry) for entry in self.matrix.entries()])
+    def absolute(self) -> list[fmpz_mat]:
+        """The matrices of |weights|."""
+        return [fmpz_mat(m.nrows(), m.ncols(), [abs(entry) for entry in m.entries()]) for m in self.matrices]
 
     def times(self, columns: np.ndarray, absolute: bool) -> np.ndarray:
-        """The matrix times columns."""
-        return multiply(self.absolute if absolute else self.matrix, columns)
+        """The matrices times their groups of columns."""
+        matrices = self.absolute if absolute else self.matrices
+        groups = np.split(columns, len(matrices))
+        return np.concatenate([multiply(matrix, group) for matrix, group in zip(matrices, groups, strict=True)])
 
 
 class _Multiplied(_Weighted):
@@ -185,11 +176,12 @@ class _Multiplied(_Weighted):
 
 
 class _Convolved(_Weighted):
-    """One group of a convolution: channels (N, C, *spatial) to (N, O, *positions)."""
+    """A convolution: channels (N, C, *spatial) to (N, O, *positions)."""
 
-    def __init__(self, weight: np.ndarray, bias: np.ndarray, window: Window) -> None:
-        super().__init__(weight.reshape(len(weight), -1), bias.reshape(-1, *(1,) * len(window.kernel)))
-        self.window = window
+    def __init__(self, conv: Conv) -> None:
+        bias = conv.bias.reshape(-1, *(1,) * len(conv.window.kernel))
+        super().__init__(conv.weight.reshape(len(conv.weight), -1), bias, conv.groups)
+        self.window = conv.window
 
     def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
         seen = _seen(self.window, numbers)  # (N, C, positions, places, K)
@@ -197,30 +189,6 @@ class _Convolved(_Weighted):
         columns = seen.transpose(1, 3, 0, 2, 4).reshape(channels * places, -1)
         result = self.times(columns, absolute).reshape(-1, batch, positions, count).transpose(1, 0, 2, 3)
         return result.reshape(batch, -1, *self.window.positions(numbers.shape[2:-1]), count)
-
-
-class _Grouped(ExactMap):
-    """A convolution in groups of channels."""
-
-    def __init__(self, conv: Conv) -> None:
-        weights, biases = np.split(conv.weight, conv.groups), np.split(conv.bias, conv.groups)
-        self.groups = [_Convolved(w, b, conv.window) for w, b in zip(weights, biases, strict=True)]
-
-    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
-        raise NotImplementedError("the groups have denominators of their own")
-
-    def __call__(self, forms: Forms) -> Forms:
-        parts = []
-        for number, group in enumerate(self.groups):
-            depth = forms.numbers.shape[1] // len(self.groups)
-            chosen = slice(number * depth, (number + 1) * depth)
-            radii = None if forms.radii is None else forms.radii[:, chosen]
-            parts.append(group(Forms(forms.numbers[:, chosen], radii, forms.denominator)))
-        common = fmpz(lcm(*(int(part.denominator) for part in parts)))
-        lifts = [common // part.denominator for part in parts]
-        numbers = np.concatenate([part.numbers * lift for part, lift in zip(parts, lifts, strict=True)], axis=1)
-        found = [part.radii * lift for part, lift in zip(parts, lifts, strict=True) if part.radii is not None]
-        return Forms(numbers, np.concatenate(found, axis=1) if found else None, common)
 
 
 class _Averaged(ExactMap):
@@ -261,7 +229,7 @@ class ExactNetwork:
                 continue
             self.segments[-1].append(self._compile(node.operator, graph.shape_of(number), bits))
 
-    def advance(self, segment: int, forms: Forms) -> Forms:
+    def advance(self, segment: int, forms: WholeForms) -> WholeForms:
         """Through the linear operators before ReLU number `segment`, or before the logits."""
         for exact_map in self.segments[segment]:
             forms = exact_map(forms)
@@ -271,24 +239,20 @@ class ExactNetwork:
         found: ExactMap
         if isinstance(operator, Linear) and operator.read_roundings:
             raise ModelError(
-                "constants of the model were rounded when it was read; simplify it (constant folding) on export, "
-                "or exact arithmetic cannot take it"
+                "constants of the model were rounded when it was read, so exact arithmetic cannot take it; "
+                "simplify it (constant folding) on export"
             )
         match operator:
-            case Reshape() | Transpose():
-                found = _Moved(operator)
-            case Pad():
-                found = _Padded(operator, shape)
+            case Reshape() | Transpose() | Pad():
+                found = _Selected(operator, shape)
             case Scale():
                 found = self._scaled(operator, shape, bits)
             case MatMul():
                 found = _Multiplied(operator.weight.T, operator.bias, len(shape) - 1)
             case LeftMatMul():
                 found = _Multiplied(operator.weight, None, max(len(shape) - 2, 0))
-            case Conv() if operator.groups == 1:
-                found = _Convolved(operator.weight, operator.bias, operator.window)
             case Conv():
-                found = _Grouped(operator)
+                found = _Convolved(operator)
             case AveragePool():
                 found = _Averaged(operator, shape)
             case Mean():

@@ -6,7 +6,7 @@ Theta is low + t·(high − low), with the ends of the domain taken as exact.
 A family's `change` is called with images of whole numbers (the numerators of the pixels, in pieces of 40 bits). It is
 affine in the image, so these calls determine it; where the results are whole numbers too, as for every family that adds
 whole multiples of pixels, float64 has rounded nothing and the forms are exact. Other families are enclosed: `change` is
-assumed to be accurate to `ASSUMED` of its largest entry, which about thirty roundings would use up.
+assumed to be accurate to `ASSUMED` of its largest entry, enough for about thirty roundings.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,19 +19,19 @@ from flint import fmpq, fmpz
 
 from ..compound import Compound
 from ..errors import OptionError
-from ..perturbation import KnotCell, Perturbation, Perturbed
-from .network_forms import Forms
-from .simplices import Corner, Form, Part, clip, cut, evaluate, hull_of, make_corner
+from ..perturbation import Domain, KnotCell, Perturbation, Perturbed
+from .network_forms import WholeForms
+from .simplices import ConvexPart, Corner, Form, clip, cut, evaluate, hull_of, make_corner
 from .whole_numbers import from_floats, to_array, to_rational
 
 
 def polytope_parts(
     compound: Compound, vertices: np.ndarray, inflation: float, counted: Callable[[int], None]
-) -> list[Part]:
+) -> list[ConvexPart]:
     """The hull of vertices (V, D), enlarged by `inflation` along every axis, inside the unit cube.
 
-    The second coordinate of a single parameter is left out. Raises OptionError for vertices that are no points in t,
-    and where the polytope at most touches the unit cube.
+    The second coordinate of a single parameter is left out. Raises OptionError for vertices that are not points in t,
+    and for a polytope that at most touches the unit cube.
     """
     dimension = compound.domain.dimension
     vertices = np.asarray(vertices, dtype=np.float64)
@@ -52,24 +52,23 @@ def polytope_parts(
         parts = clip(parts, _beyond(axis, dimension, fmpz(0), fmpz(1)), counted)
         parts = clip(parts, tuple(-number for number in _beyond(axis, dimension, fmpz(1), fmpz(1))), counted)
     if not parts:
-        raise OptionError("the polytope lies outside of the unit cube; give its vertices in t")
+        raise OptionError("the polytope lies outside the unit cube; give its vertices in t")
     return parts
 
 
 def parts_by_cell(
-    compound: Compound, parts: list[Part], counted: Callable[[int], None]
-) -> Iterator[tuple[KnotCell, list[Part]]]:
-    """Cut parts at the knots, which are exact, and give those of every knot cell."""
+    compound: Compound, parts: list[ConvexPart], counted: Callable[[int], None]
+) -> Iterator[tuple[KnotCell, list[ConvexPart]]]:
+    """Cut parts at the knots, which are exact, and yield those of every knot cell."""
     domain = compound.domain
     knots: list[tuple[int, float, Form]] = []
     for axis in range(domain.dimension):
-        low, high = (to_rational(ends[axis]) for ends in (domain.low, domain.high))
         for theta in sorted({float(cell.low[axis]) for cell in compound.cells}):
-            place = (to_rational(theta) - low) / (high - low)
+            place = _place(domain, axis, theta)
             knots.append((axis, theta, _beyond(axis, domain.dimension, place.p, place.q)))
     for _, _, form in knots:
         parts = cut(parts, form, counted)
-    groups: dict[tuple[float, ...], list[Part]] = {}
+    groups: dict[tuple[float, ...], list[ConvexPart]] = {}
     for part in parts:
         starts = domain.low.tolist()
         for axis, theta, form in knots:
@@ -83,15 +82,17 @@ def parts_by_cell(
 
 def unit_corner(compound: Compound, theta: np.ndarray) -> Corner:
     """The exact point t of a theta (d,)."""
-    domain = compound.domain
-    places = [
-        (to_rational(value) - to_rational(low)) / (to_rational(high) - to_rational(low))
-        for value, low, high in zip(theta, domain.low, domain.high, strict=True)
-    ]
+    places = [_place(compound.domain, axis, value) for axis, value in enumerate(theta.tolist())]
     weight = fmpz(1)
     for place in places:
         weight *= place.q
     return make_corner((*(place.p * (weight // place.q) for place in places), weight))
+
+
+def _place(domain: Domain, axis: int, theta: float) -> fmpq:
+    """The exact coordinate t of a theta along one axis."""
+    low, high = to_rational(domain.low[axis]), to_rational(domain.high[axis])
+    return (to_rational(theta) - low) / (high - low)
 
 
 def _beyond(axis: int, dimension: int, numerator: fmpz, denominator: fmpz) -> Form:
@@ -128,9 +129,9 @@ class PixelForms:
             constants = from_floats(perturbed.x0)
             self.numerators, self.denominator = constants.numbers, constants.denominator
         self._pieces = self._split()
-        self._known: dict[int, Forms] = {}
+        self._known: dict[int, WholeForms] = {}
 
-    def on_cell(self, cell: KnotCell) -> Forms:
+    def on_cell(self, cell: KnotCell) -> WholeForms:
         """The pixels (C, H, W) as forms of t."""
         domain = self.perturbed.domain
         forms = self._in_theta(cell)
@@ -140,22 +141,22 @@ class PixelForms:
         numbers[..., -1] += (forms.numbers[..., :-1] * low).sum(axis=-1)
         numbers[..., :-1] = forms.numbers[..., :-1] * (high - low)
         radii = None if forms.radii is None else forms.radii * ends.denominator
-        return Forms(numbers, radii, forms.denominator * ends.denominator)
+        return WholeForms(numbers, radii, forms.denominator * ends.denominator)
 
-    def at(self, theta: np.ndarray) -> Forms:
+    def at(self, theta: np.ndarray) -> WholeForms:
         """The pixels (C, H, W) at one theta (d,), as forms without a coordinate."""
         forms = self._in_theta(self.perturbed.cell_of(theta))
         point = from_floats(theta)
         values = (forms.numbers[..., :-1] * point.numbers).sum(axis=-1) + forms.numbers[..., -1] * point.denominator
         radii = None if forms.radii is None else forms.radii * point.denominator
-        return Forms(values[..., None], radii, forms.denominator * point.denominator)
+        return WholeForms(values[..., None], radii, forms.denominator * point.denominator)
 
-    def _in_theta(self, cell: KnotCell) -> Forms:
+    def _in_theta(self, cell: KnotCell) -> WholeForms:
         if cell.index not in self._known:
             self._known[cell.index] = self._add_up(cell)
         return self._known[cell.index]
 
-    def _add_up(self, cell: KnotCell) -> Forms:
+    def _add_up(self, cell: KnotCell) -> WholeForms:
         perturbations = self.perturbed.perturbations
         changes = [
             self._change(perturbation, float(low), float(high))
@@ -171,7 +172,7 @@ class PixelForms:
         error = sum((change.error for change in changes), start=fmpq(0))
         radius = (error * denominator).ceil()
         radii = np.full(self.numerators.shape, radius, dtype=object) if radius else None
-        return Forms(numbers, radii, denominator)
+        return WholeForms(numbers, radii, denominator)
 
     def _change(self, perturbation: Perturbation, low: float, high: float) -> _Change:
         """The change that one perturbation adds, over the pixels' denominator."""

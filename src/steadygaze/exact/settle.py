@@ -1,8 +1,9 @@
-"""Settles in exact arithmetic whether the label is kept on a small convex part of the domain, where float64 cannot.
+"""Settles in exact arithmetic whether a small convex part of the domain keeps the label, where float64 cannot.
 
-Turns a polytope in t into a `Settled`: the outcome, a witness, and bounds of the shares that keep and lose the label.
+Turns a polytope in t into a `Settlement`: the outcome, a witness, bounds of the shares that keep and lose the label.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -15,14 +16,14 @@ import numpy as np
 
 from ..compound import Compound
 from ..errors import OptionError
-from .layer_walk import CLIP_STAGES, Findings, LimitReachedError, Limits, advance, leaves, margins, walk
-from .network_forms import ExactNetwork
+from .layer_walk import CLIP_STAGES, LimitReachedError, WalkFindings, WalkLimits, advance, leaves, margins, walk
+from .network_forms import ExactNetwork, WholeForms
 from .pixel_forms import PixelForms, parts_by_cell, polytope_parts, unit_corner
-from .simplices import Part
+from .simplices import ConvexPart
 
 
 class Outcome(Enum):
-    """What is proved of the margin on a polytope, its border included."""
+    """The proved sign of the margin on a polytope, its border included."""
 
     KEPT = "the margin is positive everywhere"
     LOST = "the margin is negative everywhere"
@@ -32,13 +33,13 @@ class Outcome(Enum):
 
 
 class Bounds(NamedTuple):
-    """Exact ends of an interval that holds the true value; they are equal where it is known exactly."""
+    """Exact ends of an interval that holds the true value; equal where the value is known exactly."""
 
     low: Fraction
     high: Fraction
 
 
-class Shares(NamedTuple):
+class LabelShares(NamedTuple):
     """Shares of the unit cube, each (low, high) in floats rounded outward; the rest of the polytope is tied."""
 
     kept: tuple[float, float]
@@ -47,19 +48,19 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Settlement:
-    """The outcome for one polytope, and what comes with it.
+    """The outcome for one polytope, with a witness and shares.
 
-    `witness` is a theta (d,) in the polytope at which, exactly as the float64 numbers it is, the margin is negative;
-    None if there is none, or none was found. `has_kept` and `has_lost` tell which signs are proved to occur on parts
-    with volume (for TIED at most one of them; for OPEN what was found so far). `shares` belong to the polytope without
-    its inflation and are there only if asked for. `reason` says why an outcome is OPEN.
+    `witness` is a theta (d,) of the polytope, exact as float64, with a negative margin; None if there is none, or none
+    was found. `has_kept` and `has_lost` tell which signs are proved to occur on parts with volume (for TIED at most one
+    of them; for OPEN those found so far). `shares` refer to the polytope without its inflation; None unless asked for.
+    `reason` says why an outcome is OPEN.
     """
 
     outcome: Outcome
     witness: np.ndarray | None = None
     has_kept: bool = False
     has_lost: bool = False
-    shares: Shares | None = None
+    shares: LabelShares | None = None
     reason: str = ""
 
 
@@ -70,13 +71,13 @@ PRECISIONS = (256, 1024, 4096)
 class ExactLabels:
     """Settles for one compound network and one label; keeps the exact weights between calls.
 
-    Raises ModelError for a network that has no exact form: an operator that is not known here, or a batch normalisation
-    of which the graph holds rounded numbers only.
+    Raises ModelError for a network without an exact form: an operator that is not known here, or constants that were
+    rounded when the file was read.
     """
 
     def __init__(self, compound: Compound, label: int) -> None:
         if not 0 <= label < compound.graph.classes:
-            raise OptionError(f"label {label} does not exist; there are {compound.graph.classes} classes")
+            raise OptionError(f"label {label} does not exist; give 0 to {compound.graph.classes - 1}")
         self.compound, self.label = compound, label
         self._pixels = PixelForms(compound.perturbed)
         self._networks = {PRECISIONS[0]: ExactNetwork(compound.graph, PRECISIONS[0])}
@@ -85,28 +86,28 @@ class ExactLabels:
         """The true margin at one theta (d,) of the domain: exact, or an interval if constants are only enclosed."""
         theta = np.asarray(theta, dtype=np.float64)
         if not self.compound.domain.contains(theta):
-            raise OptionError(f"theta {theta.tolist()} lies outside of the domain; give one inside")
-        network = self._network(bits)
-        forms = self._pixels.at(theta)
+            raise OptionError(f"theta {theta.tolist()} lies outside the domain; give one inside")
+        *_, forms = self._layers_at(theta, bits)
+        lower, upper = (min(row[0] for row in rows) for rows in margins(forms, self.label))
+        return Bounds(Fraction(int(lower), int(forms.denominator)), Fraction(int(upper), int(forms.denominator)))
+
+    def pattern_at(self, theta: np.ndarray) -> list[np.ndarray] | None:
+        """The active neurons (n,) of every ReLU layer at a theta (d,); None where constants are only enclosed."""
+        *layers, _ = self._layers_at(np.asarray(theta, dtype=np.float64), PRECISIONS[0])
+        if any(forms.radii is not None for forms in layers):
+            return None
+        return [np.array([bool(value > 0) for value in forms.rows[:, 0]]) for forms in layers[CLIP_STAGES:]]
+
+    def _layers_at(self, theta: np.ndarray, bits: int) -> Iterator[WholeForms]:
+        """The inputs of the ReLUs at a theta, those of the clip first, then the logits: forms without a coordinate."""
+        network, forms = self._network(bits), self._pixels.at(theta)
+        yield forms
         for stage in range(1, CLIP_STAGES + len(network.segments)):
             values = forms.rows[:, 0]
             highest = values if forms.radii is None else values + forms.radii.ravel()
             is_active, is_silent = (np.array([bool(v > 0) for v in values]), np.array([bool(v <= 0) for v in highest]))
             forms = advance(network, stage, forms.gated(is_active, is_silent))
-        lower, upper = (min(row[0] for row in rows) for rows in margins(forms, self.label))
-        return Bounds(Fraction(int(lower), int(forms.denominator)), Fraction(int(upper), int(forms.denominator)))
-
-    def pattern_at(self, theta: np.ndarray) -> list[np.ndarray] | None:
-        """Which neurons of every ReLU layer are active (n,) at a theta (d,); None where constants are only enclosed."""
-        network, forms, found = self._network(PRECISIONS[0]), self._pixels.at(np.asarray(theta, dtype=np.float64)), []
-        for stage in range(1, CLIP_STAGES + len(network.segments)):
-            if forms.radii is not None:
-                return None
-            active = np.array([bool(value > 0) for value in forms.rows[:, 0]])
-            if stage > CLIP_STAGES:
-                found.append(active)
-            forms = advance(network, stage, forms.gated(active, np.zeros(len(active), dtype=bool)))
-        return found
+            yield forms
 
     def settle(
         self,
@@ -119,18 +120,18 @@ class ExactLabels:
     ) -> Settlement:
         """Settle the hull of vertices (V, D) in t, enlarged by `inflation` along every axis and cut to the unit cube.
 
-        All numbers are taken as exact: t stands for theta = low + t·(high − low) without rounding, so an inflation must
-        cover what rounding did to the vertices. `max_parts` bounds how many convex parts the cuts may add; the time is
-        looked at between layers. Raises OptionError if the polytope at most touches the unit cube.
+        All numbers count as exact: t stands for theta = low + t·(high − low) without rounding, so the inflation must
+        cover the rounding of the vertices. `max_parts` bounds how many convex parts the cuts may add; the clock is read
+        between layers. Raises OptionError if the polytope at most touches the unit cube.
         """
         deadline = monotonic() + limit_seconds
         settlement, bits = Settlement(Outcome.OPEN), PRECISIONS[0]
         for bits in PRECISIONS:
-            settlement = self._settle_once(vertices, inflation, Limits(deadline, max_parts), bits)
+            settlement = self._settle_once(vertices, inflation, WalkLimits(deadline, max_parts), bits)
             if settlement.outcome is not Outcome.OPEN or self._network(bits).is_exact or monotonic() > deadline:
                 break
         if with_shares and settlement.outcome is not Outcome.OPEN:
-            shares = self._shares(vertices, Limits(deadline, max_parts), bits)
+            shares = self._shares(vertices, WalkLimits(deadline, max_parts), bits)
             settlement = replace(settlement, shares=shares)
         return settlement
 
@@ -141,7 +142,7 @@ class ExactLabels:
 
         A neuron is active where its input is positive. None where a limit is reached, or constants are only enclosed.
         """
-        limits, found = Limits(monotonic() + limit_seconds, max_parts), dict[bytes, Fraction]()
+        limits, found = WalkLimits(monotonic() + limit_seconds, max_parts), dict[bytes, Fraction]()
         network = self._network(PRECISIONS[0])
         try:
             parts = polytope_parts(self.compound, vertices, 0.0, limits.count)
@@ -155,8 +156,8 @@ class ExactLabels:
             return None
         return found
 
-    def _settle_once(self, vertices: np.ndarray, inflation: float, limits: Limits, bits: int) -> Settlement:
-        findings, whole, reason = Findings(with_volumes=False), list[Part](), ""
+    def _settle_once(self, vertices: np.ndarray, inflation: float, limits: WalkLimits, bits: int) -> Settlement:
+        findings, whole, reason = WalkFindings(with_volumes=False), list[ConvexPart](), ""
         try:
             whole = polytope_parts(self.compound, vertices, inflation, limits.count)
             self._walk_cells(whole, findings, limits, bits)
@@ -170,20 +171,20 @@ class ExactLabels:
         witness = self._witness(findings.lost, whole, limits, bits)
         return Settlement(outcome, witness, findings.lower.positive, findings.upper.negative, reason=reason)
 
-    def _shares(self, vertices: np.ndarray, limits: Limits, bits: int) -> Shares | None:
+    def _shares(self, vertices: np.ndarray, limits: WalkLimits, bits: int) -> LabelShares | None:
         """Shares of the polytope without its inflation; None if a limit is reached."""
-        findings = Findings(with_volumes=True)
+        findings = WalkFindings(with_volumes=True)
         try:
             self._walk_cells(polytope_parts(self.compound, vertices, 0.0, limits.count), findings, limits, bits)
         except LimitReachedError:
             return None
         except OptionError:  # only the inflation reaches into the unit cube
-            return Shares((0.0, 0.0), (0.0, 0.0))
+            return LabelShares((0.0, 0.0), (0.0, 0.0))
         kept, lost = findings.lower.positive_volume, findings.upper.negative_volume
         rest = Fraction(0) if findings.is_exact else findings.volume - kept - lost
-        return Shares(_outward(kept, kept + rest), _outward(lost, lost + rest))
+        return LabelShares(_outward(kept, kept + rest), _outward(lost, lost + rest))
 
-    def _walk_cells(self, parts: list[Part], findings: Findings, limits: Limits, bits: int) -> None:
+    def _walk_cells(self, parts: list[ConvexPart], findings: WalkFindings, limits: WalkLimits, bits: int) -> None:
         for cell, group in parts_by_cell(self.compound, parts, limits.count):
             walk(self._network(bits), self._pixels.on_cell(cell), group, self.label, limits, findings)
             if findings.is_settled:
@@ -194,7 +195,9 @@ class ExactLabels:
             self._networks[bits] = ExactNetwork(self.compound.graph, bits)
         return self._networks[bits]
 
-    def _witness(self, lost: list[Part], whole: list[Part], limits: Limits, bits: int) -> np.ndarray | None:
+    def _witness(
+        self, lost: list[ConvexPart], whole: list[ConvexPart], limits: WalkLimits, bits: int
+    ) -> np.ndarray | None:
         """A float64 theta of the polytope with a negative margin, near the middles of the largest lost parts."""
         domain = self.compound.domain
         ends = [(Fraction(low), Fraction(high)) for low, high in zip(domain.low, domain.high, strict=True)]
@@ -216,7 +219,7 @@ class ExactLabels:
         return None
 
 
-def _conclude(findings: Findings, *, is_complete: bool) -> Outcome:
+def _conclude(findings: WalkFindings, *, is_complete: bool) -> Outcome:
     lower, upper = findings.lower, findings.upper
     if findings.is_mixed:
         return Outcome.MIXED

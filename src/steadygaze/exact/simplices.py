@@ -1,7 +1,7 @@
 """Convex parts of the domain with exact corners: simplices, the triangulation of a hull, and cuts along forms.
 
-A corner is homogeneous: whole numbers, the last of which is the common denominator. A part knows for each corner the
-planes through it; that is enough to cut it again.
+A corner is homogeneous: whole numbers, the last of which is the common denominator. A part knows the planes through
+each of its corners; that is enough to cut it again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -75,9 +75,9 @@ def contains(simplex: Simplex, point: Corner) -> bool:
 def triangulate(points: Iterable[Corner], counted: Callable[[int], None]) -> Hull:
     """Triangulate the convex hull of points, at least one.
 
-    Points are placed one after the other, the farthest from their middle first, and joined with what they see of the
-    hull so far. Points without volume (on a plane, a line) give simplices of lower dimension. `counted` is told of 0
-    parts at every point; it may raise to stop.
+    Points are added one after the other, the farthest from their middle first, and joined with the facets of the hull
+    that they see. Points without volume (on a plane, a line) give simplices of lower dimension. `counted` receives
+    0 at every point; it may raise to stop.
     """
     distinct = list(dict.fromkeys(points))
     axes = _spanning_axes(distinct)
@@ -159,7 +159,7 @@ def _determinant(rows: Sequence[Sequence[fmpz]]) -> fmpz:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ConvexPart:
     """A convex polytope: corners, for each the planes through it as bits, the dimension and the number of planes."""
 
     corners: tuple[Corner, ...]
@@ -181,7 +181,7 @@ class Part:
         """Whether a point lies in a part with volume, its border included; False for a flat part."""
         return any(contains(simplex, point) for simplex in self.simplices)
 
-    def cut(self, form: Form, values: dict[Corner, fmpz]) -> list["Part"]:
+    def cut(self, form: Form, values: dict[Corner, fmpz]) -> list["ConvexPart"]:
         """The parts with form ≤ 0 and with form ≥ 0, or the part itself if the form does not change sign on it.
 
         `values` are those of the form at corners seen so far; new corners are added.
@@ -204,7 +204,7 @@ class Part:
                 if value * sign >= 0
             ]
             corners, masks = zip(*kept, *((corner, mask | bit) for corner, mask in fresh), strict=True)
-            sides.append(Part(corners, masks, self.dimension, self.planes + 1))
+            sides.append(ConvexPart(corners, masks, self.dimension, self.planes + 1))
         return sides
 
     def _crossings(self, at: list[fmpz]) -> list[tuple[Corner, int]]:
@@ -225,7 +225,7 @@ class Part:
         return found
 
 
-def hull_of(points: Iterable[Corner], counted: Callable[[int], None]) -> Part:
+def hull_of(points: Iterable[Corner], counted: Callable[[int], None]) -> ConvexPart:
     """The convex hull of points, at least one; see `triangulate`."""
     listed = list(dict.fromkeys(points))
     hull = triangulate(listed, counted)
@@ -238,13 +238,13 @@ def hull_of(points: Iterable[Corner], counted: Callable[[int], None]) -> Part:
         if rank([hull.planes[number] for number in through]) == dimension:
             corners.append(point)
             masks.append(sum(1 << number for number in through))
-    return Part(tuple(corners), tuple(masks), dimension, len(hull.planes))
+    return ConvexPart(tuple(corners), tuple(masks), dimension, len(hull.planes))
 
 
-def cut(parts: Iterable[Part], form: Form, counted: Callable[[int], None]) -> list[Part]:
-    """Cut parts where the form changes sign; `counted` is told how many parts each cut adds and may raise to stop."""
+def cut(parts: Iterable[ConvexPart], form: Form, counted: Callable[[int], None]) -> list[ConvexPart]:
+    """Cut parts where the form changes sign; `counted` receives the number of added parts and may raise to stop."""
     values: dict[Corner, fmpz] = {}
-    found: list[Part] = []
+    found: list[ConvexPart] = []
     for part in parts:
         sides = part.cut(form, values)
         counted(len(sides) - 1)
@@ -252,6 +252,6 @@ def cut(parts: Iterable[Part], form: Form, counted: Callable[[int], None]) -> li
     return found
 
 
-def clip(parts: Iterable[Part], form: Form, counted: Callable[[int], None]) -> list[Part]:
-    """The parts where form ≥ 0; what only touches them from outside is dropped."""
+def clip(parts: Iterable[ConvexPart], form: Form, counted: Callable[[int], None]) -> list[ConvexPart]:
+    """The parts where form ≥ 0, without those that only touch it from outside."""
     return [part for part in cut(parts, form, counted) if all(evaluate(form, c) >= 0 for c in part.corners)]

@@ -1,7 +1,7 @@
-"""Constants as whole numbers over one denominator, the form in which they enter exact arithmetic.
+"""Constants as whole numbers over one denominator, as exact arithmetic takes them.
 
-A float64 is a whole number over a power of two. The constants of a `Scale` may be results of roundings: their true
-values come from the file's numbers.
+A float64 is a whole number over a power of two. Factor and shift of a `Scale` are rounded: their true values follow
+from its own numbers.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def from_floats(values: np.ndarray) -> Constants:
     """
     values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).all():
-        raise ModelError("a constant is NaN or infinite; exact arithmetic needs finite numbers")
+        raise ModelError("a constant is NaN or infinite; exact arithmetic takes finite numbers only")
     fractions, exponents = np.frexp(values)
     wholes = np.ldexp(fractions, 53).astype(np.int64)
     exponents = exponents.astype(np.int64) - 53

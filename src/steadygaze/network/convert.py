@@ -1,7 +1,7 @@
-"""What one ONNX operator becomes: operators of a graph, or a constant when nothing in it depends on the image.
+"""Converters from one ONNX operator to operators of a graph that do the same in float64.
 
-A converter takes a `Call` and returns the operators that do the same in float64. It raises `ConversionError` when an
-attribute or a constant asks for something else than inference of a piecewise linear network.
+A converter takes a `Call`. It raises `ConversionError` when an attribute or a constant asks for anything but inference
+of a piecewise linear network.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,14 +31,14 @@ from .windows import AveragePool, Conv, Window
 
 
 class ConversionError(ValueError):
-    """What a node asks for is not supported; the reader of the file adds file and node."""
+    """A node asks for something unsupported; the reader of the file adds file and node."""
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A node with what is known of its inputs: constants by position, and the one that depends on the image.
+    """A node with its inputs: constants by position, and which one depends on the image, with its number and shape.
 
-    roundings: how often the constants were rounded before, relative to their own size, all of them together.
+    roundings: how often all constants together were rounded before, relative to their own size.
     """
 
     node: NodeProto
@@ -51,7 +51,7 @@ class Call:
     roundings: int = 0
 
     def attribute(self, name: str, default: Any) -> Any:
-        """Value of an attribute, or the default."""
+        """An attribute, or the default."""
         for entry in self.node.attribute:
             if entry.name == name:
                 value = helper.get_attribute_value(entry)
@@ -59,18 +59,18 @@ class Call:
         return default
 
     def constant(self, position: int) -> np.ndarray | None:
-        """Constant input at a position, None when it is left out."""
+        """The constant input at a position; None when it is left out."""
         return self.constants[position] if position < len(self.constants) else None
 
     def needed(self, position: int, what: str) -> np.ndarray:
-        """Constant input that must be there."""
+        """The constant input at a position; ConversionError when it is left out."""
         value = self.constant(position)
         if value is None:
             raise ConversionError(f"its {what} must be a constant")
         return value
 
     def floats(self, position: int, what: str) -> Array:
-        """Constant input that must be there, as floats."""
+        """The same as floats."""
         return np.asarray(self.needed(position, what), dtype=np.float64)
 
     def other(self, what: str) -> Array:
@@ -103,18 +103,20 @@ def _axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def _cast(call: Call) -> list[Operator]:
-    target = call.attribute("to", 0)
-    if target not in FLOAT_TYPES:
-        raise ConversionError("casts to something else than a float; only casts between float types are supported")
+    if call.attribute("to", 0) not in FLOAT_TYPES:
+        raise ConversionError("casts to a type other than float; only casts between float types are supported")
     return []
 
 
 def _dropout(call: Call) -> list[Operator]:
     call.on_image()
-    training = call.constant(2)
-    if training is not None and np.any(training):
-        raise ConversionError("is in training mode; export the model in inference mode (model.eval())")
+    _refuse_training(call.constant(2))
     return []
+
+
+def _refuse_training(mode: np.ndarray | int | None) -> None:
+    if mode is not None and np.any(mode):
+        raise ConversionError("is in training mode; export the model in inference mode (model.eval())")
 
 
 def _flatten(call: Call) -> list[Operator]:
@@ -208,7 +210,7 @@ def _matmul(call: Call) -> list[Operator]:
 
 def _gemm(call: Call) -> list[Operator]:
     if call.position != 0:
-        raise ConversionError("its first input must depend on the image, weight and bias must be constants")
+        raise ConversionError("its first input must depend on the image; weight and bias must be constants")
     if len(call.shape) != 2:
         raise ShapeError(f"takes values with two axes, not of shape {list(call.shape)}")
     steps: list[Operator] = [Transpose((1, 0))] if call.attribute("transA", 0) else []
@@ -228,7 +230,7 @@ def _gemm(call: Call) -> list[Operator]:
 
 
 def is_exact_product(left: Array, right: Array | float) -> bool:
-    """Whether products of these numbers are surely float64 numbers: of float32 numbers, or by powers of two.
+    """Whether products of these numbers are surely float64 numbers: both are float32, or one is a power of two.
 
     >>> is_exact_product(np.array([0.1]), 0.5), is_exact_product(np.array([0.1]), 3.0)
     (True, False)
@@ -241,8 +243,7 @@ def is_exact_product(left: Array, right: Array | float) -> bool:
 
 def _batch_normalization(call: Call) -> list[Operator]:
     call.on_image()
-    if call.attribute("training_mode", 0):
-        raise ConversionError("is in training mode; export the model in inference mode (model.eval())")
+    _refuse_training(call.attribute("training_mode", 0))
     if call.roundings:
         raise ConversionError("has constants that were rounded; simplify the model (constant folding) on export")
     names = ("scale", "bias", "mean", "variance")
@@ -271,7 +272,7 @@ def _reduce_mean(call: Call) -> list[Operator]:
 
 
 def _window(call: Call, kernel: Sequence[int], *, is_pool: bool) -> Window:
-    """Geometry from the attributes that Conv and AveragePool share."""
+    """The window that the attributes of Conv and AveragePool describe."""
     rank = len(kernel)
     strides = tuple(call.attribute("strides", [1] * rank))
     dilations = tuple(call.attribute("dilations", [1] * rank))
@@ -286,7 +287,7 @@ def _window(call: Call, kernel: Sequence[int], *, is_pool: bool) -> Window:
     if min((*kernel, *strides, *dilations)) < 1 or min(pads) < 0:
         raise ShapeError("kernel, strides and dilations must be positive, pads not negative")
     if max((*kernel, *strides, *dilations, *pads)) > MAX_ELEMENTS:
-        raise ShapeError("kernel, strides, dilations or pads are absurdly large")
+        raise ShapeError(f"kernel, strides, dilations or pads exceed {MAX_ELEMENTS:.3g}")
     auto = call.attribute("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
         before, after = [], []

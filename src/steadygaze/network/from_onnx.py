@@ -1,9 +1,13 @@
-"""From a checked ONNX model to a graph: walks the nodes that the output needs, folds constants, refuses the rest.
+"""Turns a checked ONNX model into a graph: walks the nodes that the output needs, folds constants, refuses the rest.
 
-`convert` says what one ONNX operator becomes; this module knows which values are constants, which depend on the image,
-where something went wrong, and which operators are supported.
+`convert` turns one ONNX operator into operators of the graph. This module knows which values are constants and which
+depend on the image, and names file and node in errors. It computes constants from constants: moved weights, and the
+shape arithmetic that exporters leave around a Reshape. Integers stay int64, floats float64, and roundings of floats are
+counted. The shape of a value that depends on the image is a constant too: its batch counts as 1. Every result is
+measured before it is allocated.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -12,11 +16,12 @@ import onnx
 from onnx import NodeProto
 
 from ..errors import ModelError, OptionError
-from .convert import CONVERTERS, Call, ConversionError
-from .fold import count_roundings, fold
+from .convert import CONVERTERS, Call, ConversionError, is_exact_product
 from .graph import Graph, Node
 from .layout import Layout, Order, Preprocessing
 from .onnx_file import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
     MAX_ELEMENTS,
     OnnxFile,
     final_softmax,
@@ -41,7 +46,7 @@ NOT_PIECEWISE_LINEAR = frozenset({
     "LSTM", "GRU", "RNN",
 })
 
-# Piecewise linear, and so possible in principle.
+# Piecewise linear, so possible in principle.
 LATER = frozenset({
     "MaxPool", "GlobalMaxPool", "LeakyRelu", "PRelu", "Clip", "HardSigmoid", "Abs", "Max", "Min", "Sum", "Neg",
     "ReduceSum", "ReduceMax", "ConvTranspose", "Concat", "Slice", "Split", "Gather", "Resize", "Expand", "Tile",
@@ -50,46 +55,35 @@ LATER = frozenset({
 
 
 def why_refused(kind: str) -> str:
-    """Rest of the sentence "node 'x' is <kind>, ...": the reason, what is supported, and what to do.
+    """The rest of the sentence "node 'x' is <kind>, ...": the reason, the supported operators, and the remedy.
 
     >>> why_refused("Tanh").split(".")[0]
     'which is not piecewise linear'
     """
-    if kind in NOT_PIECEWISE_LINEAR:
-        reason = "which is not piecewise linear"
-    elif kind in LATER:
-        reason = "which is not supported yet"
-    else:
-        reason = "which is not supported"
-    return f"{reason}. Supported: {SUPPORTED}. Replace it, or verify the part before it."
+    reason = "piecewise linear" if kind in NOT_PIECEWISE_LINEAR else "supported yet" if kind in LATER else "supported"
+    return f"which is not {reason}. Supported: {SUPPORTED}. Replace it, or verify the part before it."
 
 
 def build_graph(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> Graph:
-    """Graph of the model from canonical pixels in [0,1] to logits; a ModelError names file, node and cause."""
+    """The graph of a model from canonical pixels in [0,1] to logits; a ModelError names file, node and cause."""
     outputs = file.proto.graph.output
     if len(outputs) != 1:
         names = ", ".join(f"'{value.name}'" for value in outputs) or "none"
         raise ModelError(f"{file.path.name}: has {len(outputs)} outputs ({names}); expected one, the logits")
+    wanted, needed = {outputs[0].name}, list[NodeProto]()
+    for node in reversed(file.proto.graph.node):
+        if wanted.intersection(node.output):
+            wanted.update(name for name in node.input if name)
+            needed.append(node)
     builder = _Builder(file, layout, preprocessing)
-    for node in _needed(file.proto):
+    for node in reversed(needed):
         builder.add(node)
     return builder.finish(outputs[0].name)
 
 
-def _needed(proto: onnx.ModelProto) -> list[NodeProto]:
-    """Nodes that the output depends on, in the order of the file."""
-    wanted = {proto.graph.output[0].name}
-    kept: list[NodeProto] = []
-    for node in reversed(proto.graph.node):
-        if wanted.intersection(node.output):
-            wanted.update(name for name in node.input if name)
-            kept.append(node)
-    return kept[::-1]
-
-
 @dataclass
 class _Builder:
-    """Values seen so far, by name: constants as arrays, what depends on the image as numbers of graph values."""
+    """Values seen so far, by name: constants as arrays, values that depend on the image as their numbers."""
 
     file: OnnxFile
     layout: Layout
@@ -103,49 +97,46 @@ class _Builder:
         self.tensors = {tensor.name: tensor for tensor in graph.initializer}
         self.constants: dict[str, np.ndarray] = {}
         self.roundings: dict[str, int] = {}
-        self.numbers = {input_dims(self.file)[0]: self._enter()}
+        self.numbers = {input_dims(self.file)[0]: 0}
+        self._enter(input_dims(self.file)[0])
         softmax = final_softmax(self.file.proto)
         self.softmax_output = softmax.output[0] if softmax is not None else None
         if float_types(self.file.proto).intersection((onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)):
-            self.notes.append("computes in half precision: what is proved holds for its weights in exact arithmetic")
+            self.notes.append("computes in half precision: proofs hold for its weights in exact arithmetic")
 
-    def _enter(self) -> int:
-        """From canonical pixels to the model's own input: preprocessing, then order and shape."""
-        shape: Shape = self.layout.image_shape
-        number = 0
-        steps: list[tuple[str, Operator]] = []
+    def _enter(self, value: str) -> None:
+        """Go from canonical pixels to the model's own input: preprocessing, then order and shape."""
         if not self.preprocessing.is_identity:
             mean, std = (v[:, None, None] for v in (self.preprocessing.mean, self.preprocessing.std))
             try:
                 scale = Scale(multiplier=self.preprocessing.scale, mean=mean, divisor=std)
             except FloatingPointError as error:
                 raise OptionError(f"mean, std and scale together leave the range of float64 ({error})") from None
-            steps.append(("preprocessing", scale))
+            self._follow(value, scale, "preprocessing")
         if self.layout.order is Order.CHANNELS_LAST:
-            steps.append(("layout", Transpose((1, 2, 0))))
-        steps.append(("layout", Reshape(self.layout.model_shape)))
-        for name, operator in steps:
-            shape = operator.output_shape(shape)
-            self.nodes.append(Node(operator, (number,), shape, name))
-            number = len(self.nodes)
-        return number
+            self._follow(value, Transpose((1, 2, 0)), "layout")
+        self._follow(value, Reshape(self.layout.model_shape), "layout")
+
+    def _follow(self, value: str, operator: Operator, name: str) -> None:
+        """Append a node that takes the value's number over."""
+        number = self.numbers[value]
+        self.nodes.append(Node(operator, (number,), operator.output_shape(self.shape_of(number)), name))
+        self.numbers[value] = len(self.nodes)
 
     def shape_of(self, number: int) -> Shape:
         return self.nodes[number - 1].shape if number else self.layout.image_shape
 
     def constant(self, name: str) -> np.ndarray | None:
-        """Array of a constant value, lifted from the file on first use; None for what depends on the image."""
+        """Array of a constant value, lifted from the file on first use; None if it depends on the image."""
         if name not in self.constants and name in self.tensors:
             self.constants[name] = tensor_array(self.tensors[name], self.file.path.name)
         return self.constants.get(name)
 
     def add(self, node: NodeProto) -> None:
-        """Fold a node, or append what it becomes."""
+        """Fold a node, or append the operators that it becomes."""
         where = f"{self.file.path.name}: node '{node.name or node.output[0]}'"
         if node.domain not in ("", "ai.onnx"):
-            raise ModelError(
-                f"{where} is {node.domain}.{node.op_type}, which is not supported. Supported: {SUPPORTED}."
-            )
+            raise ModelError(f"{where} is {node.domain}.{node.op_type}, {why_refused(node.domain)}")
         call = self._call(node, where)
         try:
             if call.number is None or node.op_type == "Shape":
@@ -195,39 +186,35 @@ class _Builder:
         )
 
     def _append(self, node: NodeProto, call: Call) -> None:
-        number = call.number
-        if number is None:
+        if call.number is None:
             raise ValueError("a node without an image was to be folded")
-        shape = call.shape
         with np.errstate(over="raise", under="raise"):
             operators = CONVERTERS[node.op_type](call)
+        value = node.output[0]
+        self.numbers[value] = call.number
         for made in operators:
             operator = made
             if call.roundings and isinstance(made, Linear):
                 operator = replace(made, read_roundings=made.read_roundings + call.roundings)
-            shape = operator.output_shape(shape)
+            self._follow(value, operator, node.name or value)
+            shape = self.nodes[-1].shape
             if prod(shape) > MAX_ELEMENTS:
                 raise ConversionError(
-                    f"its result of shape {list(shape)} is too large; at most {MAX_ELEMENTS:.3g} numbers"
+                    f"its result of shape {list(shape)} is too large; at most {MAX_ELEMENTS:.3g} numbers are supported"
                 )
-            self.nodes.append(Node(operator, (number,), shape, node.name or node.output[0]))
-            number = len(self.nodes)
-        self.numbers[node.output[0]] = number
 
     def _keep(self, node: NodeProto, call: Call) -> None:
         with np.errstate(over="raise", under="raise"):
             value = fold(call)
-        if value.size > MAX_ELEMENTS:
-            raise ConversionError(f"its result of shape {list(value.shape)} is too large")
+        _check_size(value.size)
         if not np.isfinite(value).all():
             raise ConversionError("its result is NaN or infinite")
         self.constants[node.output[0]] = value
         self.roundings[node.output[0]] = count_roundings(call, value)
 
     def _drop_softmax(self, call: Call) -> None:
-        """Pass the logits through; the order of the classes is theirs if the softmax runs over all of them."""
-        default = 1 if call.opset < 13 else -1
-        axis = call.attribute("axis", default)
+        """Pass the logits through; a softmax over all classes keeps their order."""
+        axis = call.attribute("axis", 1 if call.opset < 13 else -1)
         if not -len(call.shape) <= axis < len(call.shape):
             raise ConversionError(f"axis {axis} does not exist in shape {list(call.shape)}")
         axis %= len(call.shape)
@@ -248,3 +235,165 @@ class _Builder:
         if prod(shape) < 2:
             raise ModelError(f"{name}: has a single output; expected a logit for each of at least two classes")
         return Graph(self.layout.image_shape, tuple(self.nodes[:last]), tuple(self.notes))
+
+
+# Operators that mean the same for a constant as for a value that depends on the image, and only move numbers.
+MOVES = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+
+
+def fold(call: Call) -> np.ndarray:
+    """The result of a node whose inputs are constants, or of Shape for any input; raises ConversionError."""
+    kind = call.node.op_type
+    if kind not in FOLDS and kind not in MOVES:
+        raise ConversionError(
+            f"is {kind} of constants, which is not supported; simplify the model (constant folding) on export"
+        )
+    try:
+        return _move(call) if kind in MOVES else np.asarray(FOLDS[kind](call))
+    except (ConversionError, ShapeError):
+        raise
+    except (IndexError, TypeError, OverflowError, ValueError) as error:
+        raise ConversionError(f"its constants do not fit together: {error}") from None
+
+
+def count_roundings(call: Call, result: np.ndarray) -> int:
+    """How often the result of `fold` is rounded, relative to its own size: the inputs' roundings, and its own.
+
+    Sums of rounded numbers may cancel, and a cast to integers may jump: both are refused. The node itself counts one,
+    or 0 if its result is surely exact.
+    """
+    kind, is_float = call.node.op_type, result.dtype.kind == "f"
+    if kind == "Shape":
+        return 0
+    if call.roundings and (kind in ("Add", "Sub") or not is_float):
+        raise ConversionError(
+            "is computed from constants that were rounded; simplify the model (constant folding) on export"
+        )
+    if kind not in ("Add", "Sub", "Mul", "Div") or not is_float:
+        return call.roundings
+    left, right = call.floats(0, "input"), call.floats(1, "input")
+    if kind == "Mul":
+        is_exact = is_exact_product(left, right)
+    elif kind == "Div":
+        is_exact = is_exact_product(result, right) and bool((result * right == left).all())
+    else:
+        is_exact = _is_exact_sum(left, right if kind == "Add" else -right)
+    return call.roundings + (0 if is_exact else 1)
+
+
+def _is_exact_sum(left: np.ndarray, right: np.ndarray) -> bool:
+    """Whether sums are float64 numbers: Knuth's TwoSum computes their rounding errors exactly."""
+    total = left + right
+    rest = total - left
+    return not ((left - (total - rest)) + (right - rest)).any()
+
+
+def _move(call: Call) -> np.ndarray:
+    value = call.needed(0, "input")
+    moved = replace(call, shape=value.shape, position=0)
+    result = value[None]
+    for operator in CONVERTERS[call.node.op_type](moved):
+        operator.output_shape(result.shape[1:])
+        result = operator.apply(result)
+    return result[0]
+
+
+def _constant(call: Call) -> np.ndarray:
+    for entry in call.node.attribute:
+        value = call.attribute(entry.name, None)
+        if entry.name == "value":
+            return tensor_array(value, call.file_name)
+        if entry.name in ("value_float", "value_floats"):
+            return np.asarray(value, dtype=np.float64)
+        if entry.name in ("value_int", "value_ints"):
+            return np.asarray(value, dtype=np.int64)
+    raise ConversionError("holds neither a tensor nor numbers")
+
+
+def _shape(call: Call) -> np.ndarray:
+    sizes = call.shape if call.number is not None else call.needed(0, "input").shape
+    return np.asarray(sizes[call.attribute("start", 0) : call.attribute("end", None)], dtype=np.int64)
+
+
+def _gather(call: Call) -> np.ndarray:
+    values, index = call.needed(0, "data"), call.needed(1, "index")
+    axis = call.attribute("axis", 0)
+    _check_size(values.size // max(values.shape[axis], 1) * index.size)
+    return np.take(values, index, axis=axis)
+
+
+def _concat(call: Call) -> np.ndarray:
+    parts = [call.needed(i, "parts") for i in range(len(call.constants))]
+    _check_size(sum(part.size for part in parts))
+    return np.concatenate(parts, axis=call.attribute("axis", 0))
+
+
+def _slice(call: Call) -> np.ndarray:
+    values = call.needed(0, "data")
+    starts, ends = call.integers("starts", 1) or [], call.integers("ends", 2) or []
+    axes = call.integers("axes", 3) or list(range(len(starts)))
+    steps = call.integers("steps", 4) or [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise ConversionError("its starts, ends, axes and steps do not fit together")
+    cut = [slice(None)] * values.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        # A negative end counts from the back; one before the first entry, going down, means "to the very first".
+        stop = None if step < 0 and end < -values.shape[axis] else end
+        cut[axis] = slice(start, stop, step)
+    return values[tuple(cut)]
+
+
+def _cast(call: Call) -> np.ndarray:
+    target = call.attribute("to", 0)
+    if target in FLOAT_TYPES:
+        return call.needed(0, "input").astype(np.float64)
+    if target in INTEGER_TYPES:
+        return call.needed(0, "input").astype(np.int64)
+    raise ConversionError("casts to a type that is neither float nor integer")
+
+
+def _constant_of_shape(call: Call) -> np.ndarray:
+    sizes = [int(size) for size in np.ravel(call.needed(0, "shape"))]
+    if min(sizes, default=0) < 0:
+        raise ConversionError(f"asks for the shape {sizes}")
+    _check_size(prod(sizes))
+    value = call.attribute("value", None)
+    fill = np.zeros(1) if value is None else tensor_array(value, call.file_name)
+    return np.full(sizes, np.ravel(fill)[0])
+
+
+def _arithmetic(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[[Call], np.ndarray]:
+    def compute(call: Call) -> np.ndarray:
+        left, right = call.needed(0, "input"), call.needed(1, "input")
+        _check_size(prod(np.broadcast_shapes(left.shape, right.shape)))
+        return function(left, right)
+
+    return compute
+
+
+def _divide(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    if not right.all():
+        raise ConversionError("divides by zero")
+    if left.dtype == np.int64 and right.dtype == np.int64:
+        return (np.sign(left) * np.sign(right)) * (np.abs(left) // np.abs(right))  # ONNX rounds towards zero
+    return left / right
+
+
+def _check_size(count: int) -> None:
+    if count > MAX_ELEMENTS:
+        raise ConversionError(f"would give {count:.3g} numbers, at most {MAX_ELEMENTS:.3g} are supported")
+
+
+FOLDS: dict[str, Callable[[Call], np.ndarray]] = {
+    "Add": _arithmetic(np.add),
+    "Cast": _cast,
+    "Concat": _concat,
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Div": _arithmetic(_divide),
+    "Gather": _gather,
+    "Mul": _arithmetic(np.multiply),
+    "Shape": _shape,
+    "Slice": _slice,
+    "Sub": _arithmetic(np.subtract),
+}

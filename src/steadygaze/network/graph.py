@@ -1,8 +1,9 @@
-"""A classifier as a graph of operators: canonical pixels (C, H, W) in, logits out, in float64.
+"""A classifier as a graph of operators, and as a chain of affine maps: canonical pixels (C, H, W) in, logits out.
 
-The graph is directed and acyclic; a node may feed several others, an operator may take several inputs. A forward pass
-goes node by node; `preactivations` and `gradients` go through the linear steps instead, for single images and for
-networks whose matrices would be too large.
+The graph defines the classifier; all arithmetic is float64. A node may feed several others, and an operator may take
+several inputs. A forward pass goes node by node; `preactivations` and `gradients` go through the linear steps instead.
+`lower` fuses the linear operators between two ReLUs into one matrix and one bias, which the walks run on. Matrices of
+large networks fill the memory, so `LazyChain` makes them on first use.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,15 +12,25 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
-from ..errors import ModelError
-from .operators import Array, Linear, Operator, Relu, Reshape, Shape
-from .steps import Step, downwards, step_of, upwards
+from ..errors import InternalError, ModelError
+from .operators import Array, Linear, Matrix, Operator, Relu, Reshape, Shape, select
+from .steps import Step, downwards, magnitude, step_of, upwards
 
-# Images that pass through the graph at once, and most numbers of all their values: keeps the memory of a forward pass
-# independent of the batch, and below a GiB where a convolution copies its input for every place of its window.
+# The most images that pass through the graph at once, and the most numbers of all their values: the memory of a forward
+# pass stays below a GiB for any batch, even where a convolution copies its input for every place of its window.
 CHUNK = 128
 CHUNK_NUMBERS = 2**24
+
+DENSE_SHARE = 0.25
+"""From this share of nonzero entries on, a dense product is faster than a sparse one."""
+
+MAX_ENTRIES = 2**27
+"""Most entries that one matrix may store, 1.6 GB as CSR: more would need too much memory and time for a map."""
+
+SEED, IMAGES = 20240, 8  # graph and chain are compared on these random images, always the same
+SHARE = 1e-9  # sums of the same numbers in another order: n·2⁻⁵³ for n ≤ 10⁵ terms is 1e-11
 
 
 @dataclass(frozen=True)
@@ -56,10 +67,9 @@ class Graph:
     @cached_property
     def steps(self) -> tuple[tuple[Step, ...], ...]:
         """For every ReLU, and for the logits, the linear steps that lead to it; only without branches."""
+        check_chain(self)
         segments: list[list[Step]] = [[]]
         for number, node in enumerate(self.nodes):
-            if node.inputs != (number,):
-                raise ModelError(f"node '{node.name}' joins or leaves a branch; networks with branches come later")
             if isinstance(node.operator, Relu):
                 segments.append([])
             elif isinstance(node.operator, Linear) and not isinstance(node.operator, Reshape):
@@ -75,12 +85,8 @@ class Graph:
         rows = [self._run(chunk)[-1].reshape(len(chunk), -1) for chunk in self._chunks(images)]
         return np.concatenate(rows) if rows else np.zeros((0, self.classes))
 
-    def preactivations(self, images: Array) -> list[Array]:
-        """Input of every Relu node in topological order, flattened to (B, n), for images (B, C, H, W)."""
-        return self.trace(images)[0]
-
     def trace(self, images: Array) -> tuple[list[Array], Array]:
-        """Preactivations and logits from one pass."""
+        """The input (B, n) of every Relu node in topological order, and the logits (B, K), for images (B, C, H, W)."""
         sources = [node.inputs[0] for node in self.nodes if isinstance(node.operator, Relu)]
         sources.append(len(self.nodes))
         parts: list[list[Array]] = [[np.zeros((0, prod(self.shape_of(source))))] for source in sources]
@@ -122,8 +128,8 @@ def preactivations(graph: Graph, pixels: Array) -> list[Array]:
 def gradients(graph: Graph, bits: Sequence[Array], classes: Array | None = None) -> Iterator[Array]:
     """Gradients (K, n) of the logits (of all or the given classes) under one pattern, the last layer first.
 
-    bits: one boolean array (n,) per ReLU layer. First with respect to the output of the last ReLU layer, …, then to
-    that of the first one, at last to the pixels.
+    bits: one boolean array (n,) per ReLU layer. The gradients are with respect to the output of the last ReLU layer, …,
+    of the first one, and at last to the pixels.
     """
     rows = np.eye(graph.classes)
     rows = downwards(graph.steps[-1], rows if classes is None else rows[classes])
@@ -131,3 +137,158 @@ def gradients(graph: Graph, bits: Sequence[Array], classes: Array | None = None)
     for segment, layer in zip(reversed(graph.steps[:-1]), reversed(bits), strict=True):
         rows = downwards(segment, rows * layer)
         yield rows
+
+
+@dataclass(frozen=True, eq=False)
+class AffineMap:
+    """x → matrix @ x + bias; matrix (n_out, n_in) C-contiguous ndarray or csr_array with sorted indices, float64."""
+
+    matrix: Matrix
+    bias: Array
+
+    def apply(self, values: Array) -> Array:
+        """Result (B, n_out) for values (B, n_in)."""
+        return (self.matrix @ values.T).T + self.bias
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Affine maps with a ReLU after every one but the last; the first takes flattened canonical pixels."""
+
+    maps: tuple[AffineMap, ...]
+
+    def preactivations(self, pixels: Array) -> list[Array]:
+        """Result (B, n) of every map for pixels (B, C·H·W): the input of every ReLU, then the logits."""
+        values, results = pixels, []
+        for affine in self.maps:
+            results.append(affine.apply(values))
+            values = np.maximum(results[-1], 0.0)
+        return results
+
+
+class LazyChain(Chain):
+    """The chain of a graph; its maps are made and compared with the graph on first use."""
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    @cached_property
+    def maps(self) -> tuple[AffineMap, ...]:
+        """The affine maps; ModelError, with the name of the model file, if they are too large."""
+        try:
+            chain = lower(self.graph)
+        except ModelError as error:
+            raise ModelError(f"{self.name}: {error}") from None
+        check_lowered(self.graph, chain, self.name)
+        return chain.maps
+
+
+def check_chain(graph: Graph, name: str = "") -> None:
+    """Raise ModelError, with the name of the model file, for a graph that is no chain of linear operators and ReLUs."""
+    start = f"{name}: " if name else ""
+    for number, node in enumerate(graph.nodes):
+        if node.inputs != (number,):
+            raise ModelError(
+                f"{start}node '{node.name}' joins or leaves a branch, which is not supported yet; "
+                "verify a network without branches"
+            )
+        if not isinstance(node.operator, Relu | Linear):
+            raise InternalError(f"{start}node '{node.name}': {type(node.operator).__name__} cannot be lowered")
+
+
+def lower(graph: Graph) -> Chain:
+    """Fuse the linear operators before each ReLU, and before the logits, into one affine map, exact up to rounding."""
+    check_chain(graph)
+    maps: list[AffineMap] = []
+    fused = _Fused(prod(graph.input_shape))
+    for node in graph.nodes:
+        if isinstance(node.operator, Linear):
+            fused.follow(node, node.operator, graph)
+        else:
+            maps.append(fused.finish())
+            fused = _Fused(prod(node.shape))
+    maps.append(fused.finish())
+    return Chain(tuple(maps))
+
+
+def check_lowered(graph: Graph, chain: Chain, name: str) -> None:
+    """Raise InternalError where graph and chain differ in a layer on fixed random images beyond rounding."""
+    images = np.random.default_rng(SEED).random((IMAGES, *graph.input_shape))
+    layers, logits = graph.trace(images)
+    theirs = chain.preactivations(images.reshape(IMAGES, -1))
+    compare_layers(graph, images, [*layers, logits], theirs, f"{name}: graph and affine maps")
+
+
+def compare_layers(
+    graph: Graph, images: Array, ours: list[Array], theirs: list[Array], what: str, *, rounding: float = 0.0
+) -> float:
+    """The largest difference between two computations of all layers, relative to the magnitude of each layer.
+
+    Raises InternalError, which names `what` differs, beyond rounding. Each layer may be off by a share `rounding` of
+    its magnitude, which the layers above hand on by absolute weights.
+    """
+    if [layer.shape for layer in ours] != [layer.shape for layer in theirs]:
+        raise InternalError(f"{what} differ in their layers; report this file")
+    largest, values = 0.0, images.reshape(len(images), -1)
+    carried = np.zeros_like(values)
+    for segment, left, right in zip(graph.steps, ours, theirs, strict=True):
+        sizes = magnitude(segment, values)
+        for step in segment:
+            carried = step.forward_abs(carried)
+        carried = carried + rounding * sizes
+        scale, difference = float(sizes.max(initial=0.0)), float(np.abs(left - right).max(initial=0.0))
+        if not scale < np.inf or not difference <= max(SHARE * scale, float(carried.max(initial=0.0))):
+            raise InternalError(f"{what} differ by {difference:.3g} in a layer of size {scale:.3g}; report this file")
+        largest = max(largest, difference / scale if scale else 0.0)
+        values = np.maximum(right, 0.0)
+    return largest
+
+
+class _Fused:
+    """The product of the linear operators seen since the last ReLU; None stands for the identity."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.matrix: Matrix | None = None
+        self.bias = np.zeros(size)
+
+    def follow(self, node: Node, operator: Linear, graph: Graph) -> None:
+        if isinstance(operator, Reshape):
+            return  # the identity on flattened values
+        shape = graph.shape_of(node.inputs[0])
+        _check_entries(operator.entries(shape), node.name)
+        matrix, bias = operator.affine(shape)
+        self.bias = matrix @ self.bias + bias
+        if self.matrix is None:
+            self.matrix = matrix
+        else:
+            if not (issparse(matrix) and issparse(self.matrix)):
+                _check_entries(matrix.shape[0] * self.size, node.name)
+            self.matrix = matrix @ self.matrix
+        if not isinstance(self.matrix, np.ndarray):
+            _check_entries(self.matrix.nnz, node.name)
+
+    def finish(self) -> AffineMap:
+        matrix = select(np.arange(self.size), self.size) if self.matrix is None else self.matrix
+        return AffineMap(_stored(matrix), np.ascontiguousarray(self.bias, dtype=np.float64))
+
+
+def _check_entries(entries: int, name: str) -> None:
+    if entries > MAX_ENTRIES:
+        raise ModelError(
+            f"node '{name}' needs a matrix of {entries:.3g} entries, at most {MAX_ENTRIES:.3g} are supported; "
+            "verify with --method refine, which takes larger networks, or verify a smaller one"
+        )
+
+
+def _stored(matrix: Matrix) -> Matrix:
+    """Dense when at least a quarter of the entries are nonzero, else CSR with sorted indices and no stored zeros."""
+    nonzero = int(np.count_nonzero(matrix.data if issparse(matrix) else matrix))
+    if nonzero >= DENSE_SHARE * prod(matrix.shape):
+        dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        return np.ascontiguousarray(dense, dtype=np.float64)
+    sparse = csr_array(matrix, dtype=np.float64)
+    sparse.sum_duplicates()
+    sparse.eliminate_zeros()
+    sparse.sort_indices()
+    return sparse

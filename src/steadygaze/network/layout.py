@@ -1,7 +1,6 @@
-"""How a model wants its image: from the shape of the model's input to the canonical (C, H, W) and the way back.
+"""The layout of a model's input: NCHW, NHWC, rows of pixels without channels, or flat; and the preprocessing of pixels.
 
-Decides between NCHW, NHWC, rows of pixels without channels, and flat. `from_onnx` and `replay` apply the decision to
-arrays independently, so the agreement check compares the two.
+`from_onnx` and `replay` apply layout and preprocessing to arrays independently, so the agreement check compares them.
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ PerChannel: TypeAlias = float | Sequence[float] | None
 
 
 class Order(Enum):
-    """In which order the model reads the numbers of an image."""
+    """The order in which the model reads the numbers of an image."""
 
     CHANNELS_FIRST = "C, H, W"
     CHANNELS_LAST = "H, W, C"
@@ -32,7 +31,7 @@ class Order(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The canonical shape, the model's own shape with a batch of 1, the order of the numbers, and what to tell."""
+    """The canonical shape, the model's own shape with a batch of 1, the order of the numbers, notes for the user."""
 
     image_shape: ImageShape
     model_shape: tuple[int, ...]
@@ -42,7 +41,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """What the model expects before its first node: (pixel·scale − mean)/std, one number for each channel."""
+    """The model takes (pixel·scale − mean)/std, with one mean and std for each channel."""
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
@@ -55,7 +54,7 @@ class Preprocessing:
 
 
 def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, name: str) -> Layout:
-    """Layout for a model input of these dimensions; `image_shape` decides where they leave a choice.
+    """The layout of a model input of these dimensions; `image_shape` decides where they leave a choice.
 
     >>> choose_layout([None, 32, 32, 3], None, "m.onnx").image_shape
     (3, 32, 32)
@@ -81,7 +80,7 @@ def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, 
 
 
 def make_preprocessing(mean: PerChannel, std: PerChannel, scale: float, channels: int) -> Preprocessing:
-    """Checked numbers of `(pixel·scale − mean)/std`, one mean and std for each channel; raises OptionError."""
+    """Check the numbers of `(pixel·scale − mean)/std`; raises OptionError."""
     means = _per_channel(mean, 0.0, channels, "mean")
     stds = _per_channel(std, 1.0, channels, "std")
     factor = float(_per_channel(scale, 1.0, 1, "scale")[0])
@@ -133,7 +132,7 @@ def _square(count: Dimension, dims: Sequence[Dimension], name: str) -> ImageShap
 def _unify(
     dims: Sequence[Dimension], wanted: ImageShape | None, received: Sequence[Dimension], name: str
 ) -> ImageShape:
-    """Dimensions of the file, the open ones taken from the wanted shape."""
+    """The dimensions of the file, with open ones from the wanted shape."""
     if wanted is not None and not _fits(dims, wanted):
         raise ModelError(f"{name}: {_received(received)}, which does not fit image_shape {_shown(wanted)}")
     filled = [wanted[i] if size is None and wanted is not None else size for i, size in enumerate(dims)]

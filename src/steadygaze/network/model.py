@@ -1,8 +1,8 @@
-"""From a model file to a `Model`, and the self-check that its graph, its linear steps and the file itself agree.
+"""Reads a model file into a `Model`, and checks that the graph, its linear steps and the file itself agree.
 
 The check compares the graph with onnxruntime on the image, on noise around it and on plain noise, and with its own
-linear steps in float64. A model that fails is refused. The check samples: it finds a misread operator, but not a bug
-that needs a special image. Affine maps are compared with the graph when they are made (`lower`).
+linear steps in float64. A model that fails is refused. The check samples: it finds a misread operator, but may miss a
+bug that needs a special image. `LazyChain` compares the affine maps with the graph when it makes them.
 """
 
 import math
@@ -12,22 +12,20 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import InternalError, ModelError
+from ..errors import ModelError
 from .from_onnx import build_graph
-from .graph import Graph, preactivations
+from .graph import Chain, Graph, LazyChain, check_chain, compare_layers, preactivations
 from .layout import PerChannel, choose_layout, make_preprocessing
-from .lower import Chain, LazyChain, check_chain
 from .onnx_file import input_dims, one_line, read_onnx
 from .operators import Array
 from .replay import Replay, estimate_rounding
-from .steps import magnitude
 
 SEED = 20240
 RANDOM_IMAGES = 16
 NOISE = 0.25  # how far the noise around the image reaches
 
-# Bounds of the tolerance, as a share of the largest logit: the first of the image's own, the second of all images'. An
-# estimate of first order must neither refuse a model for the terms it leaves out, nor let a visible difference pass.
+# Bounds of the tolerance, as a share of the largest logit: the least of the image's own, the most of all images'. The
+# estimate is of first order: it must not refuse a model for terms it leaves out, nor accept visible differences.
 LEAST_SHARE = 1e-5
 MOST_SHARE = {2.0**-24: 1e-3, 2.0**-11: 5e-2, 2.0**-8: 2e-1}
 
@@ -36,11 +34,10 @@ MOST_SHARE = {2.0**-24: 1e-3, 2.0**-11: 5e-2, 2.0**-8: 2e-1}
 # below a tenth of the median tolerance (or below LEAST_SHARE).
 USUAL_SHARE = 0.1
 
-# The steps repeat the graph's sums in float64 in another order: n·2⁻⁵³ for n ≤ 10⁵ terms is 1e-11.
-STEP_SHARE = 1e-9
+# The steps repeat the graph's sums in float64 in another order: n·2⁻⁵³ for n ≤ 10⁵ terms.
 STEP_ROUNDING = 1e-11
 
-# Logits that differ by more than this share of the largest one are not called the same, even if rounding explains it.
+# Logits that differ by more than this share of the largest one are called other logits, even if rounding explains it.
 SAME_SHARE = 1e-2
 
 
@@ -49,7 +46,7 @@ class Model:
     """A classifier of images (C, H, W) with pixels in [0,1], read from a file.
 
     `graph` computes in float64, `chain` is the same function as affine maps with ReLUs between (made on first use: they
-    are large), `replay` runs the file itself in float32. `notes` are sentences that a user should see.
+    are large), `replay` runs the file itself. `notes` are sentences that a user should see.
     """
 
     graph: Graph
@@ -62,7 +59,7 @@ class Model:
 
     @property
     def input_shape(self) -> tuple[int, int, int]:
-        """Shape (C, H, W) of the images that it takes."""
+        """Shape (C, H, W) of its images."""
         return self.graph.input_shape
 
     @property
@@ -102,13 +99,13 @@ def read_model(
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far graph and file are apart: the largest difference of a logit, what was allowed there, on how many images.
+    """How far graph and file are apart: the largest difference of a logit, its tolerance, the number of images.
 
-    `scale` is the largest logit; `chain_difference` is the largest difference between graph and linear steps, relative
-    to the magnitude of their layer. relative_difference is the largest share of the largest logit of its own image,
-    relative_rounding the share that rounding in `float_type` can account for there (None: a value leaves the range of
-    the type). label and replayed_label are the classes that graph and file predict for the image. Results stored by
-    earlier versions have None for the last four.
+    `scale` is the largest logit, `chain_difference` the largest difference between graph and linear steps, relative to
+    the magnitude of their layer. relative_difference is the largest difference as a share of the largest logit of its
+    own image, relative_rounding the share that rounding in `float_type` can account for there (None: a value leaves the
+    range of the type). label and replayed_label are the classes that graph and file predict for the image. Stored
+    results may lack the last four (None).
     """
 
     difference: float
@@ -124,7 +121,7 @@ class Agreement:
 
     @property
     def sentence(self) -> str:
-        """How well the model file agrees with what was read from it, in one or two sentences for people."""
+        """How well the model file and the graph agree, in one or two sentences for people."""
         run = f"The model file, run by onnxruntime in {self.float_type}, gave"
         if self.relative_difference is None:
             return f"{run} the same logits within {_two_digits_up(self.difference)} on {self.images} images."
@@ -157,14 +154,16 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
         raise ModelError(f"{name}: gives NaN or infinite logits; check its weights, and mean, std and scale")
     if ours.shape != theirs.shape:
         raise ModelError(f"{name}: gives {theirs.shape[1]} logits in onnxruntime, but {ours.shape[1]} here")
-    chain_difference = _check_steps(model, images, [*layers, ours])
+    steps = preactivations(model.graph, images.reshape(len(images), -1))
+    what = f"{name}: graph and linear steps"
+    chain_difference = compare_layers(model.graph, images, [*layers, ours], steps, what, rounding=STEP_ROUNDING)
     differences = np.abs(ours - theirs).max(axis=1)
     scales = np.maximum(np.abs(ours), np.abs(theirs)).max(axis=1)
     scale = float(np.abs(ours).max())
     shares = np.divide(differences, scales, out=np.zeros(len(images)), where=scales > 0.0)
     worst = int(np.argmax(shares))
     effects = np.zeros(len(images))
-    # Where no image needs more than the least tolerance, only the one that is reported is estimated.
+    # Where no image needs more than the least tolerance, one estimate is enough: for the image that is reported.
     is_close = differences <= LEAST_SHARE * scales
     needed = {worst, *np.flatnonzero(~is_close)} if (differences <= LEAST_SHARE * scale).all() else range(len(images))
     for number in needed:
@@ -173,7 +172,7 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
     tolerances = np.clip(effects, LEAST_SHARE * scales, most)
     usual = max(LEAST_SHARE * scale, USUAL_SHARE * float(np.median(np.clip(effects, LEAST_SHARE * scale, most))))
     if not np.median(differences) <= usual:
-        # Rounding varies from image to image; the same small difference on most of them is a misread number.
+        # Rounding varies from image to image; a small difference on most of them means a misread number.
         tolerances = np.minimum(tolerances, usual)
     _refuse_beyond(name, differences, tolerances, scales)
     allowed = max(effects[worst] / scales[worst], LEAST_SHARE) if scales[worst] > 0.0 else 0.0
@@ -193,7 +192,7 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
 
 
 def _refuse_beyond(name: str, differences: Array, tolerances: Array, scales: Array) -> None:
-    """Raise ModelError if a difference (B,) exceeds its tolerance, or is not comparable."""
+    """Raise ModelError if a difference (B,) exceeds its tolerance or is NaN."""
     worst = int(np.argmax(differences - tolerances))
     if differences[worst] <= tolerances[worst]:
         return
@@ -207,36 +206,11 @@ def _refuse_beyond(name: str, differences: Array, tolerances: Array, scales: Arr
 
 
 def sample_images(image: Array) -> Array:
-    """Image itself, then fixed noise around it and plain noise: (1 + RANDOM_IMAGES, C, H, W), pixels in [0,1]."""
+    """The image itself, then fixed noise around it and plain noise: (1 + RANDOM_IMAGES, C, H, W), pixels in [0,1]."""
     generator = np.random.default_rng(SEED)
     noise = generator.random((RANDOM_IMAGES, *image.shape))
     near = np.clip(image + NOISE * (2 * noise[::2] - 1), 0.0, 1.0)
     return np.concatenate([image[None], near, noise[1::2]])
-
-
-def _check_steps(model: Model, images: Array, ours: list[Array]) -> float:
-    """Largest difference between the layers of the graph and of its steps, relative to the magnitude of each."""
-    pixels = images.reshape(len(images), -1)
-    theirs = preactivations(model.graph, pixels)
-    if [layer.shape for layer in ours] != [layer.shape for layer in theirs]:
-        raise InternalError(f"{model.path.name}: graph and linear steps differ in their layers; report this file")
-    largest = 0.0
-    values, carried = pixels, np.zeros_like(pixels)
-    for segment, left, right in zip(model.graph.steps, ours, theirs, strict=True):
-        scale = float(magnitude(segment, values).max(initial=0.0))
-        difference = float(np.abs(left - right).max(initial=0.0))
-        # What rounding made of the layers below is handed on by absolute weights.
-        for step in segment:
-            carried = step.forward_abs(carried)
-        carried = carried + STEP_ROUNDING * magnitude(segment, values)
-        if not scale < math.inf or not difference <= max(STEP_SHARE * scale, float(carried.max(initial=0.0))):
-            raise InternalError(
-                f"{model.path.name}: graph and linear steps differ by {difference:.3g} in a layer of size "
-                f"{scale:.3g}; report this file"
-            )
-        largest = max(largest, difference / scale if scale else 0.0)
-        values = np.maximum(right, 0.0)
-    return largest
 
 
 def _two_digits_up(number: float) -> str:

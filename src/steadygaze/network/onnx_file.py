@@ -1,7 +1,7 @@
-"""From a path to a checked ONNX model in memory: every byte read once, hashed, and measured before it is believed.
+"""Reads an ONNX model into memory: every byte is read once and hashed, and every size checked before it is believed.
 
-Tensors stored outside the file are read only from the model's own folder and embedded, so the graph and the replay see
-the same self-contained bytes.
+Tensors stored outside the file are embedded, and only from the model's own folder, so the graph and the replay see the
+same self-contained bytes.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ INTEGER_TYPES = (
 )
 OLDEST_OPSET = 9
 
-# Operators that only rename the numbers of a value: a Softmax before them is still the last one that computes.
+# Operators that compute nothing: a Softmax before them still ends the network.
 SHAPE_ONLY = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Dropout")
 
 # A dimension of a model's input: a number, or None when the file leaves it open.
@@ -70,7 +70,7 @@ def read_onnx(path: str | Path) -> OnnxFile:
 
 
 def one_line(error: object, limit: int = 240) -> str:
-    """Text of an error on one line, cut to a readable length.
+    """The text of an error on one line, cut to a readable length.
 
     >>> one_line("first\\n  second")
     'first second'
@@ -80,7 +80,7 @@ def one_line(error: object, limit: int = 240) -> str:
 
 
 def input_dims(file: OnnxFile) -> tuple[str, list[Dimension]]:
-    """Name and dimensions of the one input that is not an initializer; None where the file leaves one open."""
+    """Name and dimensions of the one input that is not an initializer; None for a dimension left open."""
     weights = {tensor.name for tensor in file.proto.graph.initializer}
     inputs = [value for value in file.proto.graph.input if value.name not in weights]
     if len(inputs) != 1:
@@ -98,13 +98,15 @@ def input_dims(file: OnnxFile) -> tuple[str, list[Dimension]]:
     for position, dim in enumerate(tensor.shape.dim):
         is_open = not dim.HasField("dim_value") or (position == 0 and dim.dim_value == -1)
         if not is_open and not 0 < dim.dim_value <= MAX_ELEMENTS:
-            raise ModelError(f"{file.path.name}: input '{inputs[0].name}' has the dimension {dim.dim_value}")
+            raise ModelError(
+                f"{file.path.name}: input '{inputs[0].name}' has the dimension {dim.dim_value}; the file is damaged"
+            )
         dims.append(None if is_open else dim.dim_value)
     return inputs[0].name, dims
 
 
 def final_softmax(proto: onnx.ModelProto) -> NodeProto | None:
-    """Softmax or LogSoftmax after which nothing is computed any more, if there is one."""
+    """The Softmax or LogSoftmax that ends the network, if there is one."""
     makers = {output: node for node in proto.graph.node for output in node.output if output}
     node = makers.get(proto.graph.output[0].name)
     while node is not None and node.op_type in SHAPE_ONLY and node.input:
@@ -113,7 +115,7 @@ def final_softmax(proto: onnx.ModelProto) -> NodeProto | None:
 
 
 def tensor_array(tensor: TensorProto, name: str) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Numbers of a checked tensor as exact float64 or int64; raises ModelError, with the file's name, if not finite."""
+    """The numbers of a tensor, exact as float64 or int64; ModelError, with the file's name, if not finite."""
     check_tensor(tensor, name)
     try:
         values = numpy_helper.to_array(tensor)
@@ -137,7 +139,7 @@ def float_types(proto: onnx.ModelProto) -> set[int]:
 
 
 def check_tensor(tensor: TensorProto, name: str) -> None:
-    """Compare type, dimensions and data of a tensor; raises ModelError before anything is allocated."""
+    """Check that type, dimensions and data of a tensor fit; raises ModelError before anything is allocated."""
     where = f"{name}: tensor '{tensor.name}'"
     dims = list(tensor.dims)
     if tensor.data_type not in FLOAT_TYPES + INTEGER_TYPES:
@@ -159,7 +161,7 @@ def check_tensor(tensor: TensorProto, name: str) -> None:
 
 
 def _check_structure(proto: onnx.ModelProto, name: str) -> None:
-    """Let onnx check names, order and attributes; an output without a shape is fine, other than onnx thinks."""
+    """Let onnx check names, order and attributes, but allow an output without a shape."""
     shapeless = [value.type.tensor_type for value in proto.graph.output if not value.type.tensor_type.HasField("shape")]
     for tensor_type in shapeless:
         tensor_type.shape.SetInParent()
@@ -210,13 +212,13 @@ def _opset(proto: onnx.ModelProto, label: str) -> int:
 
 
 def _tensors(proto: onnx.ModelProto) -> list[TensorProto]:
-    """All weights of the graph: initializers and the values of Constant nodes."""
+    """All weights of the graph: initializers, and values of Constant nodes."""
     attributes = (attribute for node in proto.graph.node for attribute in node.attribute)
     return [*proto.graph.initializer, *(attribute.t for attribute in attributes if attribute.HasField("t"))]
 
 
 def _embed_external(tensors: list[TensorProto], path: Path) -> dict[str, bytes]:
-    """Put the data of external tensors into them; returns the files read, sorted by name."""
+    """Embed the data of external tensors; return the files read, sorted by name."""
     files: dict[str, bytes] = {}
     total = 0
     for tensor in tensors:

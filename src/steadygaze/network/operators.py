@@ -1,14 +1,14 @@
-"""Operators of a graph: what each does to a batch of values, to a shape, and as an affine map of flattened values.
+"""Operators of a graph: their effect on a batch of values, on a shape, and as an affine map of flattened values.
 
-A value of shape S is carried as an array (B, *S): B images side by side, S the shape that the model file gives one
-image, its own batch axis of length 1 included. `apply` computes on such arrays; `affine` is written separately, so that
-one checks the other. Convolution and pooling are in `windows`. Nothing here knows ONNX.
+A value of shape S is an array (B, *S): B images, S the shape that the model file gives one image, its own batch axis of
+length 1 included. `apply` computes on such arrays; `affine` is written separately, so each checks the other. `windows`
+has convolution and pooling.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ class ShapeError(ValueError):
 
 
 class Operator(ABC):
-    """One step of a graph; it has no state but its constants."""
+    """One step of a graph; its constants are its only state."""
 
     @abstractmethod
     def output_shape(self, *shapes: Shape) -> Shape:
@@ -37,20 +37,22 @@ class Operator(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Linear(Operator):
-    """An operator with one input that is affine in it.
+    """An operator that is affine in its one input.
 
     read_roundings: how often its constants were rounded, each time relative to their own size, when the model was read.
+    own_roundings: how often `affine` rounds them.
     """
 
+    own_roundings: ClassVar[int] = 0
     read_roundings: int = field(default=0, kw_only=True)
 
     @property
     def roundings(self) -> int:
-        """How often its constants are rounded at most; `affine` with exact ones is what is proved about."""
-        return self.read_roundings
+        """How often its constants are rounded at most; proofs are about `affine` with exact constants."""
+        return self.read_roundings + self.own_roundings
 
     def entries(self, shape: Shape) -> int:
-        """How many entries `affine` stores at most, known before anything is allocated: one a result by default."""
+        """The most entries that `affine` stores, known before anything is allocated: one a result by default."""
         return prod(self.output_shape(shape))
 
     @abstractmethod
@@ -107,7 +109,7 @@ class Transpose(Linear):
 
 @dataclass(frozen=True)
 class Pad(Linear):
-    """Constant numbers put before and after each axis; a negative amount cuts off."""
+    """A constant before and after each axis; a negative amount cuts off."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -262,12 +264,8 @@ class LeftMatMul(Linear):
 class Mean(Linear):
     """Mean over some axes, kept with length 1 (ReduceMean, GlobalAveragePool)."""
 
+    own_roundings: ClassVar[int] = 1  # 1/count
     axes: tuple[int, ...]
-
-    @property
-    def roundings(self) -> int:
-        """One: that of 1/count."""
-        return 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
         if any(not 0 <= axis < len(shapes[0]) for axis in self.axes):

@@ -1,10 +1,10 @@
 """Runs the model file itself in its own float type, and estimates how far rounding in that type can move its values.
 
-`Replay` is the second opinion on everything that the graph says: it shares the bytes of the file and the choice of the
-input's layout with it, but no arithmetic. Preprocessing and layout are therefore written again here.
+`Replay` is a second opinion on the graph: the two share the bytes of the file and the choice of the input's layout, but
+no arithmetic. So preprocessing and layout are written again here.
 
-`estimate_rounding` gives an estimate, not a bound: first order, in the usual random model of rounding errors. If
-rounding can change the sign of a neuron, all of its error counts: nothing that could switch it on is lost.
+`estimate_rounding` is an estimate of first order, in the usual random model of rounding errors; it proves nothing. If
+rounding can change the sign of a neuron, all of the neuron's error counts.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ from .steps import downwards, upwards
 
 # Images that go through a session at once.
 CHUNK = 128
-SILENT = 4  # onnxruntime's log level for fatal errors only; what goes wrong is raised as well
+SILENT = 4  # onnxruntime's log level for fatal errors only; errors are raised as well
 
 PROBES = 8
-"""Error vectors with random signs that are carried through the network to find neurons without a certain sign."""
+"""Number of error vectors with random signs; carried through the network, they find neurons of uncertain sign."""
 
 SPREAD = 4.0
-"""Largest error of a neuron in units of the root mean square over the probes."""
+"""The largest error of a neuron, in units of the root mean square over the probes."""
 
 SEED = 20243
 
@@ -70,7 +70,7 @@ KINDS: dict[int, FloatType] = {
 
 
 class Replay:
-    """A single-threaded onnxruntime session that gives logits, also where the file ends in a softmax."""
+    """A single-threaded onnxruntime session that gives logits, even if the file ends in a softmax."""
 
     def __init__(self, file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> None:
         self._name = file.path.name
@@ -85,11 +85,11 @@ class Replay:
 
     @property
     def unit_roundoff(self) -> float:
-        """Largest relative error of one rounding, but at least that of float32: no tolerance need be finer."""
+        """The largest relative error of one rounding, at least that of float32: no tolerance need be finer."""
         return max(self.float_type.unit, FLOAT32.unit)
 
     def logits(self, images: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Logits (B, K) of images (B, C, H, W) with pixels in [0,1]; each row is what the file gives that image."""
+        """Logits (B, K) of images (B, C, H, W) with pixels in [0,1], each image as if it were alone."""
         batch = self._model_input(np.asarray(images, dtype=np.float64))
         step = CHUNK if self._takes_batches else 1
         rows = [
@@ -120,7 +120,7 @@ class Replay:
             ) from None
 
     def _is_batched(self) -> bool:
-        """Whether two images at once give what they give alone; a file with an open batch may still assume one."""
+        """Whether two images at once give the same logits as alone; a file with an open batch may still assume one."""
         shape = (2, *self._layout.image_shape)
         batch = self._model_input(np.random.default_rng(0).random(shape))
         alone = [self._run(batch[i : i + 1]) for i in range(2)]
@@ -134,14 +134,14 @@ class Replay:
 
 
 def _ending_in_logits(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Copy of a model in which what follows the final softmax reads the logits instead."""
+    """A copy of the model whose nodes after the final softmax read the logits instead."""
     softmax = final_softmax(proto)
     if softmax is None:
         return proto
     position = next(i for i, node in enumerate(proto.graph.node) if softmax.output[0] in node.output)
     changed = onnx.ModelProto()
     changed.CopyFrom(proto)
-    # An Identity in its place keeps every name, and so every reader of it, as it is.
+    # An Identity in its place keeps every name, and so every reader.
     changed.graph.node[position].CopyFrom(
         onnx.helper.make_node("Identity", [softmax.input[0]], [softmax.output[0]], name=softmax.name)
     )
@@ -153,7 +153,7 @@ def _session(proto: onnx.ModelProto, name: str) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = SILENT
-    # Node by node as the file says, so that a rewriting of the graph cannot hide a difference.
+    # Node by node as the file says: an optimised graph could hide a difference.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
@@ -186,9 +186,9 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
     """Estimate the errors of an image (C·H·W,) whose values are computed in a float type.
 
     A sum of n products is off by about √n·unit·Σ|products| (n·unit in the worst case); that error reaches the logits
-    through the layers above, whose ReLUs are fixed by the image: |J|·error, added up over all layers. Errors with
-    random signs that are carried upwards find the neurons whose sign is not certain; these hand on all of their error.
-    Pixels count as 1 in the first layer, which covers what preprocessing subtracts.
+    through the layers above, whose ReLUs are fixed by the image: |J|·error, added up over all layers. Probes, errors
+    with random signs, find the neurons of uncertain sign; these hand on all of their error. Pixels count as 1 in the
+    first layer, which covers the mean that preprocessing subtracts.
     """
     generator = np.random.default_rng(SEED)
     sizes, values, probes = np.ones(len(pixels)), pixels[None], np.zeros((PROBES, len(pixels)))
@@ -207,13 +207,13 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
         spread = error + SPREAD * np.sqrt((probes * probes).mean(axis=0))
         spread[~np.isfinite(spread)] = np.inf
         active = values[0] > 0.0
-        # A value without any error is certain, 0 too.
+        # A value without any error is certain, even 0.
         is_doubtful = (np.abs(values[0]) <= spread) & (spread > 0.0)
         errors.append(error)
         doubts.append(np.where(is_doubtful, spread, np.where(active, error, 0.0)))
         actives.append(active)
         neurons.append(spread)
-        # The derivative of a neuron without a certain sign is 0 or 1, by chance: two of them must not cancel.
+        # The derivative of a neuron of uncertain sign is 0 or 1, by chance: two of them must not cancel.
         slopes = np.where(is_doubtful, generator.integers(0, 2, size=probes.shape), active)
         values, probes = np.maximum(values, 0.0), np.where(slopes > 0, probes, 0.0)
         sizes = values[0]
@@ -229,7 +229,7 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
 
 @dataclass(frozen=True)
 class Coarseness:
-    """One image (C, H, W) in a float type: how far rounding can move a logit, the largest logit, the label's margin."""
+    """How far rounding in a float type can move a logit of one image, its largest logit, and the label's margin."""
 
     rounding: float
     scale: float
@@ -245,7 +245,7 @@ class Coarseness:
 
     @property
     def hides_label(self) -> bool:
-        """Whether rounding is not small against the margin; also where either is not a number."""
+        """Whether rounding is not small against the margin, or either is NaN."""
         return not self.rounding <= COARSE_MARGIN * self.margin
 
     def hides_logits(self, share: float) -> bool:
@@ -254,9 +254,9 @@ class Coarseness:
 
 
 def coarse_notes(graph: Graph, image: Array, farthest: Sequence[Array], kind: FloatType) -> list[str]:
-    """Sentences for a user if the arithmetic of the model file is too coarse for the question; none if it is not.
+    """Sentences for a user if the arithmetic of the model file is too coarse for the question; otherwise none.
 
-    image (C, H, W) is the unperturbed one, `farthest` are those at ends of the domain.
+    image (C, H, W) is the unperturbed one; `farthest` are images at ends of the domain.
     """
     here = Coarseness.of(graph, image, kind)
     proof = "The proof is about the network in real numbers; onnxruntime may"

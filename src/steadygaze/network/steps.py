@@ -19,8 +19,8 @@ from .windows import CACHED, Conv, gather, scatter
 class Step(ABC):
     """x → W x + bias on flattened values; batches are rows.
 
-    `terms` and `backward_terms` bound how many numbers one entry of a product with W, and with its transpose, sums up,
-    plus how often an entry of W is itself rounded: `roundings` times, relative to its size. The bias is rounded as
+    `terms` and `backward_terms` bound the count of numbers that one entry of a product with W, and with its transpose,
+    sums up, plus `roundings`: how often an entry of W is itself rounded, relative to its size. The bias is rounded as
     often, relative to `bias_size` (n_out,), which is at least |bias|. `weights` holds all stored entries of W, in no
     order, and `work` counts the multiplications of one product with one vector.
     """
@@ -39,7 +39,7 @@ class Step(ABC):
         return np.abs(self.bias)
 
     def count_roundings(self, operator: Linear, shape: Shape) -> "Step":
-        """Return this step, made of an operator on a value of this shape, with the roundings of its constants."""
+        """Add the roundings of the constants of the operator that the step was made from; return the step."""
         self.roundings = operator.roundings
         self.terms += self.roundings
         self.backward_terms += self.roundings
@@ -71,7 +71,7 @@ class Step(ABC):
 
     @property
     def smallest(self) -> float:
-        """The smallest |entry| of W other than zero; infinite where there is none."""
+        """The smallest |entry| of W other than zero; infinite if there is none."""
         sizes = np.abs(self.weights)
         return float(sizes.min(initial=np.inf, where=sizes > 0.0))
 
@@ -205,7 +205,7 @@ Segment: TypeAlias = Sequence[Step]
 
 
 def is_folded(segment: Segment) -> bool:
-    """Whether the steps, joined into one matrix, have rounded constants: then a zero of the matrix may not be one."""
+    """Whether the steps, joined into one matrix, have rounded constants: then a zero of the matrix proves nothing."""
     return len(segment) > 1 or any(step.roundings for step in segment)
 
 
@@ -217,9 +217,9 @@ def upwards(segment: Segment, values: Array) -> Array:
 
 
 def magnitude(segment: Segment, sizes: Array) -> Array:
-    """The largest sums Σ|weight · value| + |bias| (B, n_out) for values up to `sizes` (B, n_in), all signs aside.
+    """The largest sums Σ|weight · value| + |bias| (B, n_out) for |values| up to `sizes` (B, n_in).
 
-    A bias that is itself a sum counts by its terms: rounding errors are relative to these.
+    A bias that is itself a sum counts by its terms: its rounding errors are relative to them.
     """
     for step in segment:
         sizes = step.forward_abs(sizes) + step.bias_size

@@ -1,14 +1,14 @@
-"""Operators that look through sliding windows: convolution and average pooling, in any number of spatial dimensions.
+"""Operators with sliding windows: convolution and average pooling, in any number of spatial dimensions.
 
-`apply` walks over the positions inside the window; `affine` builds the sparse matrix directly from the indices of the
-pixels that each window sees, in time and memory proportional to its entries. The compiled `gather` and `scatter` turn a
-convolution into a matrix product for `steps`.
+`apply` walks over the places of the window; `affine` builds the sparse matrix from the indices of the pixels that each
+window sees, in time and memory proportional to its entries. The compiled `gather` and `scatter` turn a convolution into
+a matrix product for `steps`.
 """
 
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Window:
     ceil: bool = False
 
     def positions(self, spatial: Shape) -> Shape:
-        """How many positions the window takes along each axis; raises ShapeError when it fits nowhere."""
+        """The number of positions of the window along each axis; ShapeError if it fits nowhere."""
         counts = []
         for size, k, s, d, b, a in zip(
             spatial, self.kernel, self.strides, self.dilations, self.before, self.after, strict=True
@@ -49,7 +49,7 @@ class Window:
         return tuple(counts)
 
     def places(self, axis: int, count: int) -> NDArray[np.int64]:
-        """Where the places of the window lie along one axis at its first positions: (count, kernel)."""
+        """The coordinates of the window's places along one axis at its first positions: (count, kernel)."""
         start = np.arange(count) * self.strides[axis] - self.before[axis]
         return start[:, None] + np.arange(self.kernel[axis]) * self.dilations[axis]
 
@@ -67,7 +67,7 @@ class Window:
         return np.where(inside, index, -1)
 
     def views(self, values: Array) -> list[Array]:
-        """For each place of the window the pixels it sees at all positions: values (..., *spatial), 0 outside."""
+        """For each place of the window the pixels of values (..., *spatial) under it at all positions, 0 outside."""
         rank = len(self.kernel)
         spatial = values.shape[-rank:]
         counts = self.positions(spatial)
@@ -149,13 +149,9 @@ class Conv(Linear):
 class AveragePool(Linear):
     """Mean over a window of every channel of a value (N, C, *spatial)."""
 
+    own_roundings: ClassVar[int] = 1  # 1/count
     window: Window
     count_padding: bool = False
-
-    @property
-    def roundings(self) -> int:
-        """One: that of 1/count."""
-        return 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
         shape = shapes[0]
@@ -167,7 +163,7 @@ class AveragePool(Linear):
         return (*shape[:2], *positions)
 
     def _divisors(self, spatial: Shape) -> NDArray[np.int64]:
-        """Count what each window averages over: pixels, and the padding too if it counts (never beyond it)."""
+        """How many numbers each window averages: pixels, and the padding if it counts, but nothing beyond it."""
         window = self.window
         total = np.ones(1, dtype=np.int64)
         for axis, count in enumerate(window.positions(spatial)):
@@ -197,7 +193,7 @@ class AveragePool(Linear):
 
 @compiled
 def gather(images: np.ndarray, window: np.ndarray, columns: np.ndarray) -> None:
-    """Write what every place of the window sees: images (N, C, H, W) → columns (N, C, kh, kw, ph, pw), 0 outside.
+    """Write the pixel under every place of the window: images (N, C, H, W) → columns (N, C, kh, kw, ph, pw), 0 outside.
 
     window: strides, dilations and paddings before, two numbers each.
     """
@@ -227,7 +223,7 @@ def gather(images: np.ndarray, window: np.ndarray, columns: np.ndarray) -> None:
 
 @compiled
 def scatter(columns: np.ndarray, window: np.ndarray, images: np.ndarray) -> None:  # noqa: PLR0912 (one loop)
-    """Add up what every place of the window saw: the transpose of `gather`; images are overwritten."""
+    """Add columns up into images, which are overwritten: the transpose of `gather`."""
     count, depth, height, width = images.shape
     kernel_height, kernel_width, rows, across = columns.shape[2:]
     for n in range(count):

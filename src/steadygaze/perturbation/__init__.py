@@ -1,6 +1,6 @@
-"""Perturbations of an image: families, their spec texts, and the piecewise affine map theta -> image they add up to.
+"""Perturbations of an image: families, their spec texts, and the piecewise affine map theta -> image of their sum.
 
-Another file in `families` is found too, and its class is available from this package without a change here.
+The class of a further file in `families` is available from this package without a change here.
 """
 
 from .base import Perturbation
@@ -27,8 +27,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[Perturbation]:
-    # Python asks here only for names that are not above, so for families in further files. A name with an underscore
-    # is Python's own question (__path__ and the like), often before this package is complete.
+    # Called only for names that are missing above, so for families in further files. Python itself asks for names with
+    # an underscore (__path__ and the like), often before this package is complete.
     if not name.startswith("_"):
         for family in find_families().values():
             if family.__name__ == name:

@@ -1,7 +1,6 @@
-"""What every family of perturbations promises: from an image to affine pieces in one parameter theta.
+"""The base of all families of perturbations: a change of the image that is affine in theta between neighbouring knots.
 
-A perturbation adds to the original image a change that is affine in its theta between neighbouring knots. This module
-holds the promise, the checks of ranges and fields that all families share, and the canonical spec text. `compose` adds
+This module holds the checks of ranges and fields that all families share, and the canonical spec text. `compose` adds
 perturbations up, and clips the sum to [0, 1].
 """
 
@@ -18,7 +17,7 @@ from ..errors import PerturbationError
 FloatArray = NDArray[np.float64]
 
 LARGEST_WHOLE_NUMBER = 10**6  # no image side comes near this; it keeps whole numbers exact as floats
-SMALLEST_WIDTH = 1e-6  # an 8-bit grey level is 4e-3 wide; far below that, rounding errors would decide the answer
+SMALLEST_WIDTH = 1e-6  # an 8-bit grey level is 4e-3; far below that, rounding errors would decide the answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +46,9 @@ class Perturbation(ABC):
             object.__setattr__(self, "range", None if given == self.default_range else given)
 
     @property
-    @abstractmethod
     def name(self) -> str:
-        """The readable name of the axis of theta."""
+        """The readable name of the axis of theta; by default the keyword."""
+        return self.keyword
 
     @abstractmethod
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
@@ -57,7 +56,7 @@ class Perturbation(ABC):
 
     @abstractmethod
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-        """Return offset and slope, each (C, H, W): for theta in [low, high] it adds offset + theta * slope to image.
+        """Return offset and slope, each (C, H, W): the image gains offset + theta * slope for theta in [low, high].
 
         [low, high] must not have a knot inside.
         """
@@ -92,7 +91,7 @@ class Perturbation(ABC):
         return "beyond ±1 every pixel that it touches is clipped to 0 or 1"
 
     def settle(self, end: float) -> float:
-        """Return the end of a range as it is meant, for a family that rounds it."""
+        """Return the end of a range, rounded if the family rounds ends."""
         return end
 
     @property
@@ -120,7 +119,7 @@ class Perturbation(ABC):
         return ":".join(parts)
 
     def refuse(self, what: str) -> NoReturn:
-        """Raise PerturbationError about this perturbation."""
+        """Raise PerturbationError that starts with the keyword."""
         raise PerturbationError(f"{self.keyword}: {what}")
 
     def _checked_field(self, key: str, kind: type) -> int | float:
@@ -147,7 +146,7 @@ class Perturbation(ABC):
             self.refuse(f"the range {shown} is not a pair of numbers; give (low, high), for example (0.0, 0.5)")
         if not np.isfinite(ends).all():
             self.refuse(f"the range {write_range(ends)} is not finite; give two numbers low..high such as 0..0.5")
-        # Adding zero turns -0.0 into 0.0, so that equal ranges are also written alike.
+        # Adding zero turns -0.0 into 0.0: equal ranges are written alike.
         low, high = self.settle(ends[0]) + 0.0, self.settle(ends[1]) + 0.0
         text = write_range((low, high))
         if low > high:
@@ -174,7 +173,7 @@ def field_kinds(family: type[Perturbation]) -> dict[str, type]:
 
 
 def as_number(value: object) -> float | None:
-    """Return a real number as float (infinite if it is too large for one), or None for anything else."""
+    """Return a real number as float, infinite if it is too large, or None for anything else."""
     if isinstance(value, bool | np.bool_ | str | bytes):
         return None
     try:
@@ -186,7 +185,7 @@ def as_number(value: object) -> float | None:
 
 
 def write_number(value: float) -> str:
-    """Write a number so that reading it gives the same float.
+    """Write a number that reads back as the same float.
 
     >>> write_number(2.0), write_number(0.1), write_number(-3)
     ('2', '0.1', '-3')

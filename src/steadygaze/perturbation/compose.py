@@ -1,7 +1,7 @@
 """Adds perturbations of one image up: clip(x0 + Σ_i change_i(theta_i), 0, 1) over the box of their ranges.
 
 Turns perturbations and an image into the domain, the knot cells with the affine form of the unclipped image on each,
-and the images themselves, straight from the families' definitions.
+and the images themselves, straight from the definitions of the families.
 """
 
 from bisect import bisect_right
@@ -67,7 +67,7 @@ class Domain:
         return self.contains(np.zeros(self.dimension))
 
     def contains(self, theta: ArrayLike) -> bool:
-        """Tell whether theta (d,) lies in the box, its border included, without tolerance; NaN lies nowhere.
+        """Tell whether theta (d,) lies in the box, its border included, without tolerance; NaN does not.
 
         >>> domain = Domain(("brightness",), np.array([0.0]), np.array([1.0]))
         >>> domain.contains([1.0]), domain.contains([1.0000001])
@@ -109,7 +109,7 @@ class Perturbed:
 
     @cached_property
     def magnitudes(self) -> FloatArray:
-        """Bounds (pixels,) of the sizes of the terms of a pixel before the clip, on any knot cell.
+        """Bounds (pixels,) of Σ|terms| of a pixel before the clip, on any knot cell.
 
         The corner of a box may be rounded beyond a knot, where the next cell's form holds.
         """
@@ -163,7 +163,7 @@ class Perturbed:
 def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbed:
     """Add up to four perturbations of an image (C, H, W) with pixels in [0, 1].
 
-    Raises PerturbationError for combinations that are not piecewise affine and for what does not fit the image.
+    Raises PerturbationError for combinations that are not piecewise affine, and for those that do not fit the image.
 
     >>> from steadygaze.perturbation import Brightness, Translate
     >>> row = np.array([[[0.0, 0.5, 1.0]]])
@@ -228,7 +228,7 @@ def _checked_image(image: ArrayLike) -> FloatArray:
 def _distinct_names(perturbations: tuple[Perturbation, ...]) -> tuple[str, ...]:
     names: list[str] = []
     for perturbation in perturbations:
-        # The same family may be there twice with other ranges; axes still need names that tell them apart.
+        # The same family may occur twice with different ranges; axes still need different names.
         before = sum(earlier.name == perturbation.name for earlier in perturbations[: len(names)])
         names.append(f"{perturbation.name} ({before + 1})" if before else perturbation.name)
     return tuple(names)

@@ -21,10 +21,9 @@ import numpy as np
 
 from ..accuracy import ADDITIONS, CHANGES, Accuracy
 from ..compound import Compound, row_terms
-from ..network.lower import AffineMap
+from ..network.graph import AffineMap
 from ..network.steps import Step, is_folded, magnitude
-from ..rounding import LEAST, gamma
-from ..tolerances import NEAR, UNIT
+from ..tolerances import LEAST, NEAR, UNIT, gamma
 
 OWN = 1.0 + 1e-6
 """Covers the rounding of the bounds themselves: sums of fewer than 10⁹ numbers that are not negative."""

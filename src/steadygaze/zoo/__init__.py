@@ -1,7 +1,6 @@
-"""Turns the names of bundled networks and images into paths, labels and facts from the manifest.
+"""Names of bundled networks and images: paths, labels and facts from the manifest.
 
-It reads neither networks nor images, and checks no hashes: `network` and `images` read, the tests compare hashes.
-`benchmarks/zoo/train.py` made everything in this folder.
+`network` and `images` read the files; the tests compare the hashes. `benchmarks/zoo/train.py` made this folder.
 """
 
 import difflib
@@ -10,26 +9,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from steadygaze.errors import ImageError, ModelError
-
-__all__ = [
-    "ZooImage",
-    "ZooModel",
-    "class_names",
-    "image_path",
-    "images",
-    "is_reference",
-    "model_path",
-    "models",
-    "true_label",
-]
+from ..errors import ImageError, ModelError
 
 _FOLDER = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
 class ZooModel:
-    """A bundled network; `accuracy` is the share of its 10,000 test images that the file classifies right."""
+    """A bundled network; `accuracy` is the share of its 10,000 test images with the right label."""
 
     name: str
     dataset: str
@@ -58,6 +45,14 @@ def _manifest() -> dict:
     return json.loads((_FOLDER / "manifest.json").read_text(encoding="utf-8"))
 
 
+def _entries(kind: str) -> list[dict]:
+    """Entries of the manifest, with a path instead of the name of the file."""
+    return [
+        {key: value for key, value in entry.items() if key != "file"} | {"path": _FOLDER / entry["file"]}
+        for entry in _manifest()[kind]
+    ]
+
+
 @cache
 def models() -> tuple[ZooModel, ...]:
     """Return the bundled networks in the order of the manifest.
@@ -65,10 +60,7 @@ def models() -> tuple[ZooModel, ...]:
     >>> models()[0].name, models()[0].neurons
     ('M-FNN-100', 100)
     """
-    return tuple(
-        ZooModel(path=_FOLDER / entry["file"], **{key: value for key, value in entry.items() if key != "file"})
-        for entry in _manifest()["models"]
-    )
+    return tuple(ZooModel(**entry) for entry in _entries("models"))
 
 
 @cache
@@ -78,10 +70,7 @@ def images() -> tuple[ZooImage, ...]:
     >>> images()[0].reference, images()[0].true_label
     ('mnist:69990', 7)
     """
-    return tuple(
-        ZooImage(path=_FOLDER / entry["file"], **{key: value for key, value in entry.items() if key != "file"})
-        for entry in _manifest()["images"]
-    )
+    return tuple(ZooImage(**entry) for entry in _entries("images"))
 
 
 def model_path(name: str) -> Path:
@@ -144,12 +133,12 @@ def class_names(dataset: str) -> tuple[str, ...]:
 
 
 def _image(reference: str) -> ZooImage:
-    for image in images():
-        if image.reference == reference:
-            return image
+    known = {image.reference: image for image in images()}
+    if reference in known:
+        return known[reference]
     ranges = []
     for dataset in _manifest()["class_names"]:
-        own = [image.reference for image in images() if image.reference.startswith(f"{dataset}:")]
+        own = [name for name in known if name.startswith(f"{dataset}:")]
         ranges.append(f"{own[0]} to {own[-1]}")
     raise ImageError(
         f"no bundled image {reference!r}. Bundled: {', '.join(ranges)}. Or give the path of an image file."

@@ -15,8 +15,7 @@ from steadygaze.attention.map_errors import MapErrors
 from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.budget import Budget
 from steadygaze.compound import Compound
-from steadygaze.network.graph import Graph
-from steadygaze.network.lower import lower
+from steadygaze.network.graph import Graph, lower
 from steadygaze.network.model import Model
 from steadygaze.network.replay import FLOAT32
 from steadygaze.perturbation import Perturbation

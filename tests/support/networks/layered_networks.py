@@ -6,8 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from steadygaze.compound import Compound, plain_program
-from steadygaze.network.graph import Graph, Node
-from steadygaze.network.lower import lower
+from steadygaze.network.graph import Graph, Node, lower
 from steadygaze.network.operators import MatMul, Operator, Relu, Reshape, Scale
 from steadygaze.perturbation import Perturbation, compose, parse_spec
 from steadygaze.regions.region import RegionSet

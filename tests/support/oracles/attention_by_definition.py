@@ -14,7 +14,7 @@ import numpy as np
 
 from steadygaze.attention.inconsistency import Inconsistency
 from steadygaze.compound import Compound
-from steadygaze.network.lower import Chain
+from steadygaze.network.graph import Chain
 from steadygaze.perturbation import Perturbed, Translate
 
 Gradients = Callable[[np.ndarray], np.ndarray]  # image (C, H, W) -> gradients of the logits (K, C, H, W)

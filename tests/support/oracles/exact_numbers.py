@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from steadygaze.network.lower import Chain
+from steadygaze.network.graph import Chain
 
 
 def as_fractions(floats: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from steadygaze.network.lower import Chain
+from steadygaze.network.graph import Chain
 
 torch = pytest.importorskip("torch")
 

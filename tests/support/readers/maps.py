@@ -96,7 +96,7 @@ def assert_forward_agrees(
     thetas = compound.to_theta(points)
     images = compound.perturbed.images(thetas)
     assert np.allclose(affine_logits(regions, owner, points), compound.graph.logits(images), rtol=0, atol=tolerance)
-    before = np.hstack([np.zeros((len(points), 0)), *compound.graph.preactivations(images)])
+    before = np.hstack([np.zeros((len(points), 0)), *compound.graph.trace(images)[0]])
     clear = np.abs(before) > tolerance
     assert ((before > 0) == pattern_bits(regions, compound.hidden)[owner])[clear].all()
     values = np.stack([_unclipped(compound, theta, regions.cell[o]) for theta, o in zip(thetas, owner, strict=True)])

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...compiling import compiled
 from ...errors import InternalError, OptionError
-from ...rounding import gamma, up
+from ...tolerances import gamma, up
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ...compiling import compiled
-from ...rounding import LEAST, gamma, up
+from ...tolerances import LEAST, gamma, up
 from . import FilterStep, Intervals
 
 

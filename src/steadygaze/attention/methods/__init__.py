@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...network.graph import Graph
-from ...network.lower import AffineMap, Chain
+from ...network.graph import AffineMap, Chain, Graph
 from ..filters import Intervals
 from ..rows import Rows
 

@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import issparse
 
-from ...network.graph import Graph, gradients, preactivations
-from ...network.lower import Chain
+from ...network.graph import Chain, Graph, gradients, preactivations
 from ...tolerances import FLIP_ERROR, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, MAX_ROWS_EACH, UNIT
 from ..filters import Intervals
 from ..rows import dense, is_local, lay_out, most_reached

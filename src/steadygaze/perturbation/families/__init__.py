@@ -1,7 +1,6 @@
-"""The families of perturbations, one file each, and the reading of spec texts: keyword[:key=value,...][:low..high].
+"""The families of perturbations, one file each, and the parser of spec texts: keyword[:key=value,...][:low..high].
 
-Every file in this folder that defines a family is found, so a new family is one new file; which keys a spec takes comes
-from the family itself.
+A new family is one new file in this folder; its fields are the keys of its specs.
 """
 
 import pkgutil
@@ -30,7 +29,7 @@ def find_families() -> dict[str, type[Perturbation]]:
         for family in vars(module).values():
             if not (isinstance(family, type) and issubclass(family, Perturbation)):
                 continue
-            # A file may import another family to build on it; only what it defines itself counts.
+            # A file may import another family to build on it; only its own families count.
             if family.__module__ != module.__name__ or family.__abstractmethods__:
                 continue
             if family.keyword in found:
@@ -41,7 +40,7 @@ def find_families() -> dict[str, type[Perturbation]]:
 
 
 def parse_spec(text: str) -> Perturbation:
-    """Return the perturbation that a spec describes; PerturbationError says what is wrong with it.
+    """Return the perturbation that a spec describes; PerturbationError says what is wrong with the spec.
 
     >>> parse_spec("patch:x=1,y=2,w=3,h=4,tone=-1:0..0.5").name
     'dark patch 3×4 at (1, 2)'
@@ -72,7 +71,7 @@ def _refuse(text: str, what: str) -> NoReturn:
 
 
 def _quote(text: str) -> str:
-    """Return a text in quotation marks, on one line and not too long for an error message."""
+    """Return a text in quotation marks, on one line, short enough for an error message."""
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
@@ -85,7 +84,7 @@ def _refuse_keyword(text: str, keyword: str, families: dict[str, type[Perturbati
 
 
 def _sort_parts(text: str, family: type[Perturbation], parts: list[str]) -> tuple[str | None, str | None]:
-    """Return the part with the settings and the part with the range, None for one that is not there."""
+    """Return the part with the settings and the part with the range; None for a missing one."""
     settings = [part for part in parts if "=" in part]
     ends = [part for part in parts if "=" not in part and ".." in part]
     strange = [part for part in parts if part not in settings and part not in ends]

@@ -19,10 +19,6 @@ class Brightness(Perturbation):
     keyword: ClassVar[str] = "brightness"
     example: ClassVar[str] = "brightness:-0.2..0.5"
 
-    @property
-    def name(self) -> str:
-        return "brightness"
-
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
         return image + thetas[:, None, None, None]
 

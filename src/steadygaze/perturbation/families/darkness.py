@@ -19,10 +19,6 @@ class Darkness(Perturbation):
     keyword: ClassVar[str] = "darkness"
     example: ClassVar[str] = "darkness:0..0.3"
 
-    @property
-    def name(self) -> str:
-        return "darkness"
-
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
         return image - thetas[:, None, None, None]
 

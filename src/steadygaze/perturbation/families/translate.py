@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import InternalError
 from ..base import FloatArray, Perturbation
 
-# An end of a range this close to a whole pixel means that pixel: 30 * 0.1 must not leave a sliver beyond the knot at 3.
+# An end of a range this close to a whole pixel is that pixel: 30 * 0.1 must not leave a sliver beyond the knot at 3.
 SNAP = 1e-6
 
 
@@ -107,6 +107,6 @@ class Translate(Perturbation):
         if not low < high <= step + 1:
             raise InternalError(f"{self.spec}: [{low}, {high}] is not inside one whole pixel")
         slope = self.shift(image, step + 1) - self.shift(image, step)
-        # Anchored at the end nearer to 0, so that the offset beside 0 is exactly zero on both sides.
+        # Anchored at the end nearer to 0: the offset beside 0 is exactly zero on both sides.
         anchor = step if step >= 0 else step + 1
         return self.shift(image, anchor) - anchor * slope - image, slope
