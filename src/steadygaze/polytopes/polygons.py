@@ -51,7 +51,7 @@ class Polygons(Polytopes):
         return Polygons(self.points, self.starts, self.facets)
 
     @classmethod
-    def join(cls, parts: list["Polygons"]) -> "Polygons":
+    def _concatenate(cls, parts: list["Polygons"]) -> "Polygons":
         starts = join_starts([part.starts for part in parts])
         points = [np.zeros((0, 2)), *(part.points for part in parts)]
         facets = [np.zeros(0, dtype=np.int64), *(part.facets for part in parts)]

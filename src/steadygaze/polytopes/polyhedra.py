@@ -104,7 +104,7 @@ class Polyhedra(Polytopes):
         return self
 
     @classmethod
-    def join(cls, parts: list["Polyhedra"]) -> "Polyhedra":
+    def _concatenate(cls, parts: list["Polyhedra"]) -> "Polyhedra":
         words = max((part.incidence.shape[1] for part in parts), default=1)
         starts, facet_starts = (join_starts([getattr(p, name) for p in parts]) for name in ("starts", "facet_starts"))
         points = [np.zeros((0, 3)), *(part.points for part in parts)]

@@ -146,9 +146,16 @@ class Polytopes(ABC):
         """The same shapes without derived arrays, where those are large and quick to compute again."""
 
     @classmethod
-    @abstractmethod
     def join(cls, parts: list[Self]) -> Self:
         """All shapes of several parts in order; empties the list, and frees each part once it is copied."""
+        filled = [part for part in parts if len(part)]
+        parts.clear()
+        return filled[0] if len(filled) == 1 else cls._concatenate(filled)
+
+    @classmethod
+    @abstractmethod
+    def _concatenate(cls, parts: list[Self]) -> Self:
+        """See `join`."""
 
     @classmethod
     @abstractmethod
