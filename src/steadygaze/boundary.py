@@ -9,6 +9,7 @@ mapped or labelled here.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
@@ -24,13 +25,13 @@ from .regions.region import RegionSet
 from .tolerances import TOUCH
 
 
-@dataclass(frozen=True, eq=False)
-class Component:
-    """One component of the outermost boundary: the frontier of C0 towards one part of the domain outside of it.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """A part of the domain outside of C0, through facets, with the frontier between them.
 
-    pieces (N,): the pieces of that part, with their share of the domain. facets (F,) count into `Boundary.frontier`;
+    pieces (N,): the pieces of the part, with their share of the domain. facets (F,) count into `Boundary.frontier`;
     measure is their length in t (area with three parameters, number of thetas with one). inner and outer: the regions
-    along it on the side of C0 and on the other side, ascending. touches_border: it ends at the border of the domain.
+    along the frontier on the side of C0 and on the other side, ascending.
     """
 
     pieces: np.ndarray
@@ -39,24 +40,26 @@ class Component:
     measure: float
     inner: np.ndarray
     outer: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Component(Part):
+    """One component of the outermost boundary: the frontier of C0 towards a part that reaches the domain's border.
+
+    touches_border: the frontier itself ends at the border of the domain.
+    """
+
     touches_border: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Enclave:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Enclave(Part):
     """A part of the domain that C0 encloses; it may hold satisfying pieces, which zero cannot reach.
 
-    pieces (N,), share, facets (F,), measure, inner, outer as for a `Component`; regions: those with a piece in it;
-    satisfying_share: the share of the domain that satisfies the property inside; theta (d,): its point nearest to zero,
-    at the given distance ‖theta‖₂.
+    regions: those with a piece in it; satisfying_share: the share of the domain that satisfies the property inside;
+    theta (d,): its point nearest to zero, at the given distance ‖theta‖₂.
     """
 
-    pieces: np.ndarray
-    share: float
-    facets: np.ndarray
-    measure: float
-    inner: np.ndarray
-    outer: np.ndarray
     regions: np.ndarray
     satisfying_share: float
     theta: np.ndarray
@@ -144,11 +147,12 @@ def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPie
     enclosed = reachable.copy()
     is_border = polytopes.on_border(joint.pieces.cuts, compound.domain.dimension)
     for pieces, facets in _parts(adjacency, reachable, frontier):
+        shared = _shared(joint, pieces, facets, frontier)
         if is_border[pieces].any():
-            components.append(_component(compound, joint, pieces, facets, frontier))
+            components.append(Component(**shared, touches_border=_touches_border(compound, facets, frontier)))
         else:
             enclosed[pieces] = True
-            enclaves.append(_enclave(compound, joint, pieces, facets, frontier, kept))
+            enclaves.append(Enclave(**shared, **_inside(compound, joint, pieces, kept)))
     return Boundary(
         wanted=wanted,
         volumes=volumes,
@@ -219,43 +223,33 @@ def _parts(adjacency: Adjacency, reachable: np.ndarray, frontier: Adjacency) -> 
     return parts
 
 
-def _component(
-    compound: Compound, joint: JointPieces, pieces: np.ndarray, facets: np.ndarray, frontier: Adjacency
-) -> Component:
-    region, along = joint.pieces.region, frontier.extent[facets][:, :, : compound.domain.dimension]
-    return Component(
-        pieces=pieces,
-        share=float(joint.polytopes.volumes[pieces].sum()),
-        facets=facets,
-        measure=float(frontier.measure[facets].sum()),
-        inner=np.unique(region[frontier.first[facets]]),
-        outer=np.unique(region[frontier.second[facets]]),
-        touches_border=bool(((along <= TOUCH) | (along >= 1.0 - TOUCH)).any()),
-    )
+def _shared(joint: JointPieces, pieces: np.ndarray, facets: np.ndarray, frontier: Adjacency) -> dict[str, Any]:
+    """What components and enclaves have in common."""
+    region = joint.pieces.region
+    return {
+        "pieces": pieces,
+        "share": float(joint.polytopes.volumes[pieces].sum()),
+        "facets": facets,
+        "measure": float(frontier.measure[facets].sum()),
+        "inner": np.unique(region[frontier.first[facets]]),
+        "outer": np.unique(region[frontier.second[facets]]),
+    }
 
 
-def _enclave(
-    compound: Compound,
-    joint: JointPieces,
-    pieces: np.ndarray,
-    facets: np.ndarray,
-    frontier: Adjacency,
-    kept: np.ndarray,
-) -> Enclave:
-    region, volumes = joint.pieces.region, joint.polytopes.volumes
+def _touches_border(compound: Compound, facets: np.ndarray, frontier: Adjacency) -> bool:
+    along = frontier.extent[facets][:, :, : compound.domain.dimension]
+    return bool(((along <= TOUCH) | (along >= 1.0 - TOUCH)).any())
+
+
+def _inside(compound: Compound, joint: JointPieces, pieces: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
+    """What only enclaves have."""
     theta = _nearest(compound, joint.polytopes, pieces)
-    return Enclave(
-        pieces=pieces,
-        share=float(volumes[pieces].sum()),
-        facets=facets,
-        measure=float(frontier.measure[facets].sum()),
-        inner=np.unique(region[frontier.first[facets]]),
-        outer=np.unique(region[frontier.second[facets]]),
-        regions=np.unique(region[pieces]),
-        satisfying_share=float(volumes[pieces[kept[pieces] == Kept.YES]].sum()),
-        theta=theta,
-        distance=float(np.linalg.norm(theta)),
-    )
+    return {
+        "regions": np.unique(joint.pieces.region[pieces]),
+        "satisfying_share": float(joint.polytopes.volumes[pieces[kept[pieces] == Kept.YES]].sum()),
+        "theta": theta,
+        "distance": float(np.linalg.norm(theta)),
+    }
 
 
 def _nearest(compound: Compound, polytopes: Polytopes, pieces: np.ndarray) -> np.ndarray:

@@ -244,29 +244,6 @@ def clipped_area(x, y, count, a, b, c, room_x, room_y, room_edge, value):
 
 
 @compiled
-def margins(logits, label, x, y, starts, region, out):
-    """Write the smallest of f_label − max of the other logits on every piece, and the largest seen at its vertices and
-    its centre: where the label wins the margin is concave, and may be positive inside alone."""
-    for p in range(out.shape[0]):
-        form = logits[region[p]]
-        low, high = np.inf, -np.inf
-        cx, cy = 0.0, 0.0
-        count = starts[p + 1] - starts[p]
-        for i in range(count + 1):
-            px, py = cx / count, cy / count
-            if i < count:
-                px, py = x[starts[p] + i], y[starts[p] + i]
-                cx, cy = cx + px, cy + py
-            other = -np.inf
-            for j in range(form.shape[1]):
-                if j != label:
-                    other = max(other, form[0, j] * px + form[1, j] * py + form[2, j])
-            own = form[0, label] * px + form[1, label] * py + form[2, label]
-            low, high = min(low, own - other), max(high, own - other)
-        out[p, 0], out[p, 1] = low, high
-
-
-@compiled
 def decided_areas(logits, label, x, y, starts, region, winner, slack, chosen, room, room_edge, forms, out):
     """Write the areas of the chosen pieces where the winner beats its rivals by the slack."""
     a, b, c = forms[0], forms[1], forms[2]

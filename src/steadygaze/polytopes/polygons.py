@@ -147,11 +147,6 @@ class Polygons(Polytopes):
             raise InternalError("a slab cut has more pieces than there is room for: please report the model")
         return out.polygons(pieces), out.origin[:pieces], inside[:pieces].astype(bool), int(cuts)
 
-    def margins(self, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:
-        out = np.zeros((len(region), 2))
-        kernels.margins(logits, label, *np.ascontiguousarray(self.points.T), self.starts, region, out)
-        return out
-
     def decided_volumes(
         self,
         logits: np.ndarray,

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import InternalError
-from . import nearest_kernels, polyhedra_kernels
+from . import hull_kernels, polyhedra_kernels
 from .adjacency import Adjacency, touching_polyhedra
 from .polygons import Polygons
 from .polyhedra_kernels import Room, Solids
@@ -176,11 +176,6 @@ class Polyhedra(Polytopes):
                 return _used(out, pieces), origin[:pieces].copy(), inside[:pieces].astype(bool), int(cuts)
         raise InternalError("a slab cut has more pieces than there is room for: please report the model")
 
-    def margins(self, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:
-        out = np.zeros((len(region), 2))
-        polyhedra_kernels.margins(logits, label, self.points, self.starts, region, self.centres, out)
-        return out
-
     def decided_volumes(
         self,
         logits: np.ndarray,
@@ -242,7 +237,7 @@ class Polyhedra(Polytopes):
     @staticmethod
     def nearest_points_of(point: np.ndarray, points: np.ndarray, starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         out = np.zeros((len(chosen), 4))
-        nearest_kernels.distances_to(np.asarray(point), points, starts, chosen, np.zeros((7, 4)), out)
+        hull_kernels.distances_to(np.asarray(point), points, starts, chosen, np.zeros((7, 4)), out)
         return out
 
     @property

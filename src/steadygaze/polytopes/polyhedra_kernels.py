@@ -102,11 +102,6 @@ def _cut(a, b, c, d, limit, cut, room, first, vertices, facet, count):
 
 
 @compiled
-def _value(form, j, point):
-    return form[0, j] * point[0] + form[1, j] * point[1] + form[2, j] * point[2] + form[3, j]
-
-
-@compiled
 def _beaten(form, noise, points, first, vertices, winner):
     """The class that exceeds `winner` most on the vertices among those that do so by more than the tolerance; and
     whether `winner` exceeds it elsewhere by more than that."""
@@ -277,24 +272,6 @@ def slab_volumes(solids, chosen, slab, axis, forms, room, out):
         if out[n] < 0.0:
             return False
     return True
-
-
-@compiled
-def margins(logits, label, points, starts, region, centres, out):
-    """Write the smallest of f_label − max of the other logits on every piece, and the largest seen at its vertices and
-    its centre: where the label wins the margin is concave, and may be positive inside alone."""
-    for p in range(out.shape[0]):
-        form = logits[region[p]]
-        low, high = np.inf, -np.inf
-        for i in range(starts[p], starts[p + 1] + 1):
-            point = points[i] if i < starts[p + 1] else centres[p]
-            other = -np.inf
-            for j in range(form.shape[1]):
-                if j != label:
-                    other = max(other, _value(form, j, point))
-            own = _value(form, label, point)
-            low, high = min(low, own - other), max(high, own - other)
-        out[p, 0], out[p, 1] = low, high
 
 
 @compiled

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..budget import give_back_memory
 from ..tolerances import TOUCH
+from . import hull_kernels
 
 if TYPE_CHECKING:
     from .adjacency import Adjacency
@@ -130,6 +131,12 @@ class Polytopes(ABC):
         found = cls.nearest_points_of(point, vertices, np.array([0, len(vertices)]), np.zeros(1, dtype=np.int64))
         return float(np.sqrt(found[0, 0]))
 
+    def margins(self, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:
+        """The smallest and largest f_label − max of the other logits on the vertices of every piece (P, 2)."""
+        out = np.zeros((len(region), 2))
+        hull_kernels.margins(logits, label, self.points, self.starts, region, np.zeros(self.dimension), out)
+        return out
+
     # What depends on the dimension: shapes as a whole.
 
     @property
@@ -224,10 +231,6 @@ class Polytopes(ABC):
 
         Returns the pieces, the shape that each comes from, whether it lies between the two, and the number of cuts.
         """
-
-    @abstractmethod
-    def margins(self, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:
-        """The smallest and largest f_label − max of the other logits on the vertices of every piece (P, 2)."""
 
     @abstractmethod
     def decided_volumes(
