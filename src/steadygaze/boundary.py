@@ -1,10 +1,9 @@
-"""From labelled pieces of a full map to the outermost boundary of a property, its enclaves, and what zero can reach.
+"""From labelled pieces of a full map to the part that zero can reach, its outermost boundary, and its enclaves.
 
 R is the union of the pieces that surely satisfy the property, C0 its component through facets whose closure contains
 theta = 0, taken with its border. The rest of the domain falls into components, through facets again. One that has no
 facet on the border of the domain is an enclave. What separates C0 from any other one is a component of the outermost
-boundary: as C0 is closed and connected, and a box has no holes, the frontier of each such part is connected. Nothing is
-mapped or labelled here.
+boundary: as C0 is closed and connected, and a box has no holes, the frontier of each such part is connected.
 """
 
 from dataclasses import dataclass
@@ -117,12 +116,12 @@ class Boundary:
 
     @property
     def is_certain(self) -> bool:
-        """Whether nothing beside C0, or at zero, is undecided: then no piece could join it."""
+        """Whether every piece beside C0 and at zero is decided: then no piece could join it."""
         return not len(self.undecided)
 
     def share(self, chosen: np.ndarray) -> float:
         """The share of the domain that the chosen pieces (P,) cover."""
-        # Everything is said exactly, whatever the rounding of the sum.
+        # The whole domain is exactly 1, whatever the rounding of the sum.
         return 1.0 if chosen.all() else min(float(self.volumes[chosen].sum()), 1.0)
 
 
@@ -139,7 +138,7 @@ def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPie
     adjacency = polytopes.touching()
     reachable, starts = _reachable(compound, joint, adjacency, kept == Kept.YES)
     frontier = _frontier(adjacency, reachable)
-    # Beside C0, and around zero itself: what is undecided there could belong to it.
+    # Undecided pieces beside C0, and around zero itself, could belong to C0.
     zero = compound.to_unit(np.zeros((1, compound.domain.dimension)))[0]
     beside = np.union1d(frontier.second, np.flatnonzero(polytopes.contain(zero) & ~reachable))
     components: list[Component] = []

@@ -176,30 +176,12 @@ class Polyhedra(Polytopes):
                 return _used(out, pieces), origin[:pieces].copy(), inside[:pieces].astype(bool), int(cuts)
         raise InternalError("a slab cut has more pieces than there is room for: please report the model")
 
-    def decided_volumes(
-        self,
-        logits: np.ndarray,
-        label: int,
-        region: np.ndarray,
-        winner: np.ndarray,
-        slack: np.ndarray,
-        chosen: np.ndarray,
-    ) -> np.ndarray:
-        decided, forms = np.zeros(len(chosen)), np.zeros((logits.shape[2], 4))
+    def clipped_volumes(self, chosen: np.ndarray, forms: np.ndarray) -> np.ndarray:
+        found = np.zeros(len(chosen))
         for _, room in self._rooms():
-            if polyhedra_kernels.decided_volumes(
-                logits, label, self._solids, region, winner, slack, chosen, forms, room, decided
-            ):
-                return decided
-        raise InternalError("a strip has more vertices than there is room for: please report the model")
-
-    def slab_volumes(self, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
-        found, forms = np.zeros(len(chosen)), np.zeros((2, 4))
-        slab = np.ascontiguousarray(slab)
-        for _, room in self._rooms():
-            if polyhedra_kernels.slab_volumes(self._solids, chosen, slab, axis, forms, room, found):
+            if polyhedra_kernels.clipped_volumes(self._solids, chosen, forms, room, found):
                 return found
-        raise InternalError("a slab has more vertices than there is room for: please report the model")
+        raise InternalError("a clipped region has more vertices than there is room for: please report the model")
 
     def section(self, axis: int | None, at: float) -> tuple[Polygons, np.ndarray]:
         assert axis is not None, "a section of polyhedra holds one axis"

@@ -240,35 +240,11 @@ def _clipped_volume(solids, number, forms, room):
 
 
 @compiled
-def decided_volumes(logits, label, solids, region, winner, slack, chosen, forms, room, out):
-    """Write the volumes of the chosen pieces where the winner beats its rivals by the slack; whether all fitted."""
+def clipped_volumes(solids, chosen, forms, room, out):
+    """Write the volumes of the parts of the chosen polyhedra where each of their forms (S, N, 4) is at least 0; tell
+    whether all had enough room."""
     for n in range(chosen.shape[0]):
-        p = chosen[n]
-        form, w = logits[region[p]], winner[p]
-        count = 0
-        for j in range(form.shape[1]):
-            is_rival = j != w if w == label else j == label
-            if is_rival:
-                for k in range(4):
-                    forms[count, k] = form[k, w] - form[k, j]
-                forms[count, 3] -= slack[p]
-                count += 1
-        out[n] = _clipped_volume(solids, p, forms[:count], room)
-        if out[n] < 0.0:
-            return False
-    return True
-
-
-@compiled
-def slab_volumes(solids, chosen, slab, axis, forms, room, out):
-    """Write the volumes of the chosen polyhedra where slab0 ≤ t[axis] ≤ slab1; tell whether all fitted."""
-    for n in range(chosen.shape[0]):
-        for side in range(2):
-            sign = 1.0 if side == 0 else -1.0
-            for k in range(3):
-                forms[side, k] = sign if k == axis else 0.0
-            forms[side, 3] = -sign * slab[n, side]
-        out[n] = _clipped_volume(solids, chosen[n], forms[:2], room)
+        out[n] = _clipped_volume(solids, chosen[n], forms[n], room)
         if out[n] < 0.0:
             return False
     return True

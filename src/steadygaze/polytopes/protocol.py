@@ -137,6 +137,34 @@ class Polytopes(ABC):
         hull_kernels.margins(logits, label, self.points, self.starts, region, np.zeros(self.dimension), out)
         return out
 
+    def decided_volumes(
+        self,
+        logits: np.ndarray,
+        label: int,
+        region: np.ndarray,
+        winner: np.ndarray,
+        slack: np.ndarray,
+        chosen: np.ndarray,
+    ) -> np.ndarray:
+        """Volumes (S,) of the parts of the chosen pieces (S,) where the winner beats its rivals by the slack (P,).
+
+        Every class is a rival of the label; only the label is a rival of the other classes.
+        """
+        own, winners, classes = logits[region[chosen]], winner[chosen, None], np.arange(logits.shape[2])
+        leads = np.take_along_axis(own, winners[:, None], axis=2) - own
+        leads[:, -1] -= slack[chosen, None]
+        is_rival = np.where(winners == label, classes != winners, classes == label)
+        always = np.eye(self.dimension + 1)[-1][:, None]
+        forms = np.where(is_rival[:, None], leads, always).transpose(0, 2, 1)
+        return self.clipped_volumes(chosen, np.ascontiguousarray(forms))
+
+    def slab_volumes(self, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
+        """Volumes (S,) of the parts of the chosen shapes where slab0 ≤ t[axis] ≤ slab1, one slab (S, 2) for each."""
+        forms = np.zeros((len(chosen), 2, self.dimension + 1))
+        forms[:, :, axis] = 1.0, -1.0
+        forms[:, 0, -1], forms[:, 1, -1] = -slab[:, 0], slab[:, 1]
+        return self.clipped_volumes(chosen, forms)
+
     # What depends on the dimension: shapes as a whole.
 
     @property
@@ -233,20 +261,8 @@ class Polytopes(ABC):
         """
 
     @abstractmethod
-    def decided_volumes(
-        self,
-        logits: np.ndarray,
-        label: int,
-        region: np.ndarray,
-        winner: np.ndarray,
-        slack: np.ndarray,
-        chosen: np.ndarray,
-    ) -> np.ndarray:
-        """Volumes (S,) of the parts of the chosen pieces (S,) where the winner beats its rivals by the slack (P,)."""
-
-    @abstractmethod
-    def slab_volumes(self, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
-        """Volumes (S,) of the parts of the chosen shapes where slab0 ≤ t[axis] ≤ slab1, one slab (S, 2) for each."""
+    def clipped_volumes(self, chosen: np.ndarray, forms: np.ndarray) -> np.ndarray:
+        """Volumes (S,) of the parts of the chosen shapes where each of their forms (S, N, D+1) is at least 0."""
 
     @abstractmethod
     def section(self, axis: int | None, at: float) -> tuple["Polygons", np.ndarray]:

@@ -44,10 +44,10 @@ def unpack(packed: np.ndarray, sizes: tuple[int, ...]) -> list[np.ndarray]:
 
 
 NARROW = 128
-"""Rows of fewer bytes are kept as they are: they are read often, and small."""
+"""Rows of fewer bytes are all kept whole: they are small, and read often."""
 
 EVERY = 64
-"""Of wide rows one in so many is kept whole; to read another one at most as many differences are followed."""
+"""One wide row in so many is kept whole; reading another one follows at most as many differences."""
 
 
 @dataclass(frozen=True, eq=False)
