@@ -1,14 +1,14 @@
-"""From labelled pieces of a full map to the outermost boundary of a property, its enclaves, and what zero can reach.
+"""From labelled pieces of a full map to the part that zero can reach, its outermost boundary, and its enclaves.
 
 R is the union of the pieces that surely satisfy the property, C0 its component through facets whose closure contains
 theta = 0, taken with its border. The rest of the domain falls into components, through facets again. One that has no
 facet on the border of the domain is an enclave. What separates C0 from any other one is a component of the outermost
-boundary: as C0 is closed and connected, and a box has no holes, the frontier of each such part is connected. Nothing is
-mapped or labelled here.
+boundary: as C0 is closed and connected, and a box has no holes, the frontier of each such part is connected.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
@@ -24,13 +24,13 @@ from .regions.region import RegionSet
 from .tolerances import TOUCH
 
 
-@dataclass(frozen=True, eq=False)
-class Component:
-    """One component of the outermost boundary: the frontier of C0 towards one part of the domain outside of it.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """A part of the domain outside of C0, through facets, with the frontier between them.
 
-    pieces (N,): the pieces of that part, with their share of the domain. facets (F,) count into `Boundary.frontier`;
+    pieces (N,): the pieces of the part, with their share of the domain. facets (F,) count into `Boundary.frontier`;
     measure is their length in t (area with three parameters, number of thetas with one). inner and outer: the regions
-    along it on the side of C0 and on the other side, ascending. touches_border: it ends at the border of the domain.
+    along the frontier on the side of C0 and on the other side, ascending.
     """
 
     pieces: np.ndarray
@@ -39,24 +39,26 @@ class Component:
     measure: float
     inner: np.ndarray
     outer: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Component(Part):
+    """One component of the outermost boundary: the frontier of C0 towards a part that reaches the domain's border.
+
+    touches_border: the frontier itself ends at the border of the domain.
+    """
+
     touches_border: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Enclave:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Enclave(Part):
     """A part of the domain that C0 encloses; it may hold satisfying pieces, which zero cannot reach.
 
-    pieces (N,), share, facets (F,), measure, inner, outer as for a `Component`; regions: those with a piece in it;
-    satisfying_share: the share of the domain that satisfies the property inside; theta (d,): its point nearest to zero,
-    at the given distance ‖theta‖₂.
+    regions: those with a piece in it; satisfying_share: the share of the domain that satisfies the property inside;
+    theta (d,): its point nearest to zero, at the given distance ‖theta‖₂.
     """
 
-    pieces: np.ndarray
-    share: float
-    facets: np.ndarray
-    measure: float
-    inner: np.ndarray
-    outer: np.ndarray
     regions: np.ndarray
     satisfying_share: float
     theta: np.ndarray
@@ -114,12 +116,12 @@ class Boundary:
 
     @property
     def is_certain(self) -> bool:
-        """Whether nothing beside C0, or at zero, is undecided: then no piece could join it."""
+        """Whether every piece beside C0 and at zero is decided: then no piece could join it."""
         return not len(self.undecided)
 
     def share(self, chosen: np.ndarray) -> float:
         """The share of the domain that the chosen pieces (P,) cover."""
-        # Everything is said exactly, whatever the rounding of the sum.
+        # The whole domain is exactly 1, whatever the rounding of the sum.
         return 1.0 if chosen.all() else min(float(self.volumes[chosen].sum()), 1.0)
 
 
@@ -136,7 +138,7 @@ def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPie
     adjacency = polytopes.touching()
     reachable, starts = _reachable(compound, joint, adjacency, kept == Kept.YES)
     frontier = _frontier(adjacency, reachable)
-    # Beside C0, and around zero itself: what is undecided there could belong to it.
+    # Undecided pieces beside C0, and around zero itself, could belong to C0.
     zero = compound.zero_in_t
     beside = np.union1d(frontier.second, np.flatnonzero(polytopes.contain(zero) & ~reachable))
     components: list[Component] = []
@@ -144,11 +146,12 @@ def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPie
     enclosed = reachable.copy()
     is_border = polytopes.on_border(joint.pieces.cuts, compound.domain.dimension)
     for pieces, facets in _parts(adjacency, reachable, frontier):
+        shared = _shared(joint, pieces, facets, frontier)
         if is_border[pieces].any():
-            components.append(_component(compound, joint, pieces, facets, frontier))
+            components.append(Component(**shared, touches_border=_touches_border(compound, facets, frontier)))
         else:
             enclosed[pieces] = True
-            enclaves.append(_enclave(compound, joint, pieces, facets, frontier, kept))
+            enclaves.append(Enclave(**shared, **_inside(compound, joint, pieces, kept)))
     return Boundary(
         wanted=wanted,
         volumes=volumes,
@@ -219,43 +222,33 @@ def _parts(adjacency: Adjacency, reachable: np.ndarray, frontier: Adjacency) -> 
     return parts
 
 
-def _component(
-    compound: Compound, joint: JointPieces, pieces: np.ndarray, facets: np.ndarray, frontier: Adjacency
-) -> Component:
-    region, along = joint.pieces.region, frontier.extent[facets][:, :, : compound.domain.dimension]
-    return Component(
-        pieces=pieces,
-        share=float(joint.polytopes.volumes[pieces].sum()),
-        facets=facets,
-        measure=float(frontier.measure[facets].sum()),
-        inner=np.unique(region[frontier.first[facets]]),
-        outer=np.unique(region[frontier.second[facets]]),
-        touches_border=bool(((along <= TOUCH) | (along >= 1.0 - TOUCH)).any()),
-    )
+def _shared(joint: JointPieces, pieces: np.ndarray, facets: np.ndarray, frontier: Adjacency) -> dict[str, Any]:
+    """What components and enclaves have in common."""
+    region = joint.pieces.region
+    return {
+        "pieces": pieces,
+        "share": float(joint.polytopes.volumes[pieces].sum()),
+        "facets": facets,
+        "measure": float(frontier.measure[facets].sum()),
+        "inner": np.unique(region[frontier.first[facets]]),
+        "outer": np.unique(region[frontier.second[facets]]),
+    }
 
 
-def _enclave(
-    compound: Compound,
-    joint: JointPieces,
-    pieces: np.ndarray,
-    facets: np.ndarray,
-    frontier: Adjacency,
-    kept: np.ndarray,
-) -> Enclave:
-    region, volumes = joint.pieces.region, joint.polytopes.volumes
+def _touches_border(compound: Compound, facets: np.ndarray, frontier: Adjacency) -> bool:
+    along = frontier.extent[facets][:, :, : compound.domain.dimension]
+    return bool(((along <= TOUCH) | (along >= 1.0 - TOUCH)).any())
+
+
+def _inside(compound: Compound, joint: JointPieces, pieces: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
+    """What only enclaves have."""
     theta = _nearest(compound, joint.polytopes, pieces)
-    return Enclave(
-        pieces=pieces,
-        share=float(volumes[pieces].sum()),
-        facets=facets,
-        measure=float(frontier.measure[facets].sum()),
-        inner=np.unique(region[frontier.first[facets]]),
-        outer=np.unique(region[frontier.second[facets]]),
-        regions=np.unique(region[pieces]),
-        satisfying_share=float(volumes[pieces[kept[pieces] == Kept.YES]].sum()),
-        theta=theta,
-        distance=float(np.linalg.norm(theta)),
-    )
+    return {
+        "regions": np.unique(joint.pieces.region[pieces]),
+        "satisfying_share": float(joint.polytopes.volumes[pieces[kept[pieces] == Kept.YES]].sum()),
+        "theta": theta,
+        "distance": float(np.linalg.norm(theta)),
+    }
 
 
 def _nearest(compound: Compound, polytopes: Polytopes, pieces: np.ndarray) -> np.ndarray:

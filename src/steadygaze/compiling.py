@@ -24,6 +24,7 @@ SOURCES = (
     "polytopes/adjacency.py",
     "**/*kernels.py",
     "regions/*forms.py",
+    "regions/patterns.py",
     "attention/rows.py",
     "attention/filters/*.py",
     "network/windows.py",

@@ -1,7 +1,7 @@
 """Two tilings of one domain → the shares where both keep a property, only one of them, or neither.
 
 With one and two parameters the pieces are laid over each other, and areas are exact up to rounding. With more, only the
-two results' own shares are combined: bounds that hold however their parts lie to each other.
+two results' own shares are combined, into bounds that hold wherever the parts lie.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Overlay:
         high = float(np.where(may_be_first & may_be_second, self.cells, in_doubt).sum()) + self.missing
         # The whole domain and none of it are exactly 1 and 0, whatever the rounding of the sum.
         total = float(self.cells.sum()) + self.missing
-        # Rounding may set two borders on one line apart; the gap between them is not there.
+        # Rounding may move two borders on one line apart; the gap between them does not exist.
         low, high = (1.0 if low >= total else low if low > AREA else 0.0), (1.0 if high >= total else high)
         return max(0.0, low - self.kinks), min(1.0, high + self.kinks)
 

@@ -217,25 +217,23 @@ def split_by_argmax(
 
 
 @compiled
-def clipped_area(x, y, count, a, b, c, room_x, room_y, room_edge, value):
-    """Area of the part of a polygon where every one of the forms a x + b y + c is at least 0.
+def _clipped_area(x, y, count, forms, room_x, room_y, room_edge, value):
+    """The area of the part of a polygon where each of the forms (N, 3) is at least 0.
 
-    The room arrays hold two polygons: 2 (count + len(a)) vertices.
+    The room arrays hold two polygons: 2 (count + N) vertices.
     """
     half = room_x.shape[0] // 2
     for i in range(count):
         room_x[i], room_y[i] = x[i], y[i]
-    for n in range(a.shape[0]):
-        low, high = 1.0, -1.0
-        for i in range(count):
-            v = a[n] * room_x[i] + b[n] * room_y[i] + c[n]
-            low, high = (v, v) if i == 0 else (min(low, v), max(high, v))
+    for n in range(forms.shape[0]):
+        a, b, c = forms[n, 0], forms[n, 1], forms[n, 2]
+        low, high = reach(a, b, c, room_x, room_y, count)
         if high <= 0.0:
             return 0.0
         if low >= 0.0:
             continue
         negative, positive, _ = split_polygon(
-            a[n], b[n], c[n], 0.0, 0, room_x, room_y, room_edge, count, room_x, room_y, room_edge, half, value
+            a, b, c, 0.0, 0, room_x, room_y, room_edge, count, room_x, room_y, room_edge, half, value
         )
         for i in range(positive):
             room_x[i], room_y[i] = room_x[half + negative + i], room_y[half + negative + i]
@@ -244,59 +242,11 @@ def clipped_area(x, y, count, a, b, c, room_x, room_y, room_edge, value):
 
 
 @compiled
-def margins(logits, label, x, y, starts, region, out):
-    """Write the smallest of f_label − max of the other logits on every piece, and the largest seen at its vertices and
-    its centre: where the label wins the margin is concave, and may be positive inside alone."""
-    for p in range(out.shape[0]):
-        form = logits[region[p]]
-        low, high = np.inf, -np.inf
-        cx, cy = 0.0, 0.0
-        count = starts[p + 1] - starts[p]
-        for i in range(count + 1):
-            px, py = cx / count, cy / count
-            if i < count:
-                px, py = x[starts[p] + i], y[starts[p] + i]
-                cx, cy = cx + px, cy + py
-            other = -np.inf
-            for j in range(form.shape[1]):
-                if j != label:
-                    other = max(other, form[0, j] * px + form[1, j] * py + form[2, j])
-            own = form[0, label] * px + form[1, label] * py + form[2, label]
-            low, high = min(low, own - other), max(high, own - other)
-        out[p, 0], out[p, 1] = low, high
-
-
-@compiled
-def decided_areas(logits, label, x, y, starts, region, winner, slack, chosen, room, room_edge, forms, out):
-    """Write the areas of the chosen pieces where the winner beats its rivals by the slack."""
-    a, b, c = forms[0], forms[1], forms[2]
+def clipped_areas(x, y, starts, chosen, forms, room, room_edge, out):
+    """Write the areas of the parts of the chosen polygons where each of their forms (S, N, 3) is at least 0."""
     for n in range(chosen.shape[0]):
-        p = chosen[n]
-        form, w = logits[region[p]], winner[p]
-        count = 0
-        for j in range(form.shape[1]):
-            is_rival = j != w if w == label else j == label
-            if is_rival:
-                a[count], b[count] = form[0, w] - form[0, j], form[1, w] - form[1, j]
-                c[count] = form[2, w] - form[2, j] - slack[p]
-                count += 1
-        first, size = starts[p], starts[p + 1] - starts[p]
-        out[n] = clipped_area(
-            x[first:], y[first:], size, a[:count], b[:count], c[:count], room[0], room[1], room_edge, room[2]
-        )
-
-
-@compiled
-def slab_areas(x, y, starts, chosen, slab, axis, room, room_edge, forms, out):
-    """Write the areas of the chosen polygons where slab0 ≤ t[axis] ≤ slab1, one slab (S, 2) for each."""
-    a, b, c = forms[0, :2], forms[1, :2], forms[2, :2]
-    for n in range(chosen.shape[0]):
-        for side in range(2):
-            sign = 1.0 if side == 0 else -1.0
-            a[side], b[side] = (sign, 0.0) if axis == 0 else (0.0, sign)
-            c[side] = -sign * slab[n, side]
         first, size = starts[chosen[n]], starts[chosen[n] + 1] - starts[chosen[n]]
-        out[n] = clipped_area(x[first:], y[first:], size, a, b, c, room[0], room[1], room_edge, room[2])
+        out[n] = _clipped_area(x[first:], y[first:], size, forms[n], room[0], room[1], room_edge, room[2])
 
 
 @compiled

@@ -51,7 +51,7 @@ class Polygons(Polytopes):
         return Polygons(self.points, self.starts, self.facets)
 
     @classmethod
-    def join(cls, parts: list["Polygons"]) -> "Polygons":
+    def _concatenate(cls, parts: list["Polygons"]) -> "Polygons":
         starts = join_starts([part.starts for part in parts])
         points = [np.zeros((0, 2)), *(part.points for part in parts)]
         facets = [np.zeros(0, dtype=np.int64), *(part.facets for part in parts)]
@@ -147,32 +147,11 @@ class Polygons(Polytopes):
             raise InternalError("a slab cut has more pieces than there is room for: please report the model")
         return out.polygons(pieces), out.origin[:pieces], inside[:pieces].astype(bool), int(cuts)
 
-    def margins(self, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:
-        out = np.zeros((len(region), 2))
-        kernels.margins(logits, label, *np.ascontiguousarray(self.points.T), self.starts, region, out)
-        return out
-
-    def decided_volumes(
-        self,
-        logits: np.ndarray,
-        label: int,
-        region: np.ndarray,
-        winner: np.ndarray,
-        slack: np.ndarray,
-        chosen: np.ndarray,
-    ) -> np.ndarray:
-        decided, room = np.zeros(len(chosen)), 4 * (self._widest + logits.shape[2] + 8)
-        kernels.decided_areas(
-            logits, label, *np.ascontiguousarray(self.points.T), self.starts, region, winner, slack,
-            chosen, np.zeros((3, room)), np.zeros(room, dtype=np.int64), np.zeros((3, room)), decided,
-        )  # fmt: skip
-        return decided
-
-    def slab_volumes(self, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
-        areas, room = np.zeros(len(chosen)), 4 * (self._widest + 8)
-        kernels.slab_areas(
-            *np.ascontiguousarray(self.points.T), self.starts, chosen, slab, axis,
-            np.zeros((3, room)), np.zeros(room, dtype=np.int64), np.zeros((3, room)), areas,
+    def clipped_volumes(self, chosen: np.ndarray, forms: np.ndarray) -> np.ndarray:
+        areas, room = np.zeros(len(chosen)), 4 * (self._widest + forms.shape[1] + 8)
+        kernels.clipped_areas(
+            *np.ascontiguousarray(self.points.T), self.starts, chosen, forms,
+            np.zeros((3, room)), np.zeros(room, dtype=np.int64), areas,
         )  # fmt: skip
         return areas
 

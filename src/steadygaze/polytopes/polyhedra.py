@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import InternalError
-from . import nearest_kernels, polyhedra_kernels
+from . import hull_kernels, polyhedra_kernels
 from .adjacency import Adjacency, touching_polyhedra
 from .polygons import Polygons
 from .polyhedra_kernels import Room, Solids
@@ -104,7 +104,7 @@ class Polyhedra(Polytopes):
         return self
 
     @classmethod
-    def join(cls, parts: list["Polyhedra"]) -> "Polyhedra":
+    def _concatenate(cls, parts: list["Polyhedra"]) -> "Polyhedra":
         words = max((part.incidence.shape[1] for part in parts), default=1)
         starts, facet_starts = (join_starts([getattr(p, name) for p in parts]) for name in ("starts", "facet_starts"))
         points = [np.zeros((0, 3)), *(part.points for part in parts)]
@@ -176,35 +176,12 @@ class Polyhedra(Polytopes):
                 return _used(out, pieces), origin[:pieces].copy(), inside[:pieces].astype(bool), int(cuts)
         raise InternalError("a slab cut has more pieces than there is room for: please report the model")
 
-    def margins(self, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:
-        out = np.zeros((len(region), 2))
-        polyhedra_kernels.margins(logits, label, self.points, self.starts, region, self.centres, out)
-        return out
-
-    def decided_volumes(
-        self,
-        logits: np.ndarray,
-        label: int,
-        region: np.ndarray,
-        winner: np.ndarray,
-        slack: np.ndarray,
-        chosen: np.ndarray,
-    ) -> np.ndarray:
-        decided, forms = np.zeros(len(chosen)), np.zeros((logits.shape[2], 4))
+    def clipped_volumes(self, chosen: np.ndarray, forms: np.ndarray) -> np.ndarray:
+        found = np.zeros(len(chosen))
         for _, room in self._rooms():
-            if polyhedra_kernels.decided_volumes(
-                logits, label, self._solids, region, winner, slack, chosen, forms, room, decided
-            ):
-                return decided
-        raise InternalError("a strip has more vertices than there is room for: please report the model")
-
-    def slab_volumes(self, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
-        found, forms = np.zeros(len(chosen)), np.zeros((2, 4))
-        slab = np.ascontiguousarray(slab)
-        for _, room in self._rooms():
-            if polyhedra_kernels.slab_volumes(self._solids, chosen, slab, axis, forms, room, found):
+            if polyhedra_kernels.clipped_volumes(self._solids, chosen, forms, room, found):
                 return found
-        raise InternalError("a slab has more vertices than there is room for: please report the model")
+        raise InternalError("a clipped region has more vertices than there is room for: please report the model")
 
     def section(self, axis: int | None, at: float) -> tuple[Polygons, np.ndarray]:
         assert axis is not None, "a section of polyhedra holds one axis"
@@ -242,7 +219,7 @@ class Polyhedra(Polytopes):
     @staticmethod
     def nearest_points_of(point: np.ndarray, points: np.ndarray, starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         out = np.zeros((len(chosen), 4))
-        nearest_kernels.distances_to(np.asarray(point), points, starts, chosen, np.zeros((7, 4)), out)
+        hull_kernels.distances_to(np.asarray(point), points, starts, chosen, np.zeros((7, 4)), out)
         return out
 
     @property

@@ -102,11 +102,6 @@ def _cut(a, b, c, d, limit, cut, room, first, vertices, facet, count):
 
 
 @compiled
-def _value(form, j, point):
-    return form[0, j] * point[0] + form[1, j] * point[1] + form[2, j] * point[2] + form[3, j]
-
-
-@compiled
 def _beaten(form, noise, points, first, vertices, winner):
     """The class that exceeds `winner` most on the vertices among those that do so by more than the tolerance; and
     whether `winner` exceeds it elsewhere by more than that."""
@@ -245,56 +240,14 @@ def _clipped_volume(solids, number, forms, room):
 
 
 @compiled
-def decided_volumes(logits, label, solids, region, winner, slack, chosen, forms, room, out):
-    """Write the volumes of the chosen pieces where the winner beats its rivals by the slack; whether all fitted."""
+def clipped_volumes(solids, chosen, forms, room, out):
+    """Write the volumes of the parts of the chosen polyhedra where each of their forms (S, N, 4) is at least 0; tell
+    whether all had enough room."""
     for n in range(chosen.shape[0]):
-        p = chosen[n]
-        form, w = logits[region[p]], winner[p]
-        count = 0
-        for j in range(form.shape[1]):
-            is_rival = j != w if w == label else j == label
-            if is_rival:
-                for k in range(4):
-                    forms[count, k] = form[k, w] - form[k, j]
-                forms[count, 3] -= slack[p]
-                count += 1
-        out[n] = _clipped_volume(solids, p, forms[:count], room)
+        out[n] = _clipped_volume(solids, chosen[n], forms[n], room)
         if out[n] < 0.0:
             return False
     return True
-
-
-@compiled
-def slab_volumes(solids, chosen, slab, axis, forms, room, out):
-    """Write the volumes of the chosen polyhedra where slab0 ≤ t[axis] ≤ slab1; tell whether all fitted."""
-    for n in range(chosen.shape[0]):
-        for side in range(2):
-            sign = 1.0 if side == 0 else -1.0
-            for k in range(3):
-                forms[side, k] = sign if k == axis else 0.0
-            forms[side, 3] = -sign * slab[n, side]
-        out[n] = _clipped_volume(solids, chosen[n], forms[:2], room)
-        if out[n] < 0.0:
-            return False
-    return True
-
-
-@compiled
-def margins(logits, label, points, starts, region, centres, out):
-    """Write the smallest of f_label − max of the other logits on every piece, and the largest seen at its vertices and
-    its centre: where the label wins the margin is concave, and may be positive inside alone."""
-    for p in range(out.shape[0]):
-        form = logits[region[p]]
-        low, high = np.inf, -np.inf
-        for i in range(starts[p], starts[p + 1] + 1):
-            point = points[i] if i < starts[p + 1] else centres[p]
-            other = -np.inf
-            for j in range(form.shape[1]):
-                if j != label:
-                    other = max(other, _value(form, j, point))
-            own = _value(form, label, point)
-            low, high = min(low, own - other), max(high, own - other)
-        out[p, 0], out[p, 1] = low, high
 
 
 @compiled

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..budget import give_back_memory
 from ..tolerances import TOUCH
+from . import hull_kernels
 
 if TYPE_CHECKING:
     from .adjacency import Adjacency
@@ -130,6 +131,40 @@ class Polytopes(ABC):
         found = cls.nearest_points_of(point, vertices, np.array([0, len(vertices)]), np.zeros(1, dtype=np.int64))
         return float(np.sqrt(found[0, 0]))
 
+    def margins(self, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:
+        """The smallest and largest f_label − max of the other logits on the vertices of every piece (P, 2)."""
+        out = np.zeros((len(region), 2))
+        hull_kernels.margins(logits, label, self.points, self.starts, region, np.zeros(self.dimension), out)
+        return out
+
+    def decided_volumes(
+        self,
+        logits: np.ndarray,
+        label: int,
+        region: np.ndarray,
+        winner: np.ndarray,
+        slack: np.ndarray,
+        chosen: np.ndarray,
+    ) -> np.ndarray:
+        """Volumes (S,) of the parts of the chosen pieces (S,) where the winner beats its rivals by the slack (P,).
+
+        Every class is a rival of the label; only the label is a rival of the other classes.
+        """
+        own, winners, classes = logits[region[chosen]], winner[chosen, None], np.arange(logits.shape[2])
+        leads = np.take_along_axis(own, winners[:, None], axis=2) - own
+        leads[:, -1] -= slack[chosen, None]
+        is_rival = np.where(winners == label, classes != winners, classes == label)
+        always = np.eye(self.dimension + 1)[-1][:, None]
+        forms = np.where(is_rival[:, None], leads, always).transpose(0, 2, 1)
+        return self.clipped_volumes(chosen, np.ascontiguousarray(forms))
+
+    def slab_volumes(self, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
+        """Volumes (S,) of the parts of the chosen shapes where slab0 ≤ t[axis] ≤ slab1, one slab (S, 2) for each."""
+        forms = np.zeros((len(chosen), 2, self.dimension + 1))
+        forms[:, :, axis] = 1.0, -1.0
+        forms[:, 0, -1], forms[:, 1, -1] = -slab[:, 0], slab[:, 1]
+        return self.clipped_volumes(chosen, forms)
+
     # What depends on the dimension: shapes as a whole.
 
     @property
@@ -146,9 +181,16 @@ class Polytopes(ABC):
         """The same shapes without derived arrays, where those are large and quick to compute again."""
 
     @classmethod
-    @abstractmethod
     def join(cls, parts: list[Self]) -> Self:
         """All shapes of several parts in order; empties the list, and frees each part once it is copied."""
+        filled = [part for part in parts if len(part)]
+        parts.clear()
+        return filled[0] if len(filled) == 1 else cls._concatenate(filled)
+
+    @classmethod
+    @abstractmethod
+    def _concatenate(cls, parts: list[Self]) -> Self:
+        """See `join`."""
 
     @classmethod
     @abstractmethod
@@ -219,24 +261,8 @@ class Polytopes(ABC):
         """
 
     @abstractmethod
-    def margins(self, logits: np.ndarray, region: np.ndarray, label: int) -> np.ndarray:
-        """The smallest and largest f_label − max of the other logits on the vertices of every piece (P, 2)."""
-
-    @abstractmethod
-    def decided_volumes(
-        self,
-        logits: np.ndarray,
-        label: int,
-        region: np.ndarray,
-        winner: np.ndarray,
-        slack: np.ndarray,
-        chosen: np.ndarray,
-    ) -> np.ndarray:
-        """Volumes (S,) of the parts of the chosen pieces (S,) where the winner beats its rivals by the slack (P,)."""
-
-    @abstractmethod
-    def slab_volumes(self, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
-        """Volumes (S,) of the parts of the chosen shapes where slab0 ≤ t[axis] ≤ slab1, one slab (S, 2) for each."""
+    def clipped_volumes(self, chosen: np.ndarray, forms: np.ndarray) -> np.ndarray:
+        """Volumes (S,) of the parts of the chosen shapes where each of their forms (S, N, D+1) is at least 0."""
 
     @abstractmethod
     def section(self, axis: int | None, at: float) -> tuple["Polygons", np.ndarray]:

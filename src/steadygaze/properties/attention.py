@@ -1,6 +1,6 @@
 """Where the attention is kept: AR, IR and AB of every region for one δ, from the stored curves.
 
-A region is AR where ai ≤ δ and IR where ai > δ; both need slack (the error of the maps), what is left is undecided.
+A region is AR where ai ≤ δ and IR where ai > δ, by more than the error of the maps; the rest is undecided.
 """
 
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ def label_attention(
     """Label all regions for δ; taus (R, 2) are their ranges of τ.
 
     The error bound for all maps is tried first; curves that it leaves undecided are computed again with their own.
-    Doubtful regions have no certain map; bounds that hold whatever it is decide them, or nothing does.
+    Doubtful regions have no certain map: only bounds that hold for every possible map decide them.
     """
     slack = np.full(len(curves.curve_cell), errors.coarse)
     labels = _label(curves, taus, delta, slack)
@@ -63,7 +63,7 @@ def label_attention(
 
 
 class Doubtful(NamedTuple):
-    """Regions (N,) whose maps are not certain, and bounds (N, 2) of the inconsistency that hold all the same."""
+    """Regions (N,) whose maps are not certain, and bounds (N, 2) of the inconsistency that hold for every map."""
 
     regions: np.ndarray
     bounds: np.ndarray
@@ -98,13 +98,13 @@ def _replaced(labels: AttentionLabels, chosen: np.ndarray, other: AttentionLabel
 def label_coarsely(
     curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors, doubtful: Doubtful
 ) -> AttentionLabels:
-    """Label all regions for δ by the error bound for all maps alone: much faster, and more is left undecided."""
+    """Label all regions for δ by the error bound for all maps alone: much faster, but more regions stay undecided."""
     labels = _label(curves, taus, delta, np.full(len(curves.curve_cell), errors.coarse))
     return _enclosed(labels, doubtful)
 
 
 def unknown_attention(taus: np.ndarray, delta: float) -> AttentionLabels:
-    """The labels of regions whose attention was not measured, given with their ranges of τ (R, 2): all undecided."""
+    """Undecided labels for regions with ranges of τ (R, 2) whose attention was not measured."""
     count = len(taus)
     return AttentionLabels(delta, np.tile([1.0, 0.0], (count, 1)), taus, taus, np.tile([0.0, np.inf], (count, 1)))
 

@@ -17,7 +17,7 @@ from ..tolerances import UNIT
 from .hull_proof import HullProof
 
 MOST_WORK = 4e9
-"""Multiplications that bounds for single pieces may cost; beyond that the one for all regions has to do."""
+"""Multiplications to spend on bounds of single pieces; beyond that, one bound serves all regions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     kind = np.full((len(pairs), 1), Cut.ARGMAX)
     cuts = np.concatenate([regions.cuts, np.hstack([kind, pairs])]).astype(np.int32)
     margin = polytopes.margins(regions.logits, region, label)
-    # The split takes logits closer than `noise` for equal; which of them is larger the margin knows.
+    # The split treats logits closer than `noise` as equal; the margin tells which of them is larger.
     winner = np.where(margin[:, 0] > 0.0, label, winner)
     slack = np.full(len(region), 2.0 * float(forward_errors(compound, regions.accuracy)[-1].max()))
     nothing = np.zeros((0, compound.domain.dimension))
@@ -99,7 +99,7 @@ def strip_volumes(pieces: Pieces, regions: RegionSet) -> np.ndarray:
     decided = pieces.polytopes.decided_volumes(
         regions.logits, pieces.label, pieces.region, pieces.winner, pieces.slack, chosen
     )
-    # A strip around one vertex may be smaller than the rounding of the volumes; it is there all the same.
+    # A strip around one vertex may be smaller than the rounding of the volumes; it still counts.
     volumes = pieces.polytopes.volumes[chosen]
     strips[chosen] = np.maximum(volumes - decided, UNIT * volumes)
     return np.minimum(strips, pieces.most_strip)

@@ -1,8 +1,8 @@
-"""Regions, or pieces of them, proved once more by bounds that do not depend on how the map was made.
+"""Proves regions, or pieces of them, by bounds that do not depend on how the map was made.
 
-Everything is computed again on the hull of the vertices, without the region's pattern: a neuron whose sign is not
-certain there is relaxed, and has a derivative in [0, 1]. So a claim of this module holds on the kinks too, and whatever
-a walk may have missed. It costs as much as bounding a box, and is asked where cheaper bounds leave something open.
+The bounds are computed on the hull of the vertices, without the region's pattern: a neuron whose sign is not certain
+there is relaxed, and has a derivative in [0, 1]. So the claims of this module hold on kinks too, and despite anything
+that a walk missed. A proof costs as much as bounding a box; it serves where cheaper bounds leave something open.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from ..tolerances import UNIT
 class HullProof:
     """Bounds of margin and inconsistency on polytopes of one compound network.
 
-    `around` is how far the polytopes may be from what they stand for, along every axis of t (see `coverage`).
+    `around` bounds, along every axis of t, how far the polytopes may be from the exact regions (see `coverage`).
     """
 
     def __init__(self, compound: Compound, label: int, attention: AttentionOptions, around: float) -> None:
@@ -28,7 +28,7 @@ class HullProof:
 
     @cached_property
     def bounder(self) -> Bounder:
-        """What bounds them."""
+        """The bounds of the compound network over polytopes."""
         return Bounder(self.compound.graph, self.compound.perturbed, self.label, self.attention)
 
     def label_errors(

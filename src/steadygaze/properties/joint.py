@@ -82,7 +82,7 @@ class Shares:
                     low += share
                 if (label in (None, i) or i == Kept.UNKNOWN) and (attention in (None, j) or j == Kept.UNKNOWN):
                     high += share
-        # Everything or nothing is said exactly, whatever the rounding of the sum.
+        # The whole domain and none of it are exactly 1 and 0, whatever the rounding of the sum.
         total = sum(sum(row) for row in self.cells)
         low, high = (1.0 if low == total else min(low, 1.0)), (1.0 if high == total else min(high, 1.0))
         if attention is None:
@@ -127,7 +127,7 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
         chosen = np.flatnonzero((attention == code) & (width > 0.0))
         inside_slab = split.polytopes.slab_volumes(chosen, slab[region[chosen]], axis)
         strip[chosen] = split.polytopes.volumes[chosen] - inside_slab if code == Kept.YES else inside_slab
-    # However narrow, a strip is there: rounding must not hide it.
+    # Rounding must not hide a narrow strip.
     volumes = split.polytopes.volumes
     strip = np.where(width > 0.0, np.clip(strip, UNIT * volumes, volumes), 0.0)
     return JointPieces(split, attention, strip_volumes(split, regions), strip)
@@ -136,7 +136,7 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
 def _strip_widths(
     polytopes: Polytopes, region: np.ndarray, attention: np.ndarray, inner: np.ndarray, outer: np.ndarray, axis: int
 ) -> np.ndarray:
-    """How wide (P,) the part of each piece is, along the moving axis, that is not surely what its label says."""
+    """The width (P,), along the moving axis, of the part of each piece whose label is not certain."""
     low, high = polytopes.extent(axis)
     kept = np.maximum(inner[region, 0] - low, 0.0) + np.maximum(high - inner[region, 1], 0.0)
     lost = np.maximum(np.minimum(high, outer[region, 1]) - np.maximum(low, outer[region, 0]), 0.0)
@@ -152,7 +152,7 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
     label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
     unknown = np.full(len(volumes), Kept.UNKNOWN)
     first, second = np.minimum(joint.label_strip, volumes), np.minimum(joint.attention_strip, volumes)
-    # Where the strips overlap is not known; as much as they must have in common is unknown in both senses.
+    # Where the strips overlap is not known; the part that they must have in common is unknown in both senses.
     both = np.maximum(first + second - volumes, 0.0)
     cells = np.zeros((3, 3))
     np.add.at(cells, (label, joint.attention), np.maximum(volumes - first - second + both, 0.0))
@@ -161,10 +161,10 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
     np.add.at(cells, (unknown, unknown), both)
     missing = 1.0 - float(volumes.sum())
     if is_partial:
-        # However little is missing: it was not looked at.
+        # A missing part was not looked at, however small.
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
     elif joint.polytopes.dimension > 2 and 64.0 * UNIT * (len(volumes) + 16) < abs(missing) <= AREA:
-        # Splitting regions into pieces may leave gaps, or overlaps, too; by how much is known to this order alone.
+        # Splitting regions into pieces may leave gaps, or overlaps, too; only the order of their size is known.
         # (No map is off by more than AREA; regions inside boxes do not cover the domain, see `merged_answer`.)
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += min(1.0, 4.0 * abs(missing))
     cells[Kept.UNKNOWN, Kept.UNKNOWN] += holes

@@ -1,8 +1,7 @@
 """The largest box around zero that meets nothing suspect: how far all parameters may go at once.
 
-A suspect is a part of the domain where a property is not proved to hold. Turns suspects into a box; what is suspect is
-decided elsewhere. The box is the domain shrunk towards zero, by one factor for all sides (with one parameter, by one
-factor for each direction), so it is not the largest of all boxes.
+A suspect is a part of the domain where a property is not proved to hold. The box is the domain shrunk towards zero, by
+one factor for all sides (with one parameter, by one factor for each direction), so larger boxes may exist.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,14 +21,14 @@ MOST_PROGRAMS = 300
 """Suspects that are looked at more closely than by their bounding boxes: about a millisecond each."""
 
 MARGIN = 1e-9
-"""What is taken off a factor: ten times the distance by which tolerance may have moved the border of a piece."""
+"""Subtracted from a factor: ten times the distance by which tolerance may have moved the border of a piece."""
 
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
     """Parts of the domain where a property may fail, in t: boxes low and high (N, D) around them.
 
-    parts(n) gives the parts inside box n, as points (V, D) whose hull they are; None where the boxes are all there is.
+    parts(n) gives the parts inside box n, as points (V, D) whose hull they are; None if only the boxes are known.
     """
 
     low: np.ndarray
@@ -114,7 +113,7 @@ def _factor(zero: np.ndarray, low: np.ndarray, high: np.ndarray, suspects: Suspe
         for part in suspects.parts(int(n)):
             if len(part):
                 best = min(best, max(float(bounds[n]), _gauge(part[:, :d] - zero, below, above)))
-    # Suspects lie in the domain: however far rounding says that one is, not all of the domain is free of it.
+    # Suspects lie in the domain, so the factor stays below 1 whatever the rounding of their distance.
     return float(np.clip(min(best, 1.0) - MARGIN, 0.0, 1.0)) if best < np.inf else 1.0
 
 

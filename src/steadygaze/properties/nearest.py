@@ -21,7 +21,7 @@ DEPTHS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 """How far from the border towards the centre of a piece a theta is tried; at the centre every piece is violated."""
 
 INSIDE = 1e-8
-"""How far (in t) a theta should be from the border of its piece: so that a plain evaluation there finds the same."""
+"""How far (in t) a theta should be from the border of its piece, so that a plain forward pass agrees there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,7 @@ class Nearest:
     """Every theta closer to zero than `low` satisfies the property; `theta` (d,), at distance `high`, violates it.
 
     `high` is infinite and `theta` None when no violation is proved; `low` is infinite when none is possible, and 0 for
-    a partial map: what was not reached may violate anywhere.
-    `piece` is the piece that theta lies in.
+    a partial map, whose missing part may violate anywhere. `piece` holds theta.
     """
 
     low: float
@@ -138,7 +137,7 @@ def _lower_bound(
     strips: np.ndarray,
     strips_of: Callable[[int], Iterator[np.ndarray]],
 ) -> float:
-    """A distance below which nothing is violated; strips are looked at only where their piece is nearer than it."""
+    """A distance below which nothing is violated; only strips of nearer pieces are looked at."""
     low = float(np.sqrt(nearest_points(compound, joint.polytopes, possible)[:, 0].min(initial=np.inf)))
     squares = nearest_points(compound, joint.polytopes, strips)[:, 0]
     for place in np.argsort(squares, kind="stable"):

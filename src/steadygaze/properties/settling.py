@@ -1,24 +1,27 @@
-"""What float64 cannot decide, settled by exact arithmetic where that is affordable: labels, and patterns of regions.
+"""Settles what float64 leaves open: labels and patterns by exact arithmetic, attention on kinks by all patterns there.
 
-A neuron whose computed form is nothing but rounding may be exactly zero (what cancels in the weights often cancels
-exactly), or have either sign; a margin below its error bound may be a violation, a tie, or neither. Ordinary networks
-have next to nothing of this. Where exact arithmetic is too expensive, what is open stays open.
+A neuron whose computed form is nothing but rounding may be exactly zero (weights often cancel exactly), or have either
+sign; a margin below its error bound may be a violation, a tie, or neither. Ordinary networks have next to none of
+these. Where exact arithmetic is too expensive, open questions stay open.
 """
 
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
 from ..attention.map_errors import SingleCurves
+from ..bounds.bounder import Bounder
 from ..compound import Compound
 from ..errors import ModelError
 from ..exact import ExactLabels, Outcome
+from ..regions.patterns import unpack
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from .attention import Doubtful, label_attention
 from .classification import Pieces, classify, piece_coverage, strip_volumes
-from .hull_proof import HullProof
+from .hull_proof import HullProof, vertex_batches
 
 MOST_WEIGHTS = 20_000_000
 """Weights that exact arithmetic walks through, those of the whole network for each polytope: some ten seconds."""
@@ -39,6 +42,12 @@ LEAST_SHARE = 1e-6
 WIDE_KINKS = 1e-6
 """A share of kinks from which on the patterns of all regions are settled, if there are few."""
 
+MOST_TOGETHER = 8
+"""Neurons that may be uncertain at one vertex."""
+
+MOST_PATTERNS = 2_000
+"""Patterns other than those of regions that are looked at."""
+
 
 class Settled(NamedTuple):
     """Regions that are still not certain, and a bound of the volume where the others may have another pattern."""
@@ -52,8 +61,8 @@ def settle_patterns(
 ) -> Settled:
     """Which regions have a certain pattern, and where; `kinks` bounds the share of kinks by the errors of the walk.
 
-    Regions that the walk marked as doubtful are settled by exact arithmetic; where kinks are wide, all of them, and
-    what exact arithmetic finds replaces the bound.
+    Exact arithmetic settles the regions that the walk marked as doubtful; where kinks are wide, it settles all regions,
+    and its findings replace the bound.
     """
     is_wide = kinks > WIDE_KINKS and len(regions) <= affordable(compound)
     chosen = np.arange(len(regions)) if is_wide else np.flatnonzero(regions.doubtful)
@@ -147,7 +156,7 @@ def affordable(compound: Compound) -> int:
 
 
 def exact_labels(compound: Compound, label: int) -> ExactLabels | None:
-    """What settles polytopes exactly; None where the network has no exact form."""
+    """Exact arithmetic for a compound network; None if the network has no exact form."""
     try:
         return ExactLabels(compound, label)
     except ModelError:
@@ -161,3 +170,60 @@ def pattern_reach(compound: Compound, curves: SingleCurves, cell: int, pattern: 
     width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
     low, high = label_attention(found, np.array([[0.0, width]]), 0.0, errors).reach[0]
     return float(low), float(high)
+
+
+def kink_inconsistency(
+    compound: Compound, regions: RegionSet, errors: list[np.ndarray], curves: SingleCurves, bounder: Bounder
+) -> float:
+    """An upper bound of ai on all kinks that lie between patterns of no region; infinite where it is not known.
+
+    `errors` are those of every neuron's form. Where only patterns of regions meet, 0: nothing there exceeds them.
+
+    With derivatives d_k in [0, 1] for the uncertain neurons, the gradient is affine in each d_k, so it is a mean of the
+    gradients at the corners d_k ∈ {0, 1}, which are patterns. Distances are convex, hence ai is at most its largest
+    value at a corner. This fails for filters that are not linear, such as the absolute value.
+
+    The vertices show which neurons are uncertain together. On a region every neuron k has one sign, so its |form| is an
+    affine function F_k ≥ 0, up to `missed`. Where all neurons of a set K are uncertain, Σ F_k ≤ Σ e_k. An affine
+    function takes its minimum at a vertex; so at one of them each F_k of the set is at most the sum of all errors.
+    """
+    if not curves.options.filter.is_linear:
+        return np.inf
+    together = sum(float(layer.sum()) for layer in errors[:-1]) + 2.0 * float(regions.accuracy.missed.sum())
+    known = set(zip(*_patterns_of(regions, compound), strict=True))
+    found: dict[tuple[int, bytes], None] = {}
+    for places, vertices in vertex_batches(regions.polytopes, regions.cell, np.arange(len(regions)), bounder.batch):
+        cell = int(regions.cell[places[0]])
+        near = bounder.near_zero(cell, vertices[:, :, : compound.domain.dimension], together)
+        bits = np.hstack(unpack(regions.patterns[regions.pattern[places]], compound.hidden))
+        for row, vertex in zip(*np.nonzero(near.any(axis=2)), strict=True):
+            uncertain = np.flatnonzero(near[row, vertex])
+            if len(uncertain) > MOST_TOGETHER:
+                return np.inf
+            for corner in product((False, True), repeat=len(uncertain)):
+                bits[row, uncertain] = corner
+                key = _place(compound, cell), _packed(bits[row], compound.hidden)
+                if key not in known:
+                    found[key] = None
+            bits[row] = np.hstack(unpack(regions.patterns[regions.pattern[places[row : row + 1]]], compound.hidden))[0]
+            if len(found) > MOST_PATTERNS:
+                return np.inf
+    return max((pattern_reach(compound, curves, cell, pattern)[1] for cell, pattern in found), default=0.0)
+
+
+def _patterns_of(regions: RegionSet, compound: Compound) -> tuple[list[int], list[bytes]]:
+    """The knot cell, where it matters, and the packed pattern of every region."""
+    rows = regions.patterns[np.arange(len(regions.patterns))]
+    return [_place(compound, int(cell)) for cell in regions.cell], [
+        rows[number].tobytes() for number in regions.pattern
+    ]
+
+
+def _place(compound: Compound, cell: int) -> int:
+    """The knot cell of a curve: where the expected map is kept, all cells share one."""
+    return 0 if compound.perturbed.moving_axis is None else cell
+
+
+def _packed(bits: np.ndarray, sizes: tuple[int, ...]) -> bytes:
+    ends = np.cumsum(sizes)[:-1]
+    return b"".join(np.packbits(layer).tobytes() for layer in np.split(bits, ends))

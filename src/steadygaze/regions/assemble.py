@@ -1,4 +1,4 @@
-"""Joins what the walks deliver into one `RegionSet`: numbers the cuts, finds the distinct patterns."""
+"""Joins the blocks that walks deliver into one `RegionSet`: numbers the cuts, finds the distinct patterns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

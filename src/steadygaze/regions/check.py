@@ -1,9 +1,8 @@
 """Checks a map before it is delivered: the tiling, and pattern and logits against a plain forward pass.
 
 A conserved area alone does not show a missed split. So the check compares every region (a fixed sample of many) with
-the graph at a point inside, and sampled edges or facets at points just on either side. The error bounds of both explain
-small differences, and every claim allows for them; a larger one means that a proof is false, and the map is not
-delivered.
+the graph at a point inside, and at points just on either side of sampled facets. The error bounds of both explain small
+differences, and every claim allows for them; a larger one means that a proof is false, and the map is not delivered.
 """
 
 from dataclasses import dataclass
@@ -29,9 +28,9 @@ CHUNK = 200
 
 
 def two_sided(regions: RegionSet, signed: np.ndarray, *, is_map: bool) -> np.ndarray:
-    """Which edges or facets, given their signed cuts (E,), must have a region on their other side.
+    """Which facets, given their signed cuts (E,), must have a region on their other side.
 
-    None of a partial map; all inner ones of a whole map; those of neurons where the regions are those inside boxes.
+    In a partial map none; in a whole map all inner ones; for regions inside boxes those of neurons.
     """
     if regions.stopped is not None:
         return np.zeros(len(signed), dtype=bool)
@@ -45,8 +44,7 @@ BATCH = 512
 
 @dataclass(frozen=True)
 class CheckedMap:
-    """What was compared: how far the sum of areas (or volumes) is from what it should be, points inside regions, points
-    beside edges (or facets)."""
+    """The error of the sum of volumes, and the numbers of points compared inside regions and beside facets."""
 
     tiling_error: float
     inside: int
@@ -64,8 +62,8 @@ def check_map(
     """Check a map; raises InternalError when something does not fit. A partial map need not cover the domain.
 
     `expected_volume` is the share of the domain that regions inside boxes have to cover: then only the cuts of neurons
-    must have two sides, since beyond a box's side there may be nothing. At most `inside` regions are compared inside,
-    and at most `edges` of their edges (or facets) on either side.
+    must have two sides, since nothing need lie beyond a box. At most `inside` regions are compared inside,
+    and at most `edges` of their facets on either side.
     """
     is_map = expected_volume is None
     error = _check_tiling(regions, 1.0 if expected_volume is None else expected_volume, is_map=is_map)
@@ -124,7 +122,7 @@ def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, ow
         values, logits = compound.graph.trace(images)
         bits = unpack(regions.patterns[regions.pattern[owner]], compound.hidden)
         for layer, (value, bit) in enumerate(zip(values, bits, strict=True)):
-            # NaN is no value.
+            # Not a number agrees with nothing.
             wrong = ~(np.abs(value) <= layers[layer] + missed[layer]) & ((value > 0.0) != bit)
             if wrong.any():
                 region, neuron = owner[np.argmax(wrong.any(axis=1))], np.argmax(wrong.any(axis=0))

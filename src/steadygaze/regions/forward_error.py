@@ -1,4 +1,4 @@
-"""How far the computed forms of a set of regions can be from the true values of every neuron, whatever the pattern.
+"""Bounds the error of the computed forms of a set of regions for every neuron, whatever the pattern.
 
 A region is the hull of its vertices, together with all points within `coverage` of it: splits round vertices, so that
 the hulls alone may leave gaps. For every such point, with z the true input of a neuron of layer l and F its computed
@@ -8,8 +8,8 @@ form, the error of a layer obeys
 
 where h = max(z, 0) and ĥ is F or 0, as the pattern says: the ReLU changes no difference for the worse, and where the
 pattern has the wrong sign, F is at most `missed` in size. So errors pass through every neuron, active or not, and no
-sign has to be certain. ε holds what is made in the layer itself: the rounding of sums, of updates and of values at
-vertices, the folding of several linear operators into one matrix, and the coverage. Two bounds are carried on together:
+sign has to be certain. ε holds the errors of the layer itself: the rounding of sums, of updates and of values at
+vertices, the folding of several linear operators into one matrix, and the coverage. Two bounds are carried together:
 one for each neuron by absolute weights, and one for the length of the whole vector by spectral norms, which is smaller
 by orders of magnitude on deep networks.
 """
@@ -29,7 +29,7 @@ OWN = 1.0 + 1e-6
 """Covers the rounding of the bounds themselves: sums of fewer than 10⁹ numbers that are not negative."""
 
 LARGEST_SPECTRAL = 1024
-"""Sides of a dense matrix up to which its spectral norm is worth bounding."""
+"""The largest side of a dense matrix whose spectral norm is worth bounding."""
 
 SQUARINGS = 6
 """How often a Gram matrix is squared: the bound is at most n^(1/128) times the spectral norm."""

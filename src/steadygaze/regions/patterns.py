@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pattern_kernels import count_changes, decode_rows, fill_changes, index_rows
+from ..compiling import compiled
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +29,7 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     count = len(rows)
     slots = np.full(1 << max(1, (2 * count).bit_length()), -1, dtype=np.int64)
     ids, first = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    found = index_rows(np.ascontiguousarray(rows), slots, ids, first)
+    found = _index_rows(np.ascontiguousarray(rows), slots, ids, first)
     return ids, first[:found].copy()
 
 
@@ -42,10 +44,10 @@ def unpack(packed: np.ndarray, sizes: tuple[int, ...]) -> list[np.ndarray]:
 
 
 NARROW = 128
-"""Rows of fewer bytes are kept as they are: they are read often, and small."""
+"""Rows of fewer bytes are all kept whole: they are small, and read often."""
 
 EVERY = 64
-"""Of wide rows one in so many is kept whole; to read another one at most as many differences are followed."""
+"""One wide row in so many is kept whole; reading another one follows at most as many differences."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +75,10 @@ class PatternTable:
             return cls(rows, key_row, np.zeros(count + 1, dtype=np.int64), none.astype(np.int32), none)
         rows = np.ascontiguousarray(rows)
         sizes = np.zeros(count, dtype=np.int64)
-        count_changes(rows, step, sizes)
+        _count_changes(rows, step, sizes)
         starts = np.concatenate([[0], np.cumsum(sizes)])
         places, changed = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=np.uint8)
-        fill_changes(rows, step, starts, places, changed)
+        _fill_changes(rows, step, starts, places, changed)
         return cls(rows[::step].copy(), key_row, starts, places, changed)
 
     @property
@@ -100,7 +102,7 @@ class PatternTable:
             raise IndexError(f"patterns {chosen.min()} to {chosen.max()} of {len(self)}")
         rows = np.empty((len(chosen), self.keys.shape[1]), dtype=np.uint8)
         key = np.searchsorted(self.key_row, chosen, side="right") - 1
-        decode_rows(chosen, key, self.keys, self.key_row, self.starts, self.places, self.bytes, rows)
+        _decode_rows(chosen, key, self.keys, self.key_row, self.starts, self.places, self.bytes, rows)
         return rows[0] if np.ndim(numbers) == 0 else rows
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
@@ -121,3 +123,76 @@ def join_tables(tables: Sequence[PatternTable]) -> PatternTable:
         places=np.concatenate([table.places for table in filled]),
         bytes=np.concatenate([table.bytes for table in filled]),
     )
+
+
+@compiled
+def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, first: np.ndarray) -> int:
+    """Number equal rows (R, bytes) alike: ids (R,), first (R,) the place of each; returns how many there are.
+
+    slots (a power of two, filled with −1) is scratch. The hash only says where to look.
+    """
+    mask = slots.shape[0] - 1
+    found = 0
+    for r in range(rows.shape[0]):
+        code = np.uint64(1469598103934665603)
+        for i in range(rows.shape[1]):
+            code = (code ^ np.uint64(rows[r, i])) * _MULTIPLIER
+            code ^= code >> np.uint64(29)
+        slot = np.int64(code >> np.uint64(1)) & mask
+        while True:
+            if slots[slot] < 0:
+                slots[slot] = found
+                first[found] = r
+                ids[r] = found
+                found += 1
+                break
+            other = first[slots[slot]]
+            same = True
+            for i in range(rows.shape[1]):
+                if rows[r, i] != rows[other, i]:
+                    same = False
+                    break
+            if same:
+                ids[r] = slots[slot]
+                break
+            slot = (slot + 1) & mask
+    return found
+
+
+@compiled
+def _count_changes(rows: np.ndarray, every: int, sizes: np.ndarray) -> None:
+    """How many bytes of each row (R, bytes) differ from the row before: sizes (R,); 0 for one row in `every`."""
+    for r in range(rows.shape[0]):
+        changed = 0
+        if r % every != 0:
+            for i in range(rows.shape[1]):
+                changed += rows[r, i] != rows[r - 1, i]
+        sizes[r] = changed
+
+
+@compiled
+def _fill_changes(rows: np.ndarray, every: int, starts: np.ndarray, places: np.ndarray, changed: np.ndarray) -> None:
+    """Where these bytes are, and what they are in the row; both are filled from starts (R+1,) on."""
+    for r in range(rows.shape[0]):
+        if r % every == 0:
+            continue
+        at = starts[r]
+        for i in range(rows.shape[1]):
+            if rows[r, i] != rows[r - 1, i]:
+                places[at] = i
+                changed[at] = rows[r, i]
+                at += 1
+
+
+@compiled
+def _decode_rows(
+    numbers: np.ndarray, key: np.ndarray, keys: np.ndarray, key_row: np.ndarray, starts: np.ndarray, places: np.ndarray,
+    changed: np.ndarray, rows: np.ndarray,
+) -> None:  # fmt: skip
+    """The rows (N, bytes) of the given numbers, each from its key and all differences since; see `PatternTable`."""
+    for n in range(numbers.shape[0]):
+        k = key[n]
+        for i in range(keys.shape[1]):
+            rows[n, i] = keys[k, i]
+        for at in range(starts[key_row[k]], starts[numbers[n] + 1]):
+            rows[n, places[at]] = changed[at]

@@ -14,7 +14,7 @@ from ..polytopes.protocol import join_rows
 from .patterns import PatternTable, distinct_rows, join_tables
 
 _JOINED = ("polytopes", "cell", "pattern", "patterns", "clip", "clips", "doubtful")
-"""What is joined row by row, beside the logits."""
+"""Arrays to join row by row, beside the logits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,8 @@ def join_region_sets(parts: list[RegionSet], *, cuts: np.ndarray | None = None) 
     """Several sets of regions with disjoint interiors (at least one) as one set, in that order; empties the list.
 
     The rows of each table of cuts before its first neuron are shared: the longest such beginning (or `cuts`, which must
-    go on as they do) stays as it is, and the cuts of the neurons follow it, renumbered. Every array of the parts is let
-    go once it is joined, so that not all of them are held twice.
+    go on as they do) stays as it is, and the cuts of the neurons follow it, renumbered. Every array of the parts is
+    freed once it is joined, so few are held twice.
     """
     table, shifts = _joined_cuts(parts, cuts)
     numbers: dict[str, Any] = {

@@ -64,8 +64,8 @@ def subdivide_cells(
 
 
 class Within(NamedTuple):
-    """Regions inside boxes: box (R,) is the place of the box of each region; complete (B,) says which boxes have all
-    of their regions. The others have none."""
+    """Regions inside boxes: box (R,) is the box of each region; complete (B,) says which boxes have all of their
+    regions. The others have none."""
 
     regions: RegionSet
     box: np.ndarray
@@ -131,7 +131,7 @@ def walk_cell(
     runs = np.array_split(np.arange(len(polytopes)), 1 if is_small else RUNS)
     work = [(cell, polytopes.take(run), origins[run], len(table), watch) for run in runs if len(run)]
     if not work:
-        # A limit ended the clip before it had made a single piece: nothing is known of any of the polytopes.
+        # A limit ended the clip before its first piece: none of the polytopes was walked.
         block = _block(cell, len(table))
         block.unfinished = clipped.unfinished
         return [block]
@@ -159,7 +159,7 @@ class Watch:
         self.lock = threading.Lock()
 
     def add(self, volume: float, regions: int) -> None:
-        """Count what has been done since the last time."""
+        """Add the volume and the regions found since the last call."""
         with self.lock:
             self.volume += volume
             self.budget.regions += regions
@@ -167,7 +167,7 @@ class Watch:
                 self.progress(self.volume, self.budget.regions)
 
     def goes_on(self) -> bool:
-        """Whether the work that is left may be done; if not, the map is partial."""
+        """Whether the budget allows to go on; if not, the map is partial."""
         with self.lock:
             if self.stopped is None:
                 self.stopped = self.budget.exhausted()

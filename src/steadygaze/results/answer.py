@@ -18,9 +18,8 @@ from ..properties.attention import AttentionLabels, Doubtful, label_attention, r
 from ..properties.classification import MOST_WORK, Pieces, hull_work
 from ..properties.hull_proof import HullProof
 from ..properties.joint import JointPieces, Shares, join, shares
-from ..properties.kinks import kink_inconsistency
 from ..properties.nearest import Nearest, nearest_attention_violation, nearest_label_violation
-from ..properties.settling import Settled, settle_patterns
+from ..properties.settling import Settled, kink_inconsistency, settle_patterns
 from ..regions.forward_error import forward_errors, kink_share, region_coverage
 from ..regions.region import RegionSet
 from ..tolerances import AREA

@@ -1,4 +1,4 @@
-"""Compiled search for the point of a convex hull in space that is nearest to a given one."""
+"""Compiled loops over the vertices of convex hulls: margins in either dimension, and the nearest point in space."""
 
 import numpy as np
 
@@ -168,3 +168,34 @@ def distances_to(at, points, starts, chosen, room, out):
         out[n, 0] = low * low
         for k in range(3):
             out[n, 1 + k] = at[k] + nearest[k]
+
+
+@compiled
+def _value(form, j, point):
+    """The value of form j at a point in the plane or in space."""
+    if form.shape[0] == 3:
+        return form[0, j] * point[0] + form[1, j] * point[1] + form[2, j]
+    return form[0, j] * point[0] + form[1, j] * point[1] + form[2, j] * point[2] + form[3, j]
+
+
+@compiled
+def margins(logits, label, points, starts, region, centre, out):
+    """Write the smallest of f_label − max of the other logits on every piece, and the largest seen at its vertices and
+    its centre: where the label wins the margin is concave, and may be positive inside alone. centre (D,) is scratch."""
+    for p in range(out.shape[0]):
+        form, first, end = logits[region[p]], starts[p], starts[p + 1]
+        low, high = np.inf, -np.inf
+        for k in range(centre.shape[0]):
+            centre[k] = 0.0
+            for i in range(first, end):
+                centre[k] += points[i, k]
+            centre[k] /= end - first
+        for i in range(first, end + 1):
+            point = points[i] if i < end else centre
+            other = -np.inf
+            for j in range(form.shape[1]):
+                if j != label:
+                    other = max(other, _value(form, j, point))
+            own = _value(form, label, point)
+            low, high = min(low, own - other), max(high, own - other)
+        out[p, 0], out[p, 1] = low, high
