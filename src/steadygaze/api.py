@@ -36,6 +36,7 @@ from .perturbation import Perturbation, compose, parse_spec
 from .properties.settling import label_pieces
 from .question import Question, Threshold
 from .regions.check import check_map
+from .regions.forward_error import overflow_message
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
 from .results.export import check_what, map_table, write_table
@@ -406,7 +407,7 @@ def _solve(question: Question, budget: Budget | None, threads: int | None, progr
     engine = time.perf_counter()
     regions = subdivide(compound, budget=budget, threads=workers, progress=progress)
     if not np.isfinite(regions.logits).all():
-        raise ModelError(f"{question.model_name}: the logits overflow float64 in the domain; scale the weights down")
+        raise ModelError(overflow_message(question.model_name, compound))
     curves = measure(compound, regions, question.attention, original, threads=workers)
     pieces = label_pieces(compound, regions, label)
     errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)

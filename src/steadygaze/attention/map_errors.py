@@ -12,6 +12,7 @@ import numpy as np
 
 from ..compound import Compound
 from ..regions.patterns import PatternTable, unpack
+from ..rounding import LEAST_ROOT
 from ..tolerances import UNIT
 from .inconsistency import WORTH_COMPRESSING, CellCurves, Inconsistency, collect_curves, measure_again, original_maps
 from .methods.gradient import pattern_of
@@ -51,7 +52,8 @@ class MapErrors:
     def for_curves(self, patterns: PatternTable, curves: Inconsistency) -> "MapErrors":
         """The bounds for other curves of the same compound network; they share what depends on neither."""
         other = MapErrors(self.compound, patterns, curves, self.options, self.original_doubt)
-        names = ("original", "chain_error", "known", "scratch_error" if self.is_large else "original_error")
+        own = "scratch_error" if self.is_large else "original_error"
+        names = ("original", "chain_error", "underflow", "known", own)
         other.__dict__ |= {name: getattr(self, name) for name in names}
         return other
 
@@ -127,7 +129,14 @@ class MapErrors:
         if len(curves.start):
             largest = float((curves.start[:, 0] + np.abs(curves.start[:, 1])).max()) + float(curves.jumps.sum())
         size = sum(self.options.distance.size(part) for part in self.original)
-        return 4.0 * (self.compound.perturbed.x0.size + len(self.original) + 8) * UNIT * (largest + size)
+        summing = 4.0 * (self.compound.perturbed.x0.size + len(self.original) + 8) * UNIT * (largest + size)
+        return summing + 2.0 * self.underflow
+
+    @cached_property
+    def underflow(self) -> float:
+        """What underflow can do to a map, and to the norm of its difference from another one."""
+        lost = self.options.method.underflow_error(self.compound.chain, self.options)
+        return lost + len(self.original) * LEAST_ROOT
 
     def _own(self, bits: list[np.ndarray]) -> float:
         """The bound for one pattern."""

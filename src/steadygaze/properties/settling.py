@@ -159,10 +159,14 @@ def exact_labels(compound: Compound, label: int) -> "ExactLabels | None":
         return None
 
 
-def pattern_reach(compound: Compound, curves: SingleCurves, cell: int, pattern: bytes) -> tuple[float, float]:
-    """Bounds of the inconsistency of a pattern anywhere in a knot cell."""
+def pattern_reach(
+    compound: Compound, curves: SingleCurves, cell: int, pattern: bytes, taus: np.ndarray | None = None
+) -> tuple[float, float]:
+    """Bounds of the inconsistency of a pattern in a knot cell: anywhere, or on a range of τ (2,)."""
     found, errors = curves.of(cell, pattern)
     axis, knots = compound.perturbed.moving_axis, compound.cells[cell]
     width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
-    low, high = label_attention(found, np.array([[0.0, width]]), 0.0, errors).reach[0]
-    return float(low), float(high)
+    where = np.array([[0.0, width]]) if taus is None else np.clip(taus, 0.0, width)[None]
+    low, high = label_attention(found, where, 0.0, errors).reach[0]
+    # Not a number bounds nothing.
+    return float(low) if low >= 0.0 else 0.0, float(high) if high >= 0.0 else np.inf

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..compiling import compiled
+from ..geometry.polygon import are_opposite
 
 
 @compiled
@@ -64,7 +65,7 @@ def _common_part(
             if here >= 0.0:
                 room[2, found], room[3, found] = room[0, i], room[1, i]
                 found += 1
-            if here * there < 0.0:
+            if are_opposite(here, there):
                 share = here / (here - there)
                 room[2, found] = room[0, i] + share * (room[0, j] - room[0, i])
                 room[3, found] = room[1, i] + share * (room[1, j] - room[1, i])

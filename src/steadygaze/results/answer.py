@@ -201,7 +201,9 @@ class Answers:
         if self.curves is None or self.errors is None or self.regions.stopped is not None:
             return math.inf
         top = float(reaches(self.curves, self.taus)[:, 1].max(initial=0.0)) + self.errors.coarse
-        return max(top, float(self.doubtful.bounds[:, 1].max(initial=0.0)))
+        found = max(top, float(self.doubtful.bounds[:, 1].max(initial=0.0)))
+        # Not a number bounds nothing.
+        return found if math.isfinite(top) and math.isfinite(found) else math.inf
 
     @cached_property
     def enough_delta(self) -> float | None:

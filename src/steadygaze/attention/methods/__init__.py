@@ -38,5 +38,7 @@ class Method:
     """(chain, options, flips) → a bound of the rounding error of every map, after the filter, summed over classes."""
     pattern_error: Callable[[Chain, "AttentionOptions", Bits], float]
     """(chain, options, bits) → a bound for the maps of one pattern, computed from scratch."""
+    underflow_error: Callable[[Chain, "AttentionOptions"], float]
+    """(chain, options) → what underflow can add to either bound."""
     enclose: Callable[[Intervals], Intervals]
     """Enclosures of the maps, given those (B, K', pixels) of the gradients of the logits."""

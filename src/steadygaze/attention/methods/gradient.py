@@ -29,6 +29,7 @@ from scipy.sparse import issparse
 
 from ...network.graph import Graph, gradients, preactivations
 from ...network.lower import Chain
+from ...rounding import LEAST
 from ...tolerances import FLIP_ERROR, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, MAX_ROWS_EACH, UNIT
 from ..filters import Intervals
 from ..rows import dense, is_local, lay_out, most_reached
@@ -104,6 +105,14 @@ def coarse_error(chain: Chain, options: "AttentionOptions", flips: int) -> float
         product = (abs(affine.matrix).T @ product.T).T
         factor = growth * factor + _relative_error(affine.matrix, flips)
     return options.total_size(factor * product)
+
+
+def underflow_error(chain: Chain, options: "AttentionOptions") -> float:
+    """What products that underflow can do to every map: a little at every layer, carried on by absolute weights."""
+    lost = np.full(_top(chain, options).shape, LEAST)
+    for affine in reversed(chain.maps[:-1]):
+        lost = (abs(affine.matrix).T @ lost.T).T + LEAST
+    return options.total_size(lost)
 
 
 def _relative_error(matrix: np.ndarray, flips: int) -> float:
@@ -182,5 +191,6 @@ GRADIENT = Method(
     allowed_flips=allowed_flips,
     coarse_error=coarse_error,
     pattern_error=pattern_error,
+    underflow_error=underflow_error,
     enclose=_enclose,
 )

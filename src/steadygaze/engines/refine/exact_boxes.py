@@ -10,6 +10,7 @@ from ...budget import Budget, give_back_memory
 from ...errors import ModelError
 from ...properties.settling import label_pieces
 from ...question import Question
+from ...regions.forward_error import overflow_message
 from ...regions.region import RegionSet
 from ...regions.within import join_region_sets, join_rows, subdivide_boxes
 from ...results.answer import Answers
@@ -42,8 +43,7 @@ class ExactBoxes:
             compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts, budget=budget, threads=self.threads
         )
         if not np.isfinite(found.regions.logits).all():
-            name = self.question.model_name
-            raise ModelError(f"{name}: the logits overflow float64 in the domain; scale the weights down")
+            raise ModelError(overflow_message(self.question.model_name, compound))
         if found.complete.any():
             regions = replace(found.regions, stopped=None)
             if self.measures:

@@ -214,7 +214,7 @@ class Labeller:
         tops = values.max(axis=0)
         if region.corners is not None:
             return dip, dip, seen, float(tops.min())
-        rounding = 10 * FEASIBILITY * float(np.linalg.norm(forms[:-1], axis=0).max())
+        rounding = 10 * FEASIBILITY * float(np.abs(forms[:-1]).sum(axis=0).max())
         low, high = dip - rounding, float(tops.min()) + rounding
         if seen < 0.0:
             # One rival that leads everywhere is enough; the vertices tell which.
