@@ -47,7 +47,7 @@ IMAGE = np.array([[[0.0, 0.0, 0.5]]])
 
 def answer_of(folder: Path, question: Question, wanted: str, engine: str) -> tuple[Answer, list[str]]:
     path = write_onnx(folder / "network.onnx", question.layers, question.image.shape)
-    answer = ask(path, question, wanted, engine)
+    answer = ask(path, question, wanted, engine, limit_seconds=300.0)  # loops may have to be compiled
     oracle = Oracle(question)
     return answer, complaints(answer, oracle.truth, wanted, oracle)
 

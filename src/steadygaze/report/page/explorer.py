@@ -66,7 +66,7 @@ BAND = "#8fa9c4"
 class Explorer:
     """The interactive map as escaped markup: `head` (scripts and styles) and `html` (for the body).
 
-    A note in the body names the exact parts.
+    A note in the body says what is proved.
     """
 
     html: str
@@ -175,7 +175,7 @@ def _describe_question(result: DomainResult, steps: Thresholds) -> dict[str, Any
 
 
 def _note(result: DomainResult, facts: dict[str, Any], stored: ThetaData | None) -> str:
-    """Which parts of the map are exact, and which are not."""
+    """What is proved of the map as it is shown, and what is only computed."""
     first = "Colours, labels and shares are proved at every step of the slider."
     if facts["isMerged"]:
         first = (
