@@ -116,3 +116,12 @@ def test_norms_of_maps_neither_underflow_nor_overflow(scale: float) -> None:
     difference = scale * np.array([[[3.0, 4.0]]])
     assert Distance.L2.size(difference) == pytest.approx(5.0 * scale, rel=1e-12)
     assert AttentionOptions().total_size(difference[0]) == pytest.approx(5.0 * scale, rel=1e-6)
+
+
+def test_maps_that_are_zero_whatever_the_rounding_keep_a_threshold_of_zero(tmp_path: Path) -> None:
+    """ReLU(x₀ − 2) is never active: both maps are exactly zero, and so is ai."""
+    layers = (layer([[1.0, 0.0]], [-2.0]), layer([[1.0], [-1.0]], [1.0, 0.0]))
+    question = Question(layers, np.array([[[0.0, 0.5]]]), PATCHES[:1], "l2", 0.0)
+    for engine in WHOLE:
+        answer, wrong = answer_of(tmp_path, question, "ar", engine)
+        assert not wrong and answer.verdict == "robust"

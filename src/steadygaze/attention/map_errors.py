@@ -71,7 +71,7 @@ class MapErrors:
     @cached_property
     def coarse(self) -> float:
         """A bound for every curve, however its maps were computed."""
-        return 2.0 * self.chain_error + self._summing + self.original_doubt
+        return 2.0 * (self.chain_error + self.underflow) + self._summing + self.original_doubt
 
     @cached_property
     def is_large(self) -> bool:
@@ -98,7 +98,8 @@ class MapErrors:
     def of(self, chosen: np.ndarray) -> np.ndarray:
         """A bound for each of the chosen curves (S,), if computed from scratch."""
         if self.is_large:
-            return np.full(len(chosen), 2.0 * self.scratch_error + self._summing + self.original_doubt)
+            own = 2.0 * (self.scratch_error + self.underflow)
+            return np.full(len(chosen), own + self._summing + self.original_doubt)
         numbers, inverse = np.unique(self.curves.curve_pattern[chosen], return_inverse=True)
         rows = self.patterns[numbers]
         bits, keys = unpack(rows, self.compound.hidden), [row.tobytes() for row in rows]
@@ -129,8 +130,7 @@ class MapErrors:
         if len(curves.start):
             largest = float((curves.start[:, 0] + np.abs(curves.start[:, 1])).max()) + float(curves.jumps.sum())
         size = sum(self.options.distance.size(part) for part in self.original)
-        summing = 4.0 * (self.compound.perturbed.x0.size + len(self.original) + 8) * UNIT * (largest + size)
-        return summing + 2.0 * self.underflow
+        return 4.0 * (self.compound.perturbed.x0.size + len(self.original) + 8) * UNIT * (largest + size)
 
     @cached_property
     def underflow(self) -> float:
@@ -139,8 +139,10 @@ class MapErrors:
         return lost + len(self.original) * LEAST_ROOT
 
     def _own(self, bits: list[np.ndarray]) -> float:
-        """The bound for one pattern."""
-        return self.options.method.pattern_error(self.compound.chain, self.options, bits)
+        """The bound for one pattern; 0 for maps that are zero whatever the rounding."""
+        method, chain = self.options.method, self.compound.chain
+        found = method.pattern_error(chain, self.options, bits)
+        return found if found == 0.0 and method.vanishes(chain, self.options, bits) else found + self.underflow
 
 
 class SingleCurves:

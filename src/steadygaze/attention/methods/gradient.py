@@ -115,6 +115,14 @@ def underflow_error(chain: Chain, options: "AttentionOptions") -> float:
     return options.total_size(lost)
 
 
+def vanishes(chain: Chain, options: "AttentionOptions", bits: Bits) -> bool:
+    """Whether no path of nonzero weights and active neurons leads from a pixel to one of the logits."""
+    reached = _top(chain, options).max(axis=0, initial=0.0) > 0.0
+    for affine, layer in zip(reversed(chain.maps[:-1]), reversed(bits), strict=True):
+        reached = np.asarray((affine.matrix[reached & layer[0]] != 0.0).sum(axis=0)).ravel() > 0
+    return not reached.any()
+
+
 def _relative_error(matrix: np.ndarray, flips: int) -> float:
     """Relative error of one product with a matrix from the left, or of so many updates; compression included."""
     return 2.0 * (matrix.shape[0] + matrix.shape[1] + 3 * flips + 8) * UNIT
@@ -192,5 +200,6 @@ GRADIENT = Method(
     coarse_error=coarse_error,
     pattern_error=pattern_error,
     underflow_error=underflow_error,
+    vanishes=vanishes,
     enclose=_enclose,
 )
