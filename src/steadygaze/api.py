@@ -36,7 +36,7 @@ from .perturbation import Perturbation, compose, parse_spec
 from .properties.settling import label_pieces
 from .question import Question, Threshold
 from .regions.check import check_map
-from .regions.forward_error import overflow_message
+from .regions.forward_error import refuse_overflow
 from .regions.subdivide import Progress, subdivide
 from .results.answer import Answers
 from .results.export import check_what, map_table, write_table
@@ -406,8 +406,7 @@ def _solve(question: Question, budget: Budget | None, threads: int | None, progr
     original = original_maps(compound, question.attention)
     engine = time.perf_counter()
     regions = subdivide(compound, budget=budget, threads=workers, progress=progress)
-    if not np.isfinite(regions.logits).all():
-        raise ModelError(overflow_message(question.model_name, compound))
+    refuse_overflow(question.model_name, compound, regions.logits)
     curves = measure(compound, regions, question.attention, original, threads=workers)
     pieces = label_pieces(compound, regions, label)
     errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)

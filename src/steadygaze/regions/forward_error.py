@@ -21,6 +21,7 @@ import numpy as np
 
 from ..accuracy import ADDITIONS, CHANGES, Accuracy
 from ..compound import Compound, row_terms
+from ..errors import ModelError
 from ..network.lower import AffineMap
 from ..network.steps import Step, is_folded, magnitude
 from ..rounding import LEAST, gamma
@@ -141,8 +142,10 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
     return errors
 
 
-def overflow_message(name: str, compound: Compound) -> str:
-    """The refusal of a model whose values overflow float64 in the domain; names the first layer that can."""
+def refuse_overflow(name: str, compound: Compound, values: np.ndarray) -> None:
+    """Raise ModelError, with the first layer that can overflow, unless all values of a model are finite."""
+    if np.isfinite(values).all():
+        return
     size, where = np.maximum(_pixel_sizes(compound), 1.0), "the logits overflow"
     with np.errstate(over="ignore", invalid="ignore"):
         for number, affine in enumerate(compound.chain.maps[:-1], start=1):
@@ -150,7 +153,7 @@ def overflow_message(name: str, compound: Compound) -> str:
             if not np.isfinite(size).all():
                 where = f"ReLU layer {number} overflows"
                 break
-    return f"{name}: {where} float64 in the domain; scale the weights down"
+    raise ModelError(f"{name}: {where} float64 in the domain; scale the weights down")
 
 
 def by_layer(compound: Compound, values: np.ndarray) -> list[np.ndarray]:

@@ -7,10 +7,9 @@ import numpy as np
 from ...attention.inconsistency import Inconsistency, measure
 from ...attention.map_errors import MapErrors
 from ...budget import Budget, give_back_memory
-from ...errors import ModelError
 from ...properties.settling import label_pieces
 from ...question import Question
-from ...regions.forward_error import overflow_message
+from ...regions.forward_error import refuse_overflow
 from ...regions.region import RegionSet
 from ...regions.within import join_region_sets, join_rows, subdivide_boxes
 from ...results.answer import Answers
@@ -42,8 +41,7 @@ class ExactBoxes:
         found = subdivide_boxes(
             compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts, budget=budget, threads=self.threads
         )
-        if not np.isfinite(found.regions.logits).all():
-            raise ModelError(overflow_message(self.question.model_name, compound))
+        refuse_overflow(self.question.model_name, compound, found.regions.logits)
         if found.complete.any():
             regions = replace(found.regions, stopped=None)
             if self.measures:
