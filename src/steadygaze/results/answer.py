@@ -333,11 +333,11 @@ def verdict_from(shares: Shares, wanted: Property) -> Verdict:
 def round_up(number: float, digits: int = 8) -> float:
     """The smallest number with so many significant digits that is not below the given one.
 
-    >>> round_up(1.23456781, 4), round_up(0.0)
-    (1.235, 0.0)
+    >>> round_up(1.23456781, 4), round_up(0.125, 2), round_up(0.0)
+    (1.235, 0.13, 0.0)
     """
     if number <= 0.0 or not math.isfinite(number):
         return max(number, 0.0)
     step = 10.0 ** (math.floor(math.log10(number)) + 1 - digits)
     rounded = float(f"{number:.{digits - 1}e}")
-    return rounded if rounded >= number else float(f"{number + step:.{digits - 1}e}")
+    return rounded if rounded >= number else float(f"{rounded + step:.{digits - 1}e}")
