@@ -23,6 +23,7 @@ from ...properties.hull_proof import HullProof
 from ...properties.settling import LEAST_SHARE, LIMIT_SECONDS, affordable, exact_labels, pattern_reach
 from ...question import Question
 from ...regions.forward_error import coverage, forward_errors
+from ...rounding import LEAST, gamma
 from ...tolerances import FEASIBILITY, UNIT
 from .halfspaces import LinearProgramTroubleError
 from .search_result import Visited
@@ -284,6 +285,8 @@ class Labeller:
         claimed = region.vertices @ forms[:-1] + forms[-1]
         with np.errstate(invalid="ignore"):
             off = float((np.abs(claimed - found.leads[0]).max(axis=0) + found.radius[0]).max(initial=0.0))
+            # The rounding of the forms' values, here and where margins are computed.
+            off += 2.0 * gamma(len(forms) + 4) * float(np.abs(region.logits).sum(axis=0).max()) + LEAST
         low, high = found.margin[0]
         return (float(low), float(high)), np.inf if np.isnan(off) else off
 
