@@ -33,7 +33,7 @@ class Answer:
     message: str = ""
 
 
-def ask(path: Path, question: Question, wanted: str, engine: str, *, limit_seconds: float = 5.0) -> Answer:
+def ask(path: Path, question: Question, wanted: str, engine: str, *, limit_seconds: float = 30.0) -> Answer:
     """Run one engine on a model file within a budget, everything that the command line prints included."""
     started = time.perf_counter()
     budget = Budget(Limits(timeout_seconds=limit_seconds, max_regions=200_000))

@@ -271,7 +271,7 @@ def test_what_is_said_to_be_proved_is(browser: Browser, page: Path, result: Resu
             point = result.at(theta)
             assert first["label"] == ("CR" if point.label == result.label else "MR")
             assert second["label"] == region.attention
-            assert "proved exactly" in first["text"] and "proved exactly" in second["text"]
+            assert "proved by regions" in first["text"] and "proved by regions" in second["text"]
 
 
 def test_bounds_are_rounded_so_that_they_hold(browser: Browser, page: Path) -> None:

@@ -175,7 +175,7 @@ def test_large_networks_show_stored_points(browser: Browser, monkeypatch: pytest
         np.testing.assert_allclose(point["actual"], wanted.actual[result.label].sum(axis=0).ravel(), atol=0.51 * step)
         map.click_theta([0.3, 0.6])
         assert "nearest stored theta" in map.text("#sg-where")
-        assert "proved exactly" in map.text("#sg-proved")
+        assert "proved by regions" in map.text("#sg-proved")
 
 
 def test_hostile_names_do_nothing(browser: Browser) -> None:

@@ -93,7 +93,8 @@ def breakpoints(
                 else:
                     rise += -v if at_low > 0.0 else v
                     # The sign says that the break is ahead; the quotient may round to the start itself.
-                    place = max(low, u / v) if at_low * v > 0.0 else high
+                    is_ahead = v > 0.0 if at_low > 0.0 else v < 0.0
+                    place = max(low, u / v) if is_ahead else high
                     if place < high:
                         places[used + found], jumps[used + found] = place, 2.0 * abs(v)
                         found += 1
@@ -207,7 +208,11 @@ def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, ro
             )
         top = max(v_low + e_low, v_high + e_high)
         reach[r, 0], reach[r, 1] = sure_bottom - margin, top + margin
-        if top + margin <= level:
+        if not np.isfinite(v_low + v_high + v_bottom + sure_bottom + top + margin):
+            # Something has overflowed: nothing is known.
+            reach[r, 0], reach[r, 1] = 0.0, np.inf
+            out[r, 0], out[r, 1], out[r, 2], out[r, 3] = 1.0, 0.0, low, high
+        elif top + margin <= level:
             out[r, 0], out[r, 1], out[r, 2], out[r, 3] = low, high, low, high
         elif sure_bottom - margin > level:
             out[r, 0], out[r, 1], out[r, 2], out[r, 3] = 1.0, 0.0, 1.0, 0.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compound import Compound
 from ..regions.patterns import PatternTable, unpack
-from ..tolerances import UNIT
+from ..tolerances import LEAST_ROOT, UNIT
 from .inconsistency import WORTH_COMPRESSING, CellCurves, Inconsistency, collect_curves, measure_again, original_maps
 from .methods.gradient import pattern_of
 from .options import AttentionOptions
@@ -51,7 +51,8 @@ class MapErrors:
     def for_curves(self, patterns: PatternTable, curves: Inconsistency) -> "MapErrors":
         """The bounds for other curves of the same compound network; they share what depends on neither."""
         other = MapErrors(self.compound, patterns, curves, self.options, self.original_doubt)
-        names = ("original", "chain_error", "known", "scratch_error" if self.is_large else "original_error")
+        own = "scratch_error" if self.is_large else "original_error"
+        names = ("original", "chain_error", "underflow", "known", own)
         other.__dict__ |= {name: getattr(self, name) for name in names}
         return other
 
@@ -69,7 +70,7 @@ class MapErrors:
     @cached_property
     def coarse(self) -> float:
         """A bound for every curve, however its maps were computed."""
-        return 2.0 * self.chain_error + self._summing + self.original_doubt
+        return 2.0 * (self.chain_error + self.underflow) + self._summing + self.original_doubt
 
     @cached_property
     def is_large(self) -> bool:
@@ -96,7 +97,8 @@ class MapErrors:
     def of(self, chosen: np.ndarray) -> np.ndarray:
         """A bound for each of the chosen curves (S,), if computed from scratch."""
         if self.is_large:
-            return np.full(len(chosen), 2.0 * self.scratch_error + self._summing + self.original_doubt)
+            own = 2.0 * (self.scratch_error + self.underflow)
+            return np.full(len(chosen), own + self._summing + self.original_doubt)
         numbers, inverse = np.unique(self.curves.curve_pattern[chosen], return_inverse=True)
         rows = self.patterns[numbers]
         bits, keys = unpack(rows, self.compound.hidden), [row.tobytes() for row in rows]
@@ -129,9 +131,17 @@ class MapErrors:
         size = self.options.size(self.original)
         return 4.0 * (self.compound.perturbed.x0.size + len(self.original) + 8) * UNIT * (largest + size)
 
+    @cached_property
+    def underflow(self) -> float:
+        """What underflow can do to a map, and to the norm of its difference from another one."""
+        lost = self.options.method.underflow_error(self.compound.chain, self.options)
+        return lost + len(self.original) * LEAST_ROOT
+
     def _own(self, bits: list[np.ndarray]) -> float:
-        """The bound for one pattern."""
-        return self.options.method.pattern_error(self.compound.chain, self.options, bits)
+        """The bound for one pattern; 0 for maps that are zero whatever the rounding."""
+        method, chain = self.options.method, self.compound.chain
+        found = method.pattern_error(chain, self.options, bits)
+        return found if found == 0.0 and method.vanishes(chain, self.options, bits) else found + self.underflow
 
 
 class SingleCurves:

@@ -6,6 +6,7 @@ from enum import Enum
 import numpy as np
 
 from ..errors import OptionError
+from ..tolerances import LEAST_ROOT
 from .filters import IDENTITY, Filter
 from .methods import Method
 from .methods.gradient import GRADIENT
@@ -31,7 +32,14 @@ class Distance(Enum):
 
     def size(self, difference: np.ndarray) -> float:
         """The norm of one difference (C, H, W)."""
-        return float(np.linalg.norm(difference.ravel(), ord=self.value))
+        flat = difference.ravel()
+        with np.errstate(over="ignore"):
+            found = float(np.linalg.norm(flat, ord=self.value))
+        largest = float(np.abs(flat).max(initial=0.0))
+        if LEAST_ROOT < found < np.inf or not 0.0 < largest < np.inf:
+            return found
+        # The squares underflow or overflow.
+        return float(np.linalg.norm(flat / largest, ord=self.value)) * largest
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,11 @@ class AttentionOptions:
 
     def total_size(self, error: np.ndarray) -> float:
         """The sum over the classes of what an error of maps (K', pixels) becomes after the filter, rounded up."""
-        order = self.distance.value
-        sizes = np.linalg.norm(error, ord=order, axis=1).sum() * (1.0 + 1e-9)
-        return float(sizes) * self.filter.lipschitz(order)
+        order, largest = self.distance.value, float(np.abs(error).max(initial=0.0))
+        if largest == 0.0:
+            return 0.0
+        if not np.isfinite(largest):
+            return np.inf
+        # Scaled first: squares may underflow or overflow.
+        sizes = np.linalg.norm(error / largest, ord=order, axis=1).sum() * (1.0 + 1e-9)
+        return float(sizes) * largest * self.filter.lipschitz(order)

@@ -13,6 +13,7 @@ import numpy as np
 from ..compiling import compiled
 from ..errors import InternalError
 from ..tolerances import TOUCH
+from .polygon_kernels import are_opposite
 from .protocol import starts_of
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ def _common_part(
             if here >= 0.0:
                 room[2, found], room[3, found] = room[0, i], room[1, i]
                 found += 1
-            if here * there < 0.0:
+            if are_opposite(here, there):
                 share = here / (here - there)
                 room[2, found] = room[0, i] + share * (room[0, j] - room[0, i])
                 room[3, found] = room[1, i] + share * (room[1, j] - room[1, i])

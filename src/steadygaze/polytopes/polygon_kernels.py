@@ -6,7 +6,7 @@ to the next. Nothing is allocated here.
 
 import numpy as np
 
-from ..compiling import compiled
+from ..compiling import compiled, compiled_inline
 from ..tolerances import DISTANCE
 
 
@@ -51,6 +51,12 @@ def area(x, y, count):
     return 0.5 * total
 
 
+@compiled_inline
+def are_opposite(here, there):
+    """Whether two values have opposite signs; their product may underflow to 0."""
+    return here < 0.0 < there or there < 0.0 < here
+
+
 @compiled
 def split_polygon(a, b, c, limit, cut, x, y, edge, count, out_x, out_y, out_edge, first, value):
     """Cut a polygon along a x + b y + c = 0; write the negative, then the positive part from `first` on.
@@ -68,7 +74,7 @@ def split_polygon(a, b, c, limit, cut, x, y, edge, count, out_x, out_y, out_edge
             value[i] = 0.0
     for i in range(count):
         here, there = value[i], value[i + 1 if i + 1 < count else 0]
-        negative += (here <= 0.0) + (here * there < 0.0)
+        negative += (here <= 0.0) + are_opposite(here, there)
     below, above = first, first + negative
     for i in range(count):
         j = i + 1 if i + 1 < count else 0
@@ -81,7 +87,7 @@ def split_polygon(a, b, c, limit, cut, x, y, edge, count, out_x, out_y, out_edge
             out_x[above], out_y[above] = x[i], y[i]
             out_edge[above] = cut if here == 0.0 and there < 0.0 else edge[i]
             above += 1
-        if here * there < 0.0:
+        if are_opposite(here, there):
             share = here / (here - there)
             out_x[below] = out_x[above] = x[i] + share * (x[j] - x[i])
             out_y[below] = out_y[above] = y[i] + share * (y[j] - y[i])
@@ -127,7 +133,7 @@ def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, 
             there_high = other_y[k] + (high - other_x[k]) / other_width * other_rise - base
             area_below = 0.5 * (min(here_low, there_low) + min(here_high, there_high)) * (high - low)
             before, after = here_low - there_low, here_high - there_high
-            if before * after < 0.0:
+            if are_opposite(before, after):
                 # The lower of two lines that cross rises above the chord between its ends.
                 at = before / (before - after)
                 crossing = here_low + at * (here_high - here_low)

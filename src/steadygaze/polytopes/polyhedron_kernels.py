@@ -293,14 +293,17 @@ def gap(a, b, c, d, points, value, vertices, part, part_incidence, part_vertices
     gaps are no deeper than such points are away from the hull of the new facet.
     """
     size = facet_cycle(part, part_incidence, part_vertices, facet, order, angle)
-    length = np.sqrt(a * a + b * b + c * c)
-    if size < 3 or not 0.0 < length < np.inf:
+    largest = max(abs(a), abs(b), abs(c))
+    if size < 3 or not 0.0 < largest < np.inf:
         return np.inf
-    nx, ny, nz = a / length, b / length, c / length
+    # Scaled first: squares may underflow.
+    nx, ny, nz, offset = a / largest, b / largest, c / largest, d / largest
+    length = np.sqrt(nx * nx + ny * ny + nz * nz)
+    nx, ny, nz, offset = nx / length, ny / length, nz / length, offset / length
     low, high = np.inf, -np.inf
     for n in range(size):
         o = order[n]
-        height = nx * part[o, 0] + ny * part[o, 1] + nz * part[o, 2] + d / length
+        height = nx * part[o, 0] + ny * part[o, 1] + nz * part[o, 2] + offset
         low, high = min(low, height), max(high, height)
     x, y, z = area_vector(part, order, size)
     side = 1.0 if x * nx + y * ny + z * nz >= 0.0 else -1.0
@@ -325,7 +328,7 @@ def gap(a, b, c, d, points, value, vertices, part, part_incidence, part_vertices
             if is_outside:
                 away = _distance_to_ring(px, py, pz, part, order, size)
             else:
-                height = nx * px + ny * py + nz * pz + d / length
+                height = nx * px + ny * py + nz * pz + offset
                 away = max(height - low, high - height)
             # Not a number is no depth.
             deepest = max(deepest, away) if away < np.inf else np.inf

@@ -14,7 +14,7 @@ from ..attention.options import AttentionOptions
 from ..bounds.bounder import Bounder
 from ..compound import Compound
 from ..polytopes import Polytopes
-from ..tolerances import UNIT
+from ..tolerances import LEAST, UNIT, gamma
 
 
 class HullProof:
@@ -49,6 +49,8 @@ class HullProof:
             claimed = np.einsum("bvi,bir->bvr", vertices, leads[:, :-1]) + leads[:, -1:]
             with np.errstate(invalid="ignore"):
                 off = (np.abs(claimed - found.leads).max(axis=1) + found.radius).max(axis=1, initial=0.0)
+                # The rounding of the forms' values, here and where margins are computed; vertices lie in the unit cube.
+                off += 2.0 * gamma(forms.shape[1] + 4) * np.abs(forms).sum(axis=1).max(axis=1) + LEAST
             margin[part], error[part] = found.margin, np.where(np.isnan(off), np.inf, off)
         return margin, error
 

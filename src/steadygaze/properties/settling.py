@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..attention.inconsistency import region_taus
 from ..attention.map_errors import SingleCurves
 from ..bounds.bounder import Bounder
 from ..compound import Compound
@@ -163,13 +164,17 @@ def exact_labels(compound: Compound, label: int) -> ExactLabels | None:
         return None
 
 
-def pattern_reach(compound: Compound, curves: SingleCurves, cell: int, pattern: bytes) -> tuple[float, float]:
-    """Bounds of the inconsistency of a pattern anywhere in a knot cell."""
+def pattern_reach(
+    compound: Compound, curves: SingleCurves, cell: int, pattern: bytes, taus: np.ndarray | None = None
+) -> tuple[float, float]:
+    """Bounds of the inconsistency of a pattern in a knot cell: anywhere, or on a range of τ (2,)."""
     found, errors = curves.of(cell, pattern)
     axis, knots = compound.perturbed.moving_axis, compound.cells[cell]
     width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
-    low, high = label_attention(found, np.array([[0.0, width]]), 0.0, errors).reach[0]
-    return float(low), float(high)
+    where = np.array([[0.0, width]]) if taus is None else np.clip(taus, 0.0, width)[None]
+    low, high = label_attention(found, where, 0.0, errors).reach[0]
+    # Not a number bounds nothing.
+    return float(low) if low >= 0.0 else 0.0, float(high) if high >= 0.0 else np.inf
 
 
 def kink_inconsistency(
@@ -177,7 +182,8 @@ def kink_inconsistency(
 ) -> float:
     """An upper bound of ai on all kinks that lie between patterns of no region; infinite where it is not known.
 
-    `errors` are those of every neuron's form. Where only patterns of regions meet, 0: nothing there exceeds them.
+    `errors` are those of every neuron's form. Where only patterns of regions meet, 0: nothing there exceeds them. A
+    pattern of regions may exceed them at another τ, where the expected map has moved on: there it counts as well.
 
     With derivatives d_k in [0, 1] for the uncertain neurons, the gradient is affine in each d_k, so it is a mean of the
     gradients at the corners d_k ∈ {0, 1}, which are patterns. Distances are convex, hence ai is at most its largest
@@ -189,9 +195,10 @@ def kink_inconsistency(
     """
     if not curves.options.filter.is_linear:
         return np.inf
-    together = sum(float(layer.sum()) for layer in errors[:-1]) + 2.0 * float(regions.accuracy.missed.sum())
-    known = set(zip(*_patterns_of(regions, compound), strict=True))
-    found: dict[tuple[int, bytes], None] = {}
+    # Forms vanish up to the sum of the errors; the values themselves may be off by one error more.
+    together = 2.0 * sum(float(layer.sum()) for layer in errors[:-1]) + 2.0 * float(regions.accuracy.missed.sum())
+    moves, taus = compound.perturbed.moving_axis is not None, region_taus(compound, regions)
+    known, found = _known_ranges(regions, taus, moves=moves), dict[tuple[int, bytes], np.ndarray]()
     for places, vertices in vertex_batches(regions.polytopes, regions.cell, np.arange(len(regions)), bounder.batch):
         cell = int(regions.cell[places[0]])
         near = bounder.near_zero(cell, vertices[:, :, : compound.domain.dimension], together)
@@ -202,26 +209,35 @@ def kink_inconsistency(
                 return np.inf
             for corner in product((False, True), repeat=len(uncertain)):
                 bits[row, uncertain] = corner
-                key = _place(compound, cell), _packed(bits[row], compound.hidden)
-                if key not in known:
-                    found[key] = None
+                key, own = (cell if moves else 0, _packed(bits[row], compound.hidden)), taus[places[row]]
+                if key not in known or own[0] < known[key][0] or own[1] > known[key][1]:
+                    found[key] = _joined(found.get(key, own), own)
             bits[row] = np.hstack(unpack(regions.patterns[regions.pattern[places[row : row + 1]]], compound.hidden))[0]
             if len(found) > MOST_PATTERNS:
                 return np.inf
-    return max((pattern_reach(compound, curves, cell, pattern)[1] for cell, pattern in found), default=0.0)
+    around = 16.0 * UNIT * (1.0 + float(compound.domain.widths.max()))
+    reaches = (
+        pattern_reach(compound, curves, cell, pattern, np.array([low - around, high + around]))
+        for (cell, pattern), (low, high) in found.items()
+    )
+    return max((high for _, high in reaches), default=0.0)
 
 
-def _patterns_of(regions: RegionSet, compound: Compound) -> tuple[list[int], list[bytes]]:
-    """The knot cell, where it matters, and the packed pattern of every region."""
+def _known_ranges(regions: RegionSet, taus: np.ndarray, *, moves: bool) -> dict[tuple[int, bytes], np.ndarray]:
+    """For the patterns of regions, by knot cell where it matters, a range of τ on which they exceed no region.
+
+    ai is a convex function of τ: between two regions of a pattern it is no larger than in them.
+    """
+    known: dict[tuple[int, bytes], np.ndarray] = {}
     rows = regions.patterns[np.arange(len(regions.patterns))]
-    return [_place(compound, int(cell)) for cell in regions.cell], [
-        rows[number].tobytes() for number in regions.pattern
-    ]
+    for cell, number, own in zip(regions.cell.tolist(), regions.pattern.tolist(), taus, strict=True):
+        key = (cell if moves else 0, rows[number].tobytes())
+        known[key] = _joined(known.get(key, own), own)
+    return known
 
 
-def _place(compound: Compound, cell: int) -> int:
-    """The knot cell of a curve: where the expected map is kept, all cells share one."""
-    return 0 if compound.perturbed.moving_axis is None else cell
+def _joined(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return np.array([min(one[0], other[0]), max(one[1], other[1])])
 
 
 def _packed(bits: np.ndarray, sizes: tuple[int, ...]) -> bytes:

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..accuracy import ADDITIONS, CHANGES, Accuracy
 from ..compound import Compound, row_terms
+from ..errors import ModelError
 from ..network.graph import AffineMap
 from ..network.steps import Step, is_folded, magnitude
 from ..tolerances import LEAST, NEAR, UNIT, gamma
@@ -80,7 +81,7 @@ def _kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]
     if not (error < near[: len(error)]).all() or not pixel < NEAR:
         return 1.0
     edges, corners = accuracy.beside
-    share = compound.coordinates * float(error @ edges) + float((error * error) @ corners)
+    share = compound.coordinates * float(error @ edges) + float(error @ (error * corners))
     share += (
         accuracy.slivers
         + compound.coordinates * pixel * accuracy.pixels_beside[0]
@@ -138,6 +139,20 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
             length = (length + _length(missed[number])) * OWN
             size = peak
     return errors
+
+
+def refuse_overflow(name: str, compound: Compound, values: np.ndarray) -> None:
+    """Raise ModelError, with the first layer that can overflow, unless all values of a model are finite."""
+    if np.isfinite(values).all():
+        return
+    size, where = np.maximum(_pixel_sizes(compound), 1.0), "the logits overflow"
+    with np.errstate(over="ignore", invalid="ignore"):
+        for number, affine in enumerate(compound.chain.maps[:-1], start=1):
+            size = abs(affine.matrix) @ size + np.abs(affine.bias)
+            if not np.isfinite(size).all():
+                where = f"ReLU layer {number} overflows"
+                break
+    raise ModelError(f"{name}: {where} float64 in the domain; scale the weights down")
 
 
 def by_layer(compound: Compound, values: np.ndarray) -> list[np.ndarray]:

@@ -123,6 +123,9 @@ def _enter(
 def _sliver(depth, a, b, c, rx, ry, rz):
     """Bound of the volume between a plane and a parallel one, `depth` in value away, across a box: distance times the
     shadow of the box along their normal, which no cross-section exceeds."""
+    # Scaled first: squares may underflow.
+    largest = max(abs(a), abs(b), abs(c))
+    a, b, c, depth = a / largest, b / largest, c / largest, depth / largest
     shadow = 4.0 * (abs(a) * ry * rz + abs(b) * rx * rz + abs(c) * rx * ry)
     return depth * shadow / (a * a + b * b + c * c)
 

@@ -252,7 +252,9 @@ class Answers:
         if self.curves is None or self.errors is None or self.regions.stopped is not None:
             return math.inf
         top = float(reaches(self.curves, self.taus)[:, 1].max(initial=0.0)) + self.errors.coarse
-        return max(top, float(self.doubtful.bounds[:, 1].max(initial=0.0)))
+        found = max(top, float(self.doubtful.bounds[:, 1].max(initial=0.0)))
+        # Not a number bounds nothing.
+        return found if math.isfinite(top) and math.isfinite(found) else math.inf
 
     @cached_property
     def enough_delta(self) -> float | None:
@@ -379,11 +381,11 @@ def verdict_from(shares: Shares, wanted: Property) -> Verdict:
 def round_up(number: float, digits: int = 8) -> float:
     """The smallest number with so many significant digits that is not below the given one.
 
-    >>> round_up(1.23456781, 4), round_up(0.0)
-    (1.235, 0.0)
+    >>> round_up(1.23456781, 4), round_up(0.125, 2), round_up(0.0)
+    (1.235, 0.13, 0.0)
     """
     if number <= 0.0 or not math.isfinite(number):
         return max(number, 0.0)
     step = 10.0 ** (math.floor(math.log10(number)) + 1 - digits)
     rounded = float(f"{number:.{digits - 1}e}")
-    return rounded if rounded >= number else float(f"{number + step:.{digits - 1}e}")
+    return rounded if rounded >= number else float(f"{rounded + step:.{digits - 1}e}")

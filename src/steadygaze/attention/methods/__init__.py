@@ -37,5 +37,9 @@ class Method:
     """(chain, options, flips) → a bound of the rounding error of every map, after the filter, summed over classes."""
     pattern_error: Callable[[Chain, "AttentionOptions", Bits], float]
     """(chain, options, bits) → a bound for the maps of one pattern, computed from scratch."""
+    underflow_error: Callable[[Chain, "AttentionOptions"], float]
+    """(chain, options) → what underflow can add to either bound."""
+    vanishes: Callable[[Chain, "AttentionOptions", Bits], bool]
+    """(chain, options, bits) → whether the maps of one pattern are zero for its zeros alone, whatever the rounding."""
     enclose: Callable[[Intervals], Intervals]
     """Enclosures of the maps, given those (B, K', pixels) of the gradients of the logits."""

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ...network.graph import Chain, Graph, gradients, preactivations
-from ...tolerances import FLIP_ERROR, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, MAX_ROWS_EACH, UNIT
+from ...tolerances import FLIP_ERROR, LEAST, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, MAX_ROWS_EACH, UNIT
 from ..filters import Intervals
 from ..rows import dense, is_local, lay_out, most_reached
 from . import Bits, Method
@@ -103,6 +103,22 @@ def coarse_error(chain: Chain, options: "AttentionOptions", flips: int) -> float
         product = (abs(affine.matrix).T @ product.T).T
         factor = growth * factor + _relative_error(affine.matrix, flips)
     return options.total_size(factor * product)
+
+
+def underflow_error(chain: Chain, options: "AttentionOptions") -> float:
+    """What products that underflow can do to every map: a little at every layer, carried on by absolute weights."""
+    lost = np.full(_top(chain, options).shape, LEAST)
+    for affine in reversed(chain.maps[:-1]):
+        lost = (abs(affine.matrix).T @ lost.T).T + LEAST
+    return options.total_size(lost)
+
+
+def vanishes(chain: Chain, options: "AttentionOptions", bits: Bits) -> bool:
+    """Whether no path of nonzero weights and active neurons leads from a pixel to one of the logits."""
+    reached = _top(chain, options).max(axis=0, initial=0.0) > 0.0
+    for affine, layer in zip(reversed(chain.maps[:-1]), reversed(bits), strict=True):
+        reached = np.asarray((affine.matrix[reached & layer[0]] != 0.0).sum(axis=0)).ravel() > 0
+    return not reached.any()
 
 
 def _relative_error(matrix: np.ndarray, flips: int) -> float:
@@ -181,5 +197,7 @@ GRADIENT = Method(
     allowed_flips=allowed_flips,
     coarse_error=coarse_error,
     pattern_error=pattern_error,
+    underflow_error=underflow_error,
+    vanishes=vanishes,
     enclose=_enclose,
 )

@@ -15,11 +15,11 @@ from ...attention.inconsistency import measure
 from ...attention.map_errors import MapErrors
 from ...boundary import Boundary, find_boundary
 from ...budget import Budget
-from ...errors import ModelError
 from ...labels import Property, Stop, Verdict
 from ...properties.settling import label_pieces
 from ...question import Question
 from ...regions.check import check_map
+from ...regions.forward_error import refuse_overflow
 from ...regions.subdivide import subdivide
 from ...results.answer import Answer, Answers, verdict_from
 from ...results.arrays import pack, read_answers
@@ -150,8 +150,7 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
 
     engine = time.perf_counter()
     regions = subdivide(compound, budget=budget, threads=threads, progress=advance)
-    if not np.isfinite(regions.logits).all():
-        raise ModelError(f"{question.model_name}: the logits overflow float64 in the domain; scale the weights down")
+    refuse_overflow(question.model_name, compound, regions.logits)
     curves = measure(compound, regions, question.attention, original, threads=threads)
     pieces = label_pieces(compound, regions, label)
     errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)

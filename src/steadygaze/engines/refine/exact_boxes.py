@@ -7,10 +7,10 @@ import numpy as np
 from ...attention.inconsistency import Inconsistency, measure
 from ...attention.map_errors import MapErrors
 from ...budget import Budget, give_back_memory
-from ...errors import ModelError
 from ...polytopes.protocol import join_rows
 from ...properties.settling import label_pieces
 from ...question import Question
+from ...regions.forward_error import refuse_overflow
 from ...regions.region import RegionSet, join_region_sets
 from ...regions.subdivide import subdivide_boxes
 from ...results.answer import Answers
@@ -42,9 +42,7 @@ class ExactBoxes:
         found = subdivide_boxes(
             compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts, budget=budget, threads=self.threads
         )
-        if not np.isfinite(found.regions.logits).all():
-            name = self.question.model_name
-            raise ModelError(f"{name}: the logits overflow float64 in the domain; scale the weights down")
+        refuse_overflow(self.question.model_name, compound, found.regions.logits)
         if found.complete.any():
             regions = replace(found.regions, stopped=None)
             if self.measures:

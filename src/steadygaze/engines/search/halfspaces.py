@@ -136,10 +136,10 @@ class FacetFinder:
 
     def highest(self, rows: np.ndarray, form: np.ndarray) -> float:
         """An upper bound of a form (d+1,) on a region, by one program, rounded outward."""
-        size = float(np.linalg.norm(form[:-1]))
+        size = float(np.abs(form[:-1]).sum())  # no squares, which may underflow
         if size == 0.0:
             return float(form[-1])
-        # A slope of length 1: the tolerances of the solver are absolute.
+        # A slope of length 1, or nearly so: the tolerances of the solver are absolute.
         found = self.programs.maximise(form[:-1] / size, rows[:, :-1], -rows[:, -1], self._low, self._high)
         if found is None:
             raise self.programs.trouble("HiGHS: a region with an inside has no point")

@@ -23,7 +23,7 @@ from ...properties.hull_proof import HullProof
 from ...properties.settling import LEAST_SHARE, LIMIT_SECONDS, affordable, exact_labels, pattern_reach
 from ...question import Question
 from ...regions.forward_error import coverage, forward_errors
-from ...tolerances import FEASIBILITY, UNIT
+from ...tolerances import FEASIBILITY, LEAST, UNIT, gamma
 from .halfspaces import LinearProgramTroubleError
 from .traversal import CLIPS, Traversal, TraversedRegion
 from .visited import Visited
@@ -211,7 +211,7 @@ class Labeller:
         tops = values.max(axis=0)
         if region.corners is not None:
             return dip, dip, seen, float(tops.min())
-        rounding = 10 * FEASIBILITY * float(np.linalg.norm(forms[:-1], axis=0).max())
+        rounding = 10 * FEASIBILITY * float(np.abs(forms[:-1]).sum(axis=0).max())
         low, high = dip - rounding, float(tops.min()) + rounding
         if seen < 0.0:
             # One rival that leads everywhere is enough; the vertices tell which.
@@ -281,6 +281,8 @@ class Labeller:
         claimed = region.vertices @ forms[:-1] + forms[-1]
         with np.errstate(invalid="ignore"):
             off = float((np.abs(claimed - found.leads[0]).max(axis=0) + found.radius[0]).max(initial=0.0))
+            # The rounding of the forms' values, here and where margins are computed.
+            off += 2.0 * gamma(len(forms) + 4) * float(np.abs(region.logits).sum(axis=0).max()) + LEAST
         low, high = found.margin[0]
         return (float(low), float(high)), np.inf if np.isnan(off) else off
 

@@ -335,7 +335,9 @@ class Traversal:
         low, high = self.cells[cell].low[:d], self.cells[cell].high[:d]
         hidden = int(program.offsets[-2])
         signed = standing.forms[:, :hidden] * np.where(standing.active[:hidden] == 1, 1.0, -1.0)
-        slopes, size = signed[:d], np.linalg.norm(signed[:d], axis=0)
+        slopes, largest = signed[:d], np.abs(signed[:d]).max(axis=0)
+        # Scaled first: squares may underflow.
+        size = largest * np.linalg.norm(slopes / np.where(largest > 0.0, largest, 1.0), axis=0)
         lowest = signed[d] + np.where(slopes > 0.0, low[:, None] * slopes, high[:, None] * slopes).sum(axis=0)
         # A neuron whose sign is only rounding in the whole cell bounds nothing.
         limit = np.maximum(DISTANCE * size, program.noise[:hidden])

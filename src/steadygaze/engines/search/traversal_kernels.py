@@ -256,7 +256,8 @@ def intersect_halfplanes(program, standing, low, high, x, y, source, value):
         sign = 1.0 if active[k] == 1 else -1.0
         a, b, c = sign * forms[0, k], sign * forms[1, k], sign * forms[2, k]
         centre = a * cx + b * cy + c
-        if centre >= 0.0 and centre * centre >= (a * a + b * b) * radius * radius:
+        # Without squares, which may underflow.
+        if centre >= 0.0 and centre >= (abs(a) + abs(b)) * radius:
             continue
         limit = max(DISTANCE * (abs(a) + abs(b)), noise[k])
         lowest, highest = np.inf, -np.inf
@@ -267,8 +268,8 @@ def intersect_halfplanes(program, standing, low, high, x, y, source, value):
             continue
         if lowest >= -limit:
             standing.missed[k] = max(standing.missed[k], -lowest)
-            if highest > noise[k] and a * a + b * b > 0.0:
-                standing.sums[SLIVERS] += -lowest / np.sqrt(a * a + b * b) * 4.0 * radius
+            if highest > noise[k] and (a != 0.0 or b != 0.0):
+                standing.sums[SLIVERS] += -lowest / np.hypot(a, b) * 4.0 * radius
             continue
         if highest <= limit:
             return 0

@@ -13,7 +13,7 @@ from ...errors import InternalError, OptionError
 from ...labels import Property, Stop
 from ...perturbation import Domain
 from ...question import Question
-from ...regions.forward_error import by_layer, forward_errors, plain_errors
+from ...regions.forward_error import by_layer, forward_errors, plain_errors, refuse_overflow
 from ...regions.patterns import unpack
 from ...tolerances import DISTANCE, SLOW
 from .halfspaces import LinearProgramTroubleError
@@ -195,6 +195,7 @@ def check_visited(question: Question, visited: list[Visited], accuracy: Accuracy
         values, logits = compound.graph.trace(compound.perturbed.images(thetas))
         packed = np.stack([np.frombuffer(region.pattern, dtype=np.uint8) for region in regions])
         for layer, (value, bits) in enumerate(zip(values, unpack(packed, compound.hidden), strict=True)):
+            refuse_overflow(question.model_name, compound, value)
             # NaN is no value.
             wrong = ~(np.abs(value) <= layers[layer] + missed[layer]) & ((value > 0.0) != bits)
             if wrong.any():

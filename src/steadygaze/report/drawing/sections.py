@@ -160,7 +160,7 @@ def clipped(lines: list[list[float]]) -> list[tuple[float, float]]:
             following = values[(place + 1) % len(corners)]
             if value >= 0.0:
                 kept.append(corner)
-            if value * following < 0.0:
+            if min(value, following) < 0.0 < max(value, following):
                 share = value / (value - following)
                 kept.append((x + share * (next_x - x), y + share * (next_y - y)))
         corners = kept

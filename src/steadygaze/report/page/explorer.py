@@ -67,7 +67,7 @@ BAND = "#8fa9c4"
 class Explorer:
     """The interactive map as escaped markup: `head` (scripts and styles) and `html` (for the body).
 
-    A note in the body names the exact parts.
+    A note in the body says what is proved.
     """
 
     html: str
@@ -176,7 +176,7 @@ def _describe_question(result: Result, steps: Thresholds) -> dict[str, Any]:
 
 
 def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> str:
-    """Which parts of the map are exact, and which are not."""
+    """Which parts of the map as shown are proved, and which are only computed."""
     first = "Colours, labels and shares are proved at every step of the slider."
     if facts["isMerged"]:
         first = (

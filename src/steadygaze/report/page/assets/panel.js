@@ -68,7 +68,7 @@ const SgPanel = (() => {
     const { piece, unit } = found, isMerged = facts.isMerged;
     const isBox = isMerged ? arrays.isBox[piece] === 1 : found.isBox;
     const place = isMerged ? "at the nearest point of the grid" : isBox ? "on this whole box" : "on this whole piece";
-    const how = isBox ? "proved by bounds" : "proved exactly";
+    const how = isBox ? "proved by bounds" : "proved by regions";
     const name = (j) => facts.names[j];
     const lines = [];
     const [low, high] = isMerged ? [] : [arrays.margin[2 * piece], arrays.margin[2 * piece + 1]];
