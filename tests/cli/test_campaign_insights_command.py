@@ -28,7 +28,7 @@ def test_figures_are_drawn_and_the_example_is_searched_again(
     files = sorted(path.name for path in (place / "drawn").iterdir())
     assert [f"picture drawn/{name}" for name in files] == told.out.splitlines() and len(files) == 7
     (found,) = drawn
-    assert (found.summary()["model"]["name"], found.summary["property"]) == ("M-FNN-100", "ar")
+    assert (found.summary()["model"]["name"], found.summary()["property"]) == ("M-FNN-100", "ar")
     specs = ["brightness:0..0.05"]
     again = api.search("M-FNN-100", "mnist:69990", specs, property="ar", method="gbs", delta=3.0, w_delta=0.2)
     assert len(found) == len(again) != 7  # the rows are made up

@@ -8,7 +8,7 @@ import pytest
 from steadygaze.engines.refine.boxes import State
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import InternalError, OptionError
-from steadygaze.labels import Kept, Property, Verdict
+from steadygaze.labels import Kept, Property, Stop, Verdict
 from steadygaze.results.claims import Violation
 from support.stand_ins.made_up_refinements import (
     LINE,
@@ -222,7 +222,7 @@ def test_an_exact_box_without_regions_is_undecided():
 def test_a_partial_map_of_an_exact_box_is_never_robust():
     result = made(MOVING, 6, (1,), property="cr")
     assert result.verdict is Verdict.ROBUST
-    answers = replace(result.answers, regions=replace(result.answers.regions, stopped="timeout of 1 s"))
+    answers = replace(result.answers, regions=replace(result.answers.regions, stopped=Stop("timeout of 1 s")))
     planted = replace(result, answers=answers)
     assert planted.verdict is Verdict.UNDECIDED and planted.areas["undecided"][0] > 0.0
 
@@ -236,7 +236,7 @@ def test_regions_of_another_table_of_cuts_are_a_bug():
 
 
 def test_a_limit_ends_in_a_partial_result_that_says_so():
-    result = replace(made(PLANE, 8), stopped="timeout of 5 s")
+    result = replace(made(PLANE, 8), stopped=Stop("timeout of 5 s"))
     summary = result.summary()
     assert not result.is_complete and summary["status"] == "Timeout" and summary["verdict"] == "not robust"
     assert summary["boxes"]["open"] > 0 and "ended (timeout of 5 s)" in summary["guarantee"]

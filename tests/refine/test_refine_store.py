@@ -13,6 +13,7 @@ from steadygaze.api import load, make_problem
 from steadygaze.engines.refine.refine_files import load_refine, load_to_resume, pack_refine
 from steadygaze.engines.refine.refine_result import RefineResult
 from steadygaze.errors import OptionError, StoreError
+from steadygaze.labels import Stop
 from steadygaze.results import arrays as archive
 from steadygaze.results import store
 from support.stand_ins.made_up_refinements import LINE, MOVING, PLANE, four, full_map, made
@@ -23,7 +24,7 @@ RESULTS: dict[str, Callable[[], RefineResult]] = {
     "label alone": lambda: made(MOVING, 4, (1,), property="cr"),
     "one parameter": lambda: made(LINE, 4),
     "four parameters": four,
-    "partial": lambda: replace(made(PLANE, 2), stopped="timeout of 1 s", until="exact", goal="verdict"),
+    "partial": lambda: replace(made(PLANE, 2), stopped=Stop("timeout of 1 s"), until="exact", goal="verdict"),
 }
 
 
