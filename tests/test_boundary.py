@@ -9,7 +9,7 @@ import pytest
 from steadygaze.boundary import Boundary, find_boundary
 from steadygaze.compound import Compound
 from steadygaze.errors import OptionError
-from steadygaze.labels import Kept, Property
+from steadygaze.labels import Kept, Property, Stop
 from steadygaze.perturbation import Brightness, Patch
 from steadygaze.properties.classification import Pieces
 from steadygaze.properties.joint import JointPieces
@@ -327,7 +327,7 @@ def test_refusals() -> None:
     with pytest.raises(OptionError, match="theta = 0, which is not in the domain"):
         beside.boundary()
     result = ask(layers, np.zeros((1, 1, 1)), ["brightness"], property="cr")
-    partial = replace(result.tiling.answers, regions=replace(result.tiling.answers.regions, stopped="timeout"))
+    partial = replace(result.tiling.answers, regions=replace(result.tiling.answers.regions, stopped=Stop("timeout")))
     with pytest.raises(OptionError, match=r"partial \(timeout\)"):
         replace(result, tiling=replace(result.tiling, answers=partial)).boundary()
     with pytest.raises(OptionError, match="expected cr, ar or both"):
