@@ -77,7 +77,7 @@ def test_robust_regions_on_a_line_are_no_proof(run: Runner):
     for words in (
         "UNDECIDED: Every visited region satisfies the property, but they cover",
         "That is no proof: take --method map or bfs",
-        "status   Robust: Every region that was visited satisfies the property.",
+        "status   Robust: Every visited region satisfies the property.",
         "Nothing is proved of the whole domain",
         "attention kept     not asked",
     ):
