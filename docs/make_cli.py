@@ -87,8 +87,8 @@ UNKNOWN_TO_SEARCHES = ("nearest", "ar_at_delta", "tiling_error")
 """Keys that are null for a search."""
 
 COMMON_KEYS = (
-    "schema_version", "method", "verdict", "property", "label", "label_name", "delta", "domain", "model", "image",
-    "regions", "sliver_share",
+    "schema_version", "method", "kind", "verdict", "property", "label", "label_name", "delta", "domain", "model",
+    "image", "regions", "sliver_share",
 )  # fmt: skip
 
 BOUNDARY_KEYS = {

@@ -3,12 +3,14 @@
 import importlib.util
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from steadygaze import load
 from steadygaze.cli.boundary_command import certainty_text, describe_boundary, reach_text
 from steadygaze.report.figures import boundary
-from steadygaze.results import store
+from steadygaze.results.summary import BoundarySummary
 from support.command_line import SMALL, Runner
 
 PLANE = (
@@ -43,7 +45,7 @@ def test_text_and_pictures(run: Runner):
 def test_json_is_what_the_result_says(run: Runner, undrawn: None):
     run(*PLANE)
     printed = run("boundary", "out", "--property", "ar", "--json")
-    found = store.load("out").boundary("ar")
+    found = load("out").boundary("ar")
     answer = printed.json
     assert printed.code == 10 and (answer["verdict"], answer["property"]) == ("not robust", "ar")
     for name in ("satisfying_share", "reachable_share", "unreachable_share", "enclosed_share"):
@@ -103,10 +105,11 @@ def test_every_key_is_documented(run: Runner, stored: Path, undrawn: None):
 
 def test_words_for_what_is_rare(run: Runner, stored: Path, undrawn: None, capsys: pytest.CaptureFixture[str]):
     """Undecided pieces, several components at zero, more enclaves than are listed."""
-    summary = run("boundary", stored, "--json").json
+    facts = run("boundary", stored, "--json").json
     enclave = {"share": 0.1, "satisfying_share": 0.0, "nearest": {"theta": [0.1], "distance": 0.1}, "regions": [3]}
     undecided = {"share": 0.1, "pieces_beside": 3, "strip_share": 1e-9}
-    summary |= {"starts": 2, "undecided": undecided, "enclaves": [enclave] * 12}
+    facts |= {"starts": 2, "undecided": undecided, "enclaves": [enclave] * 12}
+    summary = msgspec.convert(facts, BoundarySummary)
     assert "From theta = 0" in reach_text(summary)
     for words in ("2 components", "3 undecided pieces", "1e-09"):
         assert words in certainty_text(summary)
@@ -116,7 +119,7 @@ def test_words_for_what_is_rare(run: Runner, stored: Path, undrawn: None, capsys
 
 def test_the_shares_of_a_figure_add_up(run: Runner):
     run(*PLANE)
-    result = store.load("out")
+    result = load("out")
     found = result.boundary("ar")
     rows = boundary.area_rows(found)
     assert sum(float(row.share.strip("<> %")) for row in rows) == pytest.approx(100, abs=0.2)

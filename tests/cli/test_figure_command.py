@@ -70,7 +70,7 @@ CASES = [
     (("map", "map", "--format", "gif"), "--format 'gif' is not known; expected png, svg, pdf"),
     (("map", "map", "--out", "x.bmp"), "--out x.bmp: bmp is not written; expected png, svg, pdf"),
     (("map", "map", "--delta", "abc"), "delta 'abc'"),
-    (("tiling", "gbs", "--delta", "3"), "a search answers"),
+    (("tiling", "gbs", "--delta", "3"), "a search (gbs) answers"),
     (("map", "map", "--out", "/dev/null/x"), "cannot be written"),
     (("map", "map", "--out", f"{'x' * 300}.png"), "cannot be written (File name too long)"),
     (("map", "x" * 300), "cannot be written (File name too long)"),

@@ -98,7 +98,7 @@ def _count_cr_ir(result: Result) -> int | None:
         return None
     tiles = result.tiling.tiles(result.answer)
     pairs = zip(tiles.classification, tiles.attention, tiles.pattern, strict=True)
-    return sum(label == Label.CR and attention == Label.IR and pattern >= 0 for label, attention, pattern in pairs)
+    return sum(1 for label, attention, pattern in pairs if (label, attention) == (Label.CR, Label.IR) and pattern >= 0)
 
 
 def _share_columns(share: str) -> list[CampaignColumn]:

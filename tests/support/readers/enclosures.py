@@ -16,7 +16,6 @@ import numpy as np
 
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.bounds.passes import gradients
-from steadygaze.engines import run
 from steadygaze.perturbation import Perturbed
 from support.networks.bound_cases import Case, corners
 from support.oracles.attention_by_definition import transported
@@ -204,7 +203,7 @@ def bends(
         # The other parameters stay where they are.
         for axis in rng.permutation(d)[: d - count]:
             rows.append([*(Fraction(int(k == axis)) for k in range(d)), -start[axis]])
-        point = run(rows, "map")
+        point = solve(rows)
         if point is None or not all(a <= x <= b for a, x, b in zip(box[0], point, box[1], strict=True)):
             continue
         yield point

@@ -120,8 +120,8 @@ class MapEngine(Engine):
         if count <= MAX_MAP_PARAMETERS:
             return None
         return (
-            f"a map takes up to {MAX_MAP_PARAMETERS} parameters, the perturbations have {count}; leave some out, or "
-            "take method refine"
+            f"the map takes up to {MAX_MAP_PARAMETERS} parameters, the perturbations have {count}; leave some out, or "
+            "take --method refine"
         )
 
     def run(
