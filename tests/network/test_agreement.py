@@ -121,7 +121,7 @@ def test_a_wrong_image_order_is_refused(save):
         check_agreement(tampered(model, change), np.zeros((3, 5, 5)))
 
 
-def test_a_chain_that_differs_from_the_graph_is_a_bug_of_ours(convolutional):
+def test_a_chain_that_differs_from_the_graph_is_an_internal_error(convolutional):
     maps = list(convolutional.chain.maps)
     maps[0] = AffineMap(maps[0].matrix, maps[0].bias + 1e-7)
     with pytest.raises(InternalError, match=r"small\.onnx: .* affine maps differ by"):
@@ -138,7 +138,7 @@ def test_what_is_lowered_is_compared_with_the_graph(convolutional, monkeypatch):
         _ = convolutional.chain.maps
 
 
-def test_steps_that_differ_from_the_graph_are_a_bug_of_ours(convolutional):
+def test_steps_that_differ_from_the_graph_are_an_internal_error(convolutional):
     image = np.full((1, 6, 6), 0.5)
     segments = convolutional.graph.steps
     convolutional.graph.__dict__["steps"] = (segments[0], (*segments[1], ScaleStep(np.full(3, 1 + 1e-7), np.zeros(3))))
