@@ -7,13 +7,7 @@ import pytest
 
 import steadygaze
 from steadygaze.report.page.html import headline
-from steadygaze.results.description import (
-    KeptRange,
-    range_sentences,
-    small_print,
-    undecided_share,
-    verdict_sentences,
-)
+from steadygaze.results.description import KeptRange, range_sentences, small_print, undecided_share, verdict_sentences
 from steadygaze.results.result import Result
 from support.stand_ins.made_up_summaries import made_search, made_summary
 
