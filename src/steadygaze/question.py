@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import zoo
+from .attention.methods import GRADIENT
 from .attention.options import AttentionOptions
 from .bounds.bounder import Bounder
 from .compound import Compound
@@ -84,7 +85,7 @@ class Question:
 
     def describe(self) -> dict[str, Any]:
         """The question as plain data: the part that all answers share."""
-        domain, classes = self.perturbed.domain, self.attention.classes
+        domain, classes, method = self.perturbed.domain, self.attention.classes, self.attention.method
         return {
             "domain": {
                 "names": list(domain.names),
@@ -98,6 +99,8 @@ class Question:
                 "filter": self.attention.filter.name,
                 "distance": self.attention.distance.name.lower(),
                 "classes": "all" if classes is None else [int(number) for number in classes],
+                # The gradient goes without saying, in every version of the stored form.
+                **({} if method is GRADIENT else {"method": method.name}),
             },
             "notes": list(self.notes),
         }

@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from attention.by_definition import chain_gradients
+from attention.by_definition import chain_gradients, pattern_at
 from attention.torch_networks import autograd, from_chain, from_onnx, torch
 from regions.tiny_compounds import make_graph
-from steadygaze.attention.methods.gradient import gradient_maps, pattern_at, sensitivities
+from steadygaze.attention.gradients import gradient_maps, sensitivities
 from steadygaze.images import read_image
 from steadygaze.network.lower import Chain, lower
 from steadygaze.network.model import read_model

@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from attention.by_definition import Question, transported
+from attention.by_definition import Question, pattern_at, transported
 from steadygaze.api import make_problem
-from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
+from steadygaze.attention.gradients import gradient_maps
 from steadygaze.bounds.bounder import Bounder, Enclosures
 from steadygaze.question import Question as Problem
 

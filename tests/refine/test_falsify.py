@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attention.by_definition import pattern_at
 from properties.tiny_models import make_model
 from steadygaze.api import make_problem, solve
+from steadygaze.attention.gradients import gradient_maps
 from steadygaze.attention.inconsistency import expected_maps, original_maps
-from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
 from steadygaze.budget import Budget
 from steadygaze.engines.refine.falsify import FEWEST, MOST_POINTS, Violations, falsify
 from steadygaze.engines.refine.pointwise import PointPasses

@@ -52,7 +52,7 @@ def test_a_true_map_passes(compound: Compound, regions: RegionSet) -> None:
 
 
 @pytest.mark.parametrize(
-    "problem",
+    "question",
     [
         ("M-CNN-S", "mnist:69991", "translate:dx=-2:0.5..1.5", "darkness:0..0.125"),
         ("M-FNN-100", "mnist:69990", "translate:dx=3"),

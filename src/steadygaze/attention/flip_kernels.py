@@ -43,6 +43,21 @@ def _add_rows(weights, count, picks, factors, target):
 
 
 @compiled
+def _add_all(rows, layer, picks, factors, target):
+    """target = Σ factors[k] · row k of the matrix into a layer, for the picked rows."""
+    for i in range(target.shape[0]):
+        target[i] = 0.0
+    if rows.dense_start[layer] >= 0:
+        _add_rows(rows.dense[rows.dense_start[layer] :], target.shape[0], picks, factors, target)
+        return
+    pointers = rows.pointers[rows.row_start[layer] :]
+    for n in range(picks.shape[0]):
+        k = picks[n]
+        for i in range(pointers[k], pointers[k + 1]):
+            target[rows.columns[i]] += factors[k] * rows.values[i]
+
+
+@compiled
 def from_scratch(rows, maps):
     """Compute all gradients under the current pattern."""
     last = rows.offsets.shape[0] - 2
@@ -59,17 +74,7 @@ def from_scratch(rows, maps):
                 picks[found] = k - first
                 found += 1
         for j in range(gradient.shape[0]):
-            target, factors = gradient[j, below:first], gradient[j, first:end]
-            for i in range(target.shape[0]):
-                target[i] = 0.0
-            if rows.dense_start[layer] >= 0:
-                _add_rows(rows.dense[rows.dense_start[layer] :], first - below, picks[:found], factors, target)
-            else:
-                pointers = rows.pointers[rows.row_start[layer] :]
-                for n in range(found):
-                    k = picks[n]
-                    for i in range(pointers[k], pointers[k + 1]):
-                        target[rows.columns[i]] += factors[k] * rows.values[i]
+            _add_all(rows, layer, picks[:found], gradient[j, first:end], gradient[j, below:first])
     for k in range(maps.flips.shape[0]):
         maps.flips[k] = 0
     maps.state[0] = 0
@@ -80,21 +85,10 @@ def pull(rows, maps, layer, picks, weights):
     """Gradient of Σ weights[k] · input k of a layer with respect to the layer below, into `vector`; returns how many
     entries are listed in `support`, −1 for all."""
     below, first = rows.offsets[layer - 1], rows.offsets[layer]
-    vector = maps.vector[below:first]
-    if rows.dense_start[layer] >= 0:
-        for i in range(vector.shape[0]):
-            vector[i] = 0.0
-        _add_rows(rows.dense[rows.dense_start[layer] :], first - below, picks, weights, vector)
-        return -1
-    pointers = rows.pointers[rows.row_start[layer] :]
-    if 8 * picks.shape[0] > rows.offsets[layer + 1] - first:
-        # Nearly everything is reached: marking where would cost more than it saves.
-        for i in range(vector.shape[0]):
-            vector[i] = 0.0
-        for n in range(picks.shape[0]):
-            k = picks[n]
-            for i in range(pointers[k], pointers[k + 1]):
-                vector[rows.columns[i]] += weights[k] * rows.values[i]
+    vector, pointers = maps.vector[below:first], rows.pointers[rows.row_start[layer] :]
+    # Where nearly everything is reached, marking it would cost more than it saves.
+    if rows.dense_start[layer] >= 0 or 8 * picks.shape[0] > rows.offsets[layer + 1] - first:
+        _add_all(rows, layer, picks, weights, vector)
         return -1
     support, mark = maps.support[1], maps.mark[below:first]
     maps.state[1] += 1
@@ -114,20 +108,39 @@ def pull(rows, maps, layer, picks, weights):
 
 
 @compiled
+def _step_down(rows, maps, layer, count, weights):
+    """Pull the first `count` picks of a layer into the layer below, and pick the active neurons reached there.
+
+    Returns what `pull` does, and how many are picked now.
+    """
+    picks, support = maps.support[0], maps.support[1]
+    found = pull(rows, maps, layer, picks[:count], weights)
+    start = rows.offsets[layer - 1]
+    picked = 0
+    if layer > 1:
+        for n in range(rows.offsets[layer] - start if found < 0 else found):
+            i = n if found < 0 else support[n]
+            if maps.active[start + i]:
+                picks[picked] = i
+                picked += 1
+    return found, picked
+
+
+@compiled
 def flip(rows, maps, layer, k):
     """Flip neuron k of a layer and update the gradients of everything below it."""
     first = rows.offsets[layer]
-    gradient, picks, support = maps.gradient, maps.support[0], maps.support[1]
+    gradient, support = maps.gradient, maps.support[1]
     sign = -1.0 if maps.active[first + k] else 1.0
     maps.active[first + k] ^= np.uint8(1)
     maps.flips[first + k] += 1
     weights = maps.vector[first : rows.offsets[layer + 1]]
     weights[k] = 1.0
-    picks[0] = k
+    maps.support[0, 0] = k
     count = 1
     for below in range(layer - 1, -1, -1):
         start, end = rows.offsets[below], rows.offsets[below + 1]
-        found = pull(rows, maps, below + 1, picks[:count], weights)
+        found, count = _step_down(rows, maps, below + 1, count, weights)
         weights = maps.vector[start:end]
         for j in range(gradient.shape[0]):
             factor = sign * gradient[j, first + k]
@@ -136,13 +149,6 @@ def flip(rows, maps, layer, k):
             else:
                 for n in range(found):
                     gradient[j, start + support[n]] += factor * weights[support[n]]
-        count = 0
-        if below > 0:
-            for n in range(end - start if found < 0 else found):
-                i = n if found < 0 else support[n]
-                if maps.active[start + i]:
-                    picks[count] = i
-                    count += 1
     maps.state[0] = maps.state[0] + 1 if maps.flips[first + k] < MAX_FLIPS_EACH else -1
 
 
@@ -198,22 +204,13 @@ def scratch_locally(rows, maps):
 def _go_down(rows, maps, layer, k):
     """Gradient of the input of neuron k of a layer with respect to the pixels, into `vector`; returns how many entries
     are listed in `support`, −1 for all."""
-    picks, support = maps.support[0], maps.support[1]
     weights = maps.vector[rows.offsets[layer] : rows.offsets[layer + 1]]
     weights[k] = 1.0
-    picks[0] = k
+    maps.support[0, 0] = k
     count, found = 1, 0
     for below in range(layer - 1, -1, -1):
-        start, end = rows.offsets[below], rows.offsets[below + 1]
-        found = pull(rows, maps, below + 1, picks[:count], weights)
-        weights = maps.vector[start:end]
-        count = 0
-        if below > 0:
-            for n in range(end - start if found < 0 else found):
-                i = n if found < 0 else support[n]
-                if maps.active[start + i]:
-                    picks[count] = i
-                    count += 1
+        found, count = _step_down(rows, maps, below + 1, count, weights)
+        weights = maps.vector[rows.offsets[below] : rows.offsets[below + 1]]
     return found
 
 

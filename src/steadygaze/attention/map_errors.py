@@ -13,12 +13,19 @@ import numpy as np
 from ..compound import Compound
 from ..regions.patterns import PatternTable, unpack
 from ..tolerances import UNIT
-from .inconsistency import WORTH_COMPRESSING, CellCurves, Inconsistency, collect_curves, measure_again, original_maps
-from .methods.gradient import pattern_of
+from .gradients import AimedChain, allowed_flips, coarse_error, pattern_at, pattern_error
+from .inconsistency import (
+    WORTH_COMPRESSING,
+    CellCurves,
+    CurveTable,
+    Inconsistency,
+    aimed_chain,
+    measure_again,
+    original_maps,
+)
 from .options import AttentionOptions
 
-LARGEST = 1 << 22
-"""Entries of a matrix from the first layer to another, up to which a pattern gets a bound of its own."""
+LARGEST = 1 << 22  # entries of a matrix from the first layer to another, up to which a pattern gets a bound of its own
 
 
 class Settled(NamedTuple):
@@ -51,7 +58,7 @@ class MapErrors:
     def for_curves(self, patterns: PatternTable, curves: Inconsistency) -> "MapErrors":
         """The bounds for other curves of the same compound network; they share what depends on neither."""
         other = MapErrors(self.compound, patterns, curves, self.options, self.original_doubt)
-        names = ("original", "chain_error", "known", "scratch_error" if self.is_large else "original_error")
+        names = ("original", "chain", "chain_error", "known", "scratch_error" if self.is_large else "original_error")
         other.__dict__ |= {name: getattr(self, name) for name in names}
         return other
 
@@ -63,8 +70,12 @@ class MapErrors:
     @cached_property
     def chain_error(self) -> float:
         """A bound for every map, without the sums of its distance from the expected one."""
-        method, chain = self.options.method, self.compound.chain
-        return method.coarse_error(chain, self.options, method.allowed_flips(chain, self.options, self.original))
+        return coarse_error(self.chain, self.options, allowed_flips(self.chain, self.options, self.original))
+
+    @cached_property
+    def chain(self) -> AimedChain:
+        """The classifier with the functions as outputs whose gradients are the maps."""
+        return aimed_chain(self.compound, self.options)
 
     @cached_property
     def coarse(self) -> float:
@@ -85,7 +96,7 @@ class MapErrors:
     @cached_property
     def scratch_error(self) -> float:
         """A bound for every map that is computed from scratch."""
-        return self.options.method.coarse_error(self.compound.chain, self.options, 0)
+        return coarse_error(self.chain, self.options, 0)
 
     def settle(self, chosen: np.ndarray, taus: np.ndarray) -> Settled:
         """The chosen curves (S,), computed from scratch; taus (R, 2) are the ranges of τ of all regions."""
@@ -102,7 +113,7 @@ class MapErrors:
         bits, keys = unpack(rows, self.compound.hidden), [row.tobytes() for row in rows]
         for i, key in enumerate(keys):
             if key not in self.known:
-                self.known[key] = self._own([layer[i : i + 1] for layer in bits])
+                self.known[key] = pattern_error(self.chain, self.options, [layer[i : i + 1] for layer in bits])
         others = self.original_error + self._summing + self.original_doubt
         return np.array([self.known[key] for key in keys])[inverse] + others
 
@@ -114,7 +125,8 @@ class MapErrors:
     @cached_property
     def original_error(self) -> float:
         """The bound for the map of the unperturbed image."""
-        return self._own(pattern_of(self.compound.graph, self.compound.perturbed.x0.reshape(1, -1)))
+        bits = pattern_at(self.compound.graph, self.compound.perturbed.x0.reshape(1, -1))
+        return pattern_error(self.chain, self.options, bits)
 
     @cached_property
     def _summing(self) -> float:
@@ -128,10 +140,6 @@ class MapErrors:
             largest = float((curves.start[:, 0] + np.abs(curves.start[:, 1])).max()) + float(curves.jumps.sum())
         size = sum(self.options.distance.size(part) for part in self.original)
         return 4.0 * (self.compound.perturbed.x0.size + len(self.original) + 8) * UNIT * (largest + size)
-
-    def _own(self, bits: list[np.ndarray]) -> float:
-        """The bound for one pattern."""
-        return self.options.method.pattern_error(self.compound.chain, self.options, bits)
 
 
 class SingleCurves:
@@ -163,6 +171,8 @@ class SingleCurves:
         knots = self.compound.cells[cell]
         width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
         packed = np.frombuffer(pattern, dtype=np.uint8)[None]
-        outcome = self._cells[cell].compute(packed, np.array([[0.0, width]]))
-        curves = collect_curves(outcome, cell, original, axis is not None, self.options.distance)
+        first = np.zeros(1, dtype=np.int64)
+        table = CurveTable(self.compound, self.options, original, np.array([cell]), first)
+        self._cells[cell].compute(packed, np.array([[0.0, width]]), table, first)
+        curves = table.finish(first)
         return curves, self.errors.for_curves(PatternTable.of(packed), curves)

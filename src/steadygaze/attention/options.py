@@ -7,8 +7,7 @@ import numpy as np
 
 from ..errors import OptionError
 from .filters import IDENTITY, Filter
-from .methods import Method
-from .methods.gradient import GRADIENT
+from .methods import GRADIENT, Method
 
 
 class Distance(Enum):
@@ -46,6 +45,10 @@ class AttentionOptions:
     def chosen(self, count: int) -> np.ndarray:
         """The classes as an index array, for a network with `count` logits."""
         return np.arange(count) if self.classes is None else np.array(self.classes)
+
+    def targets(self, count: int) -> np.ndarray:
+        """Weights (K', K) of `count` logits: the maps compared are the gradients of targets @ logits."""
+        return self.method.targets(count)[self.chosen(count)]
 
     def total_size(self, error: np.ndarray) -> float:
         """The sum over the classes of what an error of maps (K', pixels) becomes after the filter, rounded up."""

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..attention.methods import GRADIENT
 from ..errors import OptionError
 from ..labels import Label, Property
 from ..question import Question, Threshold
@@ -164,7 +165,8 @@ def describe(result: DomainResult, kind: str) -> str:
     if kind == "attention":
         options = question.attention
         classes = "all" if options.classes is None else ",".join(str(number) for number in options.classes)
-        return f"filter {options.filter.name}, distance {options.distance.name}, classes {classes}"
+        method = "" if options.method is GRADIENT else f"{options.method.name}, "
+        return f"{method}filter {options.filter.name}, distance {options.distance.name}, classes {classes}"
     text = {"network": question.model_name, "image": question.image_name, "delta": f"δ = {result.delta}"}[kind]
     # Names come from files, and may hold control characters that a terminal obeys.
     return "".join(letter if letter.isprintable() else " " for letter in text)

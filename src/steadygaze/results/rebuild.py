@@ -16,6 +16,7 @@ from .. import zoo
 from ..attention.filters import Filter
 from ..attention.inconsistency import original_maps
 from ..attention.map_errors import MapErrors
+from ..attention.methods import Method
 from ..attention.options import AttentionOptions, Distance
 from ..errors import SteadygazeError, StoreError
 from ..images import MAX_PIXELS, fit_image
@@ -114,7 +115,10 @@ def _problem(content: dict[str, Any], model: Model, pixels: np.ndarray) -> Quest
         model=model,
         perturbed=perturbed,
         attention=AttentionOptions(
-            Filter.parse(attention["filter"]), Distance.parse(str(attention["distance"])), classes
+            Filter.parse(attention["filter"]),
+            Distance.parse(str(attention["distance"])),
+            classes,
+            Method.parse(attention.get("method", "gradient")),
         ),
         property=Property(content["property"]),
         delta=stored_delta(content),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..attention.gradients import maps_under
 from ..attention.inconsistency import expected_maps
 from ..boundary import Boundary, find_boundary
 from ..errors import PerturbationError
@@ -106,7 +107,7 @@ def view_point(
     """
     image = question.perturbed.image(theta)
     logits = question.model.graph.logits(image[None])[0]
-    maps = question.attention.method.maps_under(question.model.graph, bits, question.attention.chosen(len(logits)))
+    maps = maps_under(question.model.graph, bits, question.attention.targets(len(logits)))
     actual = question.attention.filter(maps.reshape(-1, *image.shape))
     cell = question.perturbed.cell_of(theta)
     expected, slope = expected_maps(question.compound, cell, original)

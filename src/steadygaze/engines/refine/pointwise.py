@@ -167,12 +167,12 @@ class PointPasses:
         return deque(self.backward(rows, trace), maxlen=1)[0]
 
     def maps(self, trace: Trace) -> np.ndarray:
-        """Gradients (B, K', pixels) of the chosen logits."""
+        """Unfiltered maps (B, K', pixels)."""
         return self.pixel_gradients(self.class_rows(len(trace.logits)), trace)
 
     def class_rows(self, batch: int) -> np.ndarray:
-        """Rows (B, K', K) that pick the chosen logits."""
-        return np.repeat(np.eye(self.question.model.classes)[self.classes][None], batch, axis=0)
+        """Rows (B, K', K): the maps are the gradients of rows @ logits."""
+        return np.repeat(self.question.attention.targets(self.question.model.classes)[None], batch, axis=0)
 
     def _filtered(self, maps: np.ndarray) -> np.ndarray:
         return self.question.attention.filter(maps.reshape(*maps.shape[:2], *self.perturbed.x0.shape))

@@ -18,8 +18,7 @@ from ...labels import Stop, Verdict
 from ...question import Question
 from ...results.answer import Answers, verdict_from
 from ...tolerances import MAX_MAP_PARAMETERS
-from .boxes import Boxes, BoxQuestion, Frontier, State, mixed_axes, proved_violations, split_rows
-from .exact_boxes import ExactBoxes
+from .boxes import Boxes, BoxQuestion, ExactBoxes, Frontier, State, mixed_axes, proved_violations, split_rows
 from .falsify import WORK, falsify
 from .planning import Costs, RefinePlan, make_plan
 from .refine_result import Goal, RefineResult, Until

@@ -23,8 +23,7 @@ from .labeller import Labeller
 from .search_result import BoundaryPart, Visited
 from .traversal import Traversal, TraversedRegion, polygon_area
 
-Node = tuple[bytes, int]
-"""A part: the key of its region, and its place in `Parts.rows`."""
+Node = tuple[bytes, int]  # A part: the key of its region, and its place in `Parts.rows`
 KeyBeyond = Callable[[TraversedRegion, int], bytes | None]
 
 
@@ -211,7 +210,16 @@ def _edge_line(region: TraversedRegion, facet: int) -> tuple[np.ndarray, np.ndar
 def _edge_part(region: TraversedRegion, facet: int, rows: np.ndarray) -> tuple[float, float]:
     """The part of an edge that rows leave, as lengths along `_edge_line`; high ≤ low if nothing."""
     origin, along = _edge_line(region, facet)
-    places = facet_corners(region, facet) @ along
+    return _part_of_line(origin, along, facet_corners(region, facet) @ along, rows)
+
+
+def _interval(region: TraversedRegion, rows: np.ndarray) -> tuple[float, float]:
+    """The part of a region of one parameter that rows (M, 2) leave; high ≤ low if nothing."""
+    return _part_of_line(np.zeros(1), np.ones(1), region.vertices, rows)
+
+
+def _part_of_line(origin: np.ndarray, along: np.ndarray, places: np.ndarray, rows: np.ndarray) -> tuple[float, float]:
+    """What rows leave of the line origin + s · along between the smallest and the largest of the places s."""
     low, high = (float(places.min()), float(places.max())) if len(places) else (0.0, 0.0)
     for value, rise in zip(rows[:, :-1] @ origin + rows[:, -1], rows[:, :-1] @ along, strict=True):
         if abs(rise) < 1e-12:
@@ -227,19 +235,6 @@ def _edge_part(region: TraversedRegion, facet: int, rows: np.ndarray) -> tuple[f
 def _thickness(polygon: np.ndarray) -> float:
     """A lower bound of the width of a convex polygon: its area divided by its diameter."""
     return polygon_area(polygon) / max(float(np.ptp(polygon, axis=0).max()), 1e-300) if len(polygon) > 2 else 0.0
-
-
-def _interval(region: TraversedRegion, rows: np.ndarray) -> tuple[float, float]:
-    """The part of a region of one parameter that rows (M, 2) leave."""
-    low, high = float(region.vertices.min()), float(region.vertices.max())
-    for slope, constant in rows:
-        if slope > 0.0:
-            low = max(low, -constant / slope)
-        elif slope < 0.0:
-            high = min(high, -constant / slope)
-        elif constant < 0.0:
-            high = low
-    return low, high
 
 
 def outermost_parts(

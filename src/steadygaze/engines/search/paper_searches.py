@@ -66,10 +66,8 @@ def search(
             visited, components = BoundaryFollower(walker, path).run()
         else:
             visited = BoundarySearch(walker, path, 0.0 if question.property is Property.CR else w_delta).run()
-        face_checks, lps = (
-            walker.traversal.face_checks,
-            walker.traversal.programs.solved,
-        )  # `_is_whole` looks across facets again
+        # Before `_is_whole` looks across facets again.
+        face_checks, lps = walker.traversal.face_checks, walker.traversal.programs.solved
         is_whole = _is_whole(walker, visited)
         check_visited(question, visited, walker.traversal.accuracy())
     return SearchResult(

@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
+from ...attention.gradients import pattern_at
 from ...attention.inconsistency import original_maps
-from ...attention.methods.gradient import pattern_of
 from ...boundary import Boundary
 from ...engines.search import SearchResult
 from ...errors import OptionError
@@ -61,7 +61,7 @@ def make_search_cards(result: SearchResult, summary: Summary) -> list[dict[str, 
     original = original_maps(question.compound, question.attention)
 
     def view(theta: np.ndarray) -> Point:
-        bits = pattern_of(question.model.graph, question.perturbed.image(theta).reshape(1, -1))
+        bits = pattern_at(question.model.graph, question.perturbed.image(theta).reshape(1, -1))
         return view_point(question, original, theta, bits)
 
     wishes: list[Wish] = []

@@ -87,7 +87,7 @@ def question_rows(summary: Summary) -> list[FactRow]:
         classes = attention["classes"]
         of = "all classes" if classes == "all" else f"class {', '.join(str(number) for number in classes)}"
         compared = f"filter {attention['filter']}, distance {attention['distance'].upper()}"
-        rows += [("δ", text), ("attention", f"gradient maps of {of}, {compared}")]
+        rows += [("δ", text), ("attention", f"{attention.get('method', 'gradient')} maps of {of}, {compared}")]
     return rows
 
 
