@@ -32,9 +32,11 @@ print("done", steadygaze.__file__)
 
 METHOD = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 import numpy as np, steadygaze
 from steadygaze import api
+from steadygaze.attention.methods import Method
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.engines.refine.run_refinement import refine
@@ -56,9 +58,8 @@ def slope(graph, image, rows, pixel):  # by differences of logits, inside one re
 for model in ("M-FNN-100", "M-CNN-S"):
     shares = set()
     for method in ("map", "refine", "bfs", "gbs"):
-        question = api.make_problem(
-            model, "mnist:69990", ["brightness:0..0.1"], delta="10%", property="ar", attention="contrast"
-        )
+        question = api.make_problem(model, "mnist:69990", ["brightness:0..0.1"], delta="10%", property="ar")
+        question = replace(question, attention=replace(question.attention, method=Method.parse("contrast")))
         result = solve(question, method)
         folder = Path(sys.argv[1]) / f"{model}-{method}"
         result.save(folder)

@@ -18,7 +18,6 @@ from . import zoo
 from .attention.filters import Filter
 from .attention.inconsistency import measure, original_maps
 from .attention.map_errors import MapErrors
-from .attention.methods import Method
 from .attention.options import AttentionOptions, Distance
 from .budget import Budget
 from .compare.comparison import Comparison, compare_results
@@ -69,16 +68,12 @@ def make_problem(
     filter: str = "identity",
     dist: str = "l2",
     classes: str | Sequence[int] = "all",
-    attention: str = "gradient",
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
     names: Sequence[str] | None = None,
 ) -> Question:
-    """Read and check everything that a question consists of; see `verify` for the arguments.
-
-    attention: the method that makes the maps, a file of `attention/methods`.
-    """
+    """Read and check everything that a question consists of; see `verify` for the arguments."""
     pixels, image_name, notes = _image(image)
     if not isinstance(model, Model):
         path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
@@ -92,9 +87,7 @@ def make_problem(
     return Question(
         model=model,
         perturbed=perturbed,
-        attention=AttentionOptions(
-            Filter.parse(filter), Distance.parse(dist), _classes(classes, model, perturbed.x0), Method.parse(attention)
-        ),
+        attention=AttentionOptions(Filter.parse(filter), Distance.parse(dist), _classes(classes, model, perturbed.x0)),
         property=wanted,
         delta=Threshold.parse(delta),
         names=_class_names(names, model.classes),

@@ -155,17 +155,17 @@ def test_replay_without_numbers_is_never_agreement(results, bad):
 
 @pytest.mark.parametrize("bug", ["sign", "one neuron", "one pixel"])
 def test_wrong_gradient_is_caught(results, monkeypatch, bug):
-    def wrong(graph, bits, classes):
+    def wrong(graph, bits, targets):
         maps = maps_under(graph, bits)
         if bug == "sign":
-            return -maps[classes]
+            return -targets @ maps
         if bug == "one neuron":
             # The active neuron of the first layer that matters most to the label is forgotten.
             loss = [np.abs(maps - maps_under(graph, flipped(bits, k)))[7].max() for k in range(50)]
-            return maps_under(graph, flipped(bits, int(np.argmax(loss))), classes)
+            return maps_under(graph, flipped(bits, int(np.argmax(loss))), targets)
         place = np.argmax(np.abs(maps[7]))
         maps[7, place] *= 0.7
-        return maps[classes]
+        return targets @ maps
 
     monkeypatch.setattr(map_check, "maps_under", wrong)
     with pytest.raises(InternalError, match="finite differences"):

@@ -13,7 +13,7 @@ to date like the maps, because a head that flips once flips again soon. Other ne
 
 import numpy as np
 
-from ..compiling import compiled, compiled_fused, compiled_reordered
+from ..compiling import compiled, compiled_fused, compiled_inline, compiled_reordered
 from ..tolerances import MAX_FLIPS_EACH, MAX_ROWS_EACH
 
 
@@ -42,7 +42,7 @@ def _add_rows(weights, count, picks, factors, target):
         n += 1
 
 
-@compiled
+@compiled_inline
 def _add_all(rows, layer, picks, factors, target):
     """target = Σ factors[k] · row k of the matrix into a layer, for the picked rows."""
     for i in range(target.shape[0]):
@@ -107,11 +107,11 @@ def pull(rows, maps, layer, picks, weights):
     return found
 
 
-@compiled
+@compiled_inline
 def _step_down(rows, maps, layer, count, weights):
     """Pull the first `count` picks of a layer into the layer below, and pick the active neurons reached there.
 
-    Returns what `pull` does, and how many are picked now.
+    Returns the result of `pull`, and the number of neurons picked now.
     """
     picks, support = maps.support[0], maps.support[1]
     found = pull(rows, maps, layer, picks[:count], weights)
@@ -280,7 +280,7 @@ def flip_locally(rows, maps, layer, k):
 
 @compiled
 def _place(rows, maps, k):
-    """The row of a head, computed if there is none; −1 if that has happened too often."""
+    """The place of a head's row, which is computed if missing; −1 once it was computed MAX_ROWS_EACH times."""
     place = maps.place_of[k]
     maps.state[3] += 1
     if place < 0:
@@ -309,7 +309,7 @@ def _place(rows, maps, k):
 
 @compiled
 def flip_head(rows, maps, k):
-    """Flip head k and update the maps; only the pattern where its row has been computed too often."""
+    """Flip head k and update the maps; without a row (see `_place`) only the pattern changes."""
     first, pixels = rows.offsets[rows.heads], rows.offsets[1]
     is_on = maps.active[first + k] == 0
     maps.active[first + k] ^= np.uint8(1)
@@ -320,13 +320,13 @@ def flip_head(rows, maps, k):
             add_multiple(
                 maps.gradient[j, :pixels], rows.logits[j, k] if is_on else -rows.logits[j, k], maps.head_rows[place]
             )
-    # After a head without a row the maps are computed from scratch, whatever else flips now.
+    # After a head without a row, `move_to` computes the maps from scratch.
     maps.state[0] = maps.state[0] + 1 if place >= 0 and maps.state[0] >= 0 else -1
 
 
 @compiled
 def _list_changes(maps, packed, words):
-    """List the bytes in which a pattern differs from the one at hand; `words` are the same bits, eight bytes each."""
+    """List the bytes in which a pattern differs from the current one; `words` are the same bits, eight bytes each."""
     found = 0
     for word in range(words.shape[0]):
         if words[word] != maps.words[word]:
@@ -353,7 +353,7 @@ def move_to(rows, maps, packed, words):
             cost += rows.flip_cost[layer]
             total += 1
     is_due = maps.state[0] < 0 or maps.state[0] + total > rows.max_flips or cost > rows.full_cost
-    # From the top layer down: what a flip adds depends on the new pattern above it, and on the old one below.
+    # From the top layer down: a flip depends on the new pattern above it, and on the old one below.
     layer = rows.offsets.shape[0] - 2
     for n in range(changed - 1, -1, -1):
         byte = maps.changes[n]
@@ -373,7 +373,7 @@ def move_to(rows, maps, packed, words):
                     flip_locally(rows, maps, layer, k)
         maps.packed[byte] = packed[byte]
     if rows.heads > 0 and (is_due or maps.state[0] < 0):
-        # Also after a head whose row was computed too often: then the maps are not those of the pattern.
+        # Also after a head without a row: its flip changed the pattern alone.
         scratch_locally(rows, maps)
     elif is_due:
         from_scratch(rows, maps)

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from ..network.graph import Graph, gradients, preactivations
 from ..network.lower import AffineMap, Chain
@@ -51,12 +51,12 @@ class AimedChain(Chain):
     def of(cls, chain: Chain, targets: np.ndarray) -> "AimedChain":
         """Aim a chain at the functions targets @ logits, with targets (K', K)."""
         *maps, last = chain.maps
-        matrix, weights = dense(last.matrix), csr_array(targets)
-        # Picking logits rounds nothing.
-        is_exact = bool((targets == (targets != 0.0)).all() and (targets.sum(axis=1) <= 1.0).all())
-        rounding = 0.0 if is_exact else 2.0 * (len(matrix) + 8) * UNIT
-        top = AffineMap(weights @ matrix, weights @ last.bias)
-        return cls((*maps, top), rounding * (abs(weights) @ np.abs(matrix)))
+        matrix = dense(last.matrix)
+        if (targets == (targets != 0.0)).all() and (targets.sum(axis=1) == 1.0).all():
+            chosen = targets.argmax(axis=1)  # picking logits rounds nothing
+            return cls((*maps, AffineMap(matrix[chosen], last.bias[chosen])), np.zeros((len(chosen), matrix.shape[1])))
+        error = 2.0 * (len(matrix) + 8) * UNIT * (np.abs(targets) @ np.abs(matrix))
+        return cls((*maps, AffineMap(targets @ matrix, targets @ last.bias)), error)
 
 
 def pattern_at(graph: Graph, pixels: np.ndarray) -> Bits:

@@ -1,4 +1,4 @@
-"""From regions to the attention inconsistency on each, stored so that any threshold can be answered later.
+"""From regions to the attention inconsistency on each, as numbers and curves that answer any threshold later.
 
 ai depends on the classifier's pattern and the knot cell alone. If the expected map is kept, ai is one number. If it
 moves, ai is a convex function of τ = θ_T − (low end of the cell): Σ_j √(α_j − 2 β_j τ + γ_j τ²) for L2, a broken line
@@ -38,8 +38,8 @@ class Inconsistency:
     curve (R,) says which of Q curves a region has; curve_cell (Q,) its knot cell and curve_pattern (Q,) its pattern.
     constant (Q,): ai where the map is kept. quadratic (Q, K, 3): α, β, γ of each class (L2, moving). For L1 and moving
     maps `start` (Q, 3) holds value and slope where a curve begins, and that τ; places[k] and jumps[k] for
-    breaks[q] ≤ k < breaks[q+1] are the breakpoints, ascending. What does not apply is empty. `terms` is the number of
-    pixels that each sum runs over.
+    breaks[q] ≤ k < breaks[q+1] are the breakpoints, ascending. Arrays that do not apply are empty. `terms` counts the
+    pixels of each sum.
     """
 
     curve: np.ndarray
@@ -57,7 +57,7 @@ class Inconsistency:
     def empty(
         cls, curve: np.ndarray, cells: np.ndarray, patterns: np.ndarray, classes: int, terms: int = 1
     ) -> "Inconsistency":
-        """Curves of which nothing is known but whose they are."""
+        """Curves of given cells and patterns (Q,), without values."""
         none, breaks = np.zeros(0), np.zeros(1, dtype=np.int64)
         quadratic, start = np.zeros((0, classes, 3)), np.zeros((0, 3))
         return cls(curve, cells, patterns, none, quadratic, start, breaks, none, none, terms)

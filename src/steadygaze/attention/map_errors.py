@@ -56,7 +56,7 @@ class MapErrors:
         self.original_doubt = original_doubt
 
     def for_curves(self, patterns: PatternTable, curves: Inconsistency) -> "MapErrors":
-        """The bounds for other curves of the same compound network; they share what depends on neither."""
+        """The bounds for other curves of the same compound network; both share the bounds of maps."""
         other = MapErrors(self.compound, patterns, curves, self.options, self.original_doubt)
         names = ("original", "chain", "chain_error", "known", "scratch_error" if self.is_large else "original_error")
         other.__dict__ |= {name: getattr(self, name) for name in names}
@@ -119,7 +119,7 @@ class MapErrors:
 
     @cached_property
     def known(self) -> dict[bytes, float]:
-        """The bounds of single patterns that were asked for before, for whatever δ."""
+        """The bounds of single patterns so far; they hold for any δ."""
         return {}
 
     @cached_property

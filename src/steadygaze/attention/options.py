@@ -51,7 +51,7 @@ class AttentionOptions:
         return self.method.targets(count)[self.chosen(count)]
 
     def total_size(self, error: np.ndarray) -> float:
-        """The sum over the classes of what an error of maps (K', pixels) becomes after the filter, rounded up."""
+        """A bound of an error of maps (K', pixels) after the filter, in sum over the classes."""
         order = self.distance.value
         sizes = np.linalg.norm(error, ord=order, axis=1).sum() * (1.0 + 1e-9)
         return float(sizes) * self.filter.lipschitz(order)

@@ -1,4 +1,4 @@
-"""Lays a classifier out by rows for the compiled attention loops, and counts what their steps cost.
+"""Lays a classifier out by rows for the compiled attention loops, and counts the costs of their steps.
 
 With L2, a linear filter and a narrow first layer, the space of all possible maps is much smaller than the image:
 `compress` replaces the pixels by coordinates in it, which changes no distance.
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 
 class Maps(NamedTuple):
-    """Gradients under the pattern at hand."""
+    """Gradients under the current pattern."""
 
     gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; else of the pixels alone
     wide: np.ndarray  # (N, K) scratch: the same from scratch, where flips are local

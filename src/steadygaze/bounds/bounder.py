@@ -141,7 +141,7 @@ class Bounder:
         return np.concatenate(found, axis=2) if found else np.zeros((*vertices.shape[:2], 0), dtype=bool)
 
     def pass_forward(self, cell: int, low: np.ndarray, high: np.ndarray) -> Passed:
-        """What is known of every neuron on the boxes."""
+        """Enclosures of every neuron on the boxes."""
         image = pixels(self.perturbed, cell, low, high)
         return forward(self.segments, image, self.perturbed.domain.dimension, self.room)
 

@@ -1,4 +1,4 @@
-"""What neurons, margins and gradients can be on boxes of thetas: a pass forward, and one backward.
+"""Enclosures of neurons, margins and gradients on boxes of thetas: a pass forward, and one backward.
 
 The box is e ∈ [−1, 1]^m. A value is centre + Σ_k coefficient_k · e_k + r with |r| ≤ remainder (`Forms`). The first
 coordinates of e are those of theta; the others, generators, stand for the relaxation errors of single neurons and keep
@@ -104,7 +104,7 @@ class Relaxed:
 
 
 def _generators(radius: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
-    """The largest radii of each box as one-hot rows (B, k, n), and what is left (B, n)."""
+    """The largest radii of each box as one-hot rows (B, k, n), and the other radii (B, n)."""
     boxes, size = radius.shape
     count = min(room, int((radius > 0.0).sum(axis=1).max(initial=0)))
     rows = np.zeros((boxes, count, size))
@@ -133,7 +133,7 @@ def relax_relu(low: np.ndarray, high: np.ndarray) -> Relaxed:
 
 
 def relax_clip(low: np.ndarray, high: np.ndarray) -> Relaxed:
-    """min(max(z, 0), 1) for z in [low, high] (B, n), likewise; the slope is that of the chord."""
+    """min(max(z, 0), 1) for z in [low, high] (B, n), as `relax_relu`; the slope is that of the chord."""
     first, last = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
     is_same = (low >= 0.0) & (high <= 1.0)
     is_flat = (high <= 0.0) | (low >= 1.0)
@@ -201,7 +201,7 @@ class Readout:
         return at, np.where(is_known, error * up(sum(forms.forms.shape[1:])), np.inf)
 
     def _applied(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
-        """Forms (B, 1 + m, R) of the functions without their constants, and a bound (B, R) of what they leave out."""
+        """Forms (B, 1 + m, R) of the functions without their constants, and a bound (B, R) of their error."""
         boxes, rows, size = forms.forms.shape
         values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
         magnitude = np.abs(forms.forms[:, 0]) + forms.spread
@@ -236,7 +236,7 @@ class Passed:
         return np.sum(counts, axis=0) if counts else np.zeros(len(self.last.forms), dtype=np.int64)
 
 
-TOUCHING = 1e-9  # neurons that pass zero by less than this share of their range only touch it, as far as counting goes
+TOUCHING = 1e-9  # neurons that pass zero by less than this share of their range count as touching it
 
 
 def is_split(low: np.ndarray, high: np.ndarray) -> np.ndarray:

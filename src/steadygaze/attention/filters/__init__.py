@@ -146,7 +146,7 @@ class Filter:
         return np.array([KERNELS.index(step.kernel) for step in self.parts], dtype=np.int64)
 
     def lipschitz(self, order: int) -> float:
-        """By how much the filter enlarges a difference of two maps at most, in the norm of an order (1 or 2)."""
+        """The largest factor by which the filter enlarges a difference of two maps, in a norm of order 1 or 2."""
         return prod((step.lipschitz(order) for step in self.parts), start=1.0)
 
     @property

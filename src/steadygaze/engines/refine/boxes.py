@@ -205,7 +205,7 @@ class Frontier:
     def bound(self, boxes: Boxes) -> BoundedBoxes:
         """Bound boxes of one knot cell; earlier enclosures still count."""
         needs = self.question.needs_attention(boxes.margin, boxes.inconsistency)
-        # Boxes that need the backward pass lie side by side, so that a batch holds one kind.
+        # Boxes that need the backward pass first: a batch holds one kind.
         order = np.argsort(~needs, kind="stable")
         parts = [order[first : first + self.bounder.batch] for first in range(0, len(boxes), self.bounder.batch)]
 

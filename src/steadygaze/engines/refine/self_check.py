@@ -26,11 +26,11 @@ from .pointwise import PROBES, PointPasses, bound_rounding, margin_slack
 MARGINS, INCONSISTENCIES, BY_GRAPH = (500, 2_000), (50, 200), (100, 200)
 EACH = (3.0, 0.3, 0.3)  # how many of each for every box that claims something, between these
 REGIONS, EDGES, SHARE = (150, 500), (75, 250), 0.1  # exact regions and edges (facets) compared: a share of all regions
-ALL_REGIONS, ALL_EDGES = 4_000, 1_500  # likewise if the whole domain consists of exact regions
+ALL_REGIONS, ALL_EDGES = 4_000, 1_500  # the same if the whole domain consists of exact regions
 WORK = 20_000_000_000  # multiplications beyond which fewer thetas are compared: some seconds
 FEWEST = 24  # thetas that are compared of each kind, however large the network
 SEED = 20243
-FACES_EACH = 8  # sides of boxes that are drawn for every one that is used, so that most lie between two labels
+FACES_EACH = 8  # sides of boxes drawn for each one used: most of these then lie between two labels
 FACES_AT_ONCE = 256
 CLOSEST = 1e-9  # least distance of a point to the side of a box beside which it lies: far above the rounding of theta
 

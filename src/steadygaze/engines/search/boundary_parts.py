@@ -1,8 +1,8 @@
 """The parts of regions where a property holds or not, and the components of the outermost boundary that they make.
 
 A region has one convex part where the property holds, and convex pieces that cover the rest; a part is the region's
-half-spaces and a few rows more. Vertices decide what two parts share in one and two dimensions; quick tests and linear
-programs from three on. Parts that touch through facets are joined, the kept ones and the rest each among themselves.
+half-spaces and a few rows more. In one and two dimensions vertices decide whether two parts touch; from three on, quick
+tests and linear programs. Parts that touch through facets are joined, the kept ones and the rest each among themselves.
 Parts joined to zero are reachable. A component of all other parts that touches the border of the domain and the
 reachable part is one of the outermost boundary (in a box the frontier between two connected sets is connected); the
 others are enclaves.
@@ -219,7 +219,7 @@ def _interval(region: TraversedRegion, rows: np.ndarray) -> tuple[float, float]:
 
 
 def _part_of_line(origin: np.ndarray, along: np.ndarray, places: np.ndarray, rows: np.ndarray) -> tuple[float, float]:
-    """What rows leave of the line origin + s · along between the smallest and the largest of the places s."""
+    """The part that rows leave of the line origin + s · along, for s between the smallest and the largest place."""
     low, high = (float(places.min()), float(places.max())) if len(places) else (0.0, 0.0)
     for value, rise in zip(rows[:, :-1] @ origin + rows[:, -1], rows[:, :-1] @ along, strict=True):
         if abs(rise) < 1e-12:

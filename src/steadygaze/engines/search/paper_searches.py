@@ -167,7 +167,7 @@ class BoundarySearch:
         return visited
 
     def _expand(self, one: Visited, distance: float) -> None:
-        """Push the neighbours of a region that the search goes on to."""
+        """Push the neighbours of a region to visit next."""
         region, is_following = one.region, one.is_following
         passage = self.line.passage(region)
         leaves_at, facet = (0.0, -1) if passage is None else passage[1:]
