@@ -13,6 +13,19 @@ ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python (\S+)\n(.*?)```", TEXT, re.DOTALL)
 
+HISTOGRAM = re.search(r'\n( *"histogram": .*\n)', TEXT)[1]
+ENTRIES = (
+    (
+        "report/figures/__init__.py",
+        "KINDS: dict[str, FigureKind] = {\n",
+        "KINDS: dict[str, FigureKind] = {\n" + HISTOGRAM,
+    ),
+    ("report/figures/__init__.py", "from .map import", "from .histogram import histogram_figure\nfrom .map import"),
+    ("engines/__init__.py", "(MapEngine(), ", "(MapEngine(), CornerEngine(), "),
+    ("engines/__init__.py", "from .map.whole_map", "from .corners import CornerEngine\nfrom .map.whole_map"),
+)
+"""The lines that the text asks for in files that exist: (file, before, after)."""
+
 SCRIPT = """
 import numpy as np, steadygaze
 from steadygaze.perturbation import parse_spec
@@ -27,11 +40,16 @@ for model, method in (("M-FNN-100", "map"), ("M-CNN-S", "map"), ("M-FNN-100", "r
     )
     assert plain.areas["CR"] == halved.areas["CR"]
     assert plain.with_delta(1.0).areas["AR"] == halved.with_delta(0.5).areas["AR"], (model, method)
+found = steadygaze.verify("M-FNN-100", "mnist:69990", "half:0..0.2", method="corners", property="ar", delta=0.5)
+assert found.verdict.value == "not robust" and found.status.value == "NotRobust" and found.coverage == 0.0
+found.save("stored")
+again = steadygaze.load("stored")
+assert (again.method, again.verdict, again.witnesses[0].kind.value) == ("corners", found.verdict, "attention")
+steadygaze.draw("histogram", steadygaze.verify("M-FNN-100", "mnist:69990", "half:0..0.2"), "histogram")
 print("done", steadygaze.__file__)
 """
 
 METHOD = """
-import sys
 from dataclasses import replace
 from pathlib import Path
 import numpy as np, steadygaze
@@ -56,7 +74,7 @@ for model in ("M-FNN-100", "M-CNN-S"):
         question = make_question(model, "mnist:69990", ["brightness:0..0.1"], delta="10%", property="ar")
         question = replace(question, attention=replace(question.attention, method=Method.parse("contrast")))
         result = run(question, method, **options)
-        folder = Path(sys.argv[1]) / f"{model}-{method}"
+        folder = Path(f"{model}-{method}")
         result.save(folder)
         loaded = load(folder)
         assert loaded.question.attention.method.name == "contrast"
@@ -84,6 +102,8 @@ def test_there_are_examples():
         "perturbation/families/half_brightness.py",
         "attention/filters/half.py",
         "attention/methods/contrast.py",
+        "report/figures/histogram.py",
+        "engines/corners/__init__.py",
     ]
 
 
@@ -93,15 +113,22 @@ def package(tmp_path_factory):
     skipped = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src" / "steadygaze", folder / "steadygaze", ignore=skipped)
     for name, code in EXAMPLES:
+        (folder / "steadygaze" / name).parent.mkdir(exist_ok=True)
         (folder / "steadygaze" / name).write_text(code, encoding="utf-8")
+    for name, old, new in ENTRIES:
+        path = folder / "steadygaze" / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
     return folder
 
 
-@pytest.mark.parametrize("script", [SCRIPT, METHOD], ids=["perturbation and filter", "method"])
+@pytest.mark.parametrize("script", [SCRIPT, METHOD], ids=["all others", "attention method"])
 def test_the_examples_work(package, tmp_path, script):
     environment = os.environ | {"PYTHONPATH": str(package)}
-    command = [sys.executable, "-c", script, str(tmp_path)]
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+    )
     assert found.returncode == 0, found.stderr
     assert str(package) in found.stdout
 

@@ -40,8 +40,10 @@ def share_text(low: float, high: float | None = None) -> str:
     """A share with proved bounds, or one that is known.
 
     >>> share_text(0.12434), share_text(0.25, 0.25 + 1e-12), share_text(0.25, 0.5), share_text(0.0, 2e-9)
-    ('12.43 %', '25.00 %', '25.00 to 50.00 %', '0 to 2e−7 %')
+    ('12.43 %', '25.00 %', '25.00 to 50.00 %', '≤ 2e−7 %')
     """
+    if high is not None and low == 0.0 < high < TIGHT:
+        return f"≤ {percent_up(high)}"
     if high is None or low == high or (high - low < TIGHT and low > 0.0 and high < 1.0):
         return percent_down(low)
     return f"{percent_down(low).removesuffix(' %')} to {percent_up(high)}"

@@ -189,7 +189,7 @@ def test_every_kind_of_result_has_a_page(name: str):
     assert (result.stopped is None) or f"stopped ({result.stopped})" in page.text
     assert ("The attention was not measured." in page.text) == (name == "refined")
     assert ("The unperturbed image itself does not belong to the space." in page.text) == (name == "away")
-    assert ("Not told here: the boundary" in page.text) == (name in ("partial", "four", "away"))
+    assert ("Not available: the boundary" in page.text) == (name in ("partial", "four", "away"))
 
 
 @pytest.mark.parametrize("method", ["gbs", "bfs", "boundary"])

@@ -33,21 +33,22 @@ const SgPanel = (() => {
     return String(shown).replace("-", "−");
   }
 
-  // A share; what is not exactly nothing or everything never looks like it (as cli/answer_text.py).
-  function share(value) {
+  // A share in percent, rounded down, or up for an upper bound (as words.py).
+  function share(value, isUpper) {
     if (value === 0 || value === 1) return `${100 * value} %`;
     const percent = 100 * value;
-    if (percent < 0.005) return `${Number(percent.toPrecision(2))} %`;
-    for (let decimals = 2; decimals < 12; decimals++) {
-      const text = percent.toFixed(decimals);
-      if (Number(text) < 100) return `${text} %`;
-    }
-    return "just below 100 %";
+    if (percent < 0.01) return `${bound(percent, isUpper, 2)} %`;
+    // A few units in the last place of the product are no hundredth of a percent.
+    const hundredths = isUpper ? Math.ceil(100 * percent - 1e-9) : Math.floor(100 * percent + 1e-9);
+    if (!isUpper && hundredths >= 10000) return "99.99 %";
+    return hundredths >= 10000 ? "100 %" : `${(hundredths / 100).toFixed(2)} %`;
   }
 
   function bounds([low, high]) {
-    const first = share(low), second = share(high);
-    return first === second ? first : `${first.replace(" %", "")} to ${second}`;
+    const isTight = high - low < 1e-6;
+    if (isTight && low === 0 && high > 0) return `≤ ${share(high, true)}`;
+    if (low === high || (isTight && high < 1)) return share(low, false);
+    return `${share(low, false).replace(" %", "")} to ${share(high, true)}`;
   }
 
   const deltaText = (facts, step) => {
@@ -152,12 +153,12 @@ const SgPanel = (() => {
       rows.push([null, "MR  label changed", at("MR"), "MR"]);
       const least = facts.isPartial ? "≥ " : "";
       for (const j of ranked.slice(0, most)) {
-        if (shares[j]) rows.push([swatch(winners[j]), `to ${name(j)}`, least + share(shares[j]), null]);
+        if (shares[j]) rows.push([swatch(winners[j]), `to ${name(j)}`, least + share(shares[j], false), null]);
       }
       const others = ranked.slice(most).reduce((sum, j) => sum + (shares[j] || 0), 0);
-      const rest = least + share(Math.min(others, 1));
+      const rest = least + share(Math.min(others, 1), false);
       if (others) rows.push([swatch(winners[ranked[most]]), "to other classes", rest, null]);
-      if (shares[-1]) rows.push([swatch(named.changed), "to one class or several", least + share(shares[-1]), null]);
+      if (shares[-1]) rows.push([swatch(named.changed), "to one class or several", least + share(shares[-1], false), null]);
       rows.push([{ line: named.ink }, "decision boundary", "", null]);
     } else if (view === "attention") {
       rows.push([{ shades: arrays.kept }, `AR  differs by ≤ δ = ${delta}`, at("AR"), "AR"]);
@@ -180,9 +181,9 @@ const SgPanel = (() => {
     const gap = (name) => facts.areas[name][step][1] - facts.areas[name][step][0];
     const open = { classification: gap("CR"), attention: gap("AR"), joint: facts.areas.undecided[step][1] }[view] || 0;
     const undecided = Math.max(0, open - facts.notReached);
-    if (undecided > 1e-6) rows.push([swatch(named.unknown), "undecided", share(Math.min(undecided, 1)), "undecided"]);
+    if (undecided > 1e-6) rows.push([swatch(named.unknown), "undecided", share(Math.min(undecided, 1), true), "undecided"]);
     for (const { text, marker } of facts.marks) rows.push([{ mark: MARKS[marker] }, text, "", null]);
-    if (facts.notReached > 0) rows.push([{ hatch: named }, "not reached", share(facts.notReached), null]);
+    if (facts.notReached > 0) rows.push([{ hatch: named }, "not reached", share(facts.notReached, true), null]);
     return rows;
   }
 
