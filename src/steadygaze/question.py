@@ -239,11 +239,13 @@ class Question:
         asked, stored = self.describe(), self.stored(self.delta)
         model, kept = stored["model"], content["stored"]["model"]
         is_prepared = all(model[name] == kept[name] for name in ("mean", "std", "scale"))
+        attention, other = to_builtins(asked.attention), dict(content["attention"])
         same = {
             "the model": asked.model.sha256 == content["model"]["sha256"] and is_prepared,
             "the image": np.array_equal(pixels, self.perturbed.x0),
             "the perturbations": to_builtins(asked.domain) == content["domain"],
-            "attention method, filter, distance or classes": to_builtins(asked.attention) == content["attention"],
+            "the attention method": attention.pop("method", None) == other.pop("method", None),
+            "filter, distance or classes": attention == other,
             "the property": self.property.value == content["property"],
             "δ": stored["delta"] == content["stored"]["delta"],
         }

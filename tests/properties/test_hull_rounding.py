@@ -1,11 +1,11 @@
 """The error of computed margins on tiny pieces of steep forms: it covers how the values themselves are rounded."""
 
 import numpy as np
-from properties.tiny_models import ask
 
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.properties.hull_proof import HullProof
 from steadygaze.tolerances import UNIT
+from support.networks.layered_models import ask
 
 STEEP = 2.0**40
 
