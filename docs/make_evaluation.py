@@ -137,7 +137,7 @@ def _commit(store: Store) -> str:
 def _statuses(plan: Plan, records: Sequence[Record], paper: Mapping[str, Any]) -> list[str]:
     """Our table beside the paper's, with the rows of either."""
     theirs = {(row[0], row[1]): dict(zip(paper["columns"], row, strict=True)) for row in paper["rows"]}
-    common = {name: {getattr(task, name) for task in plan.tasks} - {None} for name in SETTINGS}
+    common = {name: {task.setting(name) for task in plan.tasks} - {None} for name in SETTINGS}
     rows, both, met = [], [], set()
     for line in count_statuses(plan, list(records)):
         kind = line["algorithm"], line["neurons"]
@@ -190,7 +190,7 @@ def _comparable(plan: Plan, paper: Mapping[str, Any]) -> list[str]:
     widths = sorted({task.w_delta for task in plan.tasks if task.w_delta is not None})
     told += "".join(f", w^δ = {width:g}" for width in widths)
     seconds, memory = (
-        " or ".join(f"{value:g}" for value in sorted({getattr(task, name) for task in plan.tasks}))
+        " or ".join(f"{value:g}" for value in sorted({task.setting(name) for task in plan.tasks}))
         for name in ("seconds", "memory_gib")
     )
     return [

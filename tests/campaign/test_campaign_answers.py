@@ -58,7 +58,9 @@ def test_every_method_gives_all_columns(answers: dict[str, dict]):
 def test_what_was_not_asked_is_not_known(plan: Plan):
     task = next(task for task in plan.tasks if task.method == "refine")
     question = plan.question(task)
-    answer = worker.solve(question | {"task": question["task"] | {"property": "cr"}})
+    answer = worker.solve(
+        question | {"task": question["task"] | {"options": question["task"]["options"] | {"property": "cr"}}}
+    )
     assert answer["regions_cr"] is not None and answer["cr_low"] is not None
     assert [answer[name] for name in ("regions_ar", "regions_ir", "regions_ab", "regions_cr_ir")] == [None] * 4
 
@@ -119,7 +121,7 @@ def test_what_is_wrong_with_a_problem_makes_it_failed(plan: Plan):
 def test_a_refinement_that_decided_as_much_as_asked_is_robust_of_that_alone(plan: Plan):
     task = next(task for task in plan.tasks if task.method == "refine")
     question = plan.question(task)
-    question["task"] |= {"property": "cr", "until": 0.5}
+    question["task"] |= {"until": 0.5, "options": question["task"]["options"] | {"property": "cr"}}
     answer = worker.solve(question)
     assert answer["status"] == "Robust"
     assert (answer["verdict"] == "robust") == (answer["undecided"] == 0.0)

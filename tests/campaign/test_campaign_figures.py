@@ -63,7 +63,8 @@ def test_a_series_is_an_algorithm(store: Store):
         ("gbs-AR", {100: 4, 200: 4}, 6),
         ("bfs", {100: 4}, 4),
     ]
-    tasks = tuple(replace(task, delta="25%") if task.image == "mnist:69991" else task for task in store.plan.tasks)
+    others = {"mnist:69991": {"delta": "25%"}}
+    tasks = tuple(replace(task, options=task.options | others.get(task.image, {})) for task in store.plan.tasks)
     named = [one.name for one in make_series(replace(store.plan, tasks=tasks), [])]
     assert named[:2] == ["map, δ = 3", "map, δ = 25%"] and len(named) == 8
 
@@ -128,12 +129,12 @@ def test_the_example_is_chosen_by_answers_alone(tmp_path: Path):
     store = made_up(tmp_path, lambda task: search(task) if task.method == "gbs" else None, SEARCHES)
     records = make_records(store)
     chosen = choose_example(store.plan, records)
-    assert chosen is not None and (chosen.model, chosen.property) == ("M-FNN-100", "ar")
+    assert chosen is not None and (chosen.model, chosen.options["property"]) == ("M-FNN-100", "ar")
     slower = [record | {"seconds": 9.0} for record in records]
     assert choose_example(store.plan, slower) == chosen
     unseen = [record | ({"visited_share": 1e-4} if record["property"] == "ar" else {}) for record in records]
     seen = choose_example(store.plan, unseen)
-    assert seen is not None and seen.property == "cr"
+    assert seen is not None and seen.options["property"] == "cr"
     assert choose_example(store.plan, [record | {"regions": 10**6} for record in records]) is None
     assert choose_example(store.plan, [record | {"status": "Timeout", "regions": None} for record in records]) is None
 

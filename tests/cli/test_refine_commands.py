@@ -100,7 +100,7 @@ def test_goal_verdict_ends_with_a_violation(run: Runner):
     assert answer.code == 10 and answer.json["goal"] == "verdict" and answer.json["method"] == "refine"
     assert answer.json["output"]["picked"] == "--goal was given"
     told = run("show", "out")
-    assert told.code == 10 and "NOT ROBUST: The attention maps are not within" in told.out
+    assert told.code == 10 and "NOT ROBUST: At brightness" in told.out
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def stored(run: Runner) -> Path:
 
 def test_the_report_lies_beside_the_result(run: Runner, stored: Path):
     done = run("report", "out")
-    assert done.code == 0 and done.err == "" and done.out.startswith("ROBUST: Everywhere in the space")
+    assert done.code == 0 and done.err == "" and done.out.startswith("ROBUST: Everywhere in the domain")
     assert "out/report.html" in done.out
     text = Path("out/report.html").read_text(encoding="utf-8")
     assert "steadygaze report out --force" in text and load("out").question.model.sha256 in text

@@ -14,7 +14,7 @@ def test_the_error_of_a_steep_margin_includes_the_rounding_of_its_values() -> No
     """f₀ − f₁ = 2⁴⁰ (x − 1/3) + 1 near x = 1/3: a value there is off by up to 2⁴⁰ · 2⁻⁵³, however small the piece."""
     layers = [(np.array([[STEEP, 0.0], [0.0, 0.0]]), np.array([1.0 - STEEP / 3.0, 0.0]))]
     result = ask(layers, np.array([[[0.5, 0.25]]]), ["patch:x=0,y=0,w=1,h=1:-0.5..0.5"], property="cr")
-    regions = result.answers.regions
+    regions = result.tiling.answers.regions
     proof = HullProof(result.question.compound, result.label, AttentionOptions(), 1e-15)
     region = np.arange(len(regions))
     _, error = proof.label_errors(regions.polytopes, regions.cell, regions.logits, region, region)

@@ -143,7 +143,7 @@ def value_text(rank: Rank, measure: str) -> str:
     """The value behind a rank: a share, or a distance with its bounds.
 
     >>> value_text(Rank(0, (0.5, 0.5), 1, 1, False), "CR"), value_text(Rank(0, (0.02, 0.1), 1, 1, False), "nearest MR")
-    ('50.0 %', '0.02 to 0.1')
+    ('50.00 %', '0.02 to 0.1')
     """
     low, high = rank.bounds
     if not is_distance(measure):

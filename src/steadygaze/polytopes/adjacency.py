@@ -182,14 +182,9 @@ def _find_overlaps(
 
 @compiled
 def _overlaps(
-    bounds: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    least: float,
-    reach: np.ndarray,
-    below: np.ndarray,
+    bounds: np.ndarray, low: np.ndarray, high: np.ndarray, least: float, reach: np.ndarray, below: np.ndarray,
     above: np.ndarray,
-) -> int:
+) -> int:  # fmt: skip
     """Write all pairs of intervals on opposite sides of a cut that have more than `least` in common.
 
     bounds (C, 3): the intervals of cut c are bounds[c, 0] … bounds[c, 1] below it and from there to bounds[c, 2] above
@@ -252,20 +247,10 @@ def _common_part(
 
 @compiled
 def _common_facets(
-    bounds: np.ndarray,
-    box: np.ndarray,
-    starts: np.ndarray,
-    x: np.ndarray,
-    y: np.ndarray,
-    planes: np.ndarray,
-    least: float,
-    reach: np.ndarray,
-    room: np.ndarray,
-    below: np.ndarray,
-    above: np.ndarray,
-    areas: np.ndarray,
+    bounds: np.ndarray, box: np.ndarray, starts: np.ndarray, x: np.ndarray, y: np.ndarray, planes: np.ndarray,
+    least: float, reach: np.ndarray, room: np.ndarray, below: np.ndarray, above: np.ndarray, areas: np.ndarray,
     extent: np.ndarray,
-) -> int:
+) -> int:  # fmt: skip
     """Write all pairs of facets on opposite sides of a cut whose common part is wider than `least`.
 
     bounds (C, 3) as for `_overlaps`, facets of a side in the order of box[:, 0]. x, y are the vertices of all facets

@@ -10,7 +10,16 @@ import numpy as np
 
 from ..compiling import compiled
 from ..tolerances import DISTANCE
-from .polyhedron_kernels import NEED_ROOM, SPLIT, area_vector, facet_cycle, reach, split_polyhedron, volume
+from .polyhedron_kernels import (
+    NEED_ROOM,
+    SPLIT,
+    area_vector,
+    copy_polyhedron,
+    facet_cycle,
+    reach,
+    split_polyhedron,
+    volume,
+)
 
 SAME = 1e-12
 """Corners of a section that are nearer to each other are one; rounding stays well below."""
@@ -42,25 +51,13 @@ class Solids(NamedTuple):
 
 
 @compiled
-def _copy(points, incidence, facets, vertex, vertices, facet, count, to_points, to_incidence, to_facets, at, at_facet):
-    """Copy a polyhedron; rows of the incidence may become longer."""
-    for i in range(vertices):
-        for k in range(3):
-            to_points[at + i, k] = points[vertex + i, k]
-        for w in range(to_incidence.shape[1]):
-            to_incidence[at + i, w] = incidence[vertex + i, w] if w < incidence.shape[1] else np.uint64(0)
-    for f in range(count):
-        to_facets[at_facet + f] = facets[facet + f]
-
-
-@compiled
 def _enter(solids, number, room):
     """Copy polyhedron `number` to the beginning of the room; its vertices and facets, −1 where it does not fit."""
     first, vertices = solids.starts[number], solids.starts[number + 1] - solids.starts[number]
     facet, count = solids.facet_starts[number], solids.facet_starts[number + 1] - solids.facet_starts[number]
     if vertices > room.here_points.shape[0] or count > room.here_facets.shape[0]:
         return -1, -1
-    _copy(
+    copy_polyhedron(
         solids.points, solids.incidence, solids.facets, first, vertices, facet, count,
         room.points, room.incidence, room.facets, 0, 0,
     )  # fmt: skip
@@ -77,7 +74,7 @@ def _deliver(room, first, vertices, facet, count, out, pieces):
         or at_facet + count > out.facets.shape[0]
     ):
         return False
-    _copy(
+    copy_polyhedron(
         room.points, room.incidence, room.facets, first, vertices, facet, count,
         out.points, out.incidence, out.facets, at, at_facet,
     )  # fmt: skip
@@ -90,7 +87,7 @@ def _cut(a, b, c, d, limit, cut, room, first, vertices, facet, count):
     """Split the part of the room at `first`, in place: the negative, then the positive part from there on."""
     if vertices > room.here_points.shape[0] or count > room.here_facets.shape[0]:
         return NEED_ROOM, 0, 0, 0, 0
-    _copy(
+    copy_polyhedron(
         room.points, room.incidence, room.facets, first, vertices, facet, count,
         room.here_points, room.here_incidence, room.here_facets, 0, 0,
     )  # fmt: skip

@@ -56,6 +56,20 @@ def reach(a, b, c, d, points, vertices):
     return low, high
 
 
+@compiled
+def copy_polyhedron(
+    points, incidence, facets, vertex, vertices, facet, count, to_points, to_incidence, to_facets, at, at_facet
+):
+    """Copy a polyhedron; rows of the incidence may become longer."""
+    for i in range(vertices):
+        for k in range(3):
+            to_points[at + i, k] = points[vertex + i, k]
+        for w in range(to_incidence.shape[1]):
+            to_incidence[at + i, w] = incidence[vertex + i, w] if w < incidence.shape[1] else np.uint64(0)
+    for f in range(count):
+        to_facets[at_facet + f] = facets[facet + f]
+
+
 @compiled_inline
 def lies_on(incidence, vertex, facet):
     """Whether a vertex lies on a facet."""

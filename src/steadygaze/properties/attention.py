@@ -79,13 +79,11 @@ class Doubtful(NamedTuple):
 
 def _enclosed(labels: AttentionLabels, doubtful: Doubtful) -> AttentionLabels:
     """The labels with those of doubtful regions by their bounds alone."""
-    chosen, (low, high) = doubtful.regions, doubtful.bounds.T
-    inner, outer, reach = labels.inner.copy(), labels.outer.copy(), labels.reach.copy()
-    taus, nothing = labels.taus[chosen], np.array([1.0, 0.0])
-    inner[chosen] = np.where((high <= labels.delta)[:, None], taus, nothing)
-    outer[chosen] = np.where((low > labels.delta)[:, None], nothing, taus)
-    reach[chosen] = doubtful.bounds
-    return replace(labels, inner=inner, outer=outer, reach=reach)
+    taus, nothing, (low, high) = labels.taus[doubtful.regions], np.array([1.0, 0.0]), doubtful.bounds.T
+    inner = np.where((high <= labels.delta)[:, None], taus, nothing)
+    outer = np.where((low > labels.delta)[:, None], nothing, taus)
+    own = AttentionLabels(labels.delta, inner, outer, taus, doubtful.bounds)
+    return _replaced(labels, doubtful.regions, own)
 
 
 def _replaced(labels: AttentionLabels, chosen: np.ndarray, other: AttentionLabels) -> AttentionLabels:

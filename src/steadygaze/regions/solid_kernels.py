@@ -10,7 +10,16 @@ import numpy as np
 
 from ..compiling import compiled, compiled_fused, compiled_inline
 from ..polytopes.polyhedron_kernels import NEED_WORDS as TOO_FEW_WORDS
-from ..polytopes.polyhedron_kernels import SPLIT, UNCUT, bounding_box, gap, reach, split_polyhedron, volume
+from ..polytopes.polyhedron_kernels import (
+    SPLIT,
+    UNCUT,
+    bounding_box,
+    copy_polyhedron,
+    gap,
+    reach,
+    split_polyhedron,
+    volume,
+)
 from ..tolerances import DISTANCE, DOUBT, UNIT
 from . import kernels
 from .forms import ENTERED, count_reached
@@ -187,8 +196,10 @@ def _deliver(program, walk, output, vertices, count, origin, has_logits):
             output.logits[region, i, k] = walk.forms[i, first + k]
     for i in range(walk.packed.shape[0]):
         output.packed[region, i] = walk.packed[i]
-    _copy(points, incidence, walk.here_facets, 0, 0, vertices, count, output.points, output.incidence, output.facets,
-          vertex, facet)  # fmt: skip
+    copy_polyhedron(
+        points, incidence, walk.here_facets, 0, vertices, 0, count, output.points, output.incidence, output.facets,
+        vertex, facet,
+    )  # fmt: skip
     output.vertices[region], output.facet_counts[region], output.origin[region] = vertices, count, origin
     walk.counters[kernels.REGIONS] += 1
     walk.counters[kernels.VERTICES] += vertices
@@ -198,20 +209,6 @@ def _deliver(program, walk, output, vertices, count, origin, has_logits):
         doubts += walk.doubts[0, layer] + walk.doubts[1, layer]
     output.doubtful[region] = np.uint8(doubts > 0)
     walk.sums[kernels.VOLUME] += size
-
-
-@compiled
-def _copy(
-    points, incidence, facets, first, first_facet, vertices, count, to_points, to_incidence, to_facets, to, to_facet
-):
-    """Copy one polyhedron from and to the given places."""
-    for i in range(vertices):
-        for axis in range(3):
-            to_points[to + i, axis] = points[first + i, axis]
-        for w in range(incidence.shape[1]):
-            to_incidence[to + i, w] = incidence[first + i, w]
-    for f in range(count):
-        to_facets[to_facet + f] = facets[first_facet + f]
 
 
 @compiled_inline
@@ -304,8 +301,10 @@ def advance(program, walk, output, last_layer, max_nodes):
         layer, vertices, count, list_first, list_size = (
             stack[top, 0], stack[top, 2], stack[top, 8], stack[top, 3], stack[top, 4]
         )  # fmt: skip
-        _copy(walk.points, walk.incidence, walk.facets, stack[top, 1], stack[top, 7], vertices, count, points,
-              walk.here_incidence, walk.here_facets, 0, 0)  # fmt: skip
+        copy_polyhedron(
+            walk.points, walk.incidence, walk.facets, stack[top, 1], vertices, stack[top, 7], count, points,
+            walk.here_incidence, walk.here_facets, 0, 0,
+        )  # fmt: skip
         counters[kernels.HEIGHT] = top
         nodes += 1
         slivers = sums[kernels.SLIVERS]
