@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import Struct, to_builtins
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from . import zoo
 from .attention.filters import Filter
 from .attention.inconsistency import original_maps
+from .attention.methods import GRADIENT, Method
 from .attention.options import AttentionOptions, Distance
 from .bounds.bounder import Bounder
 from .compound import Compound
@@ -104,23 +105,27 @@ class ImageFacts(Struct, frozen=True):
 
 
 class AttentionFacts(Struct, frozen=True):
-    """How attention maps are compared."""
+    """How attention maps are compared; the gradient goes without saying, in every version of the stored form."""
 
     filter: str
     distance: str
     classes: str | list[int]
+    method: str | UnsetType = UNSET
 
     def text(self, names: Sequence[str] | None = None) -> str:
         """The comparison in words; `names` are those of all classes.
 
         >>> AttentionFacts("abs", "l2", "all").text(), AttentionFacts("mean", "l1", [3, 8]).text()
         ('filter abs, distance L2, all classes', 'filter mean, distance L1, classes 3, 8')
+        >>> AttentionFacts("abs", "l2", "all", "contrast").text()
+        'contrast maps: filter abs, distance L2, all classes'
         """
         words = "all classes"
         if not isinstance(self.classes, str):
             chosen = [str(number) if names is None else names[number] for number in self.classes]
             words = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(chosen)}"
-        return f"filter {self.filter}, distance {self.distance.upper()}, {words}"
+        method = "" if self.method is UNSET else f"{self.method} maps: "
+        return f"{method}filter {self.filter}, distance {self.distance.upper()}, {words}"
 
 
 class QuestionFacts(Struct, frozen=True):
@@ -154,7 +159,7 @@ class Question:
 
     def describe(self) -> QuestionFacts:
         """The question as plain data."""
-        domain, classes = self.perturbed.domain, self.attention.classes
+        domain, classes, method = self.perturbed.domain, self.attention.classes, self.attention.method
         return QuestionFacts(
             DomainFacts(list(domain.names), domain.low.tolist(), domain.high.tolist(), list(self.specs)),
             ModelFacts(self.model_name, self.model.sha256, self.model.classes),
@@ -163,6 +168,7 @@ class Question:
                 self.attention.filter.name,
                 self.attention.distance.name.lower(),
                 "all" if classes is None else [int(number) for number in classes],
+                UNSET if method is GRADIENT else method.name,
             ),
             list(self.notes),
         )
@@ -215,7 +221,10 @@ class Question:
             model=model,
             perturbed=compose([parse_spec(str(spec)) for spec in content["domain"]["specs"]], pixels),
             attention=AttentionOptions(
-                Filter.parse(attention["filter"]), Distance.parse(str(attention["distance"])), classes
+                Filter.parse(attention["filter"]),
+                Distance.parse(str(attention["distance"])),
+                classes,
+                Method.parse(attention.get("method", GRADIENT.name)),
             ),
             property=Property(content["property"]),
             delta=Threshold(float(stored["delta"]["number"]), bool(stored["delta"]["is_relative"])),
@@ -230,11 +239,13 @@ class Question:
         asked, stored = self.describe(), self.stored(self.delta)
         model, kept = stored["model"], content["stored"]["model"]
         is_prepared = all(model[name] == kept[name] for name in ("mean", "std", "scale"))
+        attention, other = to_builtins(asked.attention), dict(content["attention"])
         same = {
             "the model": asked.model.sha256 == content["model"]["sha256"] and is_prepared,
             "the image": np.array_equal(pixels, self.perturbed.x0),
             "the perturbations": to_builtins(asked.domain) == content["domain"],
-            "filter, distance or classes": to_builtins(asked.attention) == content["attention"],
+            "the attention method": attention.pop("method", None) == other.pop("method", None),
+            "filter, distance or classes": attention == other,
             "the property": self.property.value == content["property"],
             "δ": stored["delta"] == content["stored"]["delta"],
         }

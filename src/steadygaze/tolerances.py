@@ -97,11 +97,11 @@ MAX_FLIPS = 512
 
 MAX_FLIPS_EACH = 8
 """Updates for one and the same neuron before that: a wrong gradient at a neuron enters the maps once for each of its
-flips, so errors grow by at most this factor from a layer to the one below (see `attention.methods.gradient`)."""
+flips, so errors grow by at most this factor from a layer to the one below (see `attention.gradients`)."""
 
 MAX_LOCAL_FLIPS = 4096
 """Updates of the attention maps before they are computed from scratch, where a flip is local: what it adds is computed
-from the weights each time, so that its errors do not depend on the flips before it (`attention.methods.gradient`)."""
+from the weights each time, so that its errors do not depend on the flips before it (`attention.gradients`)."""
 
 MAX_ROWS_EACH = 2
 """How often the gradient of one head may be computed before that: each time its error is another one."""

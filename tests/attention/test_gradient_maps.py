@@ -5,13 +5,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from steadygaze.attention.methods.gradient import gradient_maps, pattern_at, sensitivities
+from steadygaze.attention.gradients import gradient_maps, sensitivities
 from steadygaze.images import read_image
 from steadygaze.network.graph import Chain, lower
 from steadygaze.network.model import read_model
 from steadygaze.zoo import image_path, model_path
 from support.networks.layered_networks import make_graph
-from support.oracles.attention_by_definition import chain_gradients
+from support.oracles.attention_by_definition import chain_gradients, pattern_at
 from support.oracles.torch_gradients import autograd, from_chain, from_onnx, torch
 
 SHAPES = ((1, 3, 4), (3, 2, 3), (1, 1, 5))

@@ -8,9 +8,9 @@ from scipy.sparse import csr_array, issparse
 
 from steadygaze.attention import flip_kernels, rows
 from steadygaze.attention.filters import Filter
+from steadygaze.attention.gradients import AimedChain, coarse_error, gradient_maps, pattern_error
 from steadygaze.attention.inconsistency import measure, measure_again, original_maps
 from steadygaze.attention.map_errors import MapErrors
-from steadygaze.attention.methods.gradient import coarse_error
 from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.network.graph import AffineMap, Chain
 from steadygaze.question import make_question
@@ -57,7 +57,7 @@ class Walker:
 
     def __init__(self, chain: Chain, max_flips: int, rng: np.random.Generator) -> None:
         self.chain, self.rng = chain, rng
-        self.rows = rows.lay_out(chain.maps, np.arange(4), max_flips)
+        self.rows = rows.lay_out(chain.maps, max_flips)
         self.maps = rows.blank_maps(self.rows)
         self.bits = [rng.random(len(affine.bias)) < 0.5 for affine in chain.maps[:-1]]
 
@@ -86,7 +86,7 @@ def test_maps_stay_within_their_error(layout: str, room: int, monkeypatch: pytes
         assert rows.is_local(chain.maps) == (layout in LOCAL)
         walker = Walker(chain, 500, rng)
         walker.rows = walker.rows._replace(full_cost=np.inf)
-        bound = coarse_error(chain, OPTIONS, 500)
+        bound = coarse_error(AimedChain.of(chain, np.eye(4)), OPTIONS, 500)
         size = OPTIONS.total_size(np.asarray(true_maps(chain, walker.bits), dtype=np.float64))
         assert bound < 1e-6 * size
         since_scratch = []
@@ -109,7 +109,7 @@ def test_a_head_that_lost_its_row_too_often_means_from_scratch(monkeypatch: pyte
         walker.bits[2][number % 2] ^= True
         walker.flip(1)
         states.append(int(walker.maps.state[0]))
-        assert walker.error <= coarse_error(walker.chain, OPTIONS, 100)
+        assert walker.error <= coarse_error(AimedChain.of(walker.chain, np.eye(4)), OPTIONS, 100)
     assert (np.diff(states) < 0).any() and max(states) < 20
 
 
@@ -147,3 +147,19 @@ def test_convolutional_curves_do_not_depend_on_threads_and_are_those_from_scratc
     _, again = measure_again(compound, regions.patterns, first, taus, options, original, everyone)
     bound = MapErrors(compound, regions.patterns, first, options).coarse
     assert 0.0 < np.abs(first.constant - again.constant).max() <= bound < 1e-6 * first.constant.max()
+
+
+@pytest.mark.parametrize("layout", ["d", "dd", "ddd", *LOCAL])
+def test_maps_of_sums_of_logits_are_within_their_bounds(layout: str) -> None:
+    """Weights of logits that cancel: what rounding leaves of them is within the bounds."""
+    rng = np.random.default_rng(5)
+    kinds, sizes = LAYOUTS.get(layout, (layout[1:], tuple([12] * len(layout))))
+    chain = make_chain(kinds, sizes, rng)
+    targets = rng.normal(size=(3, 4)) * 10.0 ** rng.integers(0, 6, size=(3, 4))
+    aimed = AimedChain.of(chain, targets)
+    for _ in range(5):
+        bits = [rng.random((1, len(affine.bias))) < 0.5 for affine in chain.maps[:-1]]
+        true = targets.astype(np.longdouble) @ true_maps(chain, [layer[0] for layer in bits])
+        error = float(np.linalg.norm((gradient_maps(aimed, bits)[0] - true).astype(np.float64), axis=1).sum())
+        assert 0.0 < error <= pattern_error(aimed, OPTIONS, bits)
+        assert error <= coarse_error(aimed, OPTIONS, 0)

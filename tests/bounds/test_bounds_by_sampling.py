@@ -9,11 +9,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
+from steadygaze.attention.gradients import gradient_maps
 from steadygaze.bounds.bounder import Bounder, Enclosures
 from steadygaze.question import Question as Problem
 from steadygaze.question import make_question
-from support.oracles.attention_by_definition import Question, transported
+from support.oracles.attention_by_definition import Question, pattern_at, transported
 
 PLAIN = 1e-9
 """Rounding of a plain pass, relative to the size of what it computes: about 1e-13 on sixteen layers."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from steadygaze.attention.gradients import gradient_maps
 from steadygaze.attention.inconsistency import expected_maps, original_maps
-from steadygaze.attention.methods.gradient import gradient_maps, pattern_at
 from steadygaze.budget import Budget
 from steadygaze.engines import run
 from steadygaze.engines.refine.falsify import FEWEST, MOST_POINTS, Violations, falsify
@@ -14,6 +14,7 @@ from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.labels import Kept, Property
 from steadygaze.question import Question, make_question
 from support.networks.layered_models import make_model
+from support.oracles.attention_by_definition import pattern_at
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
 SPACE = ["brightness:0.85..0.9", f"{PATCH}:0..0.05", "translate:dx=1:0..0.05"]

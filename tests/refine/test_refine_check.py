@@ -9,8 +9,7 @@ from steadygaze.attention.inconsistency import original_maps
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.budget import Budget
 from steadygaze.engines.refine import self_check
-from steadygaze.engines.refine.boxes import Boxes, BoxQuestion, Frontier, State, label_codes
-from steadygaze.engines.refine.exact_boxes import ExactBoxes
+from steadygaze.engines.refine.boxes import Boxes, BoxQuestion, ExactBoxes, Frontier, State, label_codes
 from steadygaze.engines.refine.self_check import (
     Sampler,
     check_boxes,

@@ -3,12 +3,15 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from steadygaze.api import load
+from steadygaze.attention.methods import Method
 from steadygaze.engines.refine.refine_engine import _earlier
 from steadygaze.engines.refine.refine_tiling import RefineTiling
 from steadygaze.errors import OptionError, StoreError
@@ -70,6 +73,15 @@ def test_maps_and_refinements_are_told_apart(stored: dict[str, Path], tmp_path: 
         _earlier(whole, whole.question)
 
 
+class Contrast(Method):
+    """Maps of logits less their mean."""
+
+    name: ClassVar[str] = "contrast"
+
+    def targets(self, classes: int) -> np.ndarray:
+        return np.eye(classes) - 1.0 / classes
+
+
 def test_only_the_same_question_is_resumed(stored: dict[str, Path]):
     question = made(PLANE, 6).question
     again = _earlier(stored["boxes"], question)
@@ -83,6 +95,7 @@ def test_only_the_same_question_is_resumed(stored: dict[str, Path]):
         (ask(image="mnist:69991"), "the image"),
         (ask(specs=("brightness:0..0.9", PLANE[1])), "the perturbations"),
         (ask(dist="l1"), "filter, distance or classes"),
+        (replace(question, attention=replace(question.attention, method=Contrast())), "the attention method"),
         (ask(property="ar"), "the property"),
         (ask(delta="3.0"), "δ"),
         (ask(scale=255.0), "the model"),

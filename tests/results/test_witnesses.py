@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steadygaze.attention.methods.gradient import maps_under, pattern_at
+from steadygaze.attention.gradients import maps_under, pattern_at
 from steadygaze.errors import InternalError
 from steadygaze.labels import Kept
 from steadygaze.network.replay import FLOAT32
@@ -155,17 +155,17 @@ def test_replay_without_numbers_is_never_agreement(results, bad):
 
 @pytest.mark.parametrize("bug", ["sign", "one neuron", "one pixel"])
 def test_wrong_gradient_is_caught(results, monkeypatch, bug):
-    def wrong(graph, bits, classes):
+    def wrong(graph, bits, targets):
         maps = maps_under(graph, bits)
         if bug == "sign":
-            return -maps[classes]
+            return -targets @ maps
         if bug == "one neuron":
             # The active neuron of the first layer that matters most to the label is forgotten.
             loss = [np.abs(maps - maps_under(graph, flipped(bits, k)))[7].max() for k in range(50)]
-            return maps_under(graph, flipped(bits, int(np.argmax(loss))), classes)
+            return maps_under(graph, flipped(bits, int(np.argmax(loss))), targets)
         place = np.argmax(np.abs(maps[7]))
         maps[7, place] *= 0.7
-        return maps[classes]
+        return targets @ maps
 
     monkeypatch.setattr(map_check, "maps_under", wrong)
     with pytest.raises(InternalError, match="finite differences"):
@@ -180,7 +180,7 @@ def flipped(bits: list[np.ndarray], neuron: int) -> list[np.ndarray]:
 
 def pieces_of_check(result):
     model, point = result.question.model, result.witnesses[0].point
-    return model, point.image, pattern_at(model.chain, point.image.reshape(1, -1))
+    return model, point.image, pattern_at(model.graph, point.image.reshape(1, -1))
 
 
 def test_noise_that_hides_everything_is_not_called_agreement(results):
@@ -200,7 +200,7 @@ def test_steps_reach_exactly_to_the_nearest_kink(results):
         for share in (-1.001, -0.999, 0.999, 1.001):
             moved = image.ravel().copy()
             moved[pixel] += share * step
-            here = pattern_at(model.chain, moved[None])
+            here = pattern_at(model.graph, moved[None])
             changes.append(any((a != b).any() for a, b in zip(here, bits, strict=True)))
         assert not changes[1] and not changes[2]
         assert changes[0] or changes[3]

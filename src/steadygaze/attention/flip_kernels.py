@@ -13,7 +13,7 @@ to date like the maps, because a head that flips once flips again soon. Other ne
 
 import numpy as np
 
-from ..compiling import compiled, compiled_fused, compiled_reordered
+from ..compiling import compiled, compiled_fused, compiled_inline, compiled_reordered
 from ..tolerances import MAX_FLIPS_EACH, MAX_ROWS_EACH
 
 
@@ -42,6 +42,21 @@ def _add_rows(weights, count, picks, factors, target):
         n += 1
 
 
+@compiled_inline
+def _add_all(rows, layer, picks, factors, target):
+    """target = Σ factors[k] · row k of the matrix into a layer, for the picked rows."""
+    for i in range(target.shape[0]):
+        target[i] = 0.0
+    if rows.dense_start[layer] >= 0:
+        _add_rows(rows.dense[rows.dense_start[layer] :], target.shape[0], picks, factors, target)
+        return
+    pointers = rows.pointers[rows.row_start[layer] :]
+    for n in range(picks.shape[0]):
+        k = picks[n]
+        for i in range(pointers[k], pointers[k + 1]):
+            target[rows.columns[i]] += factors[k] * rows.values[i]
+
+
 @compiled
 def from_scratch(rows, maps):
     """Compute all gradients under the current pattern."""
@@ -59,17 +74,7 @@ def from_scratch(rows, maps):
                 picks[found] = k - first
                 found += 1
         for j in range(gradient.shape[0]):
-            target, factors = gradient[j, below:first], gradient[j, first:end]
-            for i in range(target.shape[0]):
-                target[i] = 0.0
-            if rows.dense_start[layer] >= 0:
-                _add_rows(rows.dense[rows.dense_start[layer] :], first - below, picks[:found], factors, target)
-            else:
-                pointers = rows.pointers[rows.row_start[layer] :]
-                for n in range(found):
-                    k = picks[n]
-                    for i in range(pointers[k], pointers[k + 1]):
-                        target[rows.columns[i]] += factors[k] * rows.values[i]
+            _add_all(rows, layer, picks[:found], gradient[j, first:end], gradient[j, below:first])
     for k in range(maps.flips.shape[0]):
         maps.flips[k] = 0
     maps.state[0] = 0
@@ -80,21 +85,10 @@ def pull(rows, maps, layer, picks, weights):
     """Gradient of Σ weights[k] · input k of a layer with respect to the layer below, into `vector`; returns how many
     entries are listed in `support`, −1 for all."""
     below, first = rows.offsets[layer - 1], rows.offsets[layer]
-    vector = maps.vector[below:first]
-    if rows.dense_start[layer] >= 0:
-        for i in range(vector.shape[0]):
-            vector[i] = 0.0
-        _add_rows(rows.dense[rows.dense_start[layer] :], first - below, picks, weights, vector)
-        return -1
-    pointers = rows.pointers[rows.row_start[layer] :]
-    if 8 * picks.shape[0] > rows.offsets[layer + 1] - first:
-        # Nearly everything is reached: marking where would cost more than it saves.
-        for i in range(vector.shape[0]):
-            vector[i] = 0.0
-        for n in range(picks.shape[0]):
-            k = picks[n]
-            for i in range(pointers[k], pointers[k + 1]):
-                vector[rows.columns[i]] += weights[k] * rows.values[i]
+    vector, pointers = maps.vector[below:first], rows.pointers[rows.row_start[layer] :]
+    # Where nearly everything is reached, marking it would cost more than it saves.
+    if rows.dense_start[layer] >= 0 or 8 * picks.shape[0] > rows.offsets[layer + 1] - first:
+        _add_all(rows, layer, picks, weights, vector)
         return -1
     support, mark = maps.support[1], maps.mark[below:first]
     maps.state[1] += 1
@@ -113,21 +107,40 @@ def pull(rows, maps, layer, picks, weights):
     return found
 
 
+@compiled_inline
+def _step_down(rows, maps, layer, count, weights):
+    """Pull the first `count` picks of a layer into the layer below, and pick the active neurons reached there.
+
+    Returns the result of `pull`, and the number of neurons picked now.
+    """
+    picks, support = maps.support[0], maps.support[1]
+    found = pull(rows, maps, layer, picks[:count], weights)
+    start = rows.offsets[layer - 1]
+    picked = 0
+    if layer > 1:
+        for n in range(rows.offsets[layer] - start if found < 0 else found):
+            i = n if found < 0 else support[n]
+            if maps.active[start + i]:
+                picks[picked] = i
+                picked += 1
+    return found, picked
+
+
 @compiled
 def flip(rows, maps, layer, k):
     """Flip neuron k of a layer and update the gradients of everything below it."""
     first = rows.offsets[layer]
-    gradient, picks, support = maps.gradient, maps.support[0], maps.support[1]
+    gradient, support = maps.gradient, maps.support[1]
     sign = -1.0 if maps.active[first + k] else 1.0
     maps.active[first + k] ^= np.uint8(1)
     maps.flips[first + k] += 1
     weights = maps.vector[first : rows.offsets[layer + 1]]
     weights[k] = 1.0
-    picks[0] = k
+    maps.support[0, 0] = k
     count = 1
     for below in range(layer - 1, -1, -1):
         start, end = rows.offsets[below], rows.offsets[below + 1]
-        found = pull(rows, maps, below + 1, picks[:count], weights)
+        found, count = _step_down(rows, maps, below + 1, count, weights)
         weights = maps.vector[start:end]
         for j in range(gradient.shape[0]):
             factor = sign * gradient[j, first + k]
@@ -136,13 +149,6 @@ def flip(rows, maps, layer, k):
             else:
                 for n in range(found):
                     gradient[j, start + support[n]] += factor * weights[support[n]]
-        count = 0
-        if below > 0:
-            for n in range(end - start if found < 0 else found):
-                i = n if found < 0 else support[n]
-                if maps.active[start + i]:
-                    picks[count] = i
-                    count += 1
     maps.state[0] = maps.state[0] + 1 if maps.flips[first + k] < MAX_FLIPS_EACH else -1
 
 
@@ -198,22 +204,13 @@ def scratch_locally(rows, maps):
 def _go_down(rows, maps, layer, k):
     """Gradient of the input of neuron k of a layer with respect to the pixels, into `vector`; returns how many entries
     are listed in `support`, −1 for all."""
-    picks, support = maps.support[0], maps.support[1]
     weights = maps.vector[rows.offsets[layer] : rows.offsets[layer + 1]]
     weights[k] = 1.0
-    picks[0] = k
+    maps.support[0, 0] = k
     count, found = 1, 0
     for below in range(layer - 1, -1, -1):
-        start, end = rows.offsets[below], rows.offsets[below + 1]
-        found = pull(rows, maps, below + 1, picks[:count], weights)
-        weights = maps.vector[start:end]
-        count = 0
-        if below > 0:
-            for n in range(end - start if found < 0 else found):
-                i = n if found < 0 else support[n]
-                if maps.active[start + i]:
-                    picks[count] = i
-                    count += 1
+        found, count = _step_down(rows, maps, below + 1, count, weights)
+        weights = maps.vector[rows.offsets[below] : rows.offsets[below + 1]]
     return found
 
 
@@ -283,7 +280,7 @@ def flip_locally(rows, maps, layer, k):
 
 @compiled
 def _place(rows, maps, k):
-    """The row of a head, computed if there is none; −1 if that has happened too often."""
+    """The place of a head's row, which is computed if missing; −1 once it was computed MAX_ROWS_EACH times."""
     place = maps.place_of[k]
     maps.state[3] += 1
     if place < 0:
@@ -312,7 +309,7 @@ def _place(rows, maps, k):
 
 @compiled
 def flip_head(rows, maps, k):
-    """Flip head k and update the maps; only the pattern where its row has been computed too often."""
+    """Flip head k and update the maps; without a row (see `_place`) only the pattern changes."""
     first, pixels = rows.offsets[rows.heads], rows.offsets[1]
     is_on = maps.active[first + k] == 0
     maps.active[first + k] ^= np.uint8(1)
@@ -323,13 +320,13 @@ def flip_head(rows, maps, k):
             add_multiple(
                 maps.gradient[j, :pixels], rows.logits[j, k] if is_on else -rows.logits[j, k], maps.head_rows[place]
             )
-    # After a head without a row the maps are computed from scratch, whatever else flips now.
+    # After a head without a row, `move_to` computes the maps from scratch.
     maps.state[0] = maps.state[0] + 1 if place >= 0 and maps.state[0] >= 0 else -1
 
 
 @compiled
 def _list_changes(maps, packed, words):
-    """List the bytes in which a pattern differs from the one at hand; `words` are the same bits, eight bytes each."""
+    """List the bytes in which a pattern differs from the current one; `words` are the same bits, eight bytes each."""
     found = 0
     for word in range(words.shape[0]):
         if words[word] != maps.words[word]:
@@ -356,7 +353,7 @@ def move_to(rows, maps, packed, words):
             cost += rows.flip_cost[layer]
             total += 1
     is_due = maps.state[0] < 0 or maps.state[0] + total > rows.max_flips or cost > rows.full_cost
-    # From the top layer down: what a flip adds depends on the new pattern above it, and on the old one below.
+    # From the top layer down: a flip depends on the new pattern above it, and on the old one below.
     layer = rows.offsets.shape[0] - 2
     for n in range(changed - 1, -1, -1):
         byte = maps.changes[n]
@@ -376,7 +373,7 @@ def move_to(rows, maps, packed, words):
                     flip_locally(rows, maps, layer, k)
         maps.packed[byte] = packed[byte]
     if rows.heads > 0 and (is_due or maps.state[0] < 0):
-        # Also after a head whose row was computed too often: then the maps are not those of the pattern.
+        # Also after a head without a row: its flip changed the pattern alone.
         scratch_locally(rows, maps)
     elif is_due:
         from_scratch(rows, maps)

@@ -1,10 +1,11 @@
-"""From regions to the attention inconsistency on each, stored so that any threshold can be answered later.
+"""From regions to the attention inconsistency on each, as numbers and curves that answer any threshold later.
 
 ai depends on the classifier's pattern and the knot cell alone. If the expected map is kept, ai is one number. If it
 moves, ai is a convex function of τ = θ_T − (low end of the cell): Σ_j √(α_j − 2 β_j τ + γ_j τ²) for L2, a broken line
 for L1.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,6 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..compound import Compound
-from ..errors import OptionError
 from ..network.graph import Chain
 from ..perturbation import KnotCell
 from ..regions.patterns import PatternTable, distinct_rows, unpack
@@ -20,19 +20,14 @@ from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from . import curve_kernels as kernels
 from .filters import IDENTITY
-from .methods.gradient import pattern_of
+from .gradients import AimedChain, allowed_flips, gradient_maps, maps_under, pattern_at
 from .options import AttentionOptions, Distance
-from .rows import Maps, blank_maps, compress
+from .rows import Maps, blank_maps, compress, lay_out
 
+# Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch.
 BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 256, 2048
-"""Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch."""
-
-BATCH = 32
-"""Patterns whose maps are computed by one matrix product: few enough to stay in the cache."""
-
-WORTH_COMPRESSING = 128
-"""Patterns from which on finding coordinates (one QR decomposition, milliseconds) pays."""
-
+BATCH = 32  # patterns whose maps are computed by one matrix product: few enough to stay in the cache
+WORTH_COMPRESSING = 128  # patterns from which on finding coordinates (one QR decomposition, milliseconds) pays
 BREAKPOINT_ROOM = 1 << 20
 
 
@@ -43,8 +38,8 @@ class Inconsistency:
     curve (R,) says which of Q curves a region has; curve_cell (Q,) its knot cell and curve_pattern (Q,) its pattern.
     constant (Q,): ai where the map is kept. quadratic (Q, K, 3): α, β, γ of each class (L2, moving). For L1 and moving
     maps `start` (Q, 3) holds value and slope where a curve begins, and that τ; places[k] and jumps[k] for
-    breaks[q] ≤ k < breaks[q+1] are the breakpoints, ascending. What does not apply is empty. `terms` is the number of
-    pixels that each sum runs over.
+    breaks[q] ≤ k < breaks[q+1] are the breakpoints, ascending. Arrays that do not apply are empty. `terms` counts the
+    pixels of each sum.
     """
 
     curve: np.ndarray
@@ -62,7 +57,7 @@ class Inconsistency:
     def empty(
         cls, curve: np.ndarray, cells: np.ndarray, patterns: np.ndarray, classes: int, terms: int = 1
     ) -> "Inconsistency":
-        """Curves of which nothing is known but whose they are."""
+        """Curves of given cells and patterns (Q,), without values."""
         none, breaks = np.zeros(0), np.zeros(1, dtype=np.int64)
         quadratic, start = np.zeros((0, classes, 3)), np.zeros((0, 3))
         return cls(curve, cells, patterns, none, quadratic, start, breaks, none, none, terms)
@@ -88,9 +83,10 @@ def measure(
     curve, first = distinct_rows(np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), 16))
     cells, patterns = keys[first, 0], keys[first, 1]
     ranges = curve_ranges(curve, region_taus(compound, regions), len(cells))
-    flips = options.method.allowed_flips(compound.chain, options, original)
-    run = _Run(compound, regions.patterns, options, original, flips, threads)
-    return run.compute(cells, patterns, ranges, curve)
+    flips = allowed_flips(aimed_chain(compound, options), options, original)
+    table = CurveTable(compound, options, original, cells, patterns)
+    table.fill(regions.patterns, ranges, max_flips=flips, threads=threads)
+    return table.finish(curve)
 
 
 def measure_again(
@@ -107,16 +103,20 @@ def measure_again(
     place = np.full(len(curves.curve_cell), -1)
     place[chosen] = np.arange(len(chosen))
     regions = np.flatnonzero(place[curves.curve] >= 0)
-    run = _Run(compound, patterns, options, original, may_compress=False)
-    numbers = place[curves.curve[regions]]
-    return regions, run.compute(curves.curve_cell[chosen], curves.curve_pattern[chosen], ranges, numbers)
+    table = CurveTable(compound, options, original, curves.curve_cell[chosen], curves.curve_pattern[chosen])
+    table.fill(patterns, ranges, may_compress=False)
+    return regions, table.finish(place[curves.curve[regions]])
+
+
+def aimed_chain(compound: Compound, options: AttentionOptions) -> AimedChain:
+    """The classifier with the functions as outputs whose gradients are the maps."""
+    return AimedChain.of(compound.chain, options.targets(compound.graph.classes))
 
 
 def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
     """The filtered maps (K', C, H, W) of the unperturbed image, under the classifier's pattern there."""
     graph, image = compound.graph, compound.perturbed.x0
-    classes = options.chosen(graph.classes)
-    maps = options.method.maps_under(graph, pattern_of(graph, image.reshape(1, -1)), classes)
+    maps = maps_under(graph, pattern_at(graph, image.reshape(1, -1)), options.targets(graph.classes))
     return options.filter(maps.reshape(-1, *image.shape))
 
 
@@ -147,40 +147,54 @@ def region_taus(compound: Compound, regions: RegionSet) -> np.ndarray:
     return compound.domain.to_theta(ends, axis) - lows[:, None]
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """Computes curves, cell by cell, in blocks that threads can share."""
+class CurveTable:
+    """The sums or breakpoints of the curves of patterns (Q,) in knot cells (Q,); original: as in `measure`."""
 
-    compound: Compound
-    patterns: PatternTable
-    options: AttentionOptions
-    original: np.ndarray
-    max_flips: int = 0
-    threads: int = 1
-    may_compress: bool = True
+    def __init__(
+        self,
+        compound: Compound,
+        options: AttentionOptions,
+        original: np.ndarray,
+        cells: np.ndarray,
+        patterns: np.ndarray,
+    ) -> None:
+        self.compound, self.options, self.original = compound, options, original
+        self.cells, self.patterns = cells, patterns
+        self.sums = np.zeros((len(cells), len(original), 3))
+        self.start = np.zeros((len(cells), 3))
+        self.places: list[np.ndarray] = [np.zeros(0)] * len(cells)
+        self.jumps: list[np.ndarray] = [np.zeros(0)] * len(cells)
 
-    def compute(self, cells: np.ndarray, patterns: np.ndarray, ranges: np.ndarray, curve: np.ndarray) -> Inconsistency:
-        """The curves of patterns in cells (Q,), over ranges (Q, 2) of τ; curve (R,) says which one a region has."""
-        tables = _Tables(len(cells), self.original)
-        for number in np.unique(cells):
-            places = np.flatnonzero(cells == number)
-            is_worth = self.may_compress and len(places) >= WORTH_COMPRESSING
-            curves = CellCurves(self.compound, int(number), self.options, self.original, self.max_flips, is_worth)
-            size = min(max(len(places) // BLOCKS, SMALLEST_BLOCK), LARGEST_BLOCK)
-            blocks = [places[i : i + size] for i in range(0, len(places), size)]
+    def fill(
+        self, rows: PatternTable, ranges: np.ndarray, *, max_flips: int = 0, threads: int = 1, may_compress: bool = True
+    ) -> None:
+        """Compute all curves over ranges (Q, 2) of τ; patterns count `rows`. Threads share the blocks of a cell."""
+        with ThreadPoolExecutor(threads) as pool:
+            for number in np.unique(self.cells):
+                places = np.flatnonzero(self.cells == number)
+                is_worth = may_compress and len(places) >= WORTH_COMPRESSING
+                cell = CellCurves(self.compound, int(number), self.options, self.original, max_flips, is_worth)
+                size = min(max(len(places) // BLOCKS, SMALLEST_BLOCK), LARGEST_BLOCK)
 
-            def compute(block: np.ndarray, curves: CellCurves = curves) -> tuple:
-                return curves.compute(np.ascontiguousarray(self.patterns[patterns[block]]), ranges[block])
+                def compute(block: np.ndarray, cell: CellCurves = cell) -> None:
+                    cell.compute(np.ascontiguousarray(rows[self.patterns[block]]), ranges[block], self, block)
 
-            if self.threads == 1:
-                done = [compute(block) for block in blocks]
-            else:
-                with ThreadPoolExecutor(self.threads) as pool:
-                    done = list(pool.map(compute, blocks))
-            for block, outcome in zip(blocks, done, strict=True):
-                tables.put(block, outcome)
-        moves = self.compound.perturbed.moving_axis is not None
-        return tables.finish(curve, cells, patterns, moves, self.options.distance)
+                run_all: Callable = map if threads == 1 else pool.map
+                list(run_all(compute, [places[i : i + size] for i in range(0, len(places), size)]))
+
+    def finish(self, curve: np.ndarray) -> Inconsistency:
+        """All curves; curve (R,) says which one a region has."""
+        is_square = self.options.distance is Distance.L2
+        classes, terms = self.sums.shape[1], self.original[0].size
+        found = Inconsistency.empty(curve, self.cells, self.patterns, classes, terms)
+        if self.compound.perturbed.moving_axis is None:
+            sums = self.sums[:, :, 0]
+            return replace(found, constant=(np.sqrt(sums) if is_square else sums).sum(axis=1))
+        if is_square:
+            return replace(found, quadratic=self.sums)
+        breaks = np.concatenate([[0], np.cumsum([len(part) for part in self.places])])
+        places, jumps = (np.concatenate([np.zeros(0), *parts]) for parts in (self.places, self.jumps))
+        return replace(found, start=self.start, breaks=breaks, places=places, jumps=jumps)
 
 
 class CellCurves:
@@ -195,9 +209,7 @@ class CellCurves:
         max_flips: int,
         may_compress: bool,
     ) -> None:
-        maps, steps, method = compound.chain.maps, options.filter, options.method
-        if not method.is_constant:
-            raise OptionError(f"maps by {method.name} vary within a region; exact maps need a method that is constant")
+        maps, steps = aimed_chain(compound, options).maps, options.filter
         expected, slope = expected_maps(compound, compound.cells[number], original)
         self.norm, self.shape = options.distance, original.shape[1:]
         flat = expected.reshape(len(original), -1)
@@ -211,33 +223,32 @@ class CellCurves:
             maps, steps = (first, *maps[1:]), IDENTITY
         # Dense layers: a matrix product for many patterns at once is faster than one pattern after another.
         self.is_dense = not self.is_broken and not any(issparse(affine.matrix) for affine in maps[:-1])
-        self.chain, self.filter, self.hidden, self.method = Chain(maps), steps, compound.hidden, method
-        self.classes = options.chosen(compound.graph.classes)
-        self.rows = method.lay_out(maps, self.classes, max_flips)
+        self.chain, self.filter, self.hidden = Chain(maps), steps, compound.hidden
+        self.rows = lay_out(maps, max_flips)
         self.expected = np.ascontiguousarray(flat)
         self.slope = np.zeros((len(flat), 0)) if moved is None else np.ascontiguousarray(moved)
 
-    def compute(self, packed: np.ndarray, ranges: np.ndarray) -> tuple:
-        """Sums or breakpoints for packed patterns (B, bytes), over ranges (B, 2) of τ, as `_Tables.put` takes them."""
+    def compute(self, packed: np.ndarray, ranges: np.ndarray, table: CurveTable, places: np.ndarray) -> None:
+        """Put the curves of packed patterns (B, bytes) over ranges (B, 2) of τ into the places (B,) of a table."""
         sums = np.zeros((len(packed), len(self.expected), 2))
         if self.is_dense:
             self._sum_products(packed, sums)
-            return sums, (self.slope**2).sum(axis=1)
-        maps = blank_maps(self.rows)
-        packed = np.pad(packed, ((0, 0), (0, len(maps.packed) - packed.shape[1])))
-        scratch = np.zeros((2, self.expected.shape[1]))
-        if self.is_broken:
-            return self._breakpoints(packed, ranges, maps, scratch)
-        kernels.distances(
-            self.rows, maps, packed, packed.view(np.uint64), 0, len(packed), self.filter.codes, self.shape,
-            self.norm.value, self.expected, self.slope, scratch, sums,
-        )  # fmt: skip
-        return sums, (self.slope**2).sum(axis=1)
+        else:
+            maps = blank_maps(self.rows)
+            packed = np.pad(packed, ((0, 0), (0, len(maps.packed) - packed.shape[1])))
+            if self.is_broken:
+                self._find_breakpoints(packed, ranges, maps, table, places)
+                return
+            kernels.distances(
+                self.rows, maps, packed, packed.view(np.uint64), 0, len(packed), self.filter.codes, self.shape,
+                self.norm.value, self.expected, self.slope, np.zeros((2, self.expected.shape[1])), sums,
+            )  # fmt: skip
+        table.sums[places, :, :2], table.sums[places, :, 2] = sums, (self.slope**2).sum(axis=1)
 
     def _sum_products(self, packed: np.ndarray, sums: np.ndarray) -> None:
         for start in range(0, len(packed), BATCH):
             part = slice(start, start + BATCH)
-            maps = self.method.maps(self.chain, unpack(packed[part], self.hidden), self.classes)
+            maps = gradient_maps(self.chain, unpack(packed[part], self.hidden))
             if self.filter.steps:
                 maps = self.filter(maps.reshape(*maps.shape[:2], *self.shape)).reshape(maps.shape)
             maps -= self.expected
@@ -246,63 +257,22 @@ class CellCurves:
             if self.slope.shape[1]:
                 sums[part, :, 1] = np.einsum("pki,ki->pk", maps, self.slope)
 
-    def _breakpoints(
-        self, packed: np.ndarray, ranges: np.ndarray, maps: Maps, scratch: np.ndarray
-    ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        count = len(packed)
+    def _find_breakpoints(
+        self, packed: np.ndarray, ranges: np.ndarray, maps: Maps, table: CurveTable, places: np.ndarray
+    ) -> None:
+        count, scratch = len(packed), np.zeros((2, self.expected.shape[1]))
         start, counts = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
-        places, jumps = np.zeros((2, max(BREAKPOINT_ROOM, self.expected.size)))
-        found_places, found_jumps = [], []
+        breaks, jumps = np.zeros((2, max(BREAKPOINT_ROOM, self.expected.size)))
         done = 0
         while done < count:
             end = kernels.breakpoints(
                 self.rows, maps, packed, packed.view(np.uint64), done, count, ranges, self.filter.codes, self.shape,
-                self.expected, self.slope, scratch, start, places, jumps, counts,
+                self.expected, self.slope, scratch, start, breaks, jumps, counts,
             )  # fmt: skip
             used = 0
             for q in range(done, end):
-                order = np.argsort(places[used : used + counts[q]], kind="stable") + used
-                found_places.append(places[order])
-                found_jumps.append(jumps[order])
+                order = np.argsort(breaks[used : used + counts[q]], kind="stable") + used
+                table.places[places[q]], table.jumps[places[q]] = breaks[order], jumps[order]
                 used += counts[q]
             done = end
-        return np.hstack([start, ranges[:, :1]]), found_places, found_jumps
-
-
-def collect_curves(outcome: tuple, cell: int, original: np.ndarray, moves: bool, distance: Distance) -> Inconsistency:
-    """The curve that `CellCurves.compute` gave for one pattern in a cell, as that of one region."""
-    tables, first = _Tables(1, original), np.zeros(1, dtype=np.int64)
-    tables.put(first, outcome)
-    return tables.finish(first, np.array([cell]), first, moves, distance)
-
-
-class _Tables:
-    """Collects the curves of all cells in the order of the curves."""
-
-    def __init__(self, count: int, original: np.ndarray) -> None:
-        self.sums = np.zeros((count, len(original), 3))
-        self.start = np.zeros((count, 3))
-        self.places: list[np.ndarray] = [np.zeros(0)] * count
-        self.jumps: list[np.ndarray] = [np.zeros(0)] * count
-        self.terms = original[0].size
-
-    def put(self, places: np.ndarray, outcome: tuple) -> None:
-        if len(outcome) == 2:
-            self.sums[places, :, :2], self.sums[places, :, 2] = outcome
-            return
-        self.start[places] = outcome[0]
-        for place, positions, jumps in zip(places, *outcome[1:], strict=True):
-            self.places[place], self.jumps[place] = positions, jumps
-
-    def finish(
-        self, curve: np.ndarray, cells: np.ndarray, patterns: np.ndarray, moves: bool, distance: Distance
-    ) -> Inconsistency:
-        found = Inconsistency.empty(curve, cells, patterns, self.sums.shape[1], self.terms)
-        if not moves:
-            sums = self.sums[:, :, 0]
-            return replace(found, constant=(np.sqrt(sums) if distance is Distance.L2 else sums).sum(axis=1))
-        if distance is Distance.L2:
-            return replace(found, quadratic=self.sums)
-        breaks = np.concatenate([[0], np.cumsum([len(part) for part in self.places])])
-        places, jumps = (np.concatenate([np.zeros(0), *parts]) for parts in (self.places, self.jumps))
-        return replace(found, start=self.start, breaks=breaks, places=places, jumps=jumps)
+        table.start[places] = np.hstack([start, ranges[:, :1]])

@@ -13,12 +13,28 @@ import numpy as np
 from ..compound import Compound
 from ..regions.patterns import PatternTable, unpack
 from ..tolerances import LEAST_ROOT, UNIT
-from .inconsistency import WORTH_COMPRESSING, CellCurves, Inconsistency, collect_curves, measure_again, original_maps
-from .methods.gradient import pattern_of
+from .gradients import (
+    AimedChain,
+    Bits,
+    allowed_flips,
+    coarse_error,
+    pattern_at,
+    pattern_error,
+    underflow_error,
+    vanishes,
+)
+from .inconsistency import (
+    WORTH_COMPRESSING,
+    CellCurves,
+    CurveTable,
+    Inconsistency,
+    aimed_chain,
+    measure_again,
+    original_maps,
+)
 from .options import AttentionOptions
 
-LARGEST = 1 << 22
-"""Entries of a matrix from the first layer to another, up to which a pattern gets a bound of its own."""
+LARGEST = 1 << 22  # entries of a matrix from the first layer to another, up to which a pattern gets a bound of its own
 
 
 class Settled(NamedTuple):
@@ -49,10 +65,10 @@ class MapErrors:
         self.original_doubt = original_doubt
 
     def for_curves(self, patterns: PatternTable, curves: Inconsistency) -> "MapErrors":
-        """The bounds for other curves of the same compound network; they share what depends on neither."""
+        """The bounds for other curves of the same compound network; both share the bounds of maps."""
         other = MapErrors(self.compound, patterns, curves, self.options, self.original_doubt)
         own = "scratch_error" if self.is_large else "original_error"
-        names = ("original", "chain_error", "underflow", "known", own)
+        names = ("original", "chain", "chain_error", "underflow", "known", own)
         other.__dict__ |= {name: getattr(self, name) for name in names}
         return other
 
@@ -64,8 +80,12 @@ class MapErrors:
     @cached_property
     def chain_error(self) -> float:
         """A bound for every map, without the sums of its distance from the expected one."""
-        method, chain = self.options.method, self.compound.chain
-        return method.coarse_error(chain, self.options, method.allowed_flips(chain, self.options, self.original))
+        return coarse_error(self.chain, self.options, allowed_flips(self.chain, self.options, self.original))
+
+    @cached_property
+    def chain(self) -> AimedChain:
+        """The classifier with the functions as outputs whose gradients are the maps."""
+        return aimed_chain(self.compound, self.options)
 
     @cached_property
     def coarse(self) -> float:
@@ -86,7 +106,7 @@ class MapErrors:
     @cached_property
     def scratch_error(self) -> float:
         """A bound for every map that is computed from scratch."""
-        return self.options.method.coarse_error(self.compound.chain, self.options, 0)
+        return coarse_error(self.chain, self.options, 0)
 
     def settle(self, chosen: np.ndarray, taus: np.ndarray) -> Settled:
         """The chosen curves (S,), computed from scratch; taus (R, 2) are the ranges of τ of all regions."""
@@ -110,13 +130,13 @@ class MapErrors:
 
     @cached_property
     def known(self) -> dict[bytes, float]:
-        """The bounds of single patterns that were asked for before, for whatever δ."""
+        """The bounds of single patterns so far; they hold for any δ."""
         return {}
 
     @cached_property
     def original_error(self) -> float:
         """The bound for the map of the unperturbed image."""
-        return self._own(pattern_of(self.compound.graph, self.compound.perturbed.x0.reshape(1, -1)))
+        return self._own(pattern_at(self.compound.graph, self.compound.perturbed.x0.reshape(1, -1)))
 
     @cached_property
     def _summing(self) -> float:
@@ -134,14 +154,12 @@ class MapErrors:
     @cached_property
     def underflow(self) -> float:
         """What underflow can do to a map, and to the norm of its difference from another one."""
-        lost = self.options.method.underflow_error(self.compound.chain, self.options)
-        return lost + len(self.original) * LEAST_ROOT
+        return underflow_error(self.chain, self.options) + len(self.original) * LEAST_ROOT
 
-    def _own(self, bits: list[np.ndarray]) -> float:
+    def _own(self, bits: Bits) -> float:
         """The bound for one pattern; 0 for maps that are zero whatever the rounding."""
-        method, chain = self.options.method, self.compound.chain
-        found = method.pattern_error(chain, self.options, bits)
-        return found if found == 0.0 and method.vanishes(chain, self.options, bits) else found + self.underflow
+        found = pattern_error(self.chain, self.options, bits)
+        return found if found == 0.0 and vanishes(self.chain, bits) else found + self.underflow
 
 
 class SingleCurves:
@@ -173,6 +191,8 @@ class SingleCurves:
         knots = self.compound.cells[cell]
         width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
         packed = np.frombuffer(pattern, dtype=np.uint8)[None]
-        outcome = self._cells[cell].compute(packed, np.array([[0.0, width]]))
-        curves = collect_curves(outcome, cell, original, axis is not None, self.options.distance)
+        first = np.zeros(1, dtype=np.int64)
+        table = CurveTable(self.compound, self.options, original, np.array([cell]), first)
+        self._cells[cell].compute(packed, np.array([[0.0, width]]), table, first)
+        curves = table.finish(first)
         return curves, self.errors.for_curves(PatternTable.of(packed), curves)

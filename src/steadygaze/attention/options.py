@@ -8,8 +8,7 @@ import numpy as np
 from ..errors import OptionError
 from ..tolerances import LEAST_ROOT
 from .filters import IDENTITY, Filter
-from .methods import Method
-from .methods.gradient import GRADIENT
+from .methods import GRADIENT, Method
 
 
 class Distance(Enum):
@@ -59,8 +58,12 @@ class AttentionOptions:
         """The sum over the classes of the norms of filtered maps (K', C, H, W): the size of the original map, or ai."""
         return float(sum(self.distance.size(part) for part in maps))
 
+    def targets(self, count: int) -> np.ndarray:
+        """Weights (K', K) of `count` logits: the maps compared are the gradients of targets @ logits."""
+        return self.method.targets(count)[self.chosen(count)]
+
     def total_size(self, error: np.ndarray) -> float:
-        """The sum over the classes of what an error of maps (K', pixels) becomes after the filter, rounded up."""
+        """A bound of an error of maps (K', pixels) after the filter, in sum over the classes."""
         order, largest = self.distance.value, float(np.abs(error).max(initial=0.0))
         if largest == 0.0:
             return 0.0

@@ -1,4 +1,4 @@
-"""Lays a classifier out by rows for the compiled attention loops, and counts what their steps cost.
+"""Lays a classifier out by rows for the compiled attention loops, and counts the costs of their steps.
 
 With L2, a linear filter and a narrow first layer, the space of all possible maps is much smaller than the image:
 `compress` replaces the pixels by coordinates in it, which changes no distance.
@@ -13,11 +13,9 @@ from ..network.graph import AffineMap
 from ..network.operators import Matrix
 from .filters import Filter
 
+# Multiplications on the way from a neuron of the first layer to the heads up to which flips are taken locally.
 WORTH_GOING_UP = 1 << 17
-"""Multiplications on the way from a neuron of the first layer to the heads up to which flips are taken locally."""
-
-ROOM = 48
-"""Heads whose rows are kept; the one that flipped longest ago gives way."""
+ROOM = 48  # heads whose rows are kept; the one that flipped longest ago gives way
 
 
 class Rows(NamedTuple):
@@ -44,7 +42,7 @@ class Rows(NamedTuple):
 
 
 class Maps(NamedTuple):
-    """Gradients under the pattern at hand."""
+    """Gradients under the current pattern."""
 
     gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; else of the pixels alone
     wide: np.ndarray  # (N, K) scratch: the same from scratch, where flips are local
@@ -110,15 +108,15 @@ def compress(
     return AffineMap(np.ascontiguousarray(parts[0] @ basis), first.bias), expected @ basis, moved
 
 
-def lay_out(maps: tuple[AffineMap, ...], classes: np.ndarray, max_flips: int) -> Rows:
-    """Lay affine maps (the last gives the logits) out by rows, for the chosen classes."""
+def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
+    """Lay affine maps out by rows; the gradients of the outputs of the last are the maps."""
     matrices = [affine.matrix for affine in maps[:-1]]
     sizes = [maps[0].matrix.shape[1], *(matrix.shape[0] for matrix in matrices)]
     sparse = {layer: csr_array(matrix) for layer, matrix in enumerate(matrices, start=1) if issparse(matrix)}
     blocks = [np.zeros(0), *(np.zeros(0) if issparse(matrix) else matrix.ravel() for matrix in matrices)]
     starts = np.cumsum([0, *(len(block) for block in blocks)])[:-1]
     row_start, pointers, columns, values = _packed(sparse, len(maps))
-    top = dense(maps[-1].matrix)[classes]
+    top = dense(maps[-1].matrix)
     # Cost of pulling one vector through the matrix into layer l, half of the neurons active.
     pull = np.array([0.0, *(0.5 * matrix.size / (1 if issparse(matrix) else 8) for matrix in matrices)])
     heads, above, upward = 0, np.zeros(0), {}
@@ -136,14 +134,14 @@ def lay_out(maps: tuple[AffineMap, ...], classes: np.ndarray, max_flips: int) ->
         columns=columns,
         values=values,
         logits=np.ascontiguousarray(top),
-        flip_cost=_flip_costs(matrices, pull, len(classes)),
+        flip_cost=_flip_costs(matrices, pull, len(top)),
         heads=heads,
         top=above,
         up_start=up_start,
         up_pointers=up_pointers,
         up_rows=up_rows,
         up_values=up_values,
-        full_cost=float(pull.sum() * len(classes)),
+        full_cost=float(pull.sum() * len(top)),
         max_flips=max_flips,
         byte_start=np.concatenate([[0, 0], np.cumsum([-(-size // 8) for size in sizes[1:]])]).astype(np.int64),
     )

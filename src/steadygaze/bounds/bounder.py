@@ -13,11 +13,9 @@ from ..errors import ModelError
 from ..network.graph import Graph
 from ..perturbation import Perturbed
 from ..tolerances import LEAST, SMALLEST_WEIGHT, UNIT, gamma
-from .forms import Forms, relax_relu, through
-from .passes import Passed, Rows, forward, gradients, inconsistencies, pixels
+from .passes import Forms, Passed, Readout, forward, gradients, inconsistencies, pixels, relax_relu, through
 
-CACHED = 1 << 20
-"""Numbers that the arrays of one batch of boxes may hold: eight megabytes."""
+CACHED = 1 << 20  # numbers that the arrays of one batch of boxes may hold: eight megabytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +53,7 @@ class Hulls(NamedTuple):
 class Bounder:
     """Bounds over boxes of the domain, for one image, label and way to compare maps; they hold over the real numbers.
 
-    `room` is how many generators every layer may add (see `forms`): 0 for the affine form with a remainder alone.
+    `room` is how many generators every layer may add (see `passes`): 0 for the affine form with a remainder alone.
     """
 
     def __init__(
@@ -70,8 +68,8 @@ class Bounder:
             )
         everything = np.eye(graph.classes, dtype=np.int64)
         rivals = np.delete(np.arange(graph.classes), label)
-        self.margins = Rows.of(self.segments[-1], everything[label] - everything[rivals])
-        self.logits = Rows.of(self.segments[-1], everything[attention.chosen(graph.classes)])
+        self.margins = Readout.of(self.segments[-1], everything[label] - everything[rivals])
+        self.logits = Readout.of(self.segments[-1], attention.targets(graph.classes))
 
     def with_room(self, room: int) -> "Bounder":
         """The same with other room for generators."""
@@ -142,7 +140,7 @@ class Bounder:
         return np.concatenate(found, axis=2) if found else np.zeros((*vertices.shape[:2], 0), dtype=bool)
 
     def pass_forward(self, cell: int, low: np.ndarray, high: np.ndarray) -> Passed:
-        """What is known of every neuron on the boxes."""
+        """Enclosures of every neuron on the boxes."""
         image = pixels(self.perturbed, cell, low, high)
         return forward(self.segments, image, self.perturbed.domain.dimension, self.room)
 
@@ -159,7 +157,7 @@ class Bounder:
 
     def _maps(self, passed: Passed) -> Intervals:
         """The filtered maps (B, K', C, H, W)."""
-        maps = self.attention.method.enclose(gradients(self.segments, passed, self.logits))
+        maps = gradients(self.segments, passed, self.logits)
         return self.attention.filter.enclose(maps.reshape(*maps.centre.shape[:2], *self.perturbed.x0.shape))
 
     @cached_property

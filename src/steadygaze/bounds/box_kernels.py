@@ -1,4 +1,4 @@
-"""Compiled loops over the forms of many boxes: one pass over memory for each step. See `forms` for what they mean."""
+"""Compiled loops over the forms of many boxes: one pass over memory for each step. `passes` explains them."""
 
 import numpy as np
 

@@ -1,10 +1,15 @@
-"""From boxes of thetas to what neurons, margins and gradients can be on them: a pass forward, and one backward.
+"""Enclosures of neurons, margins and gradients on boxes of thetas: a pass forward, and one backward.
 
-Forward, values are forms. Backward, gradients are intervals, and a ReLU of unknown sign has a derivative in [0, 1].
+The box is e ∈ [−1, 1]^m. A value is centre + Σ_k coefficient_k · e_k + r with |r| ≤ remainder (`Forms`). The first
+coordinates of e are those of theta; the others, generators, stand for the relaxation errors of single neurons and keep
+what these do to several values at once. All bounds hold for real numbers: rounding goes into the remainder. If only a
+polytope inside the box matters, its corners stand beside the forms, and values are bounded there. Backward, gradients
+are intervals, and a ReLU of unknown sign has a derivative in [0, 1].
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -14,13 +19,139 @@ from ..network.steps import Step
 from ..perturbation import Perturbed
 from ..tolerances import FLOOR, LEAST, LEAST_ROOT, UNIT, down, gamma, up
 from . import box_kernels as kernels
-from .forms import Corners, Forms, relax_clip, relax_relu, through
 
 Segments = tuple[tuple[Step, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Corners:
+    """Polytopes inside boxes: corners (B, V, m) in e, and blur (B, m), how far along each axis they reach beyond."""
+
+    points: np.ndarray
+    blur: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> "Corners":
+        """Some of the boxes."""
+        return Corners(self.points[chosen], self.blur[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """The values of n neurons on each of B boxes: forms (B, 1 + m, n), the centre first; remainder (B, n).
+
+    A value with zero form and remainder is exactly zero. With corners, all claims are about the polytopes alone, and
+    there are no generators.
+    """
+
+    forms: np.ndarray
+    remainder: np.ndarray
+    corners: Corners | None = None
+
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """Σ_k |coefficient_k| (B, n), as computed."""
+        spread = np.empty(self.remainder.shape)
+        kernels.spreads(self.forms, spread)
+        return spread
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Proved lower and upper bounds (B, n) of the values."""
+        low, high = np.empty(self.remainder.shape), np.empty(self.remainder.shape)
+        # The sum of m + 1 numbers, and one more addition for each end.
+        factor = gamma(self.forms.shape[1] + 2)
+        if self.corners is None:
+            kernels.ends(self.forms, self.spread, self.remainder, factor, LEAST, low, high)
+        else:
+            points, blur = self.corners.points, self.corners.blur
+            kernels.corner_ends(self.forms, points, blur, self.spread, self.remainder, factor, LEAST, low, high)
+        return low, high
+
+
+def through(forms: Forms, step: Step) -> Forms:
+    """The values after a linear step."""
+    boxes, rows, size = forms.forms.shape
+    before = np.empty((boxes, size))
+    kernels.errors_before(forms.forms, forms.spread, forms.remainder, gamma(step.terms + 2), FLOOR, before)
+    after = step.forward(forms.forms.reshape(boxes * rows, size)).reshape(boxes, rows, step.sizes[1])
+    remainder = step.forward_abs(before)
+    kernels.finish_step(
+        after, remainder, step.bias, step.bias_size, gamma(step.roundings + 2), up(step.terms + rows), LEAST
+    )
+    return Forms(after, remainder, forms.corners)
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """A function of every value enclosed by slope · value + shift ± radius, each (B, n)."""
+
+    slope: np.ndarray
+    shift: np.ndarray
+    radius: np.ndarray
+
+    def of(self, forms: Forms, room: int = 0) -> Forms:
+        """The function's values; up to `room` of the largest radii of each box become generators of their own."""
+        after, remainder = forms.forms.copy(), forms.remainder.copy()
+        kernels.relax(after, remainder, self.slope, self.shift, gamma(3))
+        radius = self.radius
+        if room:
+            generators, radius = _generators(radius, room)
+            after = np.concatenate([after, generators], axis=1)
+        remainder += radius
+        # The roundings of all rows were added to it one after the other.
+        kernels.lift_radii(remainder, up(4 + after.shape[1]), LEAST)
+        return Forms(after, remainder, forms.corners)
+
+
+def _generators(radius: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """The largest radii of each box as one-hot rows (B, k, n), and the other radii (B, n)."""
+    boxes, size = radius.shape
+    count = min(room, int((radius > 0.0).sum(axis=1).max(initial=0)))
+    rows = np.zeros((boxes, count, size))
+    if not count:
+        return rows, radius
+    chosen = (
+        np.argpartition(-radius, count - 1, axis=1)[:, :count] if count < size else np.tile(np.arange(size), (boxes, 1))
+    )
+    number = np.arange(boxes)[:, None]
+    rows[number, np.arange(count), chosen] = radius[number, chosen]
+    left = radius.copy()
+    left[number, chosen] = 0.0
+    return rows, left
+
+
+def relax_relu(low: np.ndarray, high: np.ndarray) -> Relaxed:
+    """max(z, 0) for z in [low, high] (B, n): exact where the sign is known, else between the chord and its parallel."""
+    is_open = ~(low >= 0.0) & ~(high <= 0.0)
+    width = np.where(is_open, high - low, 1.0)
+    # A value that is exactly zero stays so: its slope is 0.
+    slope = np.where(is_open, high / width, (high > 0.0).astype(np.float64))
+    # max(z, 0) − slope · z lies between 0 (at the kink) and its value at one of the ends.
+    top = np.maximum(-slope * low, (1.0 - slope) * high)
+    half = np.where(is_open, 0.5 * top, 0.0)
+    return Relaxed(slope, half, half * (1.0 + 8.0 * UNIT))
+
+
+def relax_clip(low: np.ndarray, high: np.ndarray) -> Relaxed:
+    """min(max(z, 0), 1) for z in [low, high] (B, n), as `relax_relu`; the slope is that of the chord."""
+    first, last = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    is_same = (low >= 0.0) & (high <= 1.0)
+    is_flat = (high <= 0.0) | (low >= 1.0)
+    is_open = ~is_same & ~is_flat
+    width = np.where(is_open, high - low, 1.0)
+    slope = np.where(is_open, (last - first) / width, is_same.astype(np.float64))
+    # The difference to slope · z is largest and smallest at an end, or at a kink between them.
+    ends = np.stack([first - slope * low, last - slope * high])
+    at_zero = np.where((low < 0.0) & (high > 0.0), 0.0, ends[0])
+    at_one = np.where((low < 1.0) & (high > 1.0), 1.0 - slope, ends[1])
+    top = np.maximum(ends.max(axis=0), np.maximum(at_zero, at_one))
+    bottom = np.minimum(ends.min(axis=0), np.minimum(at_zero, at_one))
+    rounding = 8.0 * UNIT * (1.0 + slope * np.maximum(np.abs(low), np.abs(high)))
+    shift = np.where(is_open, 0.5 * (top + bottom), np.where(is_flat, first, 0.0))
+    return Relaxed(slope, shift, np.where(is_open, 0.5 * (top - bottom) + rounding, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
     """Linear functions row · h + constant of the last hidden values, (R, n) and (R,), each known up to its error."""
 
     row: np.ndarray
@@ -29,8 +160,8 @@ class Rows:
     constant_error: np.ndarray
 
     @classmethod
-    def of(cls, steps: Sequence[Step], targets: np.ndarray) -> "Rows":
-        """The functions target · (the last steps applied to h), for targets (R, K) of whole numbers."""
+    def of(cls, steps: Sequence[Step], targets: np.ndarray) -> "Readout":
+        """The functions target · (the last steps applied to h), for targets (R, K)."""
         row, error = targets.astype(np.float64), np.zeros(targets.shape)
         constant, slack = np.zeros(len(row)), np.zeros(len(row))
         for step in reversed(steps):
@@ -69,7 +200,7 @@ class Rows:
         return at, np.where(is_known, error * up(sum(forms.forms.shape[1:])), np.inf)
 
     def _applied(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
-        """Forms (B, 1 + m, R) of the functions without their constants, and a bound (B, R) of what they leave out."""
+        """Forms (B, 1 + m, R) of the functions without their constants, and a bound (B, R) of their error."""
         boxes, rows, size = forms.forms.shape
         values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
         magnitude = np.abs(forms.forms[:, 0]) + forms.spread
@@ -104,8 +235,7 @@ class Passed:
         return np.sum(counts, axis=0) if counts else np.zeros(len(self.last.forms), dtype=np.int64)
 
 
-TOUCHING = 1e-9
-"""Neurons that pass zero by less than this share of their range only touch it, as far as counting goes."""
+TOUCHING = 1e-9  # neurons that pass zero by less than this share of their range count as touching it
 
 
 def is_split(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -164,8 +294,8 @@ def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0
     return Passed(tuple(lows), tuple(highs), values, pull)
 
 
-def gradients(segments: Segments, passed: Passed, logits: Rows) -> Intervals:
-    """Enclosures (B, R, pixels) of the gradients of the logits, given as rows over the last hidden values."""
+def gradients(segments: Segments, passed: Passed, logits: Readout) -> Intervals:
+    """Enclosures (B, R, pixels) of the gradients of functions of the logits, given over the last hidden values."""
     boxes, count = len(passed.last.forms), len(logits.row)
     centre, radius = (np.repeat(part[None], boxes, axis=0) for part in (logits.row, logits.row_error))
     layers = zip(segments[:-1], passed.low, passed.high, strict=True)

@@ -125,14 +125,13 @@ def preactivations(graph: Graph, pixels: Array) -> list[Array]:
     return results
 
 
-def gradients(graph: Graph, bits: Sequence[Array], classes: Array | None = None) -> Iterator[Array]:
-    """Gradients (K, n) of the logits (of all or the given classes) under one pattern, the last layer first.
+def gradients(graph: Graph, bits: Sequence[Array], targets: Array | None = None) -> Iterator[Array]:
+    """Gradients (K', n) of targets (K', K) times the logits, or of all logits, under one pattern, the last layer first.
 
     bits: one boolean array (n,) per ReLU layer. The gradients are with respect to the output of the last ReLU layer, …,
     of the first one, and at last to the pixels.
     """
-    rows = np.eye(graph.classes)
-    rows = downwards(graph.steps[-1], rows if classes is None else rows[classes])
+    rows = downwards(graph.steps[-1], np.eye(graph.classes) if targets is None else targets)
     yield rows
     for segment, layer in zip(reversed(graph.steps[:-1]), reversed(bits), strict=True):
         rows = downwards(segment, rows * layer)

@@ -5,16 +5,19 @@ the graph at a point inside, and at points just on either side of sampled facets
 differences, and every claim allows for them; a larger one means that a proof is false, and the map is not delivered.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
+from ..accuracy import Accuracy
 from ..compound import Compound
 from ..errors import InternalError
 from ..polytopes import Cut, Polytopes
 from ..polytopes.protocol import take_runs
 from ..tolerances import AREA, BESIDE, CLIPPED, DISTANCE
-from .forward_error import by_layer, forward_errors, plain_errors
+from .forward_error import by_layer, forward_errors, plain_errors, refuse_overflow
 from .patterns import unpack
 from .region import RegionSet
 
@@ -25,6 +28,9 @@ THIN = 1e-4
 """Regions and facets thinner than this are not compared at their facets."""
 
 CHUNK = 200
+
+UNEVEN = 1e-7
+"""How far the two sides of a cut may differ in size."""
 
 
 def two_sided(regions: RegionSet, signed: np.ndarray, *, is_map: bool) -> np.ndarray:
@@ -92,47 +98,74 @@ def _check_tiling(regions: RegionSet, expected: float, *, is_map: bool) -> float
         raise InternalError(
             f"the regions add up to {total!r} of the domain instead of {expected!r}: please report this model and image"
         )
-    totals = np.zeros((2, len(regions.cuts) + 1))
-    sides = polytopes.facets
-    np.add.at(totals, ((sides < 0).astype(np.int64), np.abs(sides)), polytopes.facet_sizes)
-    is_border = np.concatenate([[False], regions.cuts[:, 0] == Cut.BORDER])
-    uneven = np.abs(totals[0] - np.where(is_border, 1.0, totals[1]))[1:]
+    uneven = uneven_sides(polytopes.facets, polytopes.facet_sizes, regions.cuts)
     if not is_map:
         uneven[regions.cuts[:, 0] != Cut.NEURON] = 0.0
     worst = int(np.argmax(uneven))
-    if uneven[worst] > 1e-7:
+    if uneven[worst] > UNEVEN:
         raise InternalError(f"cut {worst + 1} has a part with one side only: please report this model and image")
     return abs(total - expected)
 
 
+def uneven_sides(sides: np.ndarray, sizes: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """How far the two sides of every cut differ in size, (E,); the border has one side of size 1.
+
+    sides: the signed cut of every facet, whose sizes are given.
+    """
+    totals = np.zeros((2, len(cuts) + 1))
+    np.add.at(totals, ((sides < 0).astype(np.int64), np.abs(sides)), sizes)
+    is_border = np.concatenate([[False], cuts[:, 0] == Cut.BORDER])
+    return np.abs(totals[0] - np.where(is_border, 1.0, totals[1]))[1:]
+
+
+class PlainPass:
+    """Compares claims about points with the graph's own forward pass, up to the errors of both.
+
+    errors: of the inputs of all ReLU layers, (n,) each, and of the logits; a neuron within its error has either sign.
+    If the model has a name, values that overflow are a ModelError about it.
+    """
+
+    def __init__(self, compound: Compound, accuracy: Accuracy, name: str | None = None) -> None:
+        both = zip(forward_errors(compound, accuracy), plain_errors(compound, accuracy), strict=True)
+        *layers, logits = (first + second for first, second in both)
+        missed = by_layer(compound, accuracy.missed)
+        self.compound, self.name = compound, name
+        self.errors = [*(error + left for error, left in zip(layers, missed, strict=True)), logits]
+
+    def compare(
+        self, images: np.ndarray, points: np.ndarray, packed: np.ndarray, forms: np.ndarray, places: Sequence[str]
+    ) -> None:
+        """Compare packed patterns (B, bytes) and logits (B, D+1, K) claimed at points (B, D) in t and their images.
+
+        Raises InternalError with the place of a point (B words) where they differ.
+        """
+        values, logits = self.compound.graph.trace(images)
+        for layer, (value, bits) in enumerate(zip(values, unpack(packed, self.compound.hidden), strict=True)):
+            if self.name is not None:
+                refuse_overflow(self.name, self.compound, value)
+            # Not a number agrees with nothing.
+            wrong = ~(np.abs(value) <= self.errors[layer]) & ((value > 0.0) != bits)
+            if wrong.any():
+                neuron = np.argmax(wrong.any(axis=0))
+                _fail(places[int(np.argmax(wrong.any(axis=1)))], f"neuron {neuron} of ReLU layer {layer}")
+        homogeneous = np.hstack([points, np.ones((len(points), 1))])
+        off = np.abs(logits - np.einsum("bi,bik->bk", homogeneous, forms))
+        bad = ~(off <= self.errors[-1]).all(axis=1)
+        if bad.any():
+            _fail(places[int(np.argmax(bad))], f"a logit, by {off.max():.3g}")
+
+
 def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, owners: np.ndarray, where: str) -> None:
     """Compare pattern and logits of the owning region at points (B, D) of the unit square or cube with the graph."""
-    *layers, last = (
-        first + second
-        for first, second in zip(
-            forward_errors(compound, regions.accuracy), plain_errors(compound, regions.accuracy), strict=True
-        )
-    )
-    missed = by_layer(compound, regions.accuracy.missed)
+    plain = PlainPass(compound, regions.accuracy)
     for start in range(0, len(points), BATCH):
         part = slice(start, start + BATCH)
         owner = owners[part]
         images = compound.perturbed.images(compound.to_theta(points[part]))
         _check_clip(compound, regions, images.reshape(len(owner), -1), owner, where)
-        values, logits = compound.graph.trace(images)
-        bits = unpack(regions.patterns[regions.pattern[owner]], compound.hidden)
-        for layer, (value, bit) in enumerate(zip(values, bits, strict=True)):
-            # Not a number agrees with nothing.
-            wrong = ~(np.abs(value) <= layers[layer] + missed[layer]) & ((value > 0.0) != bit)
-            if wrong.any():
-                region, neuron = owner[np.argmax(wrong.any(axis=1))], np.argmax(wrong.any(axis=0))
-                _fail(region, where, f"neuron {neuron} of ReLU layer {layer}")
-        homogeneous = np.hstack([points[part], np.ones((len(owner), 1))])
-        claimed = np.einsum("bi,bik->bk", homogeneous, regions.logits[owner])
-        off = np.abs(logits - claimed).max(axis=1)
-        bad = ~(np.abs(logits - claimed) <= last).all(axis=1)
-        if bad.any():
-            _fail(owner[np.argmax(bad)], where, f"a logit, by {off.max():.3g}")
+        packed = regions.patterns[regions.pattern[owner]]
+        places = [f"{where} region {number}" for number in owner]
+        plain.compare(images, points[part], packed, regions.logits[owner], places)
 
 
 def _check_clip(compound: Compound, regions: RegionSet, pixels: np.ndarray, owners: np.ndarray, where: str) -> None:
@@ -149,12 +182,13 @@ def _check_clip(compound: Compound, regions: RegionSet, pixels: np.ndarray, owne
         wrong |= (~above_zero[:, line] & (here > CLIPPED)) | (~below_one[:, line] & (here < 1.0 - CLIPPED))
         if wrong.any():
             pixel = moving[np.argmax(wrong.any(axis=0))]
-            _fail(owners[chosen[np.argmax(wrong.any(axis=1))]], where, f"the clip of pixel {pixel}")
+            region = owners[chosen[np.argmax(wrong.any(axis=1))]]
+            _fail(f"{where} region {region}", f"the clip of pixel {pixel}")
 
 
-def _fail(region: int, where: str, what: str) -> None:
+def _fail(where: str, what: str) -> NoReturn:
     raise InternalError(
-        f"self-check failed {where} region {region}: {what} differs from a plain forward pass; nothing is delivered, "
+        f"self-check failed {where}: {what} differs from a plain forward pass; nothing is delivered, "
         "please report this model and image"
     )
 

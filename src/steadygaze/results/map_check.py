@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..attention.methods.gradient import maps_under
-from ..bounds.forms import Forms
-from ..bounds.passes import Rows, forward
+from ..attention.gradients import maps_under
+from ..bounds.passes import Forms, Readout, forward
 from ..bounds.passes import gradients as enclose_gradients
 from ..network.graph import Graph
 from ..network.model import Model
@@ -88,7 +87,7 @@ def check_maps(
     `noise` bounds the rounding of a replayed logit, so that an entry's tolerance is noise / step; `neurons` holds that
     of the inputs of the ReLUs, (n,) per layer: no step comes closer to a kink.
     """
-    gradients = maps_under(model.graph, bits, classes)
+    gradients = maps_under(model.graph, bits, np.eye(model.classes)[classes])
     pixels = _pixels(np.abs(gradients))
     steps = np.minimum(LONGEST_STEP, INSIDE * longest_steps(model.graph, image.ravel(), bits, pixels, neurons))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -169,7 +168,7 @@ def _is_refuted(
 
     Signs that are not certain leave the gradient open, and contradict nothing; neither does what is not a number.
     """
-    rows = Rows.of(graph.steps[-1], np.eye(graph.classes, dtype=np.int64)[classes])
+    rows = Readout.of(graph.steps[-1], np.eye(graph.classes, dtype=np.int64)[classes])
     flat = moved.reshape(-1, 1, moved.shape[2])
     with np.errstate(over="ignore", invalid="ignore"):
         low, high = rows.bounds(forward(graph.steps, Forms(flat, np.zeros((len(flat), flat.shape[2])))).last)

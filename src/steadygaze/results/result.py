@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..attention.gradients import maps_under
 from ..attention.inconsistency import expected_maps
 from ..boundary import Boundary
 from ..errors import OptionError, PerturbationError
@@ -51,7 +52,7 @@ def view_point(question: Question, theta: np.ndarray, bits: list[np.ndarray], *,
     """Everything about a theta (d,) of the domain under a pattern, one array (1, n) of bits per ReLU layer."""
     image = question.perturbed.image(theta)
     logits = question.model.graph.logits(image[None])[0]
-    maps = question.attention.method.maps_under(question.model.graph, bits, question.attention.chosen(len(logits)))
+    maps = maps_under(question.model.graph, bits, question.attention.targets(len(logits)))
     actual = question.attention.filter(maps.reshape(-1, *image.shape))
     cell = question.perturbed.cell_of(theta)
     expected, slope = expected_maps(question.compound, cell, question.original)

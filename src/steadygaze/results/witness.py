@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..attention.methods.gradient import pattern_of
+from ..attention.gradients import pattern_at
 from ..bounds.bounder import Bounder
 from ..errors import InternalError, ModelError
 from ..labels import Property, Verdict
@@ -211,7 +211,7 @@ def _examine(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing
         # Error bounds are proportional to the unit roundoff.
         error = claim.attention_slack() * model.replay.float_type.unit / UNIT
         is_deep &= point.inconsistency - result.answer.delta > error
-    return _Candidate(point, pattern_of(model.graph, point.image.reshape(1, -1)), rounding, tolerance, is_deep)
+    return _Candidate(point, pattern_at(model.graph, point.image.reshape(1, -1)), rounding, tolerance, is_deep)
 
 
 def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) -> Iterator[_Tested]:
@@ -231,7 +231,7 @@ def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) 
 def _has_pattern(result: Result, claim: Claim) -> bool:
     """Whether a plain pass finds the pattern of the claim; the error of the claimed maps holds for that one alone."""
     image = result.question.perturbed.image(claim.theta)
-    plain = pattern_of(result.question.model.graph, image.reshape(1, -1))
+    plain = pattern_at(result.question.model.graph, image.reshape(1, -1))
     return claim.bits is None or all((a == b).all() for a, b in zip(claim.bits, plain, strict=True))
 
 

@@ -57,6 +57,11 @@ def chain_gradients(chain: Chain, shape: tuple[int, int, int]) -> Gradients:
     return gradients
 
 
+def pattern_at(chain: Chain, pixels: np.ndarray) -> list[np.ndarray]:
+    """The pattern of a chain at images (B, pixels): active means above zero."""
+    return [values > 0.0 for values in chain.preactivations(pixels)[:-1]]
+
+
 def plain_filter(maps: np.ndarray, words: str) -> np.ndarray:
     """Filter maps (…, H, W) by the words of an option such as `abs+mean`."""
     for word in words.split("+"):

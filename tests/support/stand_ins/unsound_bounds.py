@@ -9,10 +9,10 @@ import pytest
 from steadygaze.attention import filters
 from steadygaze.attention.filters import Intervals, absolute, mean
 from steadygaze.attention.options import Distance
-from steadygaze.bounds import bounder, forms, passes
+from steadygaze.bounds import bounder, passes
 from steadygaze.bounds import box_kernels as kernels
 from steadygaze.bounds.bounder import Bounder
-from steadygaze.bounds.forms import Forms, Relaxed
+from steadygaze.bounds.passes import Forms, Relaxed
 from steadygaze.network.steps import ConvStep, MatrixStep, ScaleStep
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -35,7 +35,7 @@ def no_absolute_value_of_coefficients(patch: pytest.MonkeyPatch) -> None:
 
 def no_outward_rounding(patch: pytest.MonkeyPatch) -> None:
     for module, name in product(
-        (forms, passes, bounder, filters, absolute, mean), ("gamma", "up", "down", "LEAST", "LEAST_ROOT")
+        (passes, bounder, filters, absolute, mean), ("gamma", "up", "down", "LEAST", "LEAST_ROOT")
     ):
         if hasattr(module, name):
             exact = {"gamma": lambda terms: 0.0, "up": lambda terms: 1.0, "down": lambda terms: 1.0}
@@ -43,7 +43,6 @@ def no_outward_rounding(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_rounding_errors_of_products(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(forms, "gamma", lambda terms: 0.0)
     patch.setattr(passes, "gamma", lambda terms: 0.0)
 
 
@@ -55,7 +54,7 @@ def no_rounding_errors_of_gradients(patch: pytest.MonkeyPatch) -> None:
 
 def relaxed_otherwise(name: str, change: Callable[[Relaxed], Relaxed]) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
-        true = getattr(forms, name)
+        true = getattr(passes, name)
         patch.setattr(passes, name, lambda low, high: change(true(low, high)))
 
     return plant
@@ -84,7 +83,7 @@ def expected_map_is_never_moved(patch: pytest.MonkeyPatch) -> None:
 
 
 def remainder_dropped_at_a_step(patch: pytest.MonkeyPatch) -> None:
-    true = forms.through
+    true = passes.through
 
     def through(values: Forms, step: object) -> Forms:
         after = true(values, step)  # type: ignore[arg-type]
@@ -94,17 +93,17 @@ def remainder_dropped_at_a_step(patch: pytest.MonkeyPatch) -> None:
 
 
 def remainder_dropped_at_the_logits(patch: pytest.MonkeyPatch) -> None:
-    true = passes.Rows.bounds
-    patch.setattr(passes.Rows, "bounds", lambda self, f: true(self, Forms(f.forms, 0.0 * f.remainder)))
+    true = passes.Readout.bounds
+    patch.setattr(passes.Readout, "bounds", lambda self, f: true(self, Forms(f.forms, 0.0 * f.remainder)))
 
 
 def generators_lost(patch: pytest.MonkeyPatch) -> None:
-    true = forms._generators
-    patch.setattr(forms, "_generators", lambda radius, room: (0.0 * true(radius, room)[0], true(radius, room)[1]))
+    true = passes._generators
+    patch.setattr(passes, "_generators", lambda radius, room: (0.0 * true(radius, room)[0], true(radius, room)[1]))
 
 
 def bias_left_out(patch: pytest.MonkeyPatch) -> None:
-    true = forms.through
+    true = passes.through
     patch.setattr(
         passes,
         "through",
@@ -160,7 +159,7 @@ def one_rival_alone(patch: pytest.MonkeyPatch) -> None:
 
     def made(self: Bounder, *arguments: object, **options: object) -> None:
         true(self, *arguments, **options)  # type: ignore[arg-type]
-        self.margins = passes.Rows(*(part[:1] for part in vars(self.margins).values()))
+        self.margins = passes.Readout(*(part[:1] for part in vars(self.margins).values()))
 
     patch.setattr(Bounder, "__init__", made)
 

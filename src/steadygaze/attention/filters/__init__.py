@@ -4,12 +4,10 @@ A step brings all its forms: values, enclosures, compiled code, the bound by whi
 that the page of a report runs. A step without a form raises OptionError when that form is asked for.
 """
 
-import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from math import prod
 from types import FunctionType
 from typing import Any, ClassVar, NoReturn
@@ -17,8 +15,9 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from ...compiling import compiled
-from ...errors import InternalError, OptionError
+from ...errors import OptionError
 from ...tolerances import gamma, up
+from .. import find_kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +88,7 @@ def find_steps() -> dict[str, FilterStep]:
     >>> list(find_steps())
     ['abs', 'mean']
     """
-    found: dict[str, FilterStep] = {}
-    for info in pkgutil.iter_modules(__path__):
-        module = import_module(f"{__name__}.{info.name}")
-        for kind in vars(module).values():
-            if not (isinstance(kind, type) and issubclass(kind, FilterStep)) or kind.__module__ != module.__name__:
-                continue
-            if kind.name in found:
-                raise InternalError(f"{module.__name__}: another file already defines the filter '{kind.name}'")
-            found[kind.name] = kind()
-    return dict(sorted(found.items()))
+    return find_kinds(__path__, __name__, FilterStep)  # type: ignore[type-abstract]
 
 
 @dataclass(frozen=True)
@@ -156,7 +146,7 @@ class Filter:
         return np.array([KERNELS.index(step.kernel) for step in self.parts], dtype=np.int64)
 
     def lipschitz(self, order: int) -> float:
-        """By how much the filter enlarges a difference of two maps at most, in the norm of an order (1 or 2)."""
+        """The largest factor by which the filter enlarges a difference of two maps, in a norm of order 1 or 2."""
         return prod((step.lipschitz(order) for step in self.parts), start=1.0)
 
     @property

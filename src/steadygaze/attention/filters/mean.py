@@ -1,4 +1,4 @@
-"""The 3×3 mean: what a pixel and its neighbours say together."""
+"""The 3×3 mean: a pixel together with its neighbours."""
 
 from collections.abc import Callable
 from typing import ClassVar

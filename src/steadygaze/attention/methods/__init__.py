@@ -1,45 +1,46 @@
-"""Attention methods, one file each: what a method computes from patterns and weights, and how far rounding moves it."""
+"""Attention methods, one file each: every file of this folder that defines a `Method` is found.
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+The map of a class is the gradient of a linear function of the logits with respect to the image, so it is constant on a
+region. A method says which functions; passes, updates, error bounds and enclosures serve all of them (`gradients`).
+"""
+
+from abc import ABC, abstractmethod
+from functools import cache
+from typing import ClassVar
 
 import numpy as np
 
-from ...network.graph import AffineMap, Chain, Graph
-from ..filters import Intervals
-from ..rows import Rows
-
-if TYPE_CHECKING:
-    from ..options import AttentionOptions
-
-Bits = list[np.ndarray]
-"""Patterns of the classifier: one boolean array (B, n) per ReLU layer."""
+from ...errors import OptionError
+from .. import find_kinds
 
 
-@dataclass(frozen=True)
-class Method:
-    """An attention method in all its forms, before any filter; K' counts the given classes, all if there are none."""
+class Method(ABC):
+    """An attention method whose maps are constant on every region."""
 
-    name: str
-    """The word for it in explanations."""
-    is_constant: bool
-    """Whether a map depends on the pattern alone: then one map holds on a whole region."""
-    maps: Callable[[Chain, Bits, np.ndarray | None], np.ndarray]
-    """(chain, bits, classes) → maps (B, K', pixels) of many patterns, by matrix products."""
-    maps_under: Callable[[Graph, Bits, np.ndarray | None], np.ndarray]
-    """(graph, bits, classes) → maps (K', pixels) of one pattern, by linear steps."""
-    lay_out: Callable[[tuple[AffineMap, ...], np.ndarray, int], Rows]
-    """(maps, classes, flips) → the classifier as the compiled walk from pattern to pattern needs it."""
-    allowed_flips: Callable[[Chain, "AttentionOptions", np.ndarray], int]
-    """(chain, options, original maps) → up to how many flips the walk may update maps; 0: always from scratch."""
-    coarse_error: Callable[[Chain, "AttentionOptions", int], float]
-    """(chain, options, flips) → a bound of the rounding error of every map, after the filter, summed over classes."""
-    pattern_error: Callable[[Chain, "AttentionOptions", Bits], float]
-    """(chain, options, bits) → a bound for the maps of one pattern, computed from scratch."""
-    underflow_error: Callable[[Chain, "AttentionOptions"], float]
-    """(chain, options) → what underflow can add to either bound."""
-    vanishes: Callable[[Chain, "AttentionOptions", Bits], bool]
-    """(chain, options, bits) → whether the maps of one pattern are zero for its zeros alone, whatever the rounding."""
-    enclose: Callable[[Intervals], Intervals]
-    """Enclosures of the maps, given those (B, K', pixels) of the gradients of the logits."""
+    name: ClassVar[str]
+    """The word for it in questions."""
+
+    @abstractmethod
+    def targets(self, classes: int) -> np.ndarray:
+        """Weights (K, K) of the logits: the map of class c is the gradient of row c times the logits."""
+
+    @staticmethod
+    def parse(text: str) -> "Method":
+        """Read the name of a method."""
+        known = find_methods()
+        if text not in known:
+            raise OptionError(f"attention {text!r} is not known; expected {', '.join(known)}")
+        return known[text]
+
+
+@cache
+def find_methods() -> dict[str, Method]:
+    """Every method of this folder by its name, in alphabetical order.
+
+    >>> list(find_methods())
+    ['gradient']
+    """
+    return find_kinds(__path__, __name__, Method)  # type: ignore[type-abstract]
+
+
+GRADIENT = Method.parse("gradient")

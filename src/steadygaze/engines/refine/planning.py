@@ -242,7 +242,7 @@ def _probe_boxes(perturbed: Perturbed, level: int) -> list[tuple[int, np.ndarray
     side = 2.0**-level
     found: dict[int, list[np.ndarray]] = {}
     for number, corner in enumerate(product((0.2, 0.65), repeat=min(domain.dimension, 3))):
-        # A little apart along every axis, so that no two lie on the same line.
+        # A little apart along every axis: no two lie on the same line.
         place = np.resize(np.array(corner), domain.dimension) + 0.03 * (number % 5)
         cell = perturbed.cell_of(domain.to_theta(place))
         low, high = (domain.to_unit(end) for end in (cell.low, cell.high))

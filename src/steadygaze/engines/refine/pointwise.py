@@ -18,12 +18,12 @@ from ...network.steps import downwards
 from ...question import Question
 from ...tolerances import UNIT
 
-NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, so that all layers of a deep network stay moderate
+NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, and moderate for all layers of a deep network
 LARGEST_BATCH = 64  # thetas in one batch
 # How far a pixel can be off, relative to its terms: a sum of at most four changes, each made by up to five operations.
 PIXEL_SHARE = 64.0 * UNIT
 MOST_DOUBTS = 0.005  # share of neurons of uncertain sign above which worst cases are replaced by random signs
-MOST_MAP_ERROR = 1e-3  # likewise the worst case of the inconsistency, relative to the size of the original maps
+MOST_MAP_ERROR = 1e-3  # the same for the worst case of the inconsistency, relative to the size of the original maps
 PROBES = 8  # error vectors with random signs that pass through the network in place of worst cases
 # Largest error in units of the root mean square over the probes. The probes carry the worst case n·2⁻⁵³ of every single
 # sum, about √n times the sum of rounding errors with random signs, so this is far beyond four deviations.
@@ -167,12 +167,12 @@ class PointPasses:
         return deque(self.backward(rows, trace), maxlen=1)[0]
 
     def maps(self, trace: Trace) -> np.ndarray:
-        """Gradients (B, K', pixels) of the chosen logits."""
+        """Unfiltered maps (B, K', pixels)."""
         return self.pixel_gradients(self.class_rows(len(trace.logits)), trace)
 
     def class_rows(self, batch: int) -> np.ndarray:
-        """Rows (B, K', K) that pick the chosen logits."""
-        return np.repeat(np.eye(self.question.model.classes)[self.classes][None], batch, axis=0)
+        """Rows (B, K', K): the maps are the gradients of rows @ logits."""
+        return np.repeat(self.question.attention.targets(self.question.model.classes)[None], batch, axis=0)
 
     def _filtered(self, maps: np.ndarray) -> np.ndarray:
         return self.question.attention.filter(maps.reshape(*maps.shape[:2], *self.perturbed.x0.shape))
@@ -285,7 +285,7 @@ def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.
         for step in reversed(segment):
             own = _share(step.backward_terms) * np.abs(rows)
             if are_signed:
-                # One draw for all thetas, so that the bound of one does not depend on the others.
+                # One draw for all thetas: the bound of one does not depend on the others.
                 signs = np.tile(_signs(generator, (classes, step.sizes[0])), (batch, 1))
                 errors = step.backward(errors) + signs * step.backward_abs(own)
             else:

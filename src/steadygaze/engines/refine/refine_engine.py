@@ -20,8 +20,7 @@ from ...results.result import Result
 from ...results.store import PIXELS, read_checked, read_pixels, refusing_damage
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..contract import UNTIL, Engine, Goal, Progress, ProgressReport, RunOptions, Until
-from .boxes import Boxes, BoxQuestion, Frontier, State, mixed_axes, proved_violations, split_rows
-from .exact_boxes import ExactBoxes
+from .boxes import Boxes, BoxQuestion, ExactBoxes, Frontier, State, mixed_axes, proved_violations, split_rows
 from .falsify import WORK, falsify
 from .planning import Costs, RefinePlan, make_plan
 from .refine_tiling import RefineTiling, restore_tiling

@@ -15,8 +15,7 @@ from ...errors import InternalError
 from ...polytopes import Cut
 from ...properties.attention import reaches
 from ...question import Question
-from ...regions.check import CheckedMap, check_map
-from ...regions.forward_error import by_layer, plain_errors
+from ...regions.check import UNEVEN, CheckedMap, PlainPass, check_map, uneven_sides
 from ...results.answer import Answers
 from ...tolerances import AREA, BESIDE, LOGITS
 from .boxes import Boxes, State, attention_codes, label_codes
@@ -26,12 +25,11 @@ from .pointwise import PROBES, PointPasses, bound_rounding, margin_slack
 MARGINS, INCONSISTENCIES, BY_GRAPH = (500, 2_000), (50, 200), (100, 200)
 EACH = (3.0, 0.3, 0.3)  # how many of each for every box that claims something, between these
 REGIONS, EDGES, SHARE = (150, 500), (75, 250), 0.1  # exact regions and edges (facets) compared: a share of all regions
-ALL_REGIONS, ALL_EDGES = 4_000, 1_500  # likewise if the whole domain consists of exact regions
+ALL_REGIONS, ALL_EDGES = 4_000, 1_500  # the same if the whole domain consists of exact regions
 WORK = 20_000_000_000  # multiplications beyond which fewer thetas are compared: some seconds
 FEWEST = 24  # thetas that are compared of each kind, however large the network
-UNEVEN = 1e-7  # how far the two sides of a cut may differ in size, as for a map
 SEED = 20243
-FACES_EACH = 8  # sides of boxes that are drawn for every one that is used, so that most lie between two labels
+FACES_EACH = 8  # sides of boxes drawn for each one used: most of these then lie between two labels
 FACES_AT_ONCE = 256
 CLOSEST = 1e-9  # least distance of a point to the side of a box beside which it lies: far above the rounding of theta
 
@@ -109,11 +107,8 @@ def check_tiling(boxes: Boxes) -> float:
         raise InternalError(
             f"the boxes add up to {volumes.sum()!r} of the domain instead of 1: please report this model and image"
         )
-    totals = np.zeros((2, len(boxes.cuts) + 1))
     sizes = np.repeat((volumes[:, None] / widths)[:, :, None], 2, axis=2)
-    np.add.at(totals, ((boxes.sides < 0).astype(np.int64), np.abs(boxes.sides)), sizes)
-    is_border = np.concatenate([[False], boxes.cuts[:, 0] == Cut.BORDER])
-    uneven = np.abs(totals[0] - np.where(is_border, 1.0, totals[1]))[1:]
+    uneven = uneven_sides(boxes.sides, sizes, boxes.cuts)
     worst = int(np.argmax(uneven))
     if uneven[worst] > UNEVEN:
         raise InternalError(f"cut {worst + 1} of the boxes has one side only: please report this model and image")
@@ -195,11 +190,9 @@ def _inconsistency_contradictions(passes: PointPasses, samples: Samples, answers
 
 def _is_on_kink(passes: PointPasses, theta: np.ndarray, answers: Answers) -> bool:
     """Whether a theta (d,) of an exact piece lies on a kink, where the piece claims nothing."""
-    values = passes.trace(theta[None]).values
-    known, own = answers.forward_errors, plain_errors(answers.compound, answers.regions.accuracy)
-    missed = by_layer(answers.compound, answers.regions.accuracy.missed)
-    layers = zip(values, known[:-1], own[:-1], missed, strict=True)
-    return any(bool((np.abs(value[0]) <= first + second + left).any()) for value, first, second, left in layers)
+    errors = PlainPass(answers.compound, answers.regions.accuracy).errors[:-1]
+    layers = zip(passes.trace(theta[None]).values, errors, strict=True)
+    return any(bool((np.abs(value[0]) <= error).any()) for value, error in layers)
 
 
 def _sentence(samples: Samples, thetas: np.ndarray, values: np.ndarray, number: int, what: str) -> str:

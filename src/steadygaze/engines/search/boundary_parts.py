@@ -1,8 +1,8 @@
 """The parts of regions where a property holds or not, and the components of the outermost boundary that they make.
 
 A region has one convex part where the property holds, and convex pieces that cover the rest; a part is the region's
-half-spaces and a few rows more. Vertices decide what two parts share in one and two dimensions; quick tests and linear
-programs from three on. Parts that touch through facets are joined, the kept ones and the rest each among themselves.
+half-spaces and a few rows more. In one and two dimensions vertices decide whether two parts touch; from three on, quick
+tests and linear programs. Parts that touch through facets are joined, the kept ones and the rest each among themselves.
 Parts joined to zero are reachable. A component of all other parts that touches the border of the domain and the
 reachable part is one of the outermost boundary (in a box the frontier between two connected sets is connected); the
 others are enclaves.
@@ -23,8 +23,7 @@ from .labeller import Labeller
 from .traversal import Traversal, TraversedRegion, polygon_area
 from .visited import BoundaryPart, Visited
 
-Node = tuple[bytes, int]
-"""A part: the key of its region, and its place in `Parts.rows`."""
+Node = tuple[bytes, int]  # A part: the key of its region, and its place in `Parts.rows`
 KeyBeyond = Callable[[TraversedRegion, int], bytes | None]
 
 
@@ -211,7 +210,16 @@ def _edge_line(region: TraversedRegion, facet: int) -> tuple[np.ndarray, np.ndar
 def _edge_part(region: TraversedRegion, facet: int, rows: np.ndarray) -> tuple[float, float]:
     """The part of an edge that rows leave, as lengths along `_edge_line`; high ≤ low if nothing."""
     origin, along = _edge_line(region, facet)
-    places = facet_corners(region, facet) @ along
+    return _part_of_line(origin, along, facet_corners(region, facet) @ along, rows)
+
+
+def _interval(region: TraversedRegion, rows: np.ndarray) -> tuple[float, float]:
+    """The part of a region of one parameter that rows (M, 2) leave; high ≤ low if nothing."""
+    return _part_of_line(np.zeros(1), np.ones(1), region.vertices, rows)
+
+
+def _part_of_line(origin: np.ndarray, along: np.ndarray, places: np.ndarray, rows: np.ndarray) -> tuple[float, float]:
+    """The part that rows leave of the line origin + s · along, for s between the smallest and the largest place."""
     low, high = (float(places.min()), float(places.max())) if len(places) else (0.0, 0.0)
     for value, rise in zip(rows[:, :-1] @ origin + rows[:, -1], rows[:, :-1] @ along, strict=True):
         if abs(rise) < 1e-12:
@@ -227,19 +235,6 @@ def _edge_part(region: TraversedRegion, facet: int, rows: np.ndarray) -> tuple[f
 def _thickness(polygon: np.ndarray) -> float:
     """A lower bound of the width of a convex polygon: its area divided by its diameter."""
     return polygon_area(polygon) / max(float(np.ptp(polygon, axis=0).max()), 1e-300) if len(polygon) > 2 else 0.0
-
-
-def _interval(region: TraversedRegion, rows: np.ndarray) -> tuple[float, float]:
-    """The part of a region of one parameter that rows (M, 2) leave."""
-    low, high = float(region.vertices.min()), float(region.vertices.max())
-    for slope, constant in rows:
-        if slope > 0.0:
-            low = max(low, -constant / slope)
-        elif slope < 0.0:
-            high = min(high, -constant / slope)
-        elif constant < 0.0:
-            high = low
-    return low, high
 
 
 def outermost_parts(

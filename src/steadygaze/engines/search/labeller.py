@@ -45,7 +45,7 @@ class Certainty(NamedTuple):
 
 
 class Labeller:
-    """Labels regions of one problem for one δ, as far as asked; `seconds_left` tells how much time the search has."""
+    """Labels regions of one problem for one δ; `seconds_left` tells how much time the search has."""
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class Labeller:
         seen, known = self.traversal.accuracy(), self._bounded
         names = ("peaks", "missed", "drift", "pixels_missed")
         if known is None or any(np.any(getattr(seen, name) > getattr(known, name)) for name in names):
-            # The largest of every layer: one more neuron with larger coefficients then changes nothing.
+            # The largest of every layer covers further neurons with larger coefficients.
             peaks, missed = (
                 2.0 * np.repeat(self._levels(values), self.question.compound.hidden) * self.traversal.scales
                 for values in (seen.peaks, seen.missed)
@@ -313,7 +313,7 @@ class Settler:
         return SETTLED.get(outcome, "undecided")
 
     def patterns(self, region: TraversedRegion) -> tuple[list[bytes], float] | None:
-        """The classifier's patterns on a region, and a bound of the share of the region with others; None if open.
+        """The classifier's patterns on a region, and a bound of the share of all others; None if not settled.
 
         Patterns with less than LEAST_SHARE of the region belong to its border and are left out.
         """

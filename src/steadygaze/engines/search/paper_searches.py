@@ -54,7 +54,7 @@ def search(
             visited, components = BoundaryFollower(walker, path).run()
         else:
             visited = BoundarySearch(walker, path, w_delta if question.property.asks_attention else 0.0).run()
-        # `_is_whole` looks across facets again.
+        # Before `_is_whole` looks across facets again.
         face_checks, lps = walker.traversal.face_checks, walker.traversal.programs.solved
         is_whole = _is_whole(walker, visited)
         check_visited(question, visited, walker.traversal.accuracy())
@@ -152,7 +152,7 @@ class BoundarySearch:
         return visited
 
     def _expand(self, one: Visited, distance: float) -> None:
-        """Push the neighbours of a region that the search goes on to."""
+        """Push the neighbours of a region to visit next."""
         region, is_following = one.region, one.is_following
         passage = self.line.passage(region)
         leaves_at, facet = (0.0, -1) if passage is None else passage[1:]

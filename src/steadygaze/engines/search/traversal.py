@@ -18,14 +18,11 @@ from ...tolerances import BEYOND, DISTANCE, SHORTEST
 from . import traversal_kernels as kernels
 from .halfspaces import FacetFinder, LinearPrograms, LinearProgramTroubleError
 
-CLIPS = 256
-"""The most half-planes that may cut one polygon: bounds the rounding of its vertices."""
-
+CLIPS = 256  # the most half-planes that may cut one polygon: bounds the rounding of its vertices
+# The fixed point of the unit cube that the direction at a theta leads to; no symmetry of the domain contains it.
 INWARD = (0.5223, 0.4639, 0.5361, 0.4857)
-"""The fixed point of the unit cube that the direction at a theta leads to; no symmetry of the domain contains it."""
-
+# The half-spaces, sources, centres, inside and corners of a `TraversedRegion`.
 Shape = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
-"""The half-spaces, sources, centres, inside and corners of a `TraversedRegion`."""
 
 
 class LostRegionError(Exception):

@@ -9,21 +9,19 @@ from scipy.spatial import QhullError
 
 from ...accuracy import Accuracy
 from ...budget import Budget
-from ...errors import InternalError, OptionError
+from ...errors import OptionError
 from ...labels import Property, Stop
 from ...perturbation import Domain
 from ...question import Question
-from ...regions.forward_error import by_layer, forward_errors, plain_errors, refuse_overflow
-from ...regions.patterns import unpack
+from ...regions.check import BATCH, PlainPass
 from ...tolerances import DISTANCE, SLOW
 from .halfspaces import LinearProgramTroubleError
 from .labeller import Labeller
 from .traversal import LostRegionError, Traversal, TraversedRegion
 from .visited import Visited
 
-ASK_EVERY = 16
-"""Steps between two questions to the budget: some milliseconds."""
-MOST_CHECKED, BATCH = 2_000, 512
+ASK_EVERY = 16  # steps between two questions to the budget: some milliseconds
+MOST_CHECKED = 2_000  # visited regions that are compared with a plain pass
 Found = TypeVar("Found")
 
 
@@ -177,38 +175,17 @@ def _is_before(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def check_visited(question: Question, visited: list[Visited], accuracy: Accuracy) -> None:
-    """Compare pattern and logits of visited regions with a plain forward pass at a point inside each.
+    """Compare pattern and logits of visited regions (a fixed sample of many) with a plain pass at a point inside each.
 
-    The pass is the graph's own and shares only the images with the traversal, whose errors `accuracy` bounds. Of many
-    regions it takes a fixed sample. Raises InternalError if they differ beyond the errors of both.
+    `accuracy` bounds the errors of the traversal, which shares only the images with the plain pass. Raises
+    InternalError.
     """
-    count = len(visited)
+    compound, count = question.compound, len(visited)
     chosen = range(count) if count <= MOST_CHECKED else np.linspace(0, count - 1, MOST_CHECKED).astype(np.int64)
-    compound = question.compound
-    errors = zip(forward_errors(compound, accuracy), plain_errors(compound, accuracy), strict=True)
-    *layers, last = (first + second for first, second in errors)
-    missed = by_layer(compound, accuracy.missed)
+    plain = PlainPass(compound, accuracy, question.model_name)
     for start in range(0, len(chosen), BATCH):
         regions = [visited[i].region for i in chosen[start : start + BATCH]]
-        inside = np.array([region.inside for region in regions])
-        thetas = compound.domain.to_theta(inside)
-        values, logits = compound.graph.trace(compound.perturbed.images(thetas))
+        inside, forms = (np.array([getattr(region, name) for region in regions]) for name in ("inside", "logits"))
+        images = compound.perturbed.images(compound.domain.to_theta(inside))
         packed = np.stack([np.frombuffer(region.pattern, dtype=np.uint8) for region in regions])
-        for layer, (value, bits) in enumerate(zip(values, unpack(packed, compound.hidden), strict=True)):
-            refuse_overflow(question.model_name, compound, value)
-            # NaN is no value.
-            wrong = ~(np.abs(value) <= layers[layer] + missed[layer]) & ((value > 0.0) != bits)
-            if wrong.any():
-                raise _failure(f"neuron {np.argmax(wrong.any(axis=0))} of ReLU layer {layer}")
-        forms = np.stack([region.logits for region in regions])
-        claimed = np.einsum("bi,bik->bk", np.hstack([inside, np.ones((len(inside), 1))]), forms)
-        off = np.abs(logits - claimed)
-        if not (off <= last).all():
-            raise _failure(f"a logit, by {off.max():.3g}")
-
-
-def _failure(what: str) -> InternalError:
-    return InternalError(
-        f"self-check failed inside a visited region: {what} differs from a plain forward pass; nothing is delivered, "
-        "please report this model and image"
-    )
+        plain.compare(images, inside, packed, forms, ["inside a visited region"] * len(regions))

@@ -7,6 +7,8 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import UNSET
+
 from ... import tolerances
 from ...labels import Label
 from ...results.description import (
@@ -82,7 +84,8 @@ def question_rows(summary: Summary) -> list[FactRow]:
         if delta.text.endswith("%"):
             share = f"{delta.text.removesuffix('%')} % of the original maps' size {rounded(delta.map_size)}"
             text = f"{rounded(delta.value)} ({share})"
-        rows += [("δ", text), ("attention", f"gradient maps: {attention.text()}")]
+        method = "gradient maps: " if attention.method is UNSET else ""  # the text names any other
+        rows += [("δ", text), ("attention", f"{method}{attention.text()}")]
     return rows
 
 

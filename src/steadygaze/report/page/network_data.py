@@ -110,6 +110,7 @@ def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
 def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) -> dict[str, Any]:
     """Pixels and expected maps as affine functions of theta on every knot cell, the last axis varying fastest."""
     perturbed, options = question.perturbed, question.attention
+    targets = options.targets(question.model.classes)
     base = np.stack([(perturbed.x0 + cell.offset).ravel() for cell in perturbed.cells])
     slopes = np.stack([cell.slope.reshape(len(cell.slope), -1) for cell in perturbed.cells])
     arrays["pixels"] = ("f8", base)
@@ -129,6 +130,7 @@ def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) ->
         "knots": [list(perturbation.knots()) for perturbation in perturbed.perturbations],
         "cellLows": None if moving is None else [float(cell.low[moving]) for cell in perturbed.cells],
         "moving": moving,
+        "targets": [[[int(j), float(row[j])] for j in np.flatnonzero(row)] for row in targets],
         "filter": list(options.filter.steps),
         "distance": options.distance.value,
     }

@@ -44,11 +44,12 @@ class SgNetwork {
     return results;
   }
 
-  // Gradients of the compared classes with respect to the pixels, one array each, under a pattern (0 or 1 per neuron).
-  gradients(bits) {
-    return this.classes.map((wanted) => {
+  // Filtered maps of the compared classes, one array each, under a pattern (0 or 1 per neuron): gradients of functions
+  // of the logits, whose weights facts.targets lists for every class.
+  maps(bits) {
+    return this.facts.targets.map((weights) => {
       let row = new Float64Array(this.logitCount);
-      row[wanted] = 1;
+      for (const [logit, weight] of weights) row[logit] = weight;
       for (let l = this.layers.length - 1; l >= 0; l--) {
         for (let s = this.layers[l].length - 1; s >= 0; s--) {
           row = SgSteps.backward(this.layers[l][s], this.arrays, row);
@@ -110,7 +111,7 @@ class SgNetwork {
   at(theta, inside) {
     const image = this.imageAt(theta), values = this.preactivations(image);
     const logits = values[values.length - 1], { bits, onKink, doubtful } = this.pattern(values, inside);
-    const actual = this.gradients(bits), expected = this.expectedAt(theta);
+    const actual = this.maps(bits), expected = this.expectedAt(theta);
     const difference = actual.map((map, k) => map.map((value, i) => value - expected[k][i]));
     const distances = difference.map((map) => this.distance(map));
     let best = 0, rival = -Infinity;

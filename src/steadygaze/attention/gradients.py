@@ -1,0 +1,204 @@
+"""Gradients under a pattern, by matrix products, and bounds of their rounding errors.
+
+`AimedChain` has as outputs the functions that an attention method takes gradients of; its maps are their gradients.
+`gradient_maps` is the definition; faster code is compared with it. `maps_under` needs no matrices of whole layers.
+
+**One bound of the rounding error for all patterns.** A backward pass multiplies matrices; each product has an error of
+at most (number of terms) · 2⁻⁵³ · Σ|terms|, which the remaining matrices carry on; products of absolute weights bound
+it. Updating maps by flips adds a rounding error for every flip. If the gradients of all layers are kept, the error of a
+neuron's gradient enters each time that neuron flips: at most `MAX_FLIPS_EACH` times, so errors grow by that factor from
+a layer to the one below. If flips are local (`is_local`), only the maps and the rows of heads are kept. With Π the
+product of all absolute weights, F flips and c terms in the longest way through one neuron:
+
+* From scratch the error is Σ (of each product) · Π, and F additions to the maps round off at most 4 F 2⁻⁵³ Π.
+* Flipping a neuron x below the heads adds the product of two vectors, with an error of c 2⁻⁵³ times the weights of all
+  paths through x. In the norm over a map's pixels these are at most Σ_k |L_jk| ν_k, where ν_k is the largest norm, over
+  all x, of the absolute weights on the paths from head k through x to the pixels. (‖v‖₂² ≤ ‖v‖₁ · max v.)
+* The same holds for the row of head k, with an error e_k(t) that changes by as much in total. Flipping k adds
+  ±L_jk e_k(t); the signs alternate, so these add up to at most |L_jk| times the variation of e_k plus once e_k itself.
+  Computing the row again changes e_k by twice its bound: 2 · MAX_ROWS_EACH in all.
+
+**A bound for one pattern** comes from its own signed gradients: smaller by orders of magnitude on deep networks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ..network.graph import AffineMap, Chain, Graph, gradients, preactivations
+from ..tolerances import FLIP_ERROR, LEAST, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, MAX_ROWS_EACH, UNIT
+from .options import AttentionOptions
+from .rows import dense, is_local, most_reached
+
+Bits = list[np.ndarray]  # patterns of the classifier: one boolean array (B, n) per ReLU layer
+
+
+@dataclass(frozen=True, eq=False)
+class AimedChain(Chain):
+    """A chain whose outputs are linear functions of the logits; top_error (K', n) bounds the error of its last matrix.
+
+    >>> chain = Chain((AffineMap(np.eye(2), np.zeros(2)),))
+    >>> AimedChain.of(chain, np.array([[1.0, -1.0]])).maps[-1].matrix
+    array([[ 1., -1.]])
+    """
+
+    top_error: np.ndarray
+
+    @classmethod
+    def of(cls, chain: Chain, targets: np.ndarray) -> "AimedChain":
+        """Aim a chain at the functions targets @ logits, with targets (K', K)."""
+        *maps, last = chain.maps
+        matrix = dense(last.matrix)
+        if (targets == (targets != 0.0)).all() and (targets.sum(axis=1) == 1.0).all():
+            chosen = targets.argmax(axis=1)  # picking logits rounds nothing
+            return cls((*maps, AffineMap(matrix[chosen], last.bias[chosen])), np.zeros((len(chosen), matrix.shape[1])))
+        error = 2.0 * (len(matrix) + 8) * UNIT * (np.abs(targets) @ np.abs(matrix)) + LEAST
+        return cls((*maps, AffineMap(targets @ matrix, targets @ last.bias)), error)
+
+
+def pattern_at(graph: Graph, pixels: np.ndarray) -> Bits:
+    """The classifier's pattern at flattened images (B, pixels): active means above zero."""
+    return [values > 0.0 for values in preactivations(graph, pixels)[:-1]]
+
+
+def gradient_maps(chain: Chain, bits: Bits) -> np.ndarray:
+    """Gradients of the outputs with respect to the pixels, (B, K, pixels)."""
+    *_, gradient = _backward(chain, bits)
+    return gradient
+
+
+def sensitivities(chain: Chain, bits: Bits) -> list[np.ndarray]:
+    """Gradients of the outputs under given patterns: with respect to the pixels, then to every ReLU layer's input.
+
+    Returns arrays (B, K, pixels), (B, K, n_1), …, (B, K, n_L); the gradient with respect to an inactive neuron is 0.
+    """
+    return list(_backward(chain, bits))[::-1]
+
+
+def _backward(chain: Chain, bits: Bits) -> Iterator[np.ndarray]:
+    """The gradients with respect to the input of every ReLU layer, the last first; then to the pixels."""
+    batch = len(bits[0]) if bits else 1
+    gradient = np.repeat(dense(chain.maps[-1].matrix)[None], batch, axis=0)
+    for affine, layer in zip(reversed(chain.maps[:-1]), reversed(bits), strict=True):
+        # By floats: numpy converts booleans piece by piece, which takes longer than the product.
+        masked = gradient * layer.astype(np.float64)[:, None, :]
+        yield masked
+        flat = masked.reshape(-1, masked.shape[2])
+        # Dense from the right, which keeps the result in order; scipy multiplies sparse matrices from the left.
+        product = flat @ affine.matrix if isinstance(affine.matrix, np.ndarray) else (affine.matrix.T @ flat.T).T
+        gradient = np.ascontiguousarray(product).reshape(batch, gradient.shape[1], -1)
+    yield gradient
+
+
+def maps_under(graph: Graph, bits: Bits, targets: np.ndarray | None = None) -> np.ndarray:
+    """Gradients (K', pixels) of targets @ logits (all logits by default) under one pattern, by linear steps."""
+    *_, maps = gradients(graph, [layer[0] for layer in bits], targets)
+    return maps
+
+
+def allowed_flips(chain: AimedChain, options: AttentionOptions, original: np.ndarray) -> int:
+    """Up to how many flips maps may be updated while the error stays small; 0 for dense networks."""
+    if not any(issparse(affine.matrix) for affine in chain.maps[:-1]):
+        return 0
+    size = options.size(original)
+    flips = MAX_LOCAL_FLIPS if is_local(chain.maps) else MAX_FLIPS
+    return flips if coarse_error(chain, options, flips) <= FLIP_ERROR * size else 0
+
+
+def coarse_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
+    """A bound for the maps of every pattern, after the filter and in sum, up to so many flips after scratch."""
+    if flips and is_local(chain.maps):
+        return _local_error(chain, options, flips)
+    growth, factor = MAX_FLIPS_EACH if flips else 1, 0.0
+    for affine in reversed(chain.maps[:-1]):
+        factor = growth * factor + _relative_error(affine.matrix, flips)
+    return _error_of_paths(chain, options, factor)
+
+
+def _error_of_paths(chain: AimedChain, options: AttentionOptions, factor: float) -> float:
+    """A share of the absolute weights of all paths, and the error of the last matrix; after the filter, in sum."""
+    error = factor * _weigh(chain, chain.maps[-1].matrix)
+    return options.total_size(error + _weigh(chain, chain.top_error) if chain.top_error.any() else error)
+
+
+def _weigh(chain: AimedChain, rows: np.ndarray) -> np.ndarray:
+    """|rows| (K', n_L) times the absolute weights of all layers below the outputs, (K', pixels)."""
+    product = np.abs(rows)
+    for affine in reversed(chain.maps[:-1]):
+        product = (abs(affine.matrix).T @ product.T).T
+    return product
+
+
+def underflow_error(chain: AimedChain, options: AttentionOptions) -> float:
+    """What products that underflow can do to every map: a little at every layer, carried on by absolute weights."""
+    lost = np.full(chain.top_error.shape, LEAST)
+    for affine in reversed(chain.maps[:-1]):
+        lost = (abs(affine.matrix).T @ lost.T).T + LEAST
+    return options.total_size(lost)
+
+
+def vanishes(chain: AimedChain, bits: Bits) -> bool:
+    """Whether no path of nonzero weights and active neurons leads from a pixel to one of the outputs."""
+    reached = ((chain.maps[-1].matrix != 0.0) | (chain.top_error > 0.0)).any(axis=0)
+    for affine, layer in zip(reversed(chain.maps[:-1]), reversed(bits), strict=True):
+        reached = np.asarray((affine.matrix[reached & layer[0]] != 0.0).sum(axis=0)).ravel() > 0
+    return not reached.any()
+
+
+def _relative_error(matrix: np.ndarray, flips: int) -> float:
+    """Relative error of one product with a matrix from the left, or of so many updates; compression included."""
+    return 2.0 * (matrix.shape[0] + matrix.shape[1] + 3 * flips + 8) * UNIT
+
+
+def _local_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
+    """The bound where flips are local; see the head of this module."""
+    top = np.abs(chain.maps[-1].matrix)
+    sparse = [abs(affine.matrix) for affine in chain.maps[:-1] if issparse(affine.matrix)]
+    has_heads = len(chain.maps) - 1 > len(sparse)
+    heads = abs(dense(chain.maps[len(sparse)].matrix)) if has_heads else top
+    weights = top.sum(axis=0) if has_heads else np.ones(len(heads))
+    factor = 4.0 * flips * UNIT
+    for affine in reversed(chain.maps[:-1]):
+        factor += _relative_error(affine.matrix, 0)
+    terms, norms = len(heads) + most_reached(sparse) + 8, []
+    down, largest = np.ones(sparse[0].shape[1]), np.zeros(0)
+    for number, matrix in enumerate(sparse):
+        terms += int(np.diff(matrix.indptr).max(initial=0)) + 2
+        largest = matrix @ largest if number else matrix.max(axis=1).toarray().ravel()
+        down = matrix @ down
+        norms.append(down if options.distance.value == 1 else np.sqrt(down * largest))
+    through = (heads * norms[-1]).max(axis=1, initial=0.0)
+    # From a neuron below the top sparse layer: its weight upward is at most the largest of a head times all paths.
+    up = np.ones(sparse[-1].shape[0])
+    for matrix, norm in zip(sparse[:0:-1], norms[-2::-1], strict=True):
+        up = matrix.T @ up
+        through = np.maximum(through, heads.max(axis=1, initial=0.0) * (up * norm).max(initial=0.0))
+    paths = 1.01 * terms * flips * UNIT * float(weights @ through) * options.filter.lipschitz(options.distance.value)
+    return (2.0 * MAX_ROWS_EACH + 3.0) * (_error_of_paths(chain, options, factor) + paths)
+
+
+def pattern_error(chain: AimedChain, options: AttentionOptions, bits: Bits) -> float:
+    """The bound for one pattern, from scratch: errors of each product, carried on by the signed gradients below it."""
+    if not bits:
+        return options.total_size(chain.top_error)
+    found = [part[0] for part in sensitivities(chain, bits)]
+    errors = [
+        _relative_error(affine.matrix, 0) * (abs(affine.matrix).T @ np.abs(gradient).T).T
+        for affine, gradient in zip(chain.maps, found[1:], strict=False)
+    ]
+    if chain.top_error.any():
+        errors[-1] += (abs(chain.maps[-2].matrix).T @ (chain.top_error * bits[-1][0]).T).T
+    if len(errors) == 1:
+        return options.total_size(errors[0])
+    carried = sum(error @ np.abs(prefix) for error, prefix in zip(errors[1:], _prefixes(chain, bits), strict=True))
+    return options.total_size(errors[0] + (abs(chain.maps[0].matrix).T @ carried.T).T)
+
+
+def _prefixes(chain: Chain, bits: Bits) -> list[np.ndarray]:
+    """Gradients of the outputs of all ReLU layers but the last with respect to the first one's input, (n_l, n_1)."""
+    prefixes = [np.diag(bits[0][0].astype(np.float64))]
+    for affine, layer in zip(chain.maps[1:-2], bits[1:], strict=False):
+        prefixes.append(np.asarray(affine.matrix @ prefixes[-1]) * layer[0][:, None])
+    return prefixes
