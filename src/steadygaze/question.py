@@ -189,7 +189,7 @@ class Question:
             },
             "class_names": list(self.names),
             "image_notes": list(self.image_notes),
-            "delta": {"number": delta.number, "is_relative": delta.is_relative},
+            "delta": delta.stored(),
         }
 
     def words(self, delta: Threshold, image: str) -> list[str]:
@@ -227,7 +227,7 @@ class Question:
                 Method.parse(attention.get("method", GRADIENT.name)),
             ),
             property=Property(content["property"]),
-            delta=Threshold(float(stored["delta"]["number"]), bool(stored["delta"]["is_relative"])),
+            delta=Threshold.restore(stored["delta"]),
             names=names,
             image_name=str(content["image"]["name"]),
             model_name=str(content["model"]["name"]),
@@ -247,7 +247,7 @@ class Question:
             "the attention method": attention.pop("method", None) == other.pop("method", None),
             "filter, distance or classes": attention == other,
             "the property": self.property.value == content["property"],
-            "δ": stored["delta"] == content["stored"]["delta"],
+            "δ": self.delta == Threshold.restore(content["stored"]["delta"]),
         }
         return [name for name, is_same in same.items() if not is_same]
 

@@ -1,7 +1,9 @@
 """A threshold of the question: a value, a unit (absolute, or relative to the original map) and a direction."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +45,16 @@ class Threshold:
                 f"{name} {words!r} is not a threshold; expected a number such as 3.0, or a share such as 25%"
             )
         return cls(number / 100.0 if words.endswith("%") else number, words.endswith("%"), direction)
+
+    def stored(self) -> dict[str, Any]:
+        """The threshold as plain data."""
+        return {"number": self.number, "is_relative": self.is_relative, "direction": self.direction.value}
+
+    @classmethod
+    def restore(cls, data: Mapping[str, Any]) -> "Threshold":
+        """The threshold in plain data; earlier versions stored no direction."""
+        direction = Direction(data.get("direction", Direction.AT_MOST.value))
+        return cls(float(data["number"]), bool(data["is_relative"]), direction)
 
     def value(self, size: float) -> float:
         """The absolute threshold for an original map of the given size."""

@@ -14,8 +14,8 @@ import numpy as np
 MINUS = "−"
 ALL_DIGITS = 17
 """Enough significant digits to write any float exactly: for thresholds, which people chose."""
-TIGHT = 1e-6
-"""Bounds of a share that differ by less are written as one number, the lower bound."""
+TIGHT, LEAST = 1e-6, 1e-4
+"""Bounds of a share above LEAST that differ by less than TIGHT are written as one number, the lower bound."""
 
 
 def percent_down(share: float) -> str:
@@ -44,7 +44,7 @@ def share_text(low: float, high: float | None = None) -> str:
     """
     if high is not None and low == 0.0 < high < TIGHT:
         return f"≤ {percent_up(high)}"
-    if high is None or low == high or (high - low < TIGHT and low > 0.0 and high < 1.0):
+    if high is None or percent_down(low) == percent_down(high) or (high - low < TIGHT and low > LEAST and high < 1.0):
         return percent_down(low)
     return f"{percent_down(low).removesuffix(' %')} to {percent_up(high)}"
 
@@ -166,6 +166,8 @@ def comparison(value: float, delta: float) -> str:
     >>> comparison(3.0, 3.0), comparison(3.00012, 3.0), comparison(3.00000012, 3.0)
     ('3 ≤ δ = 3', '3.0001 > δ = 3', 'just > δ = 3')
     """
+    if math.isnan(value):
+        return "unknown"
     sign = "≤" if value <= delta else ">"
     for digits in (4, 5, 6):
         left, right = rounded(value, digits), rounded(delta, digits)
@@ -184,6 +186,7 @@ def _decimal(value: float) -> Decimal:
 
 
 def _percent(share: float, rounding: str) -> str:
+    share = min(max(share, 0.0), 1.0)  # sums of shares carry rounding errors
     if share in (0.0, 1.0):
         return f"{100 * share:.0f} %"
     percent = 100 * _decimal(share)

@@ -16,17 +16,17 @@ from ..budget import Budget, Limits
 from ..engines import ENGINES, RunPlan
 from ..engines.contract import RunOptions, Until
 from ..errors import InternalError, SteadygazeError, StoreError
-from ..labels import Label, Status
+from ..labels import SHARES, Label, Status
 from ..question import OPTIONS, Question, make_question
 from ..results.result import Result
+from ..results.tiling import RELATIVE_DELTAS
 from .stored_campaign import METHODS, Plan, Task, digest_of, image_file, made_by
 
 Kind = Literal["text", "whole", "number"]
 Bounds = tuple[float, float]
-SHARES = (Label.CR, Label.MR, Label.AR, Label.IR, "CR&AR", "CR&IR", "MR&AR", "MR&IR")
 LABELS = (Label.CR, Label.MR, Label.CB)
 SETS = (*LABELS, Label.AR, Label.IR, Label.AB)
-PERCENTS = ("10%", "25%", "50%", "100%")
+PERCENTS = tuple(f"{100 * part:g}%" for part in RELATIVE_DELTAS)
 SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02"))
 SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
 """Domains of a few regions: solving them compiles the code, and computes next to nothing."""
@@ -96,9 +96,7 @@ def _count_cr_ir(result: Result) -> int | None:
     """The number of regions found one by one that are CR and IR at once."""
     if not result.is_measured or (not result.tiling.answers_any_delta and result.sets[Label.CR] is None):
         return None
-    tiles = result.tiling.tiles(result.answer)
-    pairs = zip(tiles.classification, tiles.attention, tiles.pattern, strict=True)
-    return sum(1 for label, attention, pattern in pairs if (label, attention) == (Label.CR, Label.IR) and pattern >= 0)
+    return result.answer.count(Label.CR, Label.IR)
 
 
 def _share_columns(share: str) -> list[CampaignColumn]:
@@ -193,7 +191,7 @@ ANSWER = (
       answer=lambda result: None if (found := _fact(result, "components")) is None else len(found)),
     C("sliver_share", "number",
       "bound of the share of the domain on kinks, where the attention is undecided; of a search, of what was cut off",
-      answer=lambda result: result.sliver_share)
+      answer=lambda result: _fact(result, "sliver_share") if result.sliver_share is None else result.sliver_share)
 )  # fmt: skip
 MEASURED = (
     C("seconds", "number", "time for the problem: reading, solving, self-checks"),

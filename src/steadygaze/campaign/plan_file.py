@@ -25,7 +25,7 @@ from ..images import read_image
 from ..network.model import read_model
 from ..perturbation import compose, parse_spec
 from ..question import OPTIONS, QuestionOption
-from .stored_campaign import METHODS, Method, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
+from .stored_campaign import METHODS, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
 
 BUNDLED = ("paper", "smoke", "filters", "perturbations")
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".npy")
@@ -80,7 +80,7 @@ _Options = msgspec.defstruct("_Options", _OPTIONS, bases=(_Limits,), frozen=True
 class _Run(_Options, frozen=True, kw_only=True):  # type: ignore[valid-type, misc, call-arg]
     """Defaults are those of the paper's runs; `until` is 0.001 unless given, `w_delta` 0.2."""
 
-    method: Annotated[Method, Meta(description=f"one of {', '.join(METHODS)}")]
+    method: Annotated[Literal[METHODS], Meta(description=f"one of {', '.join(METHODS)}")]  # type: ignore[valid-type]
     models: Texts = "*"
     combinations: Texts = "*"
     until: Annotated[

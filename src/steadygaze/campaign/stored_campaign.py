@@ -17,12 +17,13 @@ from functools import cache, cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from .. import zoo
+from ..engines import ENGINES
 from ..errors import StoreError
 from ..labels import Label
 from ..question import OPTIONS
@@ -33,8 +34,7 @@ try:
 except ImportError:  # this system has no such locks: two runs at once go unnoticed
     fcntl = None  # type: ignore[assignment]
 
-Method = Literal["map", "refine", "bfs", "gbs", "boundary"]
-METHODS: tuple[str, ...] = get_args(Method)
+METHODS = tuple(ENGINES)
 LETTERS = {"cr": Label.CR, "ar": Label.AR, "both": "CRAR"}
 LONGEST_KEY = 150  # names of files may have 255 bytes; the rest is for endings and temporary names
 SCHEMA_VERSION = 1

@@ -2,20 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 
+from ..engines import ENGINES
 from ..labels import Label, Verdict
 from ..results.description import verdict_sentences
 from ..results.summary import AnswerFacts, Summary
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..words import class_text, counted, named_theta, number_text, rounded_up, sentence, share_text
+from ..words import class_text, counted, named_theta, number_text, rounded_down, rounded_up, sentence, share_text
 
 Facts = Iterator[tuple[str, str]]
 """Names of facts with their texts."""
-
-SEARCHES = {
-    "bfs": "all regions, from one to the next (bfs)",
-    "gbs": "along the line, then along the boundary (gbs)",
-    "boundary": "the boundary alone (boundary)",
-}
 
 
 def question_text(summary: AnswerFacts) -> str:
@@ -77,7 +72,7 @@ def domain_facts(summary: Summary, seconds: Mapping[str, float], reason: str | N
 def search_facts(summary: Summary, seconds: Mapping[str, float]) -> Facts:
     """Facts about a search: method and status, visited regions, the work, components of the boundary, failures."""
     line, width = summary.line, summary.w_delta
-    method = [SEARCHES[summary.method]]
+    method = [ENGINES[summary.method].sentence.rstrip(".")]
     method += [] if line is None else [f"line to {named_theta(summary.domain.names, line)}"]
     method += [] if width is None else [f"w^δ = {number_text(width)}"]
     yield "method", "; ".join(method)
@@ -108,11 +103,11 @@ def nearest_text(summary: Summary, name: str) -> str:
     aside = " outside of kinks" if name == Label.AR and summary.sliver_share else ""
     if high is None and low is None:
         return f"none in the domain{aside}"
-    below = f"none below distance {number_text(low)}{aside}" if low else "a nearer one is not excluded"
+    below = f"none below distance {rounded_down(low, 5)}{aside}" if low else "a nearer one is not excluded"
     if high is None or low is None or found.theta is None:
         return f"none is proved; {below}" if low else "none is proved so far"
-    where = f"{named_theta(summary.domain.names, found.theta)} (distance {number_text(high)}"
-    return f"{where})" if number_text(low) == number_text(high) else f"{where}; {below})"
+    where = f"{named_theta(summary.domain.names, found.theta)} (distance {rounded_up(high, 5)}"
+    return f"{where})" if high - low <= 1e-5 * high else f"{where}; {below})"
 
 
 def kept_text(summary: Summary) -> str:

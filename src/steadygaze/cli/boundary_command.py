@@ -50,7 +50,7 @@ def boundary(
     if json:
         print_json(summary.plain() | {"output": {"pictures": [str(path) for path in pictures]}})
     else:
-        describe_boundary(summary, pictures=pictures)
+        describe_boundary(summary.cautious(result.areas), pictures=pictures)
     return summary.verdict.exit_code
 
 
@@ -119,7 +119,7 @@ def _certainty(summary: BoundarySummary) -> Iterator[str]:
 def _facts(summary: BoundarySummary) -> Facts:
     yield "satisfies the property", share_text(summary.satisfying_share)
     yield "reachable from zero", share_text(summary.reachable_share)
-    yield "satisfies, not reachable", share_text(summary.unreachable_share)
+    yield "satisfies, not reachable", percent_up(summary.unreachable_share)
     enclaves = f" (with {counted(len(summary.enclaves), 'enclave')})" if summary.enclaves else ""
     yield "inside the boundary", share_text(summary.enclosed_share) + enclaves
     farthest = summary.farthest
@@ -135,7 +135,7 @@ def _component_table(summary: BoundarySummary) -> Table:
     for component in summary.components:
         regions = f"{len(component['inner_regions']):,} inside, {len(component['outer_regions']):,} outside"
         border = "yes" if component["touches_border"] else "no"
-        rows.append((number_text(component["measure"]), border, regions, share_text(component["share_beyond"])))
+        rows.append((number_text(component["measure"]), border, regions, percent_up(component["share_beyond"])))
     titles = ("outermost boundary", f"{size} (axes scaled to 1)", "reaches the border", along, "beyond it")
     return _numbered("component", titles, rows)
 
@@ -145,7 +145,7 @@ def _enclave_table(summary: BoundarySummary) -> Table:
     for enclave in summary.enclaves:
         where = ", ".join(number_text(value) for value in enclave["nearest"]["theta"])
         nearest = f"({where}), ‖theta‖ = {number_text(enclave['nearest']['distance'])}"
-        shares = share_text(enclave["share"]), share_text(enclave["satisfying_share"])
+        shares = percent_up(enclave["share"]), share_text(enclave["satisfying_share"])
         rows.append((*shares, f"{len(enclave['regions']):,}", nearest))
     return _numbered("enclave", ("enclaves", "share", "of it satisfying", "regions", "nearest point"), rows)
 

@@ -13,7 +13,7 @@ from .. import api
 from ..errors import OptionError
 from ..labels import Label
 from ..results import store
-from ..words import number_text, share_text
+from ..words import number_text, percent_up, rounded_down, rounded_up, share_text
 from . import command_options as o
 from .printing import numbers_table, print_json, print_notes, print_places
 
@@ -155,8 +155,10 @@ def distance_text(low: float | None, high: float | None) -> str:
     """
     if low is None:
         return "none"
-    first, last = number_text(low), "" if high is None else number_text(high)
-    return f"not below {first}" if high is None else first if first == last else f"{first} to {last}"
+    if high is None:
+        return f"not below {rounded_down(low, 5)}"
+    first, last = rounded_down(low, 5), rounded_up(high, 5)
+    return last if high - low <= 1e-5 * high else f"{first} to {last}"
 
 
 def _share_table(summary: Mapping[str, Any], names: Sequence[str]) -> Table:
@@ -171,13 +173,15 @@ def _cells(result: dict[str, Any]) -> list[str]:
     is_measured = "attention" in result["measures"]
     area, nearest = result["area"], result["nearest"]
     shares = [
-        share_text(*area[name]) if is_measured or name in (Label.CR, "undecided") else "not measured" for name in SHARES
+        share_text(*area[name]) if is_measured or name == Label.CR else "not measured"
+        for name in SHARES
+        if name != Label.UNDECIDED
     ]
     distances = [distance_text(nearest[name]["low"], nearest[name]["high"]) for name in (Label.CR, Label.AR)]
     delta = number_text(result["delta"]["value"])
     if not is_measured:
         distances[1] = delta = "not measured"
-    return [*shares, *distances, delta, result["property"], result["verdict"]]
+    return [*shares, percent_up(area[Label.UNDECIDED][1]), *distances, delta, result["property"], result["verdict"]]
 
 
 def _difference_table(names: Sequence[str], differences: Sequence[dict[str, Any]]) -> Table:

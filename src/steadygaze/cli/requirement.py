@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from enum import Enum
 
 from ..errors import OptionError
-from ..labels import Label, Verdict
+from ..labels import SHARES, Label, Verdict
 
-NAMES = (Label.CR, Label.MR, Label.AR, Label.IR, "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided")
+NAMES = (*SHARES, Label.UNDECIDED)
 
 _TERM = re.compile(r"(?P<name>[^<>=]*)(?P<sign>[<>=]+)(?P<number>[^<>=]*)")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)

@@ -207,7 +207,7 @@ def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequenc
 
 def guarantee(comparison: Comparison) -> str:
     """What the comparison rests on, in a few sentences."""
-    kinks = sum(result.sliver_share or 0.0 for result in comparison.results)
+    kinks = min(1.0, sum(result.sliver_share or 0.0 for result in comparison.results))
     sentences = ["Every number rests on the proofs of the results, and holds as far as they do."]
     if kinks > 0.0:
         sentences.append(kinks_text(kinks))

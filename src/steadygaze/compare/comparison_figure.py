@@ -27,7 +27,7 @@ from ..report.figures.map import SMALLEST_SHARE_SHOWN
 from ..results.directory import atomic_directory, atomic_file, check_file
 from ..results.result import Result
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..words import rounded, share_text
+from ..words import percent_up, rounded, share_text
 from .comparison import Comparison, Difference, describe
 from .ranking import Rank, is_distance
 
@@ -343,7 +343,7 @@ def _rows(comparison: Comparison, difference: Difference) -> list[Row]:
     shares = difference.shares
     rows = [Row(text, share_text(*shares[name]), COLOURS[name]) for name, text in words.items()]
     if difference.is_exact and shares["undecided"][1] > SMALLEST_SHARE_SHOWN:
-        rows.append(Row("undecided for one of them", share_text(shares["undecided"][1]), UNKNOWN, hatch=HATCH))
+        rows.append(Row("undecided for one of them", percent_up(shares["undecided"][1]), UNKNOWN, hatch=HATCH))
     return rows
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -88,12 +88,13 @@ WHY = {
 class Engine(ABC):
     """One way to answer questions. method: its name; takes: the options of a run that it has.
 
-    gives_shares: whether its results bound the shares of all labels, for requirements.
+    gives_shares: whether its results bound the shares of all labels, for requirements. sentence: the method for people.
     """
 
-    method: ClassVar[str]
-    takes: ClassVar[frozenset[str]] = frozenset()
-    gives_shares: ClassVar[bool] = True
+    method: str
+    sentence: str
+    takes: frozenset[str] = frozenset()
+    gives_shares: bool = True
 
     def why_not(self, question: Question) -> str | None:
         """Why the engine does not accept a question, with advice; None if it accepts it."""

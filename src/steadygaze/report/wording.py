@@ -4,7 +4,7 @@ from ..engines.refine.boxes import State
 from ..labels import Property, Verdict
 from ..question import Question
 from ..results.result import Result
-from ..words import counted, rounded, share_text
+from ..words import counted, percent_up, rounded, share_text
 
 KEPT_WORDS = {
     Property.CR: "the label is kept",
@@ -51,7 +51,7 @@ def extent_text(result: Result) -> str:
         exact = f" and {regions}" if result.region_count else ""
         stopped = "" if result.is_complete else f" (ended by {result.stopped})"
         undecided = result.areas["undecided"][0]
-        rest = f", {share_text(undecided)} undecided" if undecided > 0.0 else ""
+        rest = f", {percent_up(undecided)} undecided" if undecided > 0.0 else ""
         return f"refinement{stopped}: {boxes} decided by bounds{exact}{rest}"
     if result.is_complete:
         return f"map of {regions}"

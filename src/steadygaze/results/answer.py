@@ -101,6 +101,10 @@ class DeltaAnswer(ABC):
     def undecided_counts(self) -> dict[str, int | None]:
         """Number of regions without a classification, and without an attention label; None if not asked for."""
 
+    @abstractmethod
+    def count(self, classification: Label, attention: Label) -> int:
+        """Number of regions found one by one that have both labels."""
+
     @property
     @abstractmethod
     def nearest(self) -> dict[str, Nearest]:
@@ -356,6 +360,9 @@ class Answer(DeltaAnswer):
     def sets(self) -> dict[str, int]:
         found = ((self.classifications, CLASSIFICATIONS), (self.attentions, ATTENTIONS))
         return {name: int((labels == name).sum()) for labels, names in found for name in names}
+
+    def count(self, classification: Label, attention: Label) -> int:
+        return int(((self.classifications == classification) & (self.attentions == attention)).sum())
 
     @property
     def undecided_counts(self) -> dict[str, int | None]:

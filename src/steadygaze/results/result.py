@@ -23,7 +23,6 @@ from ..regions.patterns import unpack
 from ..threshold import Threshold
 from .answer import DeltaAnswer
 from .tiling import Tiling
-from .view import Region
 
 if TYPE_CHECKING:
     from .summary import Summary
@@ -149,7 +148,7 @@ class Result:
         return self.tiling.region_count
 
     @cached_property
-    def regions(self) -> Sequence[Region]:
+    def regions(self) -> Sequence[Any]:
         """The activation regions, one by one, with vertices, pattern, affine logits and labels."""
         return self.tiling.regions(self.answer)
 

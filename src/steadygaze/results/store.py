@@ -171,7 +171,10 @@ def read_checked(folder: Path) -> dict[str, Any]:
 
 def read_summary(directory: str | Path) -> Summary:
     """The stored answer at its δ, from `result.json` alone: neither the model nor the map is needed."""
-    return Summary.read(_read_answer(Path(directory)), directory)
+    content = _read_answer(Path(directory))
+    if content["schema_version"] < SCHEMA_VERSION and isinstance(content.get("notes"), list):
+        content["notes"] = [*content["notes"], OLDER]
+    return Summary.read(content, directory)
 
 
 def read_seconds(directory: str | Path) -> dict[str, float]:

@@ -24,6 +24,8 @@ from .result import Result
 from .witness import Witness
 
 Bounds = tuple[float, float]
+SINGLE_THETAS = "Single thetas are proved to violate; how much of the domain does is not decided."
+"""Part of the guarantee where a violation is proved, but no share of the domain."""
 
 
 class ThresholdFacts(Struct, frozen=True):
@@ -53,8 +55,8 @@ class ReplayFacts(Struct, frozen=True):
 
     difference: float | None
     tolerance: float | None
-    label_name: str | None
     agrees: bool
+    label_name: str | None = None
 
 
 class MapCheckFacts(Struct, frozen=True):
@@ -93,8 +95,8 @@ class WitnessFacts(Struct, frozen=True):
             margin=point.margin, inconsistency=point.inconsistency, is_deep=witness.is_deep, remark=witness.remark,
             logits=np.asarray(point.logits).tolist(),
             replay=ReplayFacts(
-                replay.difference, replay.tolerance, None if replay.label is None else names[replay.label],
-                replay.agrees,
+                replay.difference, replay.tolerance, replay.agrees,
+                None if replay.label is None else names[replay.label],
             ),
             map_check=MapCheckFacts(
                 check.is_checkable, [int(number) for number in check.classes], check.checked, check.skipped,
@@ -215,6 +217,17 @@ class BoundarySummary(AnswerFacts, frozen=True, kw_only=True):
     starts: int
     undecided: dict[str, Any]
 
+    def cautious(self, areas: Mapping[str, Bounds]) -> Self:
+        """The summary with proved shares: without the strips of pieces that are too close to a threshold."""
+        name = {Property.CR: Label.CR, Property.AR: Label.AR, Property.BOTH: "CR&AR"}[self.property]
+        strips = self.undecided["strip_share"]
+        return msgspec.structs.replace(
+            self,
+            reachable_share=max(0.0, self.reachable_share - strips),
+            enclosed_share=max(0.0, self.enclosed_share - strips),
+            satisfying_share=min(self.satisfying_share, areas[name][0]),
+        )
+
 
 def summarise(result: Result) -> Summary:
     """The summary of a result."""
@@ -233,18 +246,17 @@ def summarise(result: Result) -> Summary:
         more["ar_at_delta"] = shares | {"all": result.enough_delta}
         more["nearest"] = {str(name): NearestFacts.of(found) for name, found in result.nearest.items()}
         more["witnesses"] = [WitnessFacts.of(witness, question.names) for witness in result.witnesses]
-    return Summary(
-        **_common(result, result.verdict, question.property),
-        status=result.status,
-        visited_share=answer.coverage,
-        area={str(name): bounds for name, bounds in result.areas.items()},
-        guarantee=tiling.guarantee(result),
-        complete=result.is_complete,
-        stopped=None if result.stopped is None else str(result.stopped),
-        attention=facts.attention,
-        notes=[*facts.notes, *result.findings.notes],
-        **more | tiling.facts(answer),
-    )
+    more |= {
+        "status": result.status,
+        "visited_share": answer.coverage,
+        "area": {str(name): bounds for name, bounds in result.areas.items()},
+        "guarantee": tiling.guarantee(result),
+        "complete": result.is_complete,
+        "stopped": None if result.stopped is None else str(result.stopped),
+        "attention": facts.attention,
+        "notes": [*facts.notes, *result.findings.notes],
+    }
+    return Summary(**_common(result, result.verdict, question.property) | more | tiling.facts(answer))
 
 
 def summarise_boundary(result: Result, boundary: Boundary) -> BoundarySummary:

@@ -17,10 +17,9 @@ from ..boundary import Boundary
 from ..labels import Kept, Property, Status, Stop, Verdict
 from ..question import Question
 from ..regions.region import RegionSet
-from .answer import Answers, DeltaAnswer
+from .answer import Answer, Answers, DeltaAnswer
 from .claims import Claim, Violation
 from .export import Part
-from .view import Region
 
 if TYPE_CHECKING:
     from .result import Result
@@ -37,6 +36,13 @@ class TileLabels:
     attention: Sequence[str]
     shares: np.ndarray
     pattern: np.ndarray
+
+
+def region_tiles(answer: Answer) -> TileLabels:
+    """The labels of the regions of an answer."""
+    regions = answer.answers.regions
+    attention = answer.attentions.tolist() if answer.answers.curves is not None else [""] * len(regions)
+    return TileLabels(answer.classifications.tolist(), attention, regions.polytopes.volumes, regions.pattern)
 
 
 AnswerT = TypeVar("AnswerT", bound=DeltaAnswer)
@@ -97,7 +103,7 @@ class Tiling(ABC, Generic[AnswerT]):
         return found.get(verdict, Status.FAILED)
 
     @abstractmethod
-    def regions(self, answer: AnswerT) -> Sequence[Region]:
+    def regions(self, answer: AnswerT) -> Sequence[Any]:
         """The regions, one by one, with the labels of an answer."""
 
     @abstractmethod

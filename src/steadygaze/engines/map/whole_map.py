@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,15 +27,12 @@ from ...results.claims import Claim, Violation, piece_claims
 from ...results.export import Part, region_part
 from ...results.result import Result
 from ...results.store import MAP
-from ...results.summary import kinks_text
-from ...results.tiling import TileLabels, Tiling
+from ...results.summary import SINGLE_THETAS, kinks_text
+from ...results.tiling import TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from ...tolerances import MAX_MAP_PARAMETERS
 from ...words import percent_down, percent_up
 from ..contract import Engine, Progress, ProgressReport, RunOptions
-
-SINGLE_THETAS = "Single thetas are proved to violate; how much of the domain does is not decided."
-"""Part of the guarantee where a violation is proved, but no share of the domain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,18 +98,12 @@ class MapTiling(Tiling[Answer]):
         return pack(self.answers.regions, self.answers.pieces, self.answers.curves)
 
 
-def region_tiles(answer: Answer) -> TileLabels:
-    """The labels of the regions of an answer."""
-    regions = answer.answers.regions
-    attention = answer.attentions.tolist() if answer.answers.curves is not None else [""] * len(regions)
-    return TileLabels(answer.classifications.tolist(), attention, regions.polytopes.volumes, regions.pattern)
-
-
 class MapEngine(Engine):
     """Subdivides the domain into all regions: exact up to the tolerances that the result reports."""
 
-    method: ClassVar[str] = "map"
-    takes: ClassVar[frozenset[str]] = frozenset(("threads",))
+    method = "map"
+    sentence = "A map: it divides the domain into the regions on which the network is affine, each with its label."
+    takes = frozenset(("threads",))
 
     def why_not(self, question: Question) -> str | None:
         """A map takes few parameters."""

@@ -161,11 +161,11 @@ class MergedAnswer(DeltaAnswer):
         bounded, exact = (undecided_share(part, self.question.property) for part in cells)
         if self.is_measured:
             exact = min(float(cells[1].sum()), exact + self.slivers)
-        return {
-            "rounding-sound": max(0.0, float(cells[0].sum()) - bounded),
-            "float64 with slack": max(0.0, float(cells[1].sum()) - exact),
-            "undecided": bounded + exact,
-        }
+        proved = [max(0.0, float(part.sum()) - left) for part, left in zip(cells, (bounded, exact), strict=True)]
+        if bounded + exact == 0.0:  # the rounding of sums must not take from the whole
+            larger = int(np.argmax(proved))
+            proved[larger] = 1.0 - proved[1 - larger]
+        return dict(zip(("rounding-sound", "float64 with slack", "undecided"), (*proved, bounded + exact), strict=True))
 
     def verdict(self, wanted: Property) -> Verdict:
         """The proved verdict on a property: robust needs every box; one violated box or theta suffices against it."""
@@ -231,6 +231,9 @@ class MergedAnswer(DeltaAnswer):
     @property
     def sets(self) -> Mapping[str, int | None]:
         return dict.fromkeys((*CLASSIFICATIONS, *ATTENTIONS), 0) if self.exact is None else self.exact.sets
+
+    def count(self, classification: Label, attention: Label) -> int:
+        return 0 if self.exact is None else self.exact.count(classification, attention)
 
     @property
     def undecided_counts(self) -> dict[str, int | None]:

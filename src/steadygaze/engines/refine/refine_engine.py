@@ -5,7 +5,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -37,8 +37,12 @@ class RefineEngine(Engine):
     "verdict" also at the first proved violation, or with the budget. The number of threads does not change the result.
     """
 
-    method: ClassVar[str] = "refine"
-    takes: ClassVar[frozenset[str]] = frozenset(("until", "goal", "resume", "threads"))
+    method = "refine"
+    sentence = (
+        "A refinement: bounds of the network decide boxes of the domain first, and the regions of a box where bounds "
+        "do not suffice."
+    )
+    takes = frozenset(("until", "goal", "resume", "threads"))
 
     def run(
         self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None

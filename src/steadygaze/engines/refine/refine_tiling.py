@@ -21,18 +21,15 @@ from ...results.claims import TRIES, Claim, Violation, piece_claims
 from ...results.export import ATTENTIONS, LABELS, Block, Part, region_part, shape_columns
 from ...results.result import Result
 from ...results.store import MAP
-from ...results.summary import kinks_text
-from ...results.tiling import TileLabels, Tiling
+from ...results.summary import SINGLE_THETAS, kinks_text
+from ...results.tiling import TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from ...tolerances import AREA, MAX_MAP_PARAMETERS
 from ...words import percent_down, percent_up
 from ..contract import Goal, Until
-from ..map.whole_map import SINGLE_THETAS, region_tiles
 from .boxes import Boxes, State
 from .merged_answer import MergedAnswer, box_at, distances
 from .pointwise import PointPasses
-
-SUMMED = 1e-14  # how much rounding may take from a share that is the sum of many
 
 BOX_SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
     "box_cell": (np.int64, ("boxes",)),
@@ -175,7 +172,7 @@ class RefineTiling(Tiling[MergedAnswer]):
     def guarantee(self, result: Result) -> str:
         answer: MergedAnswer = result.answer  # type: ignore[assignment]
         bounded, exact, undecided = answer.guarantee_shares.values()
-        shares = [percent_down(min(share + SUMMED, 1.0)) for share in (bounded, exact)]
+        shares = [percent_down(share) for share in (bounded, exact)]
         parts = [f"on {shares[0]} of the domain by bounds over boxes that hold whatever the rounding"] * (bounded > 0.0)
         by_regions = "by regions, in float64 arithmetic with error bounds or in exact arithmetic"
         parts += [f"on {shares[1]} of the domain {by_regions}"] * (exact > 0.0)

@@ -97,7 +97,7 @@ def _parse_end(line: str | Sequence[float] | np.ndarray) -> np.ndarray | None:
         return None
     try:
         end = np.array([float(word) for word in (line.split(",") if isinstance(line, str) else line)])
-    except ValueError:
+    except (ValueError, TypeError):
         end = np.array([np.nan])
     if not np.isfinite(end).all():
         raise OptionError(f"line {line!r} is not known; expected corner, or one number for each parameter: 0.5,1")

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from ...budget import Budget
 from ...labels import Verdict
@@ -26,10 +26,11 @@ class SearchEngine(Engine):
     and a refinement, which covers every theta, confirms it.
     """
 
-    gives_shares: ClassVar[bool] = False
+    gives_shares = False
 
-    method: str  # type: ignore[misc]
-    takes: frozenset[str]  # type: ignore[misc]
+    method: str
+    sentence: str
+    takes: frozenset[str]
 
     def why_not(self, question: Question) -> str | None:
         """Searches along a line start at zero."""
@@ -74,7 +75,16 @@ def _confirm(question: Question, budget: Budget) -> Verdict:
 
 
 SEARCHES = (
-    SearchEngine("bfs", frozenset()),
-    SearchEngine("gbs", frozenset(("w_delta", "line"))),
-    SearchEngine("boundary", frozenset(("line",))),
+    SearchEngine("bfs", "A search through all regions, from one to the next (bfs).", frozenset()),
+    SearchEngine(
+        "gbs",
+        "A search along a line from the unperturbed image, then along the boundary that it met (gbs), as in the paper. "
+        "It visits part of the domain.",
+        frozenset(("w_delta", "line")),
+    ),
+    SearchEngine(
+        "boundary",
+        "A search along the outermost boundary alone (boundary). It visits part of the domain.",
+        frozenset(("line",)),
+    ),
 )

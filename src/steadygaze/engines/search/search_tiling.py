@@ -21,13 +21,12 @@ from ...properties.joint import JointPieces, Shares
 from ...properties.nearest import Nearest
 from ...question import Question
 from ...results.answer import DeltaAnswer
-from ...results.arrays import read_arrays
+from ...results.arrays import SCHEMA_VERSION, read_arrays
 from ...results.claims import Claim, Violation
 from ...results.export import Part
 from ...results.result import Result
 from ...results.store import MAP
 from ...results.tiling import TileLabels, Tiling
-from ...results.view import Region
 from ...tolerances import AREA, FEASIBILITY
 from ...words import percent_down
 from .search_arrays import SHAPES, Arrays, checked_arrays, pack_search, read_components, read_regions, visited_part
@@ -72,8 +71,16 @@ class VisitedAnswer(DeltaAnswer):
         return Shares(tuple(tuple(row) for row in cells.tolist()), slivers=1.0)  # type: ignore[arg-type]
 
     @property
+    def areas(self) -> dict[str, tuple[float, float]]:
+        """Bounds of CR and MR by the visited regions; undecided is the share where the property asked is undecided."""
+        is_label_alone = self.tiling.question.property is Property.CR
+        undecided = float(sum(self.shares.cells[Kept.UNKNOWN])) if is_label_alone else 1.0
+        return self.shares.named() | {"undecided": (undecided, undecided)}
+
+    @property
     def sliver_share(self) -> float | None:
-        return self.tiling.sliver_share if self.compound.domain.dimension == 2 else None
+        """None: a search does not add up kinks."""
+        return None
 
     @property
     def coverage(self) -> float:
@@ -83,6 +90,9 @@ class VisitedAnswer(DeltaAnswer):
     def sets(self) -> dict[str, int | None]:
         kinds = ((CLASSIFICATIONS, self.tiling.classification), (ATTENTIONS, self.tiling.attention))
         return {name: found.count(name) if any(found) else None for names, found in kinds for name in names[2:]}
+
+    def count(self, classification: Label, attention: Label) -> int:
+        return sum((one.classification, one.attention) == (classification, attention) for one in self.tiling.visited)
 
     @property
     def undecided_counts(self) -> dict[str, int | None]:
@@ -99,7 +109,9 @@ class VisitedAnswer(DeltaAnswer):
         if any(one.holds(wanted) in (Holds.NOWHERE, Holds.PARTLY) for one in tiling.visited):
             return Verdict.NOT_ROBUST
         is_asked = wanted is tiling.question.property
-        return tiling.confirmation if is_asked and tiling.confirmation is not None else Verdict.UNDECIDED
+        if is_asked and tiling.is_covering and tiling.confirmation is not None:
+            return tiling.confirmation
+        return Verdict.UNDECIDED
 
     @property
     def witnesses(self) -> np.ndarray:
@@ -170,11 +182,15 @@ class SearchTiling(Tiling[VisitedAnswer]):
     stored: dict[str, np.ndarray] | None = None
 
     @cached_property
-    def _answer(self) -> VisitedAnswer:
+    def own_answer(self) -> VisitedAnswer:
+        """The answer for the δ of the search."""
         return VisitedAnswer(self, self.question.delta.value(self.question.map_size))
 
     def answer(self, delta: float) -> VisitedAnswer:
-        return self._answer
+        """The answer for the δ of the search; OptionError for any other."""
+        if delta != self.own_answer.delta:
+            raise OptionError(f"a search ({self.method}) answers δ = {self.question.delta} alone")
+        return self.own_answer
 
     @property
     def region_count(self) -> int:
@@ -222,9 +238,9 @@ class SearchTiling(Tiling[VisitedAnswer]):
         """Whether the property holds on every visited region, and the search found no other region."""
         return self.search_status is Status.ROBUST and self.is_whole
 
-    def regions(self, answer: VisitedAnswer) -> Sequence[Region]:
-        """None: `visited` has the regions."""
-        return ()
+    def regions(self, answer: VisitedAnswer) -> Sequence[Any]:
+        """The visited regions, each with its half-spaces, labels and ranges."""
+        return self.visited
 
     def region_at(self, theta: ArrayLike) -> int | None:
         """None: a search answers for no single theta by its region."""
@@ -251,6 +267,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
             "confirmation": None if self.confirmation is None else self.confirmation.value,
             "w_delta": self.w_delta if self._uses_width else None,
             "line": None if self.line is None else self.line.tolist(),
+            "sliver_share": self.sliver_share if self.question.perturbed.domain.dimension == 2 else None,
         }
 
     @property
@@ -348,8 +365,11 @@ def restore_tiling(content: dict[str, Any], folder: Path, question: Question) ->
     except StoreError as error:
         raise StoreError(f"{folder / MAP}: {error}") from None
     found = _rebuild(content, arrays, question)
-    verdict = found.answer(0.0).verdict(question.property)
-    if (verdict.value, found.search_status.value) != (content["verdict"], content["status"]):
+    verdict = found.own_answer.verdict(question.property)
+    told = content["verdict"]
+    if content["schema_version"] < SCHEMA_VERSION and told == Verdict.ROBUST.value:
+        told = Verdict.UNDECIDED.value  # earlier versions took the visited regions for a proof
+    if (verdict.value, found.search_status.value) != (told, content["status"]):
         raise StoreError(f"{folder}: its regions do not give its verdict; the result is damaged: run it again")
     return found
 

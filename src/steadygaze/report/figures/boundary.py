@@ -17,7 +17,7 @@ from ...boundary import Boundary
 from ...compound import Compound
 from ...labels import Kept, Property
 from ...results.result import Point, Result
-from ...words import caption_theta, comparison, counted, rounded, share_text
+from ...words import caption_theta, comparison, counted, percent_down, rounded, share_text
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption
 from ..drawing.marks import mark_section
@@ -113,7 +113,8 @@ def boundary_text(boundary: Boundary) -> str:
         return "everything is reachable: there is no boundary"
     if not boundary.is_certain:
         return f"{counted(len(boundary.undecided), 'undecided piece')} beside the boundary"
-    return f"{share_text(boundary.enclosed_share)} of the domain lies inside the outermost boundary"
+    inside = percent_down(max(0.0, boundary.enclosed_share - boundary.strip_share))
+    return f"{inside} of the domain lies inside the outermost boundary"
 
 
 def boundaries_figure(result: Result, thetas: Sequence[np.ndarray]) -> Figure:

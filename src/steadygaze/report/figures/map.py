@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ...labels import Kept, Label
 from ...results.answer import round_up
 from ...results.result import Result
-from ...words import rounded, share_text
+from ...words import percent_up, rounded, share_text
 from ..drawing import colours as palette
 from ..drawing.colours import DELTA_LINE, HATCH, INK, JOINT, KEPT, UNKNOWN, Lines, Row, View
 from ..drawing.exhibits import Exhibit, choose_exhibits
@@ -236,7 +236,7 @@ def _open_rows(result: Result, which: str) -> list[Row]:
     undecided = float(cells[is_open].sum()) - not_reached
     rows = []
     if undecided > SMALLEST_SHARE_SHOWN:
-        rows.append(Row("undecided", share_text(undecided), UNKNOWN, hatch=HATCH))
+        rows.append(Row("undecided", percent_up(undecided), UNKNOWN, hatch=HATCH))
     if not_reached > 0.0:
-        rows.append(Row("not reached", share_text(not_reached), is_hatched=True))
+        rows.append(Row("not reached", percent_up(not_reached), is_hatched=True))
     return rows

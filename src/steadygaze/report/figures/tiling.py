@@ -14,7 +14,7 @@ from ...errors import OptionError
 from ...polytopes import Cut
 from ...results.result import Result
 from ...results.tiling import TileLabels
-from ...words import counted, share_text
+from ...words import counted, percent_up, share_text
 from ..drawing.colours import (
     ATTENTION,
     BOTH,
@@ -170,4 +170,4 @@ def _edge_rows(result: Result) -> list[Row]:
         own = [Row("edges of boxes", counted(boxes, "box", "boxes"), BOX_INK, is_line=True)] if boxes else []
         rows = (rows if count else []) + own
     missing = share_not_reached(result)
-    return [*rows, *([Row("not reached", share_text(missing), is_hatched=True)] if missing > 0.0 else [])]
+    return [*rows, *([Row("not reached", percent_up(missing), is_hatched=True)] if missing > 0.0 else [])]

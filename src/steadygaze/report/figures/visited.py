@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from ...results.result import Result
-from ...words import counted, rounded, share_text
+from ...words import counted, percent_up, rounded, share_text
 from ..drawing.colours import (
     ATTENTION,
     BOTH,
@@ -93,7 +93,7 @@ def common_rows(found: Result) -> tuple[Row, ...]:
 def not_visited_rows(found: Result) -> list[Row]:
     """A row for the part of the domain that a search did not visit, if there is any."""
     share = found.described.visited_share
-    return [Row("not visited", share_text(1.0 - share), PAPER)] if share < 1.0 else []
+    return [Row("not visited", percent_up(1.0 - share), PAPER)] if share < 1.0 else []
 
 
 def outlined(found: Result) -> np.ndarray:

@@ -13,12 +13,11 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from msgspec import structs
 from PIL import Image
 
 from ...boundary import Boundary
 from ...errors import OptionError
-from ...labels import Label, Property, Verdict
+from ...labels import Label, Verdict
 from ...properties.nearest import Nearest
 from ...question import Question
 from ...results.claims import Violation
@@ -122,7 +121,7 @@ def describe_boundary(result: Result) -> dict[str, Any]:
         found = result.boundary()
     except OptionError as error:
         return {"reason": str(error)}
-    summary = _cautious(result, summarise_boundary(result, found))
+    summary = summarise_boundary(result, found).cautious(result.areas)
     components = [
         (rounded(part["measure"], 4), "yes" if part["touches_border"] else "no",
          f"{len(part['inner_regions']):,} / {len(part['outer_regions']):,}", percent_up(part["share_beyond"]))
@@ -143,18 +142,6 @@ def describe_boundary(result: Result) -> dict[str, Any]:
         "more_enclaves": len(summary.enclaves) - len(enclaves),
         "picture": figure_uri(lambda: boundary_figure(result, found)),
     }
-
-
-def _cautious(result: Result, summary: BoundarySummary) -> BoundarySummary:
-    """The summary with shares that are proved: without the strips of pieces that are too close to a threshold."""
-    name = {Property.CR: Label.CR, Property.AR: Label.AR, Property.BOTH: "CR&AR"}[summary.property]
-    strips = summary.undecided["strip_share"]
-    return structs.replace(
-        summary,
-        reachable_share=max(0.0, summary.reachable_share - strips),
-        enclosed_share=max(0.0, summary.enclosed_share - strips),
-        satisfying_share=min(summary.satisfying_share, result.areas[name][0]),
-    )
 
 
 def _boundary_sentence(summary: BoundarySummary) -> str:

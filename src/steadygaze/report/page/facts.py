@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from ... import tolerances
+from ...engines import ENGINES
 from ...labels import Label
 from ...results.description import (
     KeptRange,
@@ -27,17 +28,7 @@ from ..drawing.colours import JOINT, KEPT, UNKNOWN
 
 FactRow = tuple[str, str]
 
-METHODS = {
-    "map": "A map: it divides the domain into the regions on which the network is affine, each with its label.",
-    "partial map": "A map that was stopped before it was complete: it divides part of the domain into the regions on "
-    "which the network is affine, each with its label.",
-    "refine": "A refinement: bounds of the network decide boxes of the domain first, and the regions of a box where "
-    "bounds do not suffice.",
-    "bfs": "A search through all regions, from one to the next (bfs).",
-    "gbs": "A search along a line from the unperturbed image, then along the boundary that it met (gbs), as in the "
-    "paper. It visits part of the domain.",
-    "boundary": "A search along the outermost boundary alone (boundary). It visits part of the domain.",
-}
+STOPPED_EARLY = " It was stopped before it finished."
 LABELS = (
     ("CR&AR", "label and attention kept"),
     ("CR&IR", "label kept, attention not: right answer, other evidence"),
@@ -98,7 +89,7 @@ def share_rows(summary: Summary) -> list[dict[str, Any]]:
         chosen = [(*look, _ends(area[look[0]]), area[look[0]][0]) for look in looks]
     undecided = max(0.0, 1.0 - sum(share for *_, share in chosen))
     if undecided > 1e-9 or undecided_share(summary) > 0.0:
-        bounds = "", percent_up(undecided)
+        bounds = "", percent_up(area["undecided"][1])
         chosen.append(("undecided", "not decided, in one of the two senses", UNKNOWN, bounds, undecided))
     for name, meaning, colour, (low, high), share in chosen:
         row = {"name": name, "meaning": meaning, "low": low, "high": high, "colour": colour}
@@ -149,7 +140,7 @@ def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
 def proof_rows(summary: Summary) -> list[FactRow]:
     """The method of the proof, its parts, and how it was checked."""
     is_map, is_stopped = summary.method == "map", summary.stopped is not None
-    rows = [("method", METHODS["partial map" if is_map and is_stopped else summary.method])]
+    rows = [("method", ENGINES[summary.method].sentence + STOPPED_EARLY * is_stopped)]
     shares, boxes = summary.guarantee_shares, summary.boxes
     if shares is not None and boxes is not None:
         bounds, exact = (percent_down(shares[name]) for name in ("rounding-sound", "float64 with slack"))
