@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..budget import Budget
 from ..errors import OptionError, StoreError
 from ..labels import Property
@@ -98,7 +100,8 @@ class RunPlan:
         budget = budget or Budget()
         _ = question.agreement  # a model file that computes something else is refused here
         plan = self.settle(question, budget)
-        return ENGINES[plan.method].run(question, budget, plan.options, progress)
+        with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity decide nothing
+            return ENGINES[plan.method].run(question, budget, plan.options, progress)
 
 
 def run(
