@@ -140,6 +140,7 @@ class PlainPass:
         Raises InternalError with the place of a point (B words) where they differ.
         """
         values, logits = self.compound.graph.trace(images)
+        self._last = values  # alive until the next pass: memory given back in between would have to be mapped again
         for layer, (value, bits) in enumerate(zip(values, unpack(packed, self.compound.hidden), strict=True)):
             if self.name is not None:
                 refuse_overflow(self.name, self.compound, value)
