@@ -1,6 +1,11 @@
 """The functions of the package take explicit keyword arguments, and a misspelt one is named with the function."""
 
 import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import get_args, get_overloads, get_type_hints
 
 import pytest
@@ -42,4 +47,24 @@ def test_the_method_tells_which_options_go_with_it():
         method, names = get_type_hints(one)["method"], set(inspect.signature(one).parameters)
         assert get_type_hints(one)["return"] is steadygaze.Result
         found |= dict.fromkeys(get_args(method), names & set(RunOptions.__dataclass_fields__))
-    assert found == {method: set(engine.takes) for method, engine in ENGINES.items()}
+    automatic = {"auto": set(ENGINES["map"].takes | ENGINES["refine"].takes)}
+    assert found == {method: set(engine.takes) for method, engine in ENGINES.items()} | automatic
+
+
+WRONG = (
+    'verify("m", "i", "b", delt=3.0)',
+    'verify("m", "i", "b", method="map", until=0.1)',
+    'verify("m", "i", "b", method="bfs", w_delta=0.1)',
+    'verify("m", "i", "b", w_delta=0.1)',
+)
+RIGHT = ('verify("m", "i", "b", method="gbs", w_delta=0.1)', 'verify("m", "i", "b", until="exact", delta="25%")')
+
+
+def test_a_type_checker_finds_wrong_options(tmp_path):
+    script = tmp_path / "calls.py"
+    script.write_text("\n".join(["from steadygaze import verify", *WRONG, *RIGHT, ""]), encoding="utf-8")
+    environment = os.environ | {"MYPYPATH": str(Path(steadygaze.__file__).parents[1])}
+    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--cache-dir", str(tmp_path), str(script)]
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+    lines = {int(number) for number in re.findall(r"calls\.py:(\d+): error", told)}
+    assert lines == set(range(2, 2 + len(WRONG))), told

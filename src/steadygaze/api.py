@@ -11,6 +11,7 @@ from .budget import Budget
 from .compare.comparison import Comparison, compare_results
 from .engines import AUTO, RunPlan, load
 from .engines.contract import Goal, Progress, RunOptions, Until
+from .errors import OptionError
 from .question import ImageLike, ModelLike, PerturbationsLike, make_question
 from .results.export import check_what, make_table, write_table
 from .results.result import Result
@@ -18,6 +19,7 @@ from .results.result import Result
 Drawn = str | Path | Result
 """What figures are drawn from: results, or the directories that hold them."""
 
+SEARCHES = ("bfs", "gbs", "boundary")
 LineLike = str | Sequence[float] | np.ndarray
 
 __all__ = ["compare", "draw", "export", "load", "search", "verify"]
@@ -220,15 +222,19 @@ def search(
     ('not robust', 'NotRobust', None, True)
     """
 
-    def advance(share: float, visited: int) -> None:
-        if progress is not None:
-            progress(visited)
-
-    return verify(
-        model, image, perturbations, method=str(method), w_delta=w_delta, line=line, budget=budget, progress=advance,
-        property=property, delta=delta, filter=filter, dist=dist, classes=classes, mean=mean, std=std, scale=scale,
-        names=names,
+    plan = RunPlan.check(method, RunOptions(w_delta=w_delta, line=line), property=property)
+    question = make_question(
+        model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
+        mean=mean, std=std, scale=scale, names=names,
     )  # fmt: skip
+    if plan.method not in SEARCHES:
+        raise OptionError(f"method {method!r} is no search; expected {', '.join(SEARCHES)}, or call verify")
+
+    def advance(done: Progress) -> None:
+        if progress is not None:
+            progress(done.regions)
+
+    return plan.run(question, budget, advance)
 
 
 def draw(
