@@ -18,7 +18,7 @@ class Property(Enum):
         try:
             return cls(text)
         except ValueError:
-            raise OptionError(f"unknown property {text!r}; expected cr, ar or both") from None
+            raise OptionError(f"property {text!r} is not known; expected cr, ar or both") from None
 
     @property
     def asks_label(self) -> bool:

@@ -18,7 +18,7 @@ from .hull_proof import HullProof
 from .joint import JointPieces
 
 DEPTHS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
-"""Shares of the way from a piece's border to its centre, where thetas are tried; every piece is violated at its centre."""
+"""Shares of the way from a piece's border to its centre to try; a violated piece is violated at its centre."""
 
 INSIDE = 1e-8
 """The distance (in t) that a theta should keep from its piece's border for a plain forward pass to agree there."""
