@@ -109,8 +109,7 @@ FLIP_ERROR = 1e-6
 """Maps are updated by flips only if their error then stays below this share of the original map's size."""
 
 AREA = 1e-9
-"""The largest deviation of the regions' total area from 1: 10⁵ regions of area 1e-5 with vertices off by 1e-13 give
-1e-11."""
+"""The largest error of the regions' total area, 1: 10⁵ regions of area 1e-5 with vertices off by 1e-13 give 1e-11."""
 
 BESIDE = 1e-7
 """The distance from an edge at which points on both sides are compared: 1,000 DISTANCE, far below the regions' size."""

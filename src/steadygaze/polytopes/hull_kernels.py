@@ -83,8 +83,7 @@ def _nearest_on_face(simplex, size, mask, weight):
 
 @compiled
 def _shrink(simplex, size, best, weight, nearest):
-    """Reduce a simplex to its face nearest to 0 among faces with the last corner; write the nearest point; return the
-    number of corners."""
+    """Reduce a simplex to its face with the last corner nearest to 0; write the nearest point, return the corners."""
     closest, chosen = np.inf, 0
     for mask in range(1 << (size - 1)):
         if not _nearest_on_face(simplex, size, mask, weight):

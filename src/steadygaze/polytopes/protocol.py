@@ -268,8 +268,7 @@ class Polytopes(ABC):
     def section(self, axis: int | None, at: float) -> tuple["Polygons", np.ndarray]:
         """The polygons in which the plane t[axis] = at meets the shapes, and the shape (S,) of each polygon.
 
-        Polygons are their own section (axis None). Edges carry the cuts of their facets; 0 marks an edge without
-        length.
+        Polygons are their own section (axis None). Edges carry their facets' cuts; 0 marks an edge without length.
         """
 
     @abstractmethod

@@ -186,10 +186,7 @@ def _listed_changes(forms, active, fed, touched, is_touched, first, largest, fre
 
 @compiled_fused
 def _raise_peaks(a, b, c, peak):
-    """Raise each peak to the sum of |coefficients|, which bounds rounding and every value on the unit square.
-
-    A peak becomes infinite once a coefficient is NaN.
-    """
+    """Raise each peak to the sum of |coefficients|, which bounds rounding and every value; infinite after a NaN."""
     for k in range(a.shape[0]):
         size = abs(a[k]) + abs(b[k]) + abs(c[k])
         peak[k] = max(peak[k], size if size < np.inf else np.inf)
