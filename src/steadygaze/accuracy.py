@@ -1,4 +1,4 @@
-"""Measures that bound the errors of a set of regions; the walks write them down on their way. Data only."""
+"""Measures that bound the errors of a set of regions; the walks record them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -9,16 +9,16 @@ import numpy as np
 from .compound import Program
 
 ADDITIONS, CHANGES = 0, 1
-"""The rows of a drift: how many additions a form took, and how much the changes of its inputs can round off."""
+"""The rows of a drift: the number of additions in a form, and the rounding that changes of its inputs can cause."""
 
 SUMMED = ("beside", "pixels_beside", "slivers", "skipped", "holes")
-"""Measures that add up over sets of regions; of the others the largest counts."""
+"""Measures that add up over sets of regions; for the other measures the largest counts."""
 
 
 class WalkMeasures(NamedTuple):
-    """Measures of one walk: all N neurons of its program and their L + 1 layers, the clip and the logits included.
+    """Measures of one walk over all N neurons and L + 1 layers of its program, clip and logits included.
 
-    `Accuracy` explains each of them.
+    `Accuracy` explains each measure.
     """
 
     peak: np.ndarray
@@ -32,7 +32,7 @@ class WalkMeasures(NamedTuple):
     holes: float = 0.0
 
     def after(self, before: "WalkMeasures", share: float) -> "WalkMeasures":
-        """The measures of a walk that went on with polytopes of another walk, and takes over a share of its sums."""
+        """The measures of a walk that continued from the polytopes of walk `before`, with a share of its sums."""
         return self._replace(
             missed=np.maximum(self.missed, before.missed),
             beside=self.beside + share * before.beside,
@@ -46,19 +46,19 @@ class WalkMeasures(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """Bounds of the errors of regions, over the n neurons and the layers of the classifier.
+    """Bounds on the errors of regions, over the n neurons and the layers of the classifier.
 
-    peaks (n,): the largest sum of |coefficients| of each neuron's form anywhere. missed (n,): its largest |value| on a
-    part of a region where the pattern has the other sign, because the part was left unsplit or taken for rounding;
-    pixels_missed is the same for the clip. drift (2, layers): between two computations of a form from scratch, its
-    updates round off at most 2⁻⁵³ times (drift[0] · peak + drift[1]). depth: the most cuts between the domain and a
-    region. gap: the largest depth of the gaps that one cut leaves between its two parts, beyond rounding, and `holes`
-    their volume at all cuts; polygons have none. skipped: polytopes whose volume float64 cannot tell from zero; they
-    are not among the regions.
+    peaks (n,): the largest sum of |coefficients| of each neuron's form anywhere. missed (n,): the neuron's largest
+    |value| on a part of a region where the pattern has the wrong sign, because the part was left unsplit or counted as
+    rounding; pixels_missed is the same for the clip. drift (2, layers): between two computations of a form from
+    scratch, its updates add a rounding error of at most 2⁻⁵³ · (drift[0] · peak + drift[1]). depth: the largest number
+    of cuts between the domain and a region. gap: the largest depth, beyond rounding, of the gaps that one cut leaves
+    between its two parts; holes: the volume of the gaps of all cuts. Polygons have no gaps. skipped: the number of
+    polytopes whose volume float64 cannot distinguish from zero; they are not among the regions.
 
-    beside (2, n): a neuron's value is at most e in size on a share of the domain of at most D · e · beside[0] +
-    e² · beside[1], D the number of coordinates, for every e below the neuron's `near` (see `Program`). pixels_beside
-    (2,) is the same for all of the clip's neurons together. `slivers` bounds the volume of all unsplit parts.
+    beside (2, n): for every e below a neuron's `near` (see `Program`), |value| ≤ e holds on a share of the domain of at
+    most D · e · beside[0] + e² · beside[1], where D is the number of coordinates. pixels_beside (2,) is the same for
+    all of the clip's neurons together. slivers bounds the volume of all unsplit parts.
     """
 
     peaks: np.ndarray
@@ -75,7 +75,7 @@ class Accuracy:
 
     @classmethod
     def of(cls, program: Program, walks: Sequence[WalkMeasures]) -> "Accuracy":
-        """The measures of several walks through programs of one network, which differ in the clip alone."""
+        """The joint measures of several walks through programs of one network that differ only in the clip."""
         first = 2 if program.clipped else 0
         classes = int(program.offsets[-1] - program.offsets[-2])
         hidden = int(program.offsets[-2] - program.offsets[first])
@@ -107,7 +107,7 @@ class Accuracy:
 
     @classmethod
     def joined(cls, parts: Sequence["Accuracy"]) -> "Accuracy":
-        """The measures of several sets of regions, at least one, as of one set."""
+        """The measures of the union of several sets of regions, at least one."""
         measures = {field.name: [getattr(part, field.name) for part in parts] for field in fields(cls)}
         return cls(**{name: _join(name, values) for name, values in measures.items()})
 

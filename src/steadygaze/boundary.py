@@ -1,9 +1,10 @@
-"""From labelled pieces of a full map to the part that zero can reach, its outermost boundary, and its enclaves.
+"""Finds the part of a full map that zero can reach, its outermost boundary, and its enclaves.
 
-R is the union of the pieces that surely satisfy the property, C0 its component through facets whose closure contains
-theta = 0, taken with its border. The rest of the domain falls into components, through facets again. One that has no
-facet on the border of the domain is an enclave. What separates C0 from any other one is a component of the outermost
-boundary: as C0 is closed and connected, and a box has no holes, the frontier of each such part is connected.
+R is the union of the pieces that surely satisfy the property. C0 is the closure of R's component, connected through
+facets, whose closure contains theta = 0. The rest of the domain falls into components, also connected through facets.
+A component without a facet on the border of the domain is an enclave. The frontier between C0 and any other component
+is a component of the outermost boundary. Each such frontier is connected, because C0 is closed and connected and a box
+has no holes.
 """
 
 from dataclasses import dataclass
@@ -26,9 +27,9 @@ from .tolerances import TOUCH
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """A part of the domain outside of C0, through facets, with the frontier between them.
+    """A part of the domain outside C0, connected through facets, and its frontier with C0.
 
-    pieces (N,): the pieces of the part, with their share of the domain. facets (F,) count into `Boundary.frontier`;
+    pieces (N,): the pieces of the part; share: their share of the domain. facets (F,) index `Boundary.frontier`;
     measure is their length in t (area with three parameters, number of thetas with one). inner and outer: the regions
     along the frontier on the side of C0 and on the other side, ascending.
     """
@@ -53,10 +54,10 @@ class Component(Part):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Enclave(Part):
-    """A part of the domain that C0 encloses; it may hold satisfying pieces, which zero cannot reach.
+    """A part of the domain that C0 encloses; zero cannot reach the satisfying pieces in it, if any.
 
-    regions: those with a piece in it; satisfying_share: the share of the domain that satisfies the property inside;
-    theta (d,): its point nearest to zero, at the given distance ‖theta‖₂.
+    regions: those with a piece in the enclave; satisfying_share: the share of the domain that lies in the enclave and
+    satisfies the property; theta (d,): the enclave's point nearest to zero; distance: its ‖theta‖₂.
     """
 
     regions: np.ndarray
@@ -69,9 +70,9 @@ class Enclave(Part):
 class Boundary:
     """The outermost boundary of a property on a map of P pieces, exact up to `undecided` pieces and strips beside it.
 
-    kept (P,): `Kept` codes of the property. reachable and enclosed (P,): the pieces of C0; those and its enclaves'.
-    starts: how many components through facets contain zero in their closures (C0 is their union, and empty if there
-    are none). frontier: the facets between C0 and the rest, `first` in C0. farthest (d,): a theta of C0 with the
+    kept (P,): `Kept` codes of the property. reachable (P,): the pieces of C0; enclosed (P,): those of C0 and its
+    enclaves. starts: the number of facet-connected components whose closures contain zero; C0 is their union, empty if
+    there are none. frontier: the facets between C0 and the rest, `first` in C0. farthest (d,): a theta of C0 with the
     largest ‖theta‖₂, None if C0 is empty. undecided (U,): the pieces beside C0 or at zero that may satisfy the
     property; strip_share: the share of the domain within the error of a threshold in C0 and in the pieces beside it.
     """
@@ -96,12 +97,12 @@ class Boundary:
 
     @property
     def reachable_share(self) -> float:
-        """The share of the domain that can be reached from zero without leaving what satisfies the property."""
+        """The share of the domain that zero can reach through thetas that satisfy the property."""
         return self.share(self.reachable)
 
     @property
     def unreachable_share(self) -> float:
-        """The share of the domain that satisfies the property, but cannot be reached from zero."""
+        """The share of the domain that satisfies the property but that zero cannot reach."""
         return self.share((self.kept == Kept.YES) & ~self.reachable)
 
     @property
@@ -116,21 +117,20 @@ class Boundary:
 
     @property
     def is_certain(self) -> bool:
-        """Whether every piece beside C0 and at zero is decided: then no piece could join it."""
+        """Whether every piece beside C0 and at zero is decided: then no piece could join C0."""
         return not len(self.undecided)
 
     def share(self, chosen: np.ndarray) -> float:
         """The share of the domain that the chosen pieces (P,) cover."""
-        # The whole domain is exactly 1, whatever the rounding of the sum.
+        # The whole domain is exactly 1; a sum of shares may round.
         return 1.0 if chosen.all() else min(float(self.volumes[chosen].sum()), 1.0)
 
 
 def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPieces, wanted: Property) -> Boundary:
     """The outermost boundary of a property on a full map; OptionError for a partial map or a domain without zero.
 
-    `regions` are those that the pieces come from, None where they come from boxes alone.
-    Exact by adjacency: a facet narrower than the tolerance connects nothing, and a piece that has no other facet is
-    part of neither C0 nor an enclave.
+    `regions` are the regions of the pieces, None if the pieces come from boxes alone. A facet narrower than the
+    tolerance connects nothing; a piece with only such facets belongs to neither C0 nor an enclave.
     """
     _refuse(compound, regions)
     polytopes, volumes = joint.polytopes, joint.polytopes.volumes
@@ -183,7 +183,7 @@ def _refuse(compound: Compound, regions: RegionSet | None) -> None:
 
 
 def _labelled(adjacency: Adjacency, chosen: np.ndarray) -> np.ndarray:
-    """The number of the component through facets of every chosen piece (P,), −1 for the others."""
+    """The number of each chosen piece's facet-connected component (P,), −1 for the other pieces."""
     both = chosen[adjacency.first] & chosen[adjacency.second]
     rows, columns = adjacency.first[both], adjacency.second[both]
     graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(len(chosen), len(chosen)))
@@ -194,7 +194,7 @@ def _labelled(adjacency: Adjacency, chosen: np.ndarray) -> np.ndarray:
 def _reachable(
     compound: Compound, joint: JointPieces, adjacency: Adjacency, satisfies: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """The pieces of C0 (P,), and how many components through facets it is made of."""
+    """The pieces of C0 (P,), and the number of its facet-connected components."""
     labels = _labelled(adjacency, satisfies)
     zero = compound.zero_in_t
     starts = np.unique(labels[satisfies & joint.polytopes.contain(zero)])
@@ -202,7 +202,7 @@ def _reachable(
 
 
 def _frontier(adjacency: Adjacency, reachable: np.ndarray) -> Adjacency:
-    """The facets between reachable pieces and others, the reachable one first."""
+    """The facets between reachable and other pieces, the reachable piece first."""
     found = adjacency.take(reachable[adjacency.first] != reachable[adjacency.second])
     is_first = reachable[found.first]
     first, second = np.where(is_first, [found.first, found.second], [found.second, found.first])
@@ -223,7 +223,7 @@ def _parts(adjacency: Adjacency, reachable: np.ndarray, frontier: Adjacency) -> 
 
 
 def _shared(joint: JointPieces, pieces: np.ndarray, facets: np.ndarray, frontier: Adjacency) -> dict[str, Any]:
-    """What components and enclaves have in common."""
+    """The fields that components and enclaves share."""
     region = joint.pieces.region
     return {
         "pieces": pieces,
@@ -241,7 +241,7 @@ def _touches_border(compound: Compound, facets: np.ndarray, frontier: Adjacency)
 
 
 def _inside(compound: Compound, joint: JointPieces, pieces: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
-    """What only enclaves have."""
+    """The fields that only enclaves have."""
     theta = _nearest(compound, joint.polytopes, pieces)
     return {
         "regions": np.unique(joint.pieces.region[pieces]),
@@ -252,7 +252,7 @@ def _inside(compound: Compound, joint: JointPieces, pieces: np.ndarray, kept: np
 
 
 def _nearest(compound: Compound, polytopes: Polytopes, pieces: np.ndarray) -> np.ndarray:
-    """The point (d,) of pieces that is nearest to zero, as a theta."""
+    """The theta (d,) in the pieces that is nearest to zero."""
     chosen = polytopes.take(pieces)
     thetas = compound.to_theta(chosen.points)
     low, high = (end.reduceat(thetas, chosen.starts[:-1], axis=0) for end in (np.minimum, np.maximum))
@@ -262,7 +262,7 @@ def _nearest(compound: Compound, polytopes: Polytopes, pieces: np.ndarray) -> np
         if bounds[piece] >= least:
             break
         corners = thetas[chosen.starts[piece] : chosen.starts[piece + 1]]
-        # min ‖Σ λ_i v_i‖² + (1 − Σ λ_i)² over λ ≥ 0 has the weights of the nearest point of the hull, up to a factor.
+        # The λ ≥ 0 with the least ‖Σ λ_i v_i‖² + (1 − Σ λ_i)² are the nearest point's weights, up to a factor.
         weights = nnls(np.vstack([corners.T, np.ones(len(corners))]), np.append(np.zeros(thetas.shape[1]), 1.0))[0]
         point = weights @ corners / weights.sum()
         if np.linalg.norm(point) < least:
@@ -271,7 +271,7 @@ def _nearest(compound: Compound, polytopes: Polytopes, pieces: np.ndarray) -> np
 
 
 def _farthest(compound: Compound, joint: JointPieces, reachable: np.ndarray) -> np.ndarray | None:
-    """The vertex of the reachable pieces with the largest ‖theta‖₂: a convex function is largest at a vertex."""
+    """The vertex of the reachable pieces with the largest ‖theta‖₂: a convex function has its maximum at a vertex."""
     points = joint.polytopes.points[reachable[joint.polytopes.owner]]
     if not len(points):
         return None

@@ -13,7 +13,7 @@ from .labels import Stop
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits that a user sets; None means no limit, but 80 % of the machine's memory for `memory_gib`."""
+    """The limits that a user sets; None means no limit, or 80 % of the machine's memory for `memory_gib`."""
 
     timeout_seconds: float | None = None
     max_regions: int | None = None
@@ -29,7 +29,7 @@ class Limits:
 
 @dataclass
 class Budget:
-    """The limits of one run and its use of them; engines ask it now and then."""
+    """The limits of one run and its use so far; engines poll it."""
 
     limits: Limits = field(default_factory=Limits)
     started: float = field(default_factory=time.monotonic)
@@ -56,7 +56,7 @@ class Budget:
 
 
 def machine_gib() -> float:
-    """Physical memory in GiB; infinite where the system does not tell."""
+    """Physical memory in GiB; infinite if the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     except (ValueError, OSError, AttributeError):
@@ -64,7 +64,7 @@ def machine_gib() -> float:
 
 
 def resident_gib() -> float:
-    """Memory of this process in GiB; 0 where the system does not tell."""
+    """Memory of this process in GiB; 0 if the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**30
@@ -73,7 +73,7 @@ def resident_gib() -> float:
 
 
 def give_back_memory() -> None:
-    """Return freed memory to the system, if its C library can; otherwise it keeps large arrays of threads."""
+    """Return freed memory to the system if the C library can; by itself it keeps large arrays that threads freed."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (OSError, AttributeError, TypeError):

@@ -1,13 +1,13 @@
 """How numba compiles the loops of this package.
 
-`compiled` functions allocate no memory and only use views of their arguments. They are compiled without numba's
-reference counting, which otherwise costs more than the arithmetic: an atomic increment and decrement for every array
-passed to a function. `compiled_inline` functions become part of their callers, which saves passing dozens of arrays.
-`compiled_fused` also lets the compiler fuse a product and a sum (one rounding instead of two), and
-`compiled_reordered` lets it add in any order, which it needs for adding several numbers at once.
+`compiled` functions allocate no memory and only use views of their arguments. They skip numba's reference counting,
+which would cost more than the arithmetic: an atomic increment and decrement for every array passed to a function.
+`compiled_inline` functions become part of their callers, which saves passing dozens of arrays. `compiled_fused` also
+lets the compiler fuse a product and a sum (one rounding instead of two), and `compiled_reordered` lets it add in any
+order, which vectorized sums need.
 
-numba keeps compiled code on disk, and compares it with the file of the function alone, not with the files whose
-functions and constants went into it. So this module discards all of it when any of these files has changed.
+numba caches compiled code on disk but only checks the file of the function itself, not the files whose functions and
+constants were compiled into it. So this module discards the whole cache when any of these files changes.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ def discard_stale_code(package: Path) -> bool:
         marker.parent.mkdir(exist_ok=True)
         marker.write_text(digest.hexdigest(), encoding="ascii")
     except OSError:
-        # A read-only folder holds no compiled code either; numba then keeps it elsewhere, by time stamp.
+        # A read-only folder holds no compiled code; numba then caches it elsewhere, by time stamp.
         return False
     return True
 

@@ -3,7 +3,7 @@
 Turns a chain of affine maps and a perturbed image into one `Program` per knot cell: the first two layers are the clip
 to [0,1], the rest are the classifier's. Pixels whose unclipped values are the same function of theta share one neuron,
 and pixels that do not depend on theta become part of the first bias. Thetas are scaled to t in the unit square or cube;
-with a single parameter nothing depends on the second coordinate. Nothing is subdivided here.
+with a single parameter, nothing depends on the second coordinate.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ class Program(NamedTuple):
     values: np.ndarray
     bias: np.ndarray  # (N,)
     noise: np.ndarray  # (N,) values of a neuron below this are rounding
-    near: np.ndarray  # (N,) a polytope on which a neuron comes this close to zero lies beside its kink
-    is_folded: np.ndarray  # (L+1,) whether weights into a layer are rounded products, so that a zero may not be one
-    terms: np.ndarray  # (L+1,) the most inputs that one neuron of a layer sums up
+    near: np.ndarray  # (N,) a polytope lies beside a neuron's kink if the neuron's value comes this close to zero there
+    is_folded: np.ndarray  # (L+1,) whether weights into a layer are rounded products: a zero may be inexact
+    terms: np.ndarray  # (L+1,) the largest number of inputs that one neuron of a layer adds up
     largest: np.ndarray  # (N,) the largest |weight| of a neuron's output in the next layer
     byte_start: np.ndarray  # (L+1,) where the packed pattern of layer l starts
 
@@ -51,11 +51,11 @@ class Corners(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CellProgram:
-    """The compound network on one knot cell, as the walks run it.
+    """The compound network on one knot cell, in the form that the walks run.
 
-    `root` (D+1, n) are the forms of layer 0 in t, slopes first; `low` and `high` (D,) the cell in t, where D is the
-    number of parameters, but 2 for a single one; `line_of` (pixels,) the neuron of layer 0 that each pixel belongs to,
-    −1 where the pixel is constant, with its value in `constant`.
+    `root` (D+1, n): the forms of layer 0 in t, slopes first. `low` and `high` (D,): the cell in t, where D is the
+    number of parameters, but 2 for a single one. `line_of` (pixels,): the neuron of layer 0 that each pixel belongs to;
+    −1 if the pixel is constant, with its value in `constant`.
     """
 
     program: Program
@@ -75,7 +75,7 @@ class CellProgram:
 class Compound:
     """Classifier after perturbation: `graph` and `perturbed` define it, and the walks subdivide the domain by `chain`.
 
-    Only `programs`, and what follows from them, ask for the chain's maps.
+    Only `programs` and the values derived from them compute the chain's maps.
     """
 
     graph: Graph
@@ -105,7 +105,7 @@ class Compound:
 
     @property
     def coordinates(self) -> int:
-        """The number D of coordinates of t: that of the parameters, but 2 for a single one."""
+        """The number D of coordinates of t: one per parameter, but 2 for a single parameter."""
         return max(2, self.domain.dimension)
 
     def to_unit(self, thetas: np.ndarray) -> np.ndarray:
@@ -136,7 +136,7 @@ class Compound:
     @cached_property
     def programs(self) -> tuple[CellProgram, ...]:
         """The compound network compiled for every knot cell."""
-        # Weights whose products overflow leave everything undecided, without a warning.
+        # If products of weights overflow, everything stays undecided; numpy need not warn.
         with np.errstate(over="ignore", invalid="ignore"):
             return tuple(self._compile_cell(cell) for cell in self.cells)
 
@@ -158,7 +158,7 @@ class Compound:
         return CellProgram(program, lines, corners.low, corners.high, line_of, constant)
 
     def _raise_noise(self, program: Program, forms: np.ndarray) -> None:
-        """Raise the noise of the first layer by all pixels: merging them with the bias may cancel large terms."""
+        """Add all pixels to the noise of the first layer: merging them into the bias may cancel large terms."""
         affine = self.chain.maps[0]
         pixels = np.clip(np.maximum(forms[-1], forms[-1] + forms[:-1].clip(min=0.0).sum(axis=0)), 0.0, 1.0)
         first = slice(program.offsets[CLIP_LAYERS], program.offsets[CLIP_LAYERS + 1])
@@ -168,13 +168,13 @@ class Compound:
 
 
 def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
-    """Compile a network that takes t itself, without image or clip: W0, b0, ReLU, W1, b1, ReLU, …, logits.
+    """Compile a network whose input is t itself, without image or clip: W0, b0, ReLU, W1, b1, ReLU, …, logits.
 
     >>> plain_program([(np.eye(2), np.zeros(2)), (np.ones((1, 2)), np.zeros(1))]).widths
     array([2, 1])
     """
     if len(layers) < 2:
-        raise ValueError("a plain program needs a hidden layer and the layer of the logits")
+        raise ValueError("a plain program needs a hidden layer and a logit layer")
     weight, bias = layers[0]
     coordinates = max(2, weight.shape[1])
     root = np.zeros((coordinates + 1, len(bias)))
@@ -187,18 +187,18 @@ def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
 
 
 def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, lines: int) -> AffineMap:
-    """The classifier's first map, taking the clipped lines instead of the pixels."""
+    """The classifier's first map, with the clipped lines as input instead of the pixels."""
     matrix = affine.matrix
     if not isinstance(matrix, np.ndarray):
         pixels = np.flatnonzero(line_of >= 0)
         gather = csr_array((np.ones(len(pixels)), (pixels, line_of[pixels])), shape=(len(line_of), lines))
         moved = np.abs(matrix) @ np.abs(constant)
         bias = _kept(affine.bias + matrix @ constant, np.abs(affine.bias) + moved)
-        # Stored entries are kept, those that cancel too.
+        # Keep all stored entries, even if they cancel.
         merged = csr_array(matrix @ gather)
         merged.data = _kept(merged.data, np.ones(merged.nnz))
         return AffineMap(merged, bias)
-    # In extended precision: hundreds of pixels may share one line (a black background), or be constant.
+    # Extended precision: hundreds of pixels may share one line (a black background), or be constant.
     order = np.argsort(line_of, kind="stable")
     first = np.searchsorted(line_of[order], np.arange(lines))
     rows = matrix.T[order].astype(np.longdouble)
@@ -213,14 +213,14 @@ def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, line
 
 
 def _kept(sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Sums, none exactly zero unless all of its terms are: readers rely on that."""
+    """The sums, each nonzero unless all of its terms are zero: readers rely on that."""
     return np.where((sums == 0.0) & (sizes > 0.0), 1e-300, sums)
 
 
 def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[bool], *, clipped: bool) -> Program:
-    """Lay the layers out as flat arrays; the matrices into sparse layers go column by column.
+    """Store the layers as flat arrays, and sparse matrices column by column.
 
-    `folded` says which maps are products of several linear operators, or have rounded constants.
+    `folded`: for each map, whether it is a product of several linear operators or has rounded constants.
     """
     clip = CLIP_LAYERS if clipped else 1
     sizes = [root.shape[1]] * clip + [len(affine.bias) for affine in maps]
@@ -267,13 +267,13 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
 
 
 def row_terms(affine: AffineMap) -> int:
-    """The most inputs that one output of an affine map sums up."""
+    """The largest number of inputs that one output of an affine map adds up."""
     matrix = affine.matrix
     return matrix.shape[1] if isinstance(matrix, np.ndarray) else int(np.diff(matrix.indptr).max(initial=0))
 
 
 def _near(scale: np.ndarray) -> float:
-    """The largest |value| that lies beside the kink of a neuron, for a whole layer with the given scales."""
+    """The largest |value| that counts as beside a kink, for a whole layer with the given scales."""
     largest = float(scale.max(initial=0.0))
     return NEAR * (largest if largest > 0.0 else 1.0)
 
@@ -290,7 +290,7 @@ def _largest_weights(affine: AffineMap) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def _sample_points(coordinates: int) -> np.ndarray:
-    """A grid of points of the unit square or cube, as columns that end with a 1."""
+    """A grid of points in the unit square or cube, as columns that end with a 1."""
     ticks = np.linspace(0.0, 1.0, 7 if coordinates < 4 else 5)
     grid = np.meshgrid(*[ticks] * coordinates)
     points = np.stack([*(axis.ravel() for axis in grid), np.ones(grid[0].size)])
@@ -313,7 +313,7 @@ def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> 
 
 
 def _passed_on(affine: AffineMap, scale: np.ndarray) -> np.ndarray:
-    """The scale that a neuron inherits where it only hands one input on (a ReLU after a ReLU), errors included."""
+    """The scale, errors included, that a neuron inherits if it only passes one input on (a ReLU after a ReLU)."""
     inherited = np.zeros(len(affine.bias))
     matrix = affine.matrix
     if isinstance(matrix, np.ndarray):

@@ -1,12 +1,12 @@
-"""The kinds of failure, each with its exit code on the command line.
+"""The exceptions of steadygaze, each with its exit code on the command line.
 
-An error message is one line: what was received, what is expected, what to do next. An exhausted budget is an outcome
-(`labels.Stop`), not an error.
+An error message is one line: the value received, the value expected, and the next step. An exhausted budget is an
+outcome (`labels.Stop`), not an error.
 """
 
 
 class SteadygazeError(Exception):
-    """A mistake that the caller can mend; the message says how."""
+    """A mistake that the caller can fix; the message says how."""
 
     exit_code = 2
 
@@ -32,6 +32,6 @@ class StoreError(SteadygazeError):
 
 
 class InternalError(SteadygazeError):
-    """A self-check of steadygaze failed, so nothing is delivered. The fault is in steadygaze, not in the input."""
+    """A self-check of steadygaze failed, so there is no result. The fault is in steadygaze, not in the input."""
 
     exit_code = 70

@@ -1,4 +1,4 @@
-"""Labels, verdicts, statuses, and why a run stopped: for each its code, its word and its sentence."""
+"""Labels, verdicts, statuses and stop reasons, each with its code, word and sentence."""
 
 from enum import Enum, IntEnum, StrEnum
 
@@ -6,7 +6,7 @@ from .errors import OptionError
 
 
 class Property(Enum):
-    """What has to hold everywhere in the domain."""
+    """The property that must hold everywhere in the domain."""
 
     CR = "cr"
     AR = "ar"
@@ -22,17 +22,17 @@ class Property(Enum):
 
     @property
     def asks_label(self) -> bool:
-        """Whether the label is part of it."""
+        """Whether the property includes the label."""
         return self is not Property.AR
 
     @property
     def asks_attention(self) -> bool:
-        """Whether the attention is part of it."""
+        """Whether the property includes the attention."""
         return self is not Property.CR
 
     @property
     def sentence(self) -> str:
-        """What has to hold, for people."""
+        """The property in words."""
         return {
             Property.CR: "the label is kept (cr)",
             Property.AR: "the attention is kept (ar)",
@@ -41,7 +41,7 @@ class Property(Enum):
 
 
 class Kept(IntEnum):
-    """Whether something is kept on a piece of the domain."""
+    """Whether a piece of the domain keeps the label, the attention or both."""
 
     YES = 0
     UNKNOWN = 1
@@ -49,9 +49,9 @@ class Kept(IntEnum):
 
 
 class Label(StrEnum):
-    """The label of a region: of its classification (CR, MR, CB), of its attention (AR, IR, AB), or undecided.
+    """The label of a region: for classification (CR, MR, CB), for attention (AR, IR, AB), or undecided.
 
-    A label equals its word, so that JSON, tables and arrays of texts hold it as it is.
+    A label equals its string, so JSON, tables and string arrays can hold it directly.
 
     >>> Label.CR == "CR", Label.of_classification(Kept.NO), Label.of_attention(Kept.UNKNOWN)
     (True, <Label.MR: 'MR'>, <Label.UNDECIDED: 'undecided'>)
@@ -67,17 +67,17 @@ class Label(StrEnum):
 
     @classmethod
     def of_classification(cls, code: Kept) -> "Label":
-        """The label for a code of the classification."""
+        """The label for a `Kept` code of the classification."""
         return (cls.CR, cls.UNDECIDED, cls.MR)[code]
 
     @classmethod
     def of_attention(cls, code: Kept) -> "Label":
-        """The label for a code of the attention."""
+        """The label for a `Kept` code of the attention."""
         return (cls.AR, cls.UNDECIDED, cls.IR)[code]
 
     @property
     def sentence(self) -> str:
-        """What the label says of a region."""
+        """The label in words."""
         return {
             Label.CR: "label kept",
             Label.MR: "label lost",
@@ -92,11 +92,11 @@ class Label(StrEnum):
 CLASSIFICATIONS = (Label.CR, Label.MR, Label.CB)
 ATTENTIONS = (Label.AR, Label.IR, Label.AB)
 SHARES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR")
-"""The shares of the domain that an answer gives, beside `undecided`."""
+"""The shares of the domain in an answer, apart from `undecided`."""
 
 
 class Verdict(Enum):
-    """What was proved of a property over the whole domain.
+    """The proved answer for a property over the whole domain.
 
     >>> Verdict.ROBUST.exit_code, Verdict.NOT_ROBUST.exit_code, Verdict.UNDECIDED.exit_code
     (0, 10, 3)
@@ -113,7 +113,7 @@ class Verdict(Enum):
 
     @property
     def sentence(self) -> str:
-        """The verdict for people; it says no more than was proved."""
+        """The verdict in words; claims no more than was proved."""
         return {
             Verdict.ROBUST: "The property holds everywhere in the domain.",
             Verdict.NOT_ROBUST: "The property is violated somewhere in the domain.",
@@ -122,7 +122,7 @@ class Verdict(Enum):
 
     @classmethod
     def of(cls, *, violated: float, undecided: float) -> "Verdict":
-        """The verdict for the shares of the domain that surely violate the property and that are undecided.
+        """The verdict, given the shares of the domain that surely violate the property and that are undecided.
 
         >>> Verdict.of(violated=0.0, undecided=1e-9)
         <Verdict.UNDECIDED: 'undecided'>
@@ -133,7 +133,7 @@ class Verdict(Enum):
 
 
 class StopKind(Enum):
-    """The limits that end a run; each value starts the words of a `Stop`."""
+    """The limits that end a run; each value is the first word of a `Stop`."""
 
     INTERRUPTED = "interrupted"
     TIME = "timeout"
@@ -142,7 +142,7 @@ class StopKind(Enum):
 
 
 class Stop(str):
-    """Why a run ended early, in words that name the limit.
+    """Why a run ended early: a text that names the limit.
 
     >>> Stop("timeout of 30 s").kind, Stop("memory limit of 2 GiB").kind.name
     (<StopKind.TIME: 'timeout'>, 'MEMORY')
@@ -157,7 +157,7 @@ class Stop(str):
 
 
 class Status(Enum):
-    """How a run ended, in the paper's words; it speaks only of visited regions."""
+    """How a run ended, in the paper's words; covers visited regions only."""
 
     ROBUST = "Robust"
     NOT_ROBUST = "NotRobust"
@@ -166,15 +166,15 @@ class Status(Enum):
 
     @classmethod
     def stopped_by(cls, stop: Stop) -> "Status":
-        """The status of a run that a limit ended: memory is a failure, every other limit counts as time."""
+        """The status of a run that a limit ended: FAILED for memory, TIMEOUT for every other limit."""
         return cls.FAILED if stop.kind is StopKind.MEMORY else cls.TIMEOUT
 
     @property
     def sentence(self) -> str:
-        """The status for people."""
+        """The status in words."""
         return {
             Status.ROBUST: "Every visited region satisfies the property.",
             Status.NOT_ROBUST: "A visited region violates the property, or contains part of its boundary.",
-            Status.TIMEOUT: "A limit ended the run before it was done.",
+            Status.TIMEOUT: "A limit ended the run early.",
             Status.FAILED: "Regions were lost or left undecided for numerical reasons, or memory ran out.",
         }[self]

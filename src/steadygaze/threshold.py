@@ -12,7 +12,7 @@ from .labels import Kept
 
 
 class Direction(Enum):
-    """On which side of a threshold a property holds; the value is the sign that people read."""
+    """The side of a threshold on which a property holds; the value is the printed sign."""
 
     AT_MOST = "≤"
     AT_LEAST = "≥"
@@ -20,7 +20,7 @@ class Direction(Enum):
 
 @dataclass(frozen=True)
 class Threshold:
-    """A threshold: absolute, or relative to the size of the original map. Its text is read as the same threshold.
+    """A threshold: absolute, or relative to the size of the original map. `parse` reads its text back unchanged.
 
     >>> Threshold.parse("25%").value(8.0), Threshold.parse("3.0").value(8.0)
     (2.0, 3.0)
@@ -67,7 +67,7 @@ class Threshold:
 
 
 def kept_codes(low: np.ndarray, high: np.ndarray, limit: float, direction: Direction = Direction.AT_MOST) -> np.ndarray:
-    """`Kept` codes (N,) for values between bounds (N,) against an absolute threshold; NaN decides nothing.
+    """`Kept` codes (N,) for values between bounds (N,) against an absolute threshold; UNKNOWN for NaN bounds.
 
     >>> kept_codes(np.array([0.0, 2.0, 4.0, np.nan]), np.array([1.0, 4.0, 5.0, 1.0]), 3.0).tolist()
     [0, 1, 2, 1]

@@ -1,4 +1,4 @@
-"""Exact arithmetic for what float64 cannot decide: the label on a small polytope of the perturbation domain.
+"""Exact arithmetic where float64 cannot decide the label on a small polytope of the domain.
 
 Turns a compound network and a polytope into an `Outcome` that is proved in rationals (python-flint).
 """

@@ -1,9 +1,9 @@
 """Walks convex parts of the domain through the compound network, layer by layer, in exact arithmetic.
 
-Parts that share their pattern so far share their forms, and go through a layer together. A neuron whose form changes
-sign on a part cuts it; at the logits, parts are cut once more where the label meets a rival. With enclosed constants
-the cuts follow the midpoints: |ReLU(a) − ReLU(b)| ≤ |a − b|, so the radius of a neuron holds after its ReLU on either
-side of the cut, and no neuron needs to be certain.
+Parts with the same pattern so far share their forms and pass a layer together. A neuron whose form changes sign on a
+part cuts the part; the logits cut it once more where the label ties with a rival. With enclosed constants the cuts
+follow the midpoints: |ReLU(a) − ReLU(b)| ≤ |a − b|, so the radius of a neuron holds after its ReLU on either side of
+the cut, and no neuron needs a certain sign.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,13 +29,13 @@ class LimitReachedError(Exception):
 
 @dataclass
 class WalkLimits:
-    """When a walk stops: a moment of `monotonic`, and the number of parts that cuts may still add."""
+    """The limits of a walk: a deadline on the `monotonic` clock, and the number of parts that cuts may still add."""
 
     deadline: float
     parts: int
 
     def count(self, added: int) -> None:
-        """Count added parts and look at the clock; raises LimitReachedError."""
+        """Count added parts and check the clock; raises LimitReachedError."""
         self.parts -= added
         if self.parts < 0:
             raise LimitReachedError("max_parts is reached")
@@ -45,7 +45,7 @@ class WalkLimits:
 
 @dataclass
 class Signs:
-    """The signs that an exact piecewise linear function takes, and the volumes of the parts, if asked for."""
+    """The signs of an exact piecewise linear function, and on request the volumes of the parts."""
 
     positive: bool = False
     negative: bool = False
@@ -66,7 +66,7 @@ class Signs:
 class WalkFindings:
     """The signs of a lower and an upper bound of the margin, and parts where the margin is negative.
 
-    Where `is_exact`, both bounds are the margin itself. `volume` is the volume of all parts, if asked for.
+    If `is_exact`, both bounds equal the margin. `volume` is the volume of all parts, on request.
     """
 
     with_volumes: bool
@@ -105,9 +105,9 @@ def walk(
 def leaves(
     network: ExactNetwork, pixels: WholeForms, parts: list[ConvexPart], limits: WalkLimits
 ) -> Iterator[tuple[WholeForms, list[ConvexPart], tuple[np.ndarray, ...]]]:
-    """The logits' forms on parts that no neuron cuts any more, those parts, and the active neurons there.
+    """Yield the logits' forms, the parts on which they hold, and the active neurons there; no neuron cuts these parts.
 
-    Patterns cover the ReLU layers of the classifier; with enclosed constants, those of the midpoints.
+    Patterns cover the ReLU layers of the classifier; with enclosed constants, they are those of the midpoints.
     """
     stack: list[tuple[int, WholeForms, list[ConvexPart], tuple[np.ndarray, ...]]] = [(0, pixels, parts, ())]
     last = CLIP_STAGES + len(network.segments) - 1
@@ -132,7 +132,7 @@ def advance(network: ExactNetwork, stage: int, values: WholeForms) -> WholeForms
 
 
 def margins(logits: WholeForms, label: int) -> tuple[Rows, Rows]:
-    """Forms of f_label − f_j for every other class j, less the radius and plus it; one list if there is no radius."""
+    """Forms of f_label − f_j for every other class j, minus the radius and plus it; the same list without a radius."""
     rows = logits.rows
     others = [j for j in range(len(rows)) if j != label]
     exact = [tuple(rows[label] - rows[j]) for j in others]
@@ -148,7 +148,7 @@ def margins(logits: WholeForms, label: int) -> tuple[Rows, Rows]:
 def _pass_relu(
     forms: WholeForms, parts: list[ConvexPart], limits: WalkLimits
 ) -> list[tuple[WholeForms, list[ConvexPart], np.ndarray]]:
-    """Cut parts where neurons change sign; return values after the ReLU, the parts they hold on, active neurons."""
+    """Cut parts where neurons change sign; return the values after the ReLU, their parts, and the active neurons."""
     corners = list({corner: None for part in parts for corner in part.corners})
     rows = forms.rows
     table = multiply(to_matrix(rows), np.array(corners, dtype=object).T)
@@ -160,7 +160,7 @@ def _pass_relu(
             if min(values) < 0:
                 mixed.setdefault(tuple(values), []).append(neuron)
     is_silent = _are_silent(forms, table, corners)
-    # Neurons with the same values cut alike.
+    # Neurons with the same values make the same cuts.
     cutting = [tuple(rows[neurons[0]]) for neurons in mixed.values()]
     for form in cutting:
         parts = cut(parts, form, limits.count)
@@ -209,7 +209,7 @@ def _look_at_logits(
 def _signs(
     forms: Rows, parts: list[ConvexPart], limits: WalkLimits, with_volumes: bool, lost: list[ConvexPart] | None
 ) -> Signs:
-    """The signs that the minimum of the forms takes on the parts; notes some parts where it is negative."""
+    """The signs of the minimum of the forms on the parts; records some parts where it is negative."""
     signs = Signs()
     for part in parts:
         table = [[evaluate(form, corner) for corner in part.corners] for form in forms]
@@ -230,7 +230,7 @@ def _signs(
 
 
 def _add_sign(signs: Signs, forms: Rows, part: ConvexPart) -> int:
-    """Note the signs on a part on which one form is negative, or none changes sign; return the sign inside.
+    """Record the signs on a part where one form is negative or none changes sign; return the sign inside.
 
     If no form changes sign, the minimum vanishes on the part only if it vanishes at a corner, and its sign is the same
     at all inner points.

@@ -1,7 +1,7 @@
 """The classifier in whole numbers: every linear operator of a graph as an exact map of `WholeForms`.
 
-Weights and biases of MatMul and Conv are the graph's floats, taken as exact; means divide by their exact count;
-`whole_numbers` encloses a Scale. The graph must have no branches. `layer_walk` applies the ReLUs: they cut the domain.
+The floats of MatMul and Conv count as exact; means divide by their exact count; `whole_numbers` encloses a Scale.
+The graph must have no branches. `layer_walk` applies the ReLUs, which cut the domain.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ from .whole_numbers import Constants, from_floats, scale_constants
 class WholeForms:
     """Values of a layer, of shape S, as affine forms of t: (numbers · (t, 1) ± radii) / denominator.
 
-    numbers (*S, C) are whole, the constants last; radii (*S) are whole, or None where all values are exact.
+    numbers (*S, C) are whole, the constants last; radii (*S) are whole, or None if all values are exact.
     """
 
     numbers: np.ndarray
@@ -37,7 +37,7 @@ class WholeForms:
 
     @property
     def sizes(self) -> np.ndarray:
-        """A bound (*S) of |numbers · (t, 1)| on the unit cube."""
+        """A bound (*S) on |numbers · (t, 1)| over the unit cube."""
         return np.abs(self.numbers).sum(axis=-1)
 
     def add(self, constants: Constants) -> "WholeForms":
@@ -53,7 +53,7 @@ class WholeForms:
         return WholeForms(numbers, radii, common)
 
     def gated(self, is_active: np.ndarray, is_silent: np.ndarray) -> "WholeForms":
-        """After a ReLU: zero where not active (n,), without a radius where silent (n,): surely not positive."""
+        """The values after a ReLU: zero if not active (n,), without a radius if silent (n,): surely not positive."""
         numbers = self.rows.copy()
         numbers[~is_active] = fmpz(0)
         radii = None
@@ -109,7 +109,7 @@ class _Selected(ExactMap):
         places = np.arange(1.0, 1.0 + prod(shape)).reshape(1, *shape)
         fill = operator.fill if isinstance(operator, Pad) else 0.0
         source = replace(operator, fill=0.0) if isinstance(operator, Pad) else operator
-        self.places = source.apply(places)[0].astype(np.int64)  # 0: outside, where the zero stands
+        self.places = source.apply(places)[0].astype(np.int64)  # 0: outside, the index of the zero
         self.bias = from_floats(np.where(self.places == 0, fill, 0.0)) if fill else None
 
     def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
@@ -131,7 +131,7 @@ class _Scaled(ExactMap):
         if self.factor.radii is None:
             return result
         sizes = forms.sizes if forms.radii is None else forms.sizes + forms.radii
-        # `result` may be over a larger denominator than forms and factor together: that of the shift.
+        # The denominator of `result` may exceed that of forms times factor, because of the shift.
         lifted = result.denominator // (forms.denominator * self.denominator)
         radii = self._aligned(sizes[..., None])[..., 0] * self.factor.radii * lifted
         return WholeForms(result.numbers, radii if result.radii is None else result.radii + radii, result.denominator)
@@ -215,7 +215,7 @@ class _Mean(ExactMap):
 class ExactNetwork:
     """A graph as `segments`: for every ReLU, and for the logits, the exact maps that lead to it.
 
-    `is_exact` tells whether every constant is held exactly; otherwise more bits make the enclosed ones narrower.
+    `is_exact`: whether every constant is exact; otherwise more bits narrow the enclosures.
     """
 
     def __init__(self, graph: Graph, bits: int) -> None:
@@ -223,14 +223,14 @@ class ExactNetwork:
         self.is_exact = True
         for number, node in enumerate(graph.nodes):
             if node.inputs != (number,):
-                raise ModelError(f"node '{node.name}' joins or leaves a branch; exact arithmetic takes none")
+                raise ModelError(f"node '{node.name}' joins or leaves a branch; exact arithmetic supports none")
             if isinstance(node.operator, Relu):
                 self.segments.append([])
                 continue
             self.segments[-1].append(self._compile(node.operator, graph.shape_of(number), bits))
 
     def advance(self, segment: int, forms: WholeForms) -> WholeForms:
-        """Through the linear operators before ReLU number `segment`, or before the logits."""
+        """Apply the linear operators before ReLU number `segment`, or before the logits."""
         for exact_map in self.segments[segment]:
             forms = exact_map(forms)
         return forms
@@ -239,7 +239,7 @@ class ExactNetwork:
         found: ExactMap
         if isinstance(operator, Linear) and operator.read_roundings:
             raise ModelError(
-                "constants of the model were rounded when it was read, so exact arithmetic cannot take it; "
+                "exact arithmetic does not support this model: reading it rounded some of its constants; "
                 "simplify it (constant folding) on export"
             )
         match operator:
@@ -259,7 +259,7 @@ class ExactNetwork:
                 found = _Mean(operator, shape)
             case _:
                 raise ModelError(
-                    f"{type(operator).__name__} has no exact form; exact arithmetic cannot take this network"
+                    f"{type(operator).__name__} has no exact form; exact arithmetic does not support this network"
                 )
         return found
 
@@ -270,10 +270,10 @@ class ExactNetwork:
 
 
 def _seen(window: Window, numbers: np.ndarray) -> np.ndarray:
-    """What each place of the window sees at each position, 0 outside: (N, C, positions, places, K)."""
+    """The input at each place of the window and each position, 0 outside: (N, C, positions, places, K)."""
     batch, channels, *spatial, count = numbers.shape
     pixels = window.pixels(tuple(spatial))
     flat = numbers.reshape(batch, channels, -1, count)
-    # Index −1, outside, is the zero that is appended.
+    # Index −1, outside, is the appended zero.
     outside = np.full((batch, channels, 1, count), ZERO, dtype=object)
     return np.concatenate([flat, outside], axis=2)[:, :, pixels]

@@ -1,10 +1,10 @@
 """The unclipped pixels as exact affine forms on a knot cell, and a polytope in t as exact parts of the knot cells.
 
 Pixels that all equal fl(v/255) for whole v are the rationals v/255; otherwise the floats themselves are the pixels.
-Theta is low + t·(high − low), with the ends of the domain taken as exact.
+Theta is low + t·(high − low); the ends of the domain count as exact.
 
 A family's `change` is called with images of whole numbers (the numerators of the pixels, in pieces of 40 bits). It is
-affine in the image, so these calls determine it; where the results are whole numbers too, as for every family that adds
+affine in the image, so these calls determine it. If the results are whole numbers too, as for every family that adds
 whole multiples of pixels, float64 has rounded nothing and the forms are exact. Other families are enclosed: `change` is
 assumed to be accurate to `ASSUMED` of its largest entry, enough for about thirty roundings.
 """
@@ -30,15 +30,15 @@ def polytope_parts(
 ) -> list[ConvexPart]:
     """The hull of vertices (V, D), enlarged by `inflation` along every axis, inside the unit cube.
 
-    The second coordinate of a single parameter is left out. Raises OptionError for vertices that are not points in t,
-    and for a polytope that at most touches the unit cube.
+    A single parameter loses its second coordinate. Raises OptionError for vertices that are not points in t, and for a
+    polytope that at most touches the unit cube.
     """
     dimension = compound.domain.dimension
     vertices = np.asarray(vertices, dtype=np.float64)
     if vertices.ndim != 2 or vertices.shape[1] != compound.coordinates or not len(vertices):
         raise OptionError(f"vertices have shape {vertices.shape}; expected (V, {compound.coordinates}) with V > 0")
     if not np.isfinite(vertices).all() or not 0.0 <= inflation < inf:
-        raise OptionError("vertices must be finite, and the inflation finite and not negative")
+        raise OptionError("vertices and inflation must be finite, and the inflation not negative")
     given = from_floats(np.append(vertices[:, :dimension].ravel(), inflation))
     radius = given.numbers[-1]
     steps = list(product((-radius, radius), repeat=dimension)) if radius else [(fmpz(0),) * dimension]
@@ -59,7 +59,7 @@ def polytope_parts(
 def parts_by_cell(
     compound: Compound, parts: list[ConvexPart], counted: Callable[[int], None]
 ) -> Iterator[tuple[KnotCell, list[ConvexPart]]]:
-    """Cut parts at the knots, which are exact, and yield those of every knot cell."""
+    """Cut parts at the knots, which are exact, and yield the parts of every knot cell."""
     domain = compound.domain
     knots: list[tuple[int, float, Form]] = []
     for axis in range(domain.dimension):
@@ -104,12 +104,12 @@ PIECE = 40
 LARGEST_WHOLE = 2.0**52
 ASSUMED = fmpq(1, 2**48)
 FINER = fmpz(1) << 64
-"""Enclosed changes are held over the pixels' denominator times this."""
+"""The denominator of enclosed changes is that of the pixels times this."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Change:
-    """Offset and slope of one perturbation over the pixels' denominator times `finer`; the change is off by `error`."""
+    """Offset and slope of a perturbation over the pixels' denominator times `finer`, with an error up to `error`."""
 
     offset: np.ndarray
     slope: np.ndarray

@@ -1,6 +1,6 @@
-"""Settles in exact arithmetic whether a small convex part of the domain keeps the label, where float64 cannot.
+"""Settles in exact arithmetic whether a small convex part of the domain keeps the label.
 
-Turns a polytope in t into a `Settlement`: the outcome, a witness, bounds of the shares that keep and lose the label.
+Turns a polytope in t into a `Settlement`: the outcome, a witness, bounds on the shares that keep and lose the label.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class Outcome(Enum):
 
 
 class Bounds(NamedTuple):
-    """Exact ends of an interval that holds the true value; equal where the value is known exactly."""
+    """Exact ends of an interval that holds the true value; equal if the value is known exactly."""
 
     low: Fraction
     high: Fraction
@@ -50,10 +50,10 @@ class LabelShares(NamedTuple):
 class Settlement:
     """The outcome for one polytope, with a witness and shares.
 
-    `witness` is a theta (d,) of the polytope, exact as float64, with a negative margin; None if there is none, or none
-    was found. `has_kept` and `has_lost` tell which signs are proved to occur on parts with volume (for TIED at most one
-    of them; for OPEN those found so far). `shares` refer to the polytope without its inflation; None unless asked for.
-    `reason` says why an outcome is OPEN.
+    `witness` is a theta (d,) of the polytope, exact in float64, with a negative margin; None if none was found.
+    `has_kept` and `has_lost`: which signs are proved to occur on parts with volume (for TIED at most one of them; for
+    OPEN those found so far). `shares` refer to the polytope without its inflation; None unless requested. `reason` says
+    why an outcome is OPEN.
     """
 
     outcome: Outcome
@@ -65,14 +65,14 @@ class Settlement:
 
 
 PRECISIONS = (256, 1024, 4096)
-"""Bits of enclosed constants (square roots), tried in turn until something is decided."""
+"""Bits of enclosed constants (square roots), tried in turn until the outcome is decided."""
 
 
 class ExactLabels:
     """Settles for one compound network and one label; keeps the exact weights between calls.
 
-    Raises ModelError for a network without an exact form: an operator that is not known here, or constants that were
-    rounded when the file was read.
+    Raises ModelError for a network without an exact form: one with an unsupported operator, or with constants that
+    were rounded when the file was read.
     """
 
     def __init__(self, compound: Compound, label: int) -> None:
@@ -92,14 +92,14 @@ class ExactLabels:
         return Bounds(Fraction(int(lower), int(forms.denominator)), Fraction(int(upper), int(forms.denominator)))
 
     def pattern_at(self, theta: np.ndarray) -> list[np.ndarray] | None:
-        """The active neurons (n,) of every ReLU layer at a theta (d,); None where constants are only enclosed."""
+        """The active neurons (n,) of every ReLU layer at a theta (d,); None if constants are only enclosed."""
         *layers, _ = self._layers_at(np.asarray(theta, dtype=np.float64), PRECISIONS[0])
         if any(forms.radii is not None for forms in layers):
             return None
         return [np.array([bool(value > 0) for value in forms.rows[:, 0]]) for forms in layers[CLIP_STAGES:]]
 
     def _layers_at(self, theta: np.ndarray, bits: int) -> Iterator[WholeForms]:
-        """The inputs of the ReLUs at a theta, those of the clip first, then the logits: forms without a coordinate."""
+        """The inputs of the ReLUs at a theta, the clip's first, then the logits, as forms without a coordinate."""
         network, forms = self._network(bits), self._pixels.at(theta)
         yield forms
         for stage in range(1, CLIP_STAGES + len(network.segments)):
@@ -140,7 +140,7 @@ class ExactLabels:
     ) -> dict[bytes, Fraction] | None:
         """The classifier's patterns on the hull of vertices (V, D) in t, packed layer by layer, and the volume of each.
 
-        A neuron is active where its input is positive. None where a limit is reached, or constants are only enclosed.
+        A neuron is active where its input is positive. None if a limit is reached or constants are only enclosed.
         """
         limits, found = WalkLimits(monotonic() + limit_seconds, max_parts), dict[bytes, Fraction]()
         network = self._network(PRECISIONS[0])

@@ -1,7 +1,7 @@
 """Convex parts of the domain with exact corners: simplices, the triangulation of a hull, and cuts along forms.
 
-A corner is homogeneous: whole numbers, the last of which is the common denominator. A part knows the planes through
-each of its corners; that is enough to cut it again.
+A corner is homogeneous: whole numbers, the last of which is the common denominator. A part stores the planes through
+each of its corners; cutting it needs no more.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,9 +20,9 @@ Form = tuple[fmpz, ...]
 
 
 class Hull(NamedTuple):
-    """The convex hull of points: simplices that make it up, and the planes of its facets (forms, negative inside).
+    """The convex hull of points: simplices that tile it, and the planes of its facets (forms, negative inside).
 
-    Planes are in the coordinates `axes`: all of them, or for flat hulls as many as the hull has dimensions.
+    Planes use the coordinates `axes`: all of them, or for flat hulls as many as the hull has dimensions.
     """
 
     simplices: list[Simplex]
@@ -75,9 +75,9 @@ def contains(simplex: Simplex, point: Corner) -> bool:
 def triangulate(points: Iterable[Corner], counted: Callable[[int], None]) -> Hull:
     """Triangulate the convex hull of points, at least one.
 
-    Points are added one after the other, the farthest from their middle first, and joined with the facets of the hull
-    that they see. Points without volume (on a plane, a line) give simplices of lower dimension. `counted` receives
-    0 at every point; it may raise to stop.
+    Adds one point at a time, the farthest from the middle first, and joins it with the facets of the hull that it sees.
+    Points on a plane or a line give simplices of lower dimension. `counted` receives 0 at every point and may raise to
+    stop.
     """
     distinct = list(dict.fromkeys(points))
     axes = _spanning_axes(distinct)
@@ -104,7 +104,7 @@ def triangulate(points: Iterable[Corner], counted: Callable[[int], None]) -> Hul
             found.append((*facet, point))
             del facets[facet]
             for ridge in combinations(facet, len(facet) - 1):
-                # A ridge between two facets that are both seen lies inside the new hull.
+                # A ridge between two seen facets lies inside the new hull.
                 if ridges.pop(frozenset(ridge), None) is None:
                     ridges[frozenset(ridge)] = ridge
         for ridge in ridges.values():
@@ -131,7 +131,7 @@ def _far_first(points: list[Corner]) -> list[Corner]:
 
 
 def _spanning_axes(points: list[Corner]) -> list[int]:
-    """Coordinates in which the points are still all different and span as much: as many as the hull has dimensions."""
+    """As many coordinates as the hull has dimensions, in which the points still differ and span as much."""
     dimension = rank(points) - 1
     axes: list[int] = []
     for axis in range(len(points[0]) - 1):
@@ -234,7 +234,7 @@ def hull_of(points: Iterable[Corner], counted: Callable[[int], None]) -> ConvexP
     for point in listed:
         place = project(point, hull.axes)
         through = [number for number, plane in enumerate(hull.planes) if evaluate(plane, place) == 0]
-        # Only at a corner do the planes meet in a single point.
+        # The planes meet in a single point only at a corner.
         if rank([hull.planes[number] for number in through]) == dimension:
             corners.append(point)
             masks.append(sum(1 << number for number in through))
@@ -253,5 +253,5 @@ def cut(parts: Iterable[ConvexPart], form: Form, counted: Callable[[int], None])
 
 
 def clip(parts: Iterable[ConvexPart], form: Form, counted: Callable[[int], None]) -> list[ConvexPart]:
-    """The parts where form ≥ 0, without those that only touch it from outside."""
+    """The parts where form ≥ 0; drops parts that only touch this half-space from outside."""
     return [part for part in cut(parts, form, counted) if all(evaluate(form, c) >= 0 for c in part.corners)]

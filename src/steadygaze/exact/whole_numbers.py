@@ -1,7 +1,7 @@
-"""Constants as whole numbers over one denominator, as exact arithmetic takes them.
+"""Constants as whole numbers over one denominator: the form that exact arithmetic uses.
 
-A float64 is a whole number over a power of two. Factor and shift of a `Scale` are rounded: their true values follow
-from its own numbers.
+A float64 is a whole number over a power of two. Factor and shift of a `Scale` are rounded; their true values follow
+from the operator's own numbers.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from ..errors import ModelError
 from ..network.operators import Scale
 
 LONGEST_DENOMINATOR = 2048
-"""Bits of a common denominator of rationals; beyond it they are enclosed."""
+"""The most bits of a common denominator of rationals; beyond that, the rationals are enclosed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Constants:
-    """Numbers of any shape: (numbers ± radii) / denominator, elementwise; `radii` is None where all are exact."""
+    """Numbers of any shape: (numbers ± radii) / denominator, elementwise; `radii` is None if all are exact."""
 
     numbers: np.ndarray
     radii: np.ndarray | None
@@ -34,11 +34,11 @@ def from_floats(values: np.ndarray) -> Constants:
     """
     values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).all():
-        raise ModelError("a constant is NaN or infinite; exact arithmetic takes finite numbers only")
+        raise ModelError("a constant is NaN or infinite; exact arithmetic needs finite numbers")
     fractions, exponents = np.frexp(values)
     wholes = np.ldexp(fractions, 53).astype(np.int64)
     exponents = exponents.astype(np.int64) - 53
-    # The place of the last bit that is set: a power of two is exact in float64, so its logarithm is too.
+    # The position of the lowest set bit: a power of two is exact in float64, and so is its logarithm.
     last = exponents + np.frexp((wholes & -wholes).astype(np.float64))[1] - 1
     some = wholes != 0
     place = min(int(last.min(initial=0, where=some)), 0)
@@ -53,7 +53,7 @@ def from_floats(values: np.ndarray) -> Constants:
 
 
 def from_rationals(middles: list[fmpq], radii: list[fmpq], shape: tuple[int, ...], bits: int) -> Constants:
-    """Rationals with radii over one denominator; rounded outward to `bits` bits if there are radii, or it is long."""
+    """Rationals with radii over one denominator; rounded outward to `bits` bits if radii exist or it is too long."""
     denominator = fmpz(1)
     for number in middles:
         denominator = denominator * number.q // denominator.gcd(number.q)
@@ -78,7 +78,7 @@ def to_array(listed: list, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def to_rational(value: float) -> fmpq:
-    """A float64 as the rational that it is.
+    """The exact rational value of a float64.
 
     >>> to_rational(0.375)
     3/8
@@ -108,7 +108,7 @@ def _shifted(whole: int, shift: int) -> int:
 
 
 def scale_constants(operator: Scale, bits: int) -> tuple[Constants, Constants]:
-    """Factor and shift of a Scale from its own numbers, enclosed where a root is irrational or a denominator long."""
+    """Factor and shift of a Scale from its own numbers, enclosed if a root is irrational or a denominator too long."""
     shape = np.broadcast_shapes(operator.factor.shape, operator.shift.shape)
     names = ("multiplier", "mean", "gain", "divisor", "offset")
     numbers = [_rationals(getattr(operator, name), shape) for name in names]

@@ -1,7 +1,7 @@
 """Convex shapes with the cut behind every facet: polygons and polyhedra behind one protocol.
 
-`protocol` holds what all of them share and what is asked of them; `polygons` and `polyhedra` what depends on the
-dimension; `polygon_kernels`, `polyhedron_kernels` (one shape) and `polyhedra_kernels` (many) the compiled loops.
+`protocol` holds the common interface and code; `polygons` and `polyhedra` the code that depends on the dimension;
+`polygon_kernels`, `polyhedron_kernels` (one shape) and `polyhedra_kernels` (many) the compiled loops.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ __all__ = ["Adjacency", "Cut", "Polygons", "Polyhedra", "Polytopes", "box_polyto
 
 
 def kind_of(coordinates: int) -> type[Polytopes]:
-    """The class of shapes with so many coordinates, 2 or 3; a single parameter has two as well."""
+    """The class of shapes with 2 or 3 coordinates; a single parameter also has two."""
     return Polyhedra if coordinates > Polygons.dimension else Polygons
 
 
@@ -25,5 +25,5 @@ def box_polytopes(low: np.ndarray, high: np.ndarray, sides: np.ndarray) -> Polyt
 
 
 def join_polytopes(parts: list[Polytopes]) -> Polytopes:
-    """All shapes of several parts (at least one) of one kind in order; empties the list."""
+    """Join parts (at least one) of one kind in order; empties the list."""
     return type(parts[0]).join(parts)

@@ -1,8 +1,8 @@
-"""From polytopes with signed cuts to the pairs of them that touch along a facet.
+"""Finds the pairs of polytopes with signed cuts that touch along a facet.
 
-Two polytopes touch when they carry the same cut with opposite signs and their facets on it overlap. No vertices are
-matched: a vertex of one side may lie inside a facet of the other. What has no more than a vertex (in three dimensions:
-an edge) in common does not touch.
+Two polytopes touch if they carry the same cut with opposite signs and their facets on it overlap. Vertices are not
+matched: a vertex of one side may lie inside a facet of the other. Polytopes that share only a vertex (in three
+dimensions: only an edge) do not touch.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Adjacency:
     """Common facets of polytopes, in the order of their cuts.
 
-    first and second (E,): the polytopes below and above the cut (those that carry it with − and with +); cut (E,),
+    first and second (E,): the polytopes below and above the cut, which carry it with − and with +; cut (E,): the cut,
     numbered from 1; measure (E,): length or area of the common facet; extent (E, 2, D): its two ends, or, in three
     dimensions, two corners of its bounding box.
     """
@@ -105,11 +105,11 @@ def _planes(
     cut: np.ndarray, is_above: np.ndarray, polyhedra: "Polyhedra", facets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """A point and two unit vectors (C, 3, 3) of every cut's plane, from its largest facet; and which facets (F,) run
-    counter-clockwise in these coordinates: those on the same side as that one.
+    counter-clockwise in these coordinates: those on the same side as the largest facet.
     """
     largest = _last_of_each(cut, polyhedra.facet_sizes[facets])
     normal = polyhedra.facet_vectors[facets[largest]] / polyhedra.facet_sizes[facets[largest], None]
-    # The axis that is least along the normal is far from parallel to it.
+    # The axis with the smallest part of the normal is far from parallel to it.
     helper = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
     across = np.cross(normal, helper)
     across /= np.linalg.norm(across, axis=1, keepdims=True)
@@ -140,14 +140,14 @@ def _counted(sizes: np.ndarray) -> np.ndarray:
 
 
 def _has_two_sides(signed: np.ndarray) -> np.ndarray:
-    """Whether the cut of each edge (signed, (E,)) is carried with both signs by some of them."""
+    """Whether the cut of each edge (signed, (E,)) occurs with both signs."""
     sides = np.zeros((2, np.abs(signed).max(initial=0) + 1), dtype=bool)
     sides[(signed > 0).astype(np.int64), np.abs(signed)] = True
     return (sides[0] & sides[1])[np.abs(signed)]
 
 
 def _last_of_each(cut: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """The place of the largest member of every cut (C,), for cuts numbered 0 … C−1 without a gap."""
+    """The index of the largest member of every cut (C,), for cuts numbered 0 … C−1 without a gap."""
     order = np.lexsort((size, cut))
     return order[np.append(np.diff(cut[order]), 1) > 0] if len(order) else order
 
@@ -159,7 +159,7 @@ def _lines(cut: np.ndarray, start: np.ndarray, end: np.ndarray, lengths: np.ndar
 
 
 def _bounds(cut: np.ndarray, is_above: np.ndarray) -> np.ndarray:
-    """Where the members of every cut begin, those above it begin, and they end (C, 3); given by cut, then side."""
+    """For every cut (C, 3): start of its members, start of those above it, end; members sorted by cut, then side."""
     if not len(cut):
         return np.zeros((0, 3), dtype=np.int64)
     first = np.flatnonzero(np.diff(cut, prepend=-1))
@@ -170,7 +170,7 @@ def _bounds(cut: np.ndarray, is_above: np.ndarray) -> np.ndarray:
 def _find_overlaps(
     cut: np.ndarray, is_above: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Places (E,) of the intervals that overlap across a cut; given by cut, then side, then low end."""
+    """Indices (E,) of the intervals that overlap across a cut; intervals sorted by cut, then side, then low end."""
     bounds = _bounds(cut, is_above)
     for room in (2, 16, 256):
         below, above = np.zeros((2, room * len(cut)), dtype=np.int64)
@@ -188,8 +188,8 @@ def _overlaps(
     """Write all pairs of intervals on opposite sides of a cut that have more than `least` in common.
 
     bounds (C, 3): the intervals of cut c are bounds[c, 0] … bounds[c, 1] below it and from there to bounds[c, 2] above
-    it, each run in the order of `low`. On one side they hardly overlap each other, so the work is linear; where they
-    do, nothing is missed. reach is scratch. Returns the number of pairs, or −1 when there is no room for them.
+    it, each run in the order of `low`. Intervals on one side hardly overlap, so the work is linear; if they do, no pair
+    is missed. reach is scratch. Returns the number of pairs, or −1 if there is no room for them.
     """
     found = 0
     for c in range(bounds.shape[0]):
@@ -198,7 +198,7 @@ def _overlaps(
             reach[j] = high[j] if j == middle else max(reach[j - 1], high[j])
         start = middle
         for i in range(first, middle):
-            # No interval before `start` reaches this one, nor any later one.
+            # No interval before `start` reaches this interval or a later one.
             while start < end and reach[start] - low[i] <= least:
                 start += 1
             for j in range(start, end):
@@ -216,7 +216,7 @@ def _overlaps(
 def _common_part(
     x: np.ndarray, y: np.ndarray, first: int, end: int, other: int, other_end: int, room: np.ndarray
 ) -> int:
-    """Write the common part of two convex polygons, both counter-clockwise, to room[:2]; returns its vertices.
+    """Write the common part of two convex counter-clockwise polygons to room[:2]; return its number of vertices.
 
     The polygons are the vertices first … end and other … other_end of x, y; room (4, n) holds two polygons.
     """
@@ -256,7 +256,7 @@ def _common_facets(
     bounds (C, 3) as for `_overlaps`, facets of a side in the order of box[:, 0]. x, y are the vertices of all facets
     in coordinates of their planes, counter-clockwise, those of facet f from starts[f] on; box (F, 4) holds low x, high
     x, low y, high y; planes (C, 3, 3) a point of the plane and its two unit vectors. reach and room are scratch.
-    Writes area and bounding box of every common part too; returns the number of pairs, or −1 without room for them.
+    Also writes the area and bounding box of every common part. Returns the number of pairs, or −1 if there is no room.
     """
     found = 0
     for c in range(bounds.shape[0]):

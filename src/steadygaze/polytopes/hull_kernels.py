@@ -5,12 +5,12 @@ import numpy as np
 from ..compiling import compiled
 
 MOST_STEPS = 64
-"""Steps of the search: a few are the rule, and the bound holds after any number."""
+"""The most steps of the search: a few usually suffice, and the bound holds after any number."""
 
 
 @compiled
 def _on_edge(a, b, weight, who):
-    """Write the weight of b for the point of the line through a and b that is nearest to 0; False for a point."""
+    """Write the weight of b for the point nearest to 0 on the line through a and b; False if a and b coincide."""
     square, along = 0.0, 0.0
     for k in range(3):
         square += (b[k] - a[k]) ** 2
@@ -21,7 +21,7 @@ def _on_edge(a, b, weight, who):
 
 @compiled
 def _on_triangle(a, b, c, weight, who_b, who_c):
-    """Write the weights of b and c for the point of the plane through a, b, c nearest to 0; False for a line."""
+    """Write the weights of b and c for the point nearest to 0 on the plane through a, b, c; False if collinear."""
     uu, uv, vv, ru, rv = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(3):
         u, v = b[k] - a[k], c[k] - a[k]
@@ -36,7 +36,7 @@ def _on_triangle(a, b, c, weight, who_b, who_c):
 
 @compiled
 def _determinant(u, v, w, a, c):
-    """Of the rows u, v, w minus c times the row a."""
+    """The determinant of the rows u, v, w minus c times the row a."""
     ux, uy, uz = u[0] - c * a[0], u[1] - c * a[1], u[2] - c * a[2]
     vx, vy, vz = v[0] - c * a[0], v[1] - c * a[1], v[2] - c * a[2]
     wx, wy, wz = w[0] - c * a[0], w[1] - c * a[1], w[2] - c * a[2]
@@ -45,7 +45,7 @@ def _determinant(u, v, w, a, c):
 
 @compiled
 def _in_tetrahedron(a, b, c, d, weight):
-    """Write the weights of b, c and d for 0 as a mixture of the four corners (they are 0, 1, 2); False if flat."""
+    """Write the weights of b, c and d (corners 0, 1, 2) for 0 as a mixture of the four corners; False if flat."""
     scale = _determinant(b, c, d, a, 1.0)
     if scale == 0.0:
         return False
@@ -83,7 +83,7 @@ def _nearest_on_face(simplex, size, mask, weight):
 
 @compiled
 def _shrink(simplex, size, best, weight, nearest):
-    """Replace a simplex by its face nearest to 0 among those with the last corner; write that point; its corners."""
+    """Reduce a simplex to its face with the last corner nearest to 0; write the nearest point, return the corners."""
     closest, chosen = np.inf, 0
     for mask in range(1 << (size - 1)):
         if not _nearest_on_face(simplex, size, mask, weight):
@@ -112,8 +112,8 @@ def _shrink(simplex, size, best, weight, nearest):
 def nearest_of_hull(at, points, first, end, simplex, weight, best, nearest):
     """The point of the convex hull of points[first:end] nearest to `at` (Gilbert, Johnson and Keerthi).
 
-    Writes that point minus `at` to `nearest`; returns a lower bound of the distance, which holds whatever the rounding
-    of the search: for a direction n, no point of the hull is nearer than min n·(vertex − at) / |n|.
+    Writes that point minus `at` to `nearest`. Returns a lower bound on the distance that does not depend on rounding in
+    the search: for a direction n, no point of the hull is nearer than min n·(vertex − at) / |n|.
     `simplex` (4, 3), `weight` (4,) and `best` (3,) are scratch.
     """
     square = np.inf
@@ -180,8 +180,8 @@ def _value(form, j, point):
 
 @compiled
 def margins(logits, label, points, starts, region, centre, out):
-    """Write the smallest of f_label − max of the other logits on every piece, and the largest seen at its vertices and
-    its centre: where the label wins the margin is concave, and may be positive inside alone. centre (D,) is scratch."""
+    """Write the smallest f_label − max of the other logits on every piece, and the largest seen at its vertices and
+    centre: the margin is concave and may be positive only inside. centre (D,) is scratch."""
     for p in range(out.shape[0]):
         form, first, end = logits[region[p]], starts[p], starts[p + 1]
         low, high = np.inf, -np.inf

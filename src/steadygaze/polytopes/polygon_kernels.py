@@ -1,7 +1,7 @@
 """Compiled operations on convex polygons: bounds of an affine form, areas, cuts along lines, clips, distances.
 
 A polygon is `count` vertices x, y in counter-clockwise order; `edge[i]` is the signed cut behind the edge from vertex i
-to the next. Nothing is allocated here.
+to the next. The kernels allocate no memory.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def reach(a, b, c, x, y, count):
 
 @compiled
 def half_perimeter(x, y, count):
-    """Half of the circumference of a polygon: no chord is longer."""
+    """Half of the perimeter of a polygon: no chord is longer."""
     total = 0.0
     for i in range(count):
         j = i + 1 if i + 1 < count else 0
@@ -53,7 +53,7 @@ def area(x, y, count):
 
 @compiled_inline
 def are_opposite(here, there):
-    """Whether two values have opposite signs; their product may underflow to 0."""
+    """Whether two values have opposite signs, without a product, which may underflow to 0."""
     return here < 0.0 < there or there < 0.0 < here
 
 
@@ -63,7 +63,7 @@ def split_polygon(a, b, c, limit, cut, x, y, edge, count, out_x, out_y, out_edge
 
     Vertices closer to the line than `limit` count as lying on it and belong to both parts. The new edge is marked −cut
     in the negative and +cut in the positive part. `value` is scratch. Returns the numbers of vertices of the two parts,
-    and the largest value that was taken for 0.
+    and the largest value that counted as 0.
     """
     negative = 0
     snapped = 0.0
@@ -107,11 +107,11 @@ def areas(x, y, starts, out):
 
 @compiled
 def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, base):
-    """The area that two polygons have in common; all of both lies above y = base.
+    """The common area of two polygons; both lie above y = base.
 
-    A polygon is the sum of what lies below its edges, down to the base, with a sign for each edge; so the common area
-    is a sum over pairs of edges. Unlike clipping, nothing is made longer than it is: edges whose length is of the order
-    of the rounding of their ends, and polygons that are not quite convex, do no harm.
+    A polygon is the signed sum of the areas between its edges and the base, so the common area is a sum over pairs of
+    edges. Unlike clipping, this never lengthens an edge: edges about as short as the rounding of their ends, and
+    polygons that are not quite convex, do no harm.
     """
     total = 0.0
     for i in range(first, first + count):
@@ -124,7 +124,7 @@ def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, 
             low, high = max(left, min(other_x[k], other_x[m])), min(right, max(other_x[k], other_x[m]))
             if low >= high:
                 continue
-            # Shares of an edge, not slopes: however steep it is, nothing overflows.
+            # Shares of an edge instead of slopes: steep edges cannot overflow.
             rise, other_rise = y[j] - y[i], other_y[m] - other_y[k]
             width, other_width = x[j] - x[i], other_x[m] - other_x[k]
             here_low = y[i] + (low - x[i]) / width * rise - base
@@ -145,8 +145,8 @@ def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, 
 
 @compiled
 def _beaten(logits, noise, x, y, first, count, winner):
-    """The class that exceeds `winner` most on the vertices among those that do so by more than the tolerance; and
-    whether `winner` exceeds it elsewhere by more than that."""
+    """The class that exceeds `winner` most at a vertex, by more than the tolerance; and whether `winner` exceeds it
+    elsewhere by more than the tolerance."""
     best, excess, is_split = winner, 0.0, False
     for j in range(logits.shape[1]):
         a, b, c = logits[0, j] - logits[0, winner], logits[1, j] - logits[1, winner], logits[2, j] - logits[2, winner]
@@ -165,11 +165,11 @@ def _beaten(logits, noise, x, y, first, count, winner):
 def split_by_argmax(
     logits, noise, x, y, edge, starts, base, room, out_x, out_y, out_edge, out_starts, origin, winner, pairs
 ):
-    """Split every polygon into pieces on which one class wins (ties within `noise` go to any of the tied).
+    """Split every polygon into pieces on which one class wins (ties within `noise` go to any of the tied classes).
 
-    `room` is scratch for one polygon's pieces: x, y, edge, value, and a stack. Writes pieces, the polygon that each
-    comes from, its winner, and the two classes of every cut (numbered from base + 1). Returns the numbers of pieces and
-    cuts, or −1 when the output is too small.
+    `room` is scratch for one polygon's pieces: x, y, edge, value, and a stack. Writes the pieces, the polygon and the
+    winner of each, and the two classes of every cut (numbered from base + 1). Returns the numbers of pieces and cuts,
+    or −1 if the output is too small.
     """
     room_x, room_y, room_edge, value, stack, here_x, here_y, here_edge = room
     pieces, vertices, cuts = 0, 0, 0
@@ -257,10 +257,10 @@ def clipped_areas(x, y, starts, chosen, forms, room, room_edge, out):
 
 @compiled
 def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_edge, out_starts, origin, inside):
-    """Cut every polygon at t[axis] = slab0 and slab1 where these lie inside it.
+    """Cut every polygon at t[axis] = slab0 and slab1 if these lie inside it.
 
-    inside[p] tells whether a piece lies between the two. Returns the numbers of pieces and of cuts (from base + 1 on),
-    or −1 when the output is too small.
+    inside[p]: whether a piece lies between the two. Returns the numbers of pieces and of cuts (numbered from base + 1),
+    or −1 if the output is too small.
     """
     room_x, room_y, room_edge, value = room
     pieces, vertices, cuts = 0, 0, 0
@@ -286,7 +286,7 @@ def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_
                 )  # fmt: skip
                 first = half
             elif side < 2 and at <= 0.5 * (low + high):
-                # Too close to an end to cut there: the centre decides on which side the polygon lies.
+                # Too close to an end to cut: the centre decides the side of the polygon.
                 continue
             if pieces >= origin.shape[0] or vertices + size > out_x.shape[0]:
                 return -1, -1

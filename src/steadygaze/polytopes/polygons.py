@@ -20,14 +20,14 @@ from .protocol import Polytopes, join_rows, join_starts, take_runs
 class Polygons(Polytopes):
     """Convex polygons in the unit square, counter-clockwise.
 
-    facets (V,) holds the signed cut of the edge from each vertex to the next, so edges are counted as vertices are.
+    facets (V,) holds the signed cut of the edge from each vertex to the next: edges and vertices share their numbers.
     """
 
     dimension: ClassVar[int] = 2
 
     @cached_property
     def following(self) -> np.ndarray:
-        """The place of the next vertex around the polygon, for every vertex (V,)."""
+        """The index of the next vertex around the polygon, for every vertex (V,)."""
         following = np.arange(1, len(self.points) + 1)
         following[self.starts[1:] - 1] = self.starts[:-1]
         return following
@@ -168,7 +168,7 @@ class Polygons(Polytopes):
         """
         start, end = self.points, self.points[self.following]
         across, at = 1 - axis, float(point[1 - axis])
-        # An edge includes its lower end only, so a line meets a convex polygon in two edges, or in none.
+        # An edge includes only its lower end, so a line meets two edges of a convex polygon, or none.
         chosen = np.flatnonzero((start[:, across] < at) != (end[:, across] < at))
         first, last = start[chosen], end[chosen]
         share = (at - first[:, across]) / (last[:, across] - first[:, across])
@@ -195,12 +195,12 @@ class Polygons(Polytopes):
 
     @property
     def _widest(self) -> int:
-        """The most vertices of a polygon, at least 4."""
+        """The largest number of vertices of a polygon, at least 4."""
         return int(np.diff(self.starts).max(initial=4))
 
 
 class _Output:
-    """Room for so many pieces with so many vertices."""
+    """Output arrays for pieces and their vertices."""
 
     def __init__(self, pieces: int, vertices: int) -> None:
         self.x, self.y, self.edge = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, dtype=np.int64)
@@ -208,7 +208,7 @@ class _Output:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What the compiled loops fill."""
+        """The arrays that the compiled loops fill."""
         return self.x, self.y, self.edge, self.starts, self.origin
 
     def polygons(self, pieces: int) -> Polygons:

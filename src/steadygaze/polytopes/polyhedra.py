@@ -15,7 +15,7 @@ from .polyhedra_kernels import Room, Solids
 from .protocol import Polytopes, join_rows, join_starts, take_runs
 
 GROWTH = (1, 4, 16, 64)
-"""How much room is tried, in multiples of what is usually enough."""
+"""The rooms to try, in multiples of the room that usually suffices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Polyhedra(Polytopes):
     """Convex polyhedra in the unit cube.
 
     facet_starts (R+1,): polyhedron r has the facets facet_starts[r]:facet_starts[r+1]. incidence (V, words) uint64: bit
-    f % 64 of word f // 64 is set when the vertex lies on facet f of its own polyhedron, counted from facet_starts[r].
+    f % 64 of word f // 64 is set if the vertex lies on facet f of its own polyhedron, counted from facet_starts[r].
     """
 
     facet_starts: np.ndarray
@@ -43,7 +43,7 @@ class Polyhedra(Polytopes):
 
     @cached_property
     def cycles(self) -> tuple[np.ndarray, np.ndarray]:
-        """Vertices of all facets, counter-clockwise seen from outside: places in `points`, and starts (F+1,)."""
+        """Vertices of all facets, counter-clockwise seen from outside: indices into `points`, and starts (F+1,)."""
         incidences = int(np.unpackbits(self.incidence.view(np.uint8)).sum())
         places, starts = np.empty(incidences, dtype=np.int64), np.zeros(len(self.facets) + 1, dtype=np.int64)
         polyhedra_kernels.cycles(
@@ -53,14 +53,14 @@ class Polyhedra(Polytopes):
 
     @cached_property
     def facet_centres(self) -> np.ndarray:
-        """The mean of the vertices of every facet (F, 3): a point inside of it."""
+        """The mean of the vertices of every facet (F, 3): a point inside the facet."""
         places, starts = self.cycles
         sums = [np.bincount(self._facet, self.points[places, axis], len(self.facets)) for axis in range(3)]
         return np.stack(sums, axis=1) / np.maximum(np.diff(starts), 1)[:, None]
 
     @cached_property
     def facet_vectors(self) -> np.ndarray:
-        """A vector for every facet (F, 3): it points outward at right angles and is as long as the facet's area."""
+        """The outward normal of every facet (F, 3), with the facet's area as its length."""
         (places, starts), facet = self.cycles, self._facet
         following = np.arange(1, len(places) + 1)
         filled = np.diff(starts) > 0
@@ -75,7 +75,7 @@ class Polyhedra(Polytopes):
 
     @cached_property
     def normals(self) -> np.ndarray:
-        """Outward unit normal of every facet (F, 3); zero where a facet has no area."""
+        """Outward unit normal of every facet (F, 3); zero if a facet has no area."""
         return self.facet_vectors / np.maximum(self.facet_sizes, 1e-300)[:, None]
 
     @property
@@ -133,7 +133,7 @@ class Polyhedra(Polytopes):
         )
 
     def arrays(self) -> dict[str, np.ndarray]:
-        # Words of the incidence that nothing uses are left out.
+        # Leave out unused words of the incidence.
         used = max(1, -(-int(np.diff(self.facet_starts).max(initial=1)) // 64))
         return {
             "points": self.points,
@@ -208,7 +208,7 @@ class Polyhedra(Polytopes):
 
     @staticmethod
     def clip_hull(vertices: np.ndarray, form: np.ndarray) -> np.ndarray:
-        # All pairs of vertices count: those that are no edge add nothing to the hull.
+        # Use all pairs of vertices: pairs that are no edge add nothing to the hull.
         values = vertices @ form[:3] + form[3]
         above, below = values >= 0.0, values < 0.0
         start, end = vertices[above][:, None], vertices[below][None]
@@ -229,7 +229,7 @@ class Polyhedra(Polytopes):
 
     @property
     def _from_centres(self) -> np.ndarray:
-        """The vertices of `cycles`, seen from the centres of their facets."""
+        """The vertices of `cycles`, relative to the centres of their facets."""
         return self.points[self.cycles[0]] - self.facet_centres[self._facet]
 
     @property
@@ -242,12 +242,12 @@ class Polyhedra(Polytopes):
         return Solids(self.points, self.starts, self.facets, self.facet_starts, self.incidence)
 
     def _rooms(self) -> Iterator[tuple[int, Room]]:
-        """Scratch for the parts of one polyhedron, larger every time."""
+        """Yield scratch for the parts of one polyhedron, larger every time."""
         vertices = int(np.diff(self.starts).max(initial=8)) + 32
         facets = int(np.diff(self.facet_starts).max(initial=6)) + 16
         for growth in GROWTH:
             widest, most = growth * vertices, growth * facets
-            # Cutting adds few facets to a part, and with them words only where it already has many.
+            # Cutting adds few facets to a part, and more words only if the part already has many facets.
             words = -(-most // 64)
             room = Room(
                 points=np.zeros((32 * widest, 3)),

@@ -1,7 +1,7 @@
 """Compiled loops over polyhedra: volumes, facets, plane sections, splits along the argmax and by slabs, clipped parts.
 
-`Room` is scratch that holds the parts of one polyhedron; what does not fit ends a loop with a negative number, and the
-caller starts again with more.
+`Room` is scratch for the parts of one polyhedron. If they do not fit, a loop returns a negative number, and the caller
+starts again with more room.
 """
 
 from typing import NamedTuple
@@ -22,11 +22,11 @@ from .polyhedron_kernels import (
 )
 
 SAME = 1e-12
-"""Corners of a section that are nearer to each other are one; rounding stays well below."""
+"""Corners of a section closer than this are the same corner; rounding stays well below."""
 
 
 class Room(NamedTuple):
-    """Scratch: parts of one polyhedron in a row, a copy of the part at hand, and what cutting it needs."""
+    """Scratch: consecutive parts of one polyhedron, a copy of the current part, and arrays for cutting it."""
 
     points: np.ndarray  # (N, 3)
     incidence: np.ndarray  # (N, words)
@@ -52,7 +52,7 @@ class Solids(NamedTuple):
 
 @compiled
 def _enter(solids, number, room):
-    """Copy polyhedron `number` to the beginning of the room; its vertices and facets, −1 where it does not fit."""
+    """Copy polyhedron `number` to the start of the room; return its vertex and facet counts, −1 if it does not fit."""
     first, vertices = solids.starts[number], solids.starts[number + 1] - solids.starts[number]
     facet, count = solids.facet_starts[number], solids.facet_starts[number + 1] - solids.facet_starts[number]
     if vertices > room.here_points.shape[0] or count > room.here_facets.shape[0]:
@@ -66,7 +66,7 @@ def _enter(solids, number, room):
 
 @compiled
 def _deliver(room, first, vertices, facet, count, out, pieces):
-    """Append a part to the output as piece number `pieces`; whether there was room."""
+    """Append a part to the output as piece number `pieces`; return whether there was room."""
     at, at_facet = out.starts[pieces], out.facet_starts[pieces]
     if (
         pieces + 1 >= out.starts.shape[0]
@@ -84,7 +84,7 @@ def _deliver(room, first, vertices, facet, count, out, pieces):
 
 @compiled
 def _cut(a, b, c, d, limit, cut, room, first, vertices, facet, count):
-    """Split the part of the room at `first`, in place: the negative, then the positive part from there on."""
+    """Split the part at `first` in place: write the negative, then the positive part from there on."""
     if vertices > room.here_points.shape[0] or count > room.here_facets.shape[0]:
         return NEED_ROOM, 0, 0, 0, 0
     copy_polyhedron(
@@ -100,8 +100,8 @@ def _cut(a, b, c, d, limit, cut, room, first, vertices, facet, count):
 
 @compiled
 def _beaten(form, noise, points, first, vertices, winner):
-    """The class that exceeds `winner` most on the vertices among those that do so by more than the tolerance; and
-    whether `winner` exceeds it elsewhere by more than that."""
+    """The class that exceeds `winner` most at a vertex, by more than the tolerance; and whether `winner` exceeds it
+    elsewhere by more than the tolerance."""
     best, excess, is_split = winner, 0.0, False
     for j in range(form.shape[1]):
         a, b, c = form[0, j] - form[0, winner], form[1, j] - form[1, winner], form[2, j] - form[2, winner]
@@ -114,7 +114,7 @@ def _beaten(form, noise, points, first, vertices, winner):
 
 @compiled
 def _find_rival(form, noise, points, first, vertices):
-    """A class that wins throughout (and itself), or two of which each wins somewhere beyond the tolerance."""
+    """Two classes that each win somewhere by more than the tolerance; or, twice, one class that wins everywhere."""
     w = 0
     for _ in range(2 * form.shape[1]):
         j, is_split = _beaten(form, noise, points, first, vertices, w)
@@ -128,10 +128,10 @@ def _find_rival(form, noise, points, first, vertices):
 
 @compiled
 def split_by_argmax(logits, noise, solids, base, room, out, origin, winner, pairs):
-    """Split every polyhedron into pieces on which one class wins (ties within `noise` go to any of the tied).
+    """Split every polyhedron into pieces on which one class wins (ties within `noise` go to any of the tied classes).
 
-    Writes the pieces, the polyhedron that each comes from, its winner, and the two classes of every cut (numbered from
-    base + 1). Returns the numbers of pieces and cuts, or −1 when something is too small.
+    Writes the pieces, the polyhedron and the winner of each, and the two classes of every cut (numbered from base + 1).
+    Returns the numbers of pieces and cuts, or −1 if an array is too small.
     """
     pieces, cuts = 0, 0
     out.starts[0], out.facet_starts[0] = 0, 0
@@ -174,10 +174,10 @@ def split_by_argmax(logits, noise, solids, base, room, out, origin, winner, pair
 
 @compiled
 def split_by_slab(slab, axis, solids, base, room, out, origin, inside):
-    """Cut every polyhedron at t[axis] = slab0 and slab1 where these lie inside it.
+    """Cut every polyhedron at t[axis] = slab0 and slab1 if these lie inside it.
 
-    inside[p] tells whether a piece lies between the two. Returns the numbers of pieces and of cuts (from base + 1 on),
-    or −1 when something is too small.
+    inside[p]: whether a piece lies between the two. Returns the numbers of pieces and of cuts (numbered from base + 1),
+    or −1 if an array is too small.
     """
     a, b, c = 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
     pieces, cuts = 0, 0
@@ -200,7 +200,7 @@ def split_by_slab(slab, axis, solids, base, room, out, origin, inside):
                     if code != SPLIT:
                         return -1, -1
                 elif at <= 0.5 * (low + high):
-                    # Too close to an end to cut there: the centre decides on which side the polyhedron lies.
+                    # Too close to an end to cut: the centre decides the side of the polyhedron.
                     continue
             if not _deliver(room, first, size, facet, size_facets, out, pieces):
                 return -1, -1
@@ -215,7 +215,7 @@ def split_by_slab(slab, axis, solids, base, room, out, origin, inside):
 
 @compiled
 def _clipped_volume(solids, number, forms, room):
-    """Volume of the part of a polyhedron where every one of the forms (N, 4) is at least 0; −1 without enough room."""
+    """The volume of the part of a polyhedron where all forms (N, 4) are at least 0; −1 without enough room."""
     first, facet = 0, 0
     vertices, count = _enter(solids, number, room)
     if vertices < 0:
@@ -238,7 +238,7 @@ def _clipped_volume(solids, number, forms, room):
 
 @compiled
 def clipped_volumes(solids, chosen, forms, room, out):
-    """Write the volumes of the parts of the chosen polyhedra where each of their forms (S, N, 4) is at least 0; tell
+    """Write the volumes of the parts of the chosen polyhedra where each of their forms (S, N, 4) is at least 0; return
     whether all had enough room."""
     for n in range(chosen.shape[0]):
         out[n] = _clipped_volume(solids, chosen[n], forms[n], room)
@@ -258,7 +258,7 @@ def volumes(points, incidence, starts, facet_starts, out, order, angle):
 
 @compiled
 def cycles(points, incidence, starts, facet_starts, out, out_starts, order, angle):
-    """Write the vertices (places in `points`) of every facet in order, counter-clockwise seen from outside."""
+    """Write the vertices (indices into `points`) of every facet in order, counter-clockwise seen from outside."""
     place = 0
     for r in range(starts.shape[0] - 1):
         first, vertices = starts[r], starts[r + 1] - starts[r]
@@ -279,7 +279,7 @@ def cycles(points, incidence, starts, facet_starts, out, out_starts, order, angl
 
 @compiled
 def _is_edge(incidence, first, end, i, j, shared):
-    """Whether two vertices span an edge: at least two common facets, and no third vertex on all of these."""
+    """Whether two vertices span an edge: they share at least two facets, and no third vertex lies on all of these."""
     count = 0
     for w in range(shared.shape[0]):
         shared[w] = incidence[i, w] & incidence[j, w]
@@ -312,9 +312,9 @@ def _common_cut(mine, other, facets, first):
 
 @compiled
 def _is_new(crossing, on, last):
-    """Whether the last crossing is none of the others; one that is gives its facets to that other.
+    """Whether the last crossing is new; otherwise its facets go to the equal crossing.
 
-    The plane may run through a vertex, where several edges are crossed at once.
+    The plane may run through a vertex, where it crosses several edges at once.
     """
     for i in range(last):
         if max(abs(crossing[i, 0] - crossing[last, 0]), abs(crossing[i, 1] - crossing[last, 1])) <= SAME:
@@ -326,7 +326,7 @@ def _is_new(crossing, on, last):
 
 @compiled
 def _by_angle(crossing, count, on):
-    """Sort crossings (x, y, angle) counter-clockwise around their mean; `on` goes with them."""
+    """Sort crossings (x, y, angle) and their rows of `on` counter-clockwise around their mean."""
     x, y = 0.0, 0.0
     for i in range(count):
         x, y = x + crossing[i, 0] / count, y + crossing[i, 1] / count
@@ -345,8 +345,8 @@ def _by_angle(crossing, count, on):
 def sections(solids, chosen, axis, at, crossing, on, out_points, out_edges, out_starts):
     """Write the sections of the chosen polyhedra where t[axis] = at; polygons have the other two coordinates.
 
-    crossing (N, 3) and on (N, words) are scratch, with room for every pair of a vertex below and one above. A polygon
-    that has more corners than its polyhedron has facets is damaged and left out.
+    crossing (N, 3) and on (N, words) are scratch, with room for every pair of a vertex below and one above. Skips
+    polygons with more corners than their polyhedron has facets: they are damaged.
     """
     points, starts, facet_starts = solids.points, solids.starts, solids.facet_starts
     across, up = (1, 2) if axis == 0 else (0, 2) if axis == 1 else (0, 1)

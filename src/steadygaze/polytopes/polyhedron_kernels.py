@@ -1,8 +1,8 @@
 """Compiled operations on one convex polyhedron: bounds of an affine form, volume, facets, and cutting it along a plane.
 
 A polyhedron is `vertices` points (rows x, y, z), `count` facets with the signed cut that made each, and the incidence:
-bit f % 64 of word f // 64 of a vertex is set when the vertex lies on facet f. Edges are not stored: two vertices with
-two common facets lie on one. Any number of facets can be held, given enough words. Nothing is allocated here.
+bit f % 64 of word f // 64 of a vertex is set if the vertex lies on facet f. Edges are not stored: two vertices with two
+common facets lie on one. Enough words hold any number of facets. The kernels allocate no memory.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from ..compiling import compiled, compiled_inline
 
 SPLIT, UNCUT, NEED_ROOM, NEED_WORDS = 0, 1, 2, 3
-"""What `split_polyhedron` did: wrote both parts; found nothing to cut; ran out of room in an array, or of words."""
+"""Outcomes of `split_polyhedron`: both parts written; nothing to cut; no room in an array; too few words."""
 
 
 @intrinsic
@@ -23,7 +23,7 @@ def _lowest_bit(context: Any, word: Any) -> Any:
     """The number of the lowest bit that is set in a word (uint64, not zero), as int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # The flag says that nothing is asked about zero.
+        # The flag: the result for zero is undefined.
         return builder.cttz(arguments[0], cgutils.true_bit)
 
     return types.int64(types.uint64), generate
@@ -92,10 +92,10 @@ def _share_two(incidence, i, j):
 
 @compiled_inline
 def _crosses(incidence, value, i, j, vertices):
-    """Whether a negative and a positive vertex are the ends of an edge, that is: neighbours on a line of two facets.
+    """Whether a negative and a positive vertex are the ends of an edge: neighbours on the common line of two facets.
 
-    Vertices that were taken to lie on a plane may make three or more of them share two facets. Of these the last
-    negative and the first positive one are the neighbours, unless one lies on the cutting plane.
+    If vertices were snapped to a plane, three or more may share two facets. The last negative and the first positive of
+    these are neighbours, unless one lies on the cutting plane.
     """
     if not _share_two(incidence, i, j):
         return False
@@ -119,7 +119,7 @@ def _crosses(incidence, value, i, j, vertices):
 def _evaluate(a, b, c, d, limit, points, vertices, value):
     """Write the values of a form on the vertices, those within `limit` as 0.
 
-    Returns how many are negative and positive, and the largest that was taken for 0.
+    Returns the numbers of negative and positive values, and the largest value that counted as 0.
     """
     snapped = 0.0
     negative, positive = 0, 0
@@ -136,11 +136,11 @@ def _evaluate(a, b, c, d, limit, points, vertices, value):
 
 @compiled
 def _settle(incidence, value, limit, vertices):
-    """Give a sign to the vertices taken for 0 that are not between a negative and a positive neighbour.
+    """Give a sign to the vertices with value 0 that are not between a negative and a positive neighbour.
 
-    A plane that cuts a polyhedron at a vertex has neighbours of the vertex on either side. Where the plane is nearly a
-    facet, more vertices than that come out as 0, and both facets would then hold the triangles between these. Returns
-    how many vertices are negative and positive now.
+    A plane that cuts a polyhedron at a vertex has neighbours of the vertex on either side. If the plane is nearly a
+    facet, further vertices get the value 0, and both facets would contain the triangles between them. Returns the new
+    numbers of negative and positive vertices.
     """
     has_changed = True
     while has_changed:
@@ -165,7 +165,7 @@ def _settle(incidence, value, limit, vertices):
 
 @compiled_inline
 def _rank(incidence, value, vertices, count, rank):
-    """Number the facets that have a vertex strictly inside of the negative (0) and of the positive part (1)."""
+    """Number the facets that have a vertex strictly inside the negative part (0) and the positive part (1)."""
     for f in range(count):
         rank[0, f], rank[1, f] = -1, -1
     for i in range(vertices):
@@ -189,7 +189,7 @@ def _rank(incidence, value, vertices, count, rank):
 
 @compiled_inline
 def _mark(incidence, i, j, rank, new, out, place):
-    """Write the incidence of a vertex of a part: the facets common to vertices i and j that it keeps, and `new`."""
+    """Write the incidence of a vertex of a part: `new`, and the common facets of vertices i and j that it keeps."""
     for w in range(out.shape[1]):
         out[place, w] = np.uint64(0)
     for w in range(incidence.shape[1]):
@@ -205,7 +205,7 @@ def _mark(incidence, i, j, rank, new, out, place):
 
 @compiled_inline
 def _crossings(incidence, value, vertices, pairs):
-    """List the edges that are crossed as pairs of vertices, the negative one first; −1 if there is no room."""
+    """List the crossed edges as pairs of vertices, the negative one first; return −1 if there is no room."""
     found = 0
     for i in range(vertices):
         if value[i] >= 0.0:
@@ -247,9 +247,9 @@ def split_polyhedron(
     outputs must not overlap the inputs. Vertices closer to the plane than `limit` in value count as lying on it and
     belong to both parts, if they are between neighbours on either side. A facet stays with a part that has one of its
     vertices strictly inside. The new facet comes last, marked −cut in the negative and +cut in the positive part.
-    Scratch: value (≥ vertices,), rank (2, ≥ count), pairs (2, ≥ new vertices). Returns what was done (SPLIT, or a code
-    with nothing written), vertices and facets of the negative part, those of the positive part, and the largest value
-    that was taken for 0.
+    Scratch: value (≥ vertices,), rank (2, ≥ count), pairs (2, ≥ new vertices). Returns SPLIT (or another code, with
+    nothing written), the numbers of vertices and facets of the negative part, those of the positive part, and the
+    largest value that counted as 0.
     """
     negative, positive, snapped = _evaluate(a, b, c, d, limit, points, vertices, value)
     if negative == 0 or positive == 0:
@@ -299,12 +299,12 @@ def _distance_to_ring(x, y, z, points, order, size):
 
 @compiled
 def gap(a, b, c, d, points, value, vertices, part, part_incidence, part_vertices, facet, order, angle):
-    """How deep the gaps between the two parts of a polyhedron are at most, up to a few units of rounding.
+    """The largest depth of the gaps between the two parts of a polyhedron, up to a few units of rounding.
 
-    `value` holds the form a x + b y + c z + d on the vertices as the split took it, `facet` the new facet of a part.
-    Every point of the polyhedron is a mixture of its vertices. Pairing negative with positive ones until one kind is
-    used up writes it as a mixture of one part's vertices and of points between a negative and a positive one. So the
-    gaps are no deeper than such points are away from the hull of the new facet.
+    `value` holds the form a x + b y + c z + d on the vertices as the split used it; `facet` is the new facet of a part.
+    Every point of the polyhedron is a mixture of its vertices. Pairing negative with positive vertices until one kind
+    is used up writes the point as a mixture of one part's vertices and of points between a negative and a positive
+    vertex. So the gaps are at most as deep as the distance of such points from the hull of the new facet.
     """
     size = facet_cycle(part, part_incidence, part_vertices, facet, order, angle)
     largest = max(abs(a), abs(b), abs(c))
@@ -344,16 +344,16 @@ def gap(a, b, c, d, points, value, vertices, part, part_incidence, part_vertices
             else:
                 height = nx * px + ny * py + nz * pz + offset
                 away = max(height - low, high - height)
-            # Not a number is no depth.
+            # NaN is no depth.
             deepest = max(deepest, away) if away < np.inf else np.inf
     return deepest
 
 
 @compiled
 def facet_cycle(points, incidence, vertices, facet, order, angle):
-    """List the vertices of a facet in order around it (either sense) in `order`; returns how many. `angle` is scratch.
+    """List the vertices of a facet in order around it (either sense) in `order`; return how many. `angle` is scratch.
 
-    The facet is looked at in axes scaled to its own length and width, so that thin ones are ordered as well.
+    The axes are scaled to the facet's own length and width, which also orders thin facets.
     """
     size = 0
     x, y, z = 0.0, 0.0, 0.0
@@ -407,7 +407,7 @@ def _turn(u, w):
 
 @compiled
 def area_vector(points, order, size):
-    """The vector whose length is the area of the polygon with the listed vertices, at right angles to it."""
+    """The normal of the polygon with the listed vertices, with the polygon's area as its length."""
     x, y, z = 0.0, 0.0, 0.0
     if size < 3:
         return x, y, z
@@ -424,7 +424,7 @@ def area_vector(points, order, size):
 
 @compiled
 def volume(points, incidence, vertices, count, order, angle):
-    """The volume of a polyhedron: pyramids over its facets with the first vertex as their top."""
+    """The volume of a polyhedron: the sum of pyramids over its facets with the first vertex as apex."""
     total = 0.0
     for f in range(count):
         if lies_on(incidence, 0, f):

@@ -1,8 +1,8 @@
-"""What is asked of the convex shapes of a map, whatever their dimension.
+"""The interface of the convex shapes of a map, in any dimension.
 
 A shape is the hull of its vertices. Every facet (an edge of a polygon) carries the signed number of the cut that made
-it; two shapes that touch along a cut carry it with opposite signs. `Polygons` and `Polyhedra` bring the operations that
-depend on the dimension; the rest of the package asks `Polytopes`.
+it; two shapes that touch along a cut carry it with opposite signs. `Polygons` and `Polyhedra` implement the operations
+that depend on the dimension; the rest of the package uses `Polytopes`.
 """
 
 from abc import ABC, abstractmethod
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from .polygons import Polygons
 
 FREED_BYTES = 2**26
-"""After freeing so much, memory is returned to the system, which the C library does not do by itself."""
+"""After freeing this much, return memory to the system, which the C library does not do by itself."""
 
 OUTSIDE = 1e-9
-"""How far outside of a shape a point may lie and still belong to it: the rounding of vertices and of the point."""
+"""The largest distance outside a shape at which a point still belongs to it: rounding of the vertices and the point."""
 
 SMALLEST_FACET = 1e-18
-"""Smaller facets have no direction that can be trusted; they only cut off a corner."""
+"""Smaller facets have no reliable direction; they only cut off a corner."""
 
 
 class Cut(IntEnum):
-    """What a cut is: the first column of a cut table; the other two say which."""
+    """The kind of a cut: the first column of a cut table; the other two columns identify the cut."""
 
     BORDER = 0  # axis, 0 low or 1 high
     KNOT = 1  # axis, number of the knot cell above it
@@ -47,8 +47,8 @@ class Cut(IntEnum):
 class Polytopes(ABC):
     """R convex shapes in the unit square or cube.
 
-    points (V, D): shape r has the vertices starts[r]:starts[r+1]. facets (F,) holds the signed cuts, numbered from 1,
-    of the facets, shape by shape.
+    points (V, D): shape r has the vertices starts[r]:starts[r+1]. facets (F,): the signed cut, numbered from 1, of
+    every facet, shape by shape.
     """
 
     points: np.ndarray
@@ -89,14 +89,14 @@ class Polytopes(ABC):
 
     def contain(self, point: np.ndarray) -> np.ndarray:
         """Which shapes (R,) hold a point (D,) in their closures, within the tolerance."""
-        # Where a facet is too small to know its direction, the others around it tell enough.
+        # If a facet is too small to have a direction, the facets around it suffice.
         is_wide = np.flatnonzero(self.facet_sizes > TOUCH ** (self.dimension - 1))
         centres, outward = self.facet_planes(is_wide)
         is_beyond = ((point - centres) * outward).sum(axis=1) > TOUCH
         return np.bincount(self.facet_owner[is_wide[is_beyond]], minlength=len(self)) == 0
 
     def deepest(self, point: np.ndarray) -> int | None:
-        """The shape in which a point (D,) lies deepest, None if it is outside of all."""
+        """The shape in which a point (D,) lies deepest, None if it is outside all shapes."""
         low, high = self.bounding_boxes()
         chosen = np.flatnonzero(((low - OUTSIDE <= point) & (point <= high + OUTSIDE)).all(axis=1))
         if not len(chosen):
@@ -111,7 +111,7 @@ class Polytopes(ABC):
     def on_border(self, cuts: np.ndarray, dimension: int) -> np.ndarray:
         """Which shapes (R,) have a facet on the border of the domain, given the table of cuts (E, 3).
 
-        With a single parameter only the first axis has a border: nothing depends on the second coordinate.
+        With a single parameter, only the first axis has a border: nothing depends on the second coordinate.
         """
         kind, axis, _ = cuts[np.abs(self.facets) - 1].T
         is_wide = self.facet_sizes > TOUCH ** (self.dimension - 1)
@@ -119,7 +119,7 @@ class Polytopes(ABC):
         return np.bincount(self.facet_owner[is_border], minlength=len(self)) > 0
 
     def nearest_points(self, point: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Squared distance and the nearest point of each of the chosen shapes to a point (D,): (S, 1 + D).
+        """For each chosen shape, squared distance to a point (D,) and the shape's nearest point: (S, 1 + D).
 
         In three dimensions the square is a proved lower bound, equal to the squared distance up to rounding.
         """
@@ -165,7 +165,7 @@ class Polytopes(ABC):
         forms[:, 0, -1], forms[:, 1, -1] = -slab[:, 0], slab[:, 1]
         return self.clipped_volumes(chosen, forms)
 
-    # What depends on the dimension: shapes as a whole.
+    # Operations that depend on the dimension: whole shapes.
 
     @property
     @abstractmethod
@@ -178,11 +178,11 @@ class Polytopes(ABC):
 
     @abstractmethod
     def bare(self) -> Self:
-        """The same shapes without derived arrays, where those are large and quick to compute again."""
+        """The same shapes without derived arrays, if these are large and quick to compute again."""
 
     @classmethod
     def join(cls, parts: list[Self]) -> Self:
-        """All shapes of several parts in order; empties the list, and frees each part once it is copied."""
+        """Join the shapes of several parts in order; empties the list and frees each part once it is copied."""
         filled = [part for part in parts if len(part)]
         parts.clear()
         return filled[0] if len(filled) == 1 else cls._concatenate(filled)
@@ -199,12 +199,12 @@ class Polytopes(ABC):
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays by the names under which results store them."""
+        """The arrays by their names in stored results."""
 
     @classmethod
     @abstractmethod
     def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """The shapes behind stored arrays."""
+        """Rebuild the shapes from stored arrays."""
 
     # Facets.
 
@@ -227,19 +227,19 @@ class Polytopes(ABC):
     @property
     @abstractmethod
     def facet_widths(self) -> np.ndarray:
-        """How wide every facet (F,) is where it is narrow: area over diameter; the length of an edge."""
+        """The width of every facet (F,) in its narrow direction: area over diameter, or the length of an edge."""
 
     @abstractmethod
     def facet_planes(self, chosen: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray]:
-        """The centre and the outward unit normal of chosen facets, (N, D) each; without size a facet has normal 0."""
+        """The centre and the outward unit normal of chosen facets, (N, D) each; a facet without size has normal 0."""
 
     @abstractmethod
     def facet_bends(self) -> np.ndarray:
-        """How far the vertices of every facet (F,) lie off its plane at most."""
+        """The largest distance of each facet's vertices from its plane (F,)."""
 
     @abstractmethod
     def touching(self) -> "Adjacency":
-        """All pairs of shapes with a common facet wider than the tolerance. Exact up to that."""
+        """All pairs of shapes with a common facet wider than the tolerance."""
 
     # Cuts and parts.
 
@@ -249,15 +249,15 @@ class Polytopes(ABC):
     ) -> tuple[Self, np.ndarray, np.ndarray, np.ndarray]:
         """Split every shape into pieces on which one of its logits (R, D+1, K) wins; ties within `noise` go to any.
 
-        Returns the pieces (the shapes themselves where nothing is split), the shape that each comes from (P,), its
-        winner (P,), and the two classes (N, 2) of every cut; cuts are numbered from base + 1.
+        Returns the pieces (including unsplit shapes), the shape (P,) and the winner (P,) of each piece, and the two
+        classes (N, 2) of every cut; cuts are numbered from base + 1.
         """
 
     @abstractmethod
     def split_by_slab(self, slab: np.ndarray, axis: int, base: int) -> tuple[Self, np.ndarray, np.ndarray, int]:
-        """Cut every shape at t[axis] = slab0 and slab1 (R, 2), where these lie inside it.
+        """Cut every shape at t[axis] = slab0 and slab1 (R, 2), if these lie inside it.
 
-        Returns the pieces, the shape that each comes from, whether it lies between the two, and the number of cuts.
+        Returns the pieces, the shape of each piece, whether it lies between the two, and the number of cuts.
         """
 
     @abstractmethod
@@ -266,14 +266,14 @@ class Polytopes(ABC):
 
     @abstractmethod
     def section(self, axis: int | None, at: float) -> tuple["Polygons", np.ndarray]:
-        """The polygons in which the plane t[axis] = at meets the shapes, and the shape (S,) of each.
+        """The polygons in which the plane t[axis] = at meets the shapes, and the shape (S,) of each polygon.
 
-        Polygons are their own section: axis None. Edges carry the cuts of their facets; 0 marks an edge without length.
+        Polygons are their own section (axis None). Edges carry their facets' cuts; 0 marks an edge without length.
         """
 
     @abstractmethod
     def on_line(self, axis: int, point: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the line along an axis through a point (D,) meets shapes: from low to high (N,), and which (N,)."""
+        """Intervals where the line along an axis through a point (D,) meets shapes: low, high, shape, (N,) each."""
 
     @staticmethod
     @abstractmethod
@@ -287,7 +287,7 @@ class Polytopes(ABC):
 
 
 def join_rows(parts: list[np.ndarray]) -> np.ndarray:
-    """Arrays (at least one) one after another; empties the list as it goes, so that little is held twice.
+    """Concatenate arrays (at least one); empties the list along the way to save memory.
 
     >>> join_rows([np.zeros((2, 3)), np.ones((1, 3))]).shape
     (3, 3)
@@ -307,7 +307,7 @@ def join_rows(parts: list[np.ndarray]) -> np.ndarray:
 
 
 def join_starts(parts: list[np.ndarray]) -> np.ndarray:
-    """The starts of runs that follow each other, from the starts of each part.
+    """The starts of all runs of several parts, from the starts of each part.
 
     >>> join_starts([np.array([0, 2]), np.array([0, 3])]).tolist(), join_starts([]).tolist()
     ([0, 2, 5], [0])
@@ -321,7 +321,7 @@ def starts_of(sizes: np.ndarray) -> np.ndarray:
 
 
 def take_runs(starts: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """New starts of the chosen runs, and the places of their members."""
+    """New starts of the chosen runs, and the indices of their members."""
     sizes = np.diff(starts)[chosen]
     new = starts_of(sizes)
     return new, np.repeat(starts[chosen] - new[:-1], sizes) + np.arange(new[-1])

@@ -1,6 +1,6 @@
 """Where the attention is kept: AR, IR and AB of every region for one δ, from the stored curves.
 
-A region is AR where ai ≤ δ and IR where ai > δ, by more than the error of the maps; the rest is undecided.
+A region is AR where ai ≤ δ and IR where ai > δ, by more than the error of the maps; other parts are undecided.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from ..attention.map_errors import MapErrors
 
 @dataclass(frozen=True, eq=False)
 class AttentionLabels:
-    """For every region: ai ≤ δ surely for τ in [inner0, inner1], ai > δ surely outside [outer0, outer1].
+    """For every region: surely ai ≤ δ for τ in [inner0, inner1], and surely ai > δ outside [outer0, outer1].
 
     inner and outer are (R, 2), an empty interval is (1, 0); reach (R, 2) encloses [ai_min, ai_max].
     """
@@ -49,7 +49,7 @@ def label_attention(
 ) -> AttentionLabels:
     """Label all regions for δ; taus (R, 2) are their ranges of τ.
 
-    The error bound for all maps is tried first; curves that it leaves undecided are computed again with their own.
+    One error bound for all maps comes first; curves that it leaves undecided are computed again with their own bounds.
     Doubtful regions have no certain map: only bounds that hold for every possible map decide them.
     """
     slack = np.full(len(curves.curve_cell), errors.coarse)
@@ -69,7 +69,7 @@ class Doubtful(NamedTuple):
     bounds: np.ndarray
 
     def among(self, chosen: np.ndarray) -> "Doubtful":
-        """Those among the chosen regions (S,), ascending, by their places there."""
+        """The doubtful regions among the chosen ones (S,), ascending, as indices into these."""
         places = np.searchsorted(chosen, self.regions)
         if not len(chosen):
             return Doubtful(places[:0], self.bounds[:0])
@@ -78,7 +78,7 @@ class Doubtful(NamedTuple):
 
 
 def _enclosed(labels: AttentionLabels, doubtful: Doubtful) -> AttentionLabels:
-    """The labels with those of doubtful regions by their bounds alone."""
+    """The labels, with doubtful regions decided by their bounds alone."""
     taus, nothing, (low, high) = labels.taus[doubtful.regions], np.array([1.0, 0.0]), doubtful.bounds.T
     inner = np.where((high <= labels.delta)[:, None], taus, nothing)
     outer = np.where((low > labels.delta)[:, None], nothing, taus)
@@ -96,7 +96,7 @@ def _replaced(labels: AttentionLabels, chosen: np.ndarray, other: AttentionLabel
 def label_coarsely(
     curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors, doubtful: Doubtful
 ) -> AttentionLabels:
-    """Label all regions for δ by the error bound for all maps alone: much faster, but more regions stay undecided."""
+    """Label all regions for δ with one error bound for all maps: much faster, but more regions stay undecided."""
     labels = _label(curves, taus, delta, np.full(len(curves.curve_cell), errors.coarse))
     return _enclosed(labels, doubtful)
 
@@ -113,7 +113,7 @@ def reaches(curves: Inconsistency, taus: np.ndarray) -> np.ndarray:
 
 
 def _is_open(labels: AttentionLabels, finest: float) -> np.ndarray:
-    """Regions that are not decided as a whole, and whose undecided strip is wider than the finest share of them."""
+    """Regions that are not decided as a whole and whose undecided strip is wider than the share `finest` of them."""
     width = np.maximum(labels.taus[:, 1] - labels.taus[:, 0], 0.0)
     gap = np.abs(labels.inner - labels.outer).sum(axis=1)
     return ~labels.is_kept & ~labels.is_lost & ((gap > finest * width) | (width == 0.0))

@@ -1,7 +1,7 @@
 """Where the label is kept: regions split along the argmax into pieces, each with its winner and its margin.
 
-A piece counts as decided where its margin exceeds the error bound of the logits; the rest of it is a strip along the
-decision boundary whose volume is kept beside it (the area, in two dimensions).
+A piece is decided where its margin exceeds the error bound of the logits. The rest is a strip along the decision
+boundary; its volume (area in two dimensions) is stored with the piece.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ..tolerances import UNIT
 from .hull_proof import HullProof
 
 MOST_WORK = 4e9
-"""Multiplications to spend on bounds of single pieces; beyond that, one bound serves all regions."""
+"""Multiplications to spend on bounds for single pieces; beyond that, one bound serves all regions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +25,10 @@ class Pieces:
     """Pieces of regions on which one class wins.
 
     region (P,) and winner (P,); cuts (E, 3) is the regions' table with the argmax cuts appended. margin (P, 2) is the
-    smallest f_label − max of the others on the piece and the largest seen at its vertices and centre, slack (P,) the
-    bound of its error. Where bounds on the piece itself decide it, margin holds these bounds and slack is 0. most_strip
-    (P,) bounds the volume of the part that is not decided, whatever the slack; witnesses (N, d) are thetas
-    where exact arithmetic proved that the label is lost.
+    smallest f_label − max of the others on the piece and the largest seen at its vertices and centre; slack (P,) bounds
+    its error. If bounds on the piece itself decide it, margin holds these bounds and slack is 0. most_strip (P,) bounds
+    the volume of the undecided part for any slack; witnesses (N, d) are thetas where exact arithmetic proved that the
+    label is lost.
     """
 
     polytopes: Polytopes
@@ -52,21 +52,21 @@ class Pieces:
     @property
     def has_strip(self) -> np.ndarray:
         """Whether part of the piece is within the error of the decision boundary (P,)."""
-        # Not a number decides nothing.
+        # NaN decides nothing.
         return ~np.where(self.keeps_label, self.margin[:, 0] > self.slack, self.margin[:, 1] < -self.slack)
 
 
 def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     """Split the regions along the argmax of their logits and bound the margins, with proved errors.
 
-    One bound of the errors of all regions decides most pieces; the others are proved on their own.
+    One error bound for all regions decides most pieces; the others get their own proofs.
     """
     noise = 4.0 * max(float(cell.program.noise[cell.program.offsets[-2] :].max()) for cell in compound.programs)
     polytopes, region, winner, pairs = regions.polytopes.split_by_argmax(regions.logits, noise, len(regions.cuts))
     kind = np.full((len(pairs), 1), Cut.ARGMAX)
     cuts = np.concatenate([regions.cuts, np.hstack([kind, pairs])]).astype(np.int32)
     margin = polytopes.margins(regions.logits, region, label)
-    # The split treats logits closer than `noise` as equal; the margin tells which of them is larger.
+    # The split treats logits closer than `noise` as equal; the margin shows which is larger.
     winner = np.where(margin[:, 0] > 0.0, label, winner)
     slack = np.full(len(region), 2.0 * float(forward_errors(compound, regions.accuracy)[-1].max()))
     nothing = np.zeros((0, compound.domain.dimension))
@@ -83,7 +83,7 @@ def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
 
 
 def piece_coverage(compound: Compound, regions: RegionSet) -> float:
-    """How far a point can be from the nearest piece, along every axis; regions are cut at most twice for a class."""
+    """The largest distance from a point to the nearest piece, along every axis; a class cuts a region at most twice."""
     return region_coverage(regions.accuracy, 2 * compound.graph.classes)
 
 
@@ -93,7 +93,7 @@ def hull_work(compound: Compound) -> int:
 
 
 def strip_volumes(pieces: Pieces, regions: RegionSet) -> np.ndarray:
-    """Volumes (P,) of the parts of the pieces that are within the error of the decision boundary."""
+    """The volume (P,) of each piece's part that is within the error of the decision boundary."""
     strips = np.zeros(len(pieces))
     chosen = np.flatnonzero(pieces.has_strip)
     decided = pieces.polytopes.decided_volumes(

@@ -1,8 +1,8 @@
-"""Proves regions, or pieces of them, by bounds that do not depend on how the map was made.
+"""Proves labels of regions or pieces by bounds that do not depend on how the map was made.
 
 The bounds are computed on the hull of the vertices, without the region's pattern: a neuron whose sign is not certain
-there is relaxed, and has a derivative in [0, 1]. So the claims of this module hold on kinks too, and despite anything
-that a walk missed. A proof costs as much as bounding a box; it serves where cheaper bounds leave something open.
+there is relaxed and has a derivative in [0, 1]. So the bounds also hold on kinks and for parts that a walk missed.
+A proof costs as much as bounding a box; callers use it when cheaper bounds decide nothing.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from ..tolerances import LEAST, UNIT, gamma
 
 
 class HullProof:
-    """Bounds of margin and inconsistency on polytopes of one compound network.
+    """Bounds on margin and inconsistency over polytopes of one compound network.
 
     `around` bounds, along every axis of t, how far the polytopes may be from the exact regions (see `coverage`).
     """
@@ -34,9 +34,9 @@ class HullProof:
     def label_errors(
         self, polytopes: Polytopes, cell: np.ndarray, logits: np.ndarray, chosen: np.ndarray, region: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Proved bounds (S, 2) of the margin on chosen polytopes (S,), and of the error of its computed forms (S,).
+        """Proved bounds (S, 2) on the margin over chosen polytopes (S,), and on the error of its computed forms (S,).
 
-        cell (P,) is the knot cell and region (P,) the region of every polytope; logits (R, D+1, K) are the regions'.
+        cell (P,) and region (P,): the knot cell and region of every polytope. logits (R, D+1, K): those of the regions.
         """
         margin, error = np.tile([-np.inf, np.inf], (len(chosen), 1)), np.full(len(chosen), np.inf)
         for part, vertices in vertex_batches(polytopes, cell, chosen, self.bounder.batch):
@@ -49,13 +49,13 @@ class HullProof:
             claimed = np.einsum("bvi,bir->bvr", vertices, leads[:, :-1]) + leads[:, -1:]
             with np.errstate(invalid="ignore"):
                 off = (np.abs(claimed - found.leads).max(axis=1) + found.radius).max(axis=1, initial=0.0)
-                # The rounding of the forms' values, here and where margins are computed; vertices lie in the unit cube.
+                # Rounding of the forms' values, here and in the margins; vertices lie in the unit cube.
                 off += 2.0 * gamma(forms.shape[1] + 4) * np.abs(forms).sum(axis=1).max(axis=1) + LEAST
             margin[part], error[part] = found.margin, np.where(np.isnan(off), np.inf, off)
         return margin, error
 
     def inconsistencies(self, polytopes: Polytopes, cell: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Proved bounds (S, 2) of the inconsistency on chosen polytopes (S,)."""
+        """Proved bounds (S, 2) on the inconsistency over chosen polytopes (S,)."""
         found = np.tile([0.0, np.inf], (len(chosen), 1))
         for part, vertices in vertex_batches(polytopes, cell, chosen, self.bounder.batch):
             number = int(cell[chosen[part[0]]])
@@ -71,14 +71,14 @@ class HullProof:
         return bool((found.inconsistency[:, 0] > delta).any())
 
     def _in_domain(self, vertices: np.ndarray) -> np.ndarray:
-        """The coordinates that theta has; a single parameter has two in t."""
+        """The coordinates of theta; a single parameter has two in t."""
         return vertices[:, :, : self.compound.domain.dimension]
 
 
 def vertex_batches(
     polytopes: Polytopes, cell: np.ndarray, chosen: np.ndarray, size: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Places (N,) among the chosen polytopes of one knot cell, and their vertices (N, V, D), the last repeated."""
+    """Batches: indices (N,) of chosen polytopes in one knot cell, and their vertices (N, V, D), the last repeated."""
     for number in np.unique(cell[chosen]):
         places = np.flatnonzero(cell[chosen] == number)
         for start in range(0, len(places), size):

@@ -1,7 +1,7 @@
-"""Label and attention together: pieces split at ai = δ as well, and the shares of the domain with bounds.
+"""Label and attention together: pieces also split at ai = δ, and bounds on the shares of the domain.
 
-A piece is CR or MR by its winner, and AR or IR by the slab it lies in. Beside it stand the volumes of its two strips
-that are within the error of the decision boundary, or of ai = δ; they count as undecided.
+A piece is CR or MR by its winner, and AR or IR by its slab. Each piece has two strips: within the error of the decision
+boundary, and within the error of ai = δ. Their volumes count as undecided.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from .attention import AttentionLabels
 from .classification import Pieces, strip_volumes
 
 NOTHING_ELSE = 1.0 - 1e-9
-"""The share of a piece from which on its strip is all of it."""
+"""A strip with at least this share of a piece counts as the whole piece."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +36,17 @@ class JointPieces:
 
     @property
     def label_codes(self) -> np.ndarray:
-        """`Kept` codes of the label (P,); a piece that is nothing but strip is not decided."""
+        """`Kept` codes of the label (P,); a piece that is all strip is undecided."""
         codes = np.where(self.pieces.keeps_label, Kept.YES, Kept.NO)
         return np.where(self.label_strip >= NOTHING_ELSE * self.polytopes.volumes, Kept.UNKNOWN, codes)
 
     @property
     def attention_codes(self) -> np.ndarray:
-        """`Kept` codes of the attention (P,), likewise."""
+        """`Kept` codes of the attention (P,); a piece that is all strip is undecided."""
         return np.where(self.attention_strip >= NOTHING_ELSE * self.polytopes.volumes, Kept.UNKNOWN, self.attention)
 
     def kept(self, wanted: Property) -> tuple[np.ndarray, np.ndarray]:
-        """Whether each piece satisfies a property (P,), and the share of it within the error of a threshold (P,)."""
+        """`Kept` codes of a property (P,), and the share of the domain within the error of a threshold (P,)."""
         label, attention = self.label_codes, self.attention_codes
         volumes = self.polytopes.volumes
         first, second = np.minimum(self.label_strip, volumes), np.minimum(self.attention_strip, volumes)
@@ -54,7 +54,7 @@ class JointPieces:
             return label, first
         if wanted is Property.AR:
             return attention, second
-        # One that is surely not kept decides both, whatever the other is.
+        # If one of the two is surely lost, so is the property.
         is_lost = label == Kept.NO, attention == Kept.NO
         cases = [is_lost[0] & is_lost[1], *is_lost]
         strips = np.select(cases, [np.minimum(first, second), first, second], np.minimum(first + second, volumes))
@@ -63,10 +63,10 @@ class JointPieces:
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of the domain: cells[label][attention], each index a `Kept` code; what was not reached is unknown.
+    """Shares of the domain: cells[label][attention], each index a `Kept` code; parts not reached are unknown.
 
-    On kinks, a share of `slivers` at most, the attention may be another one than the cells say. has_violation: a theta
-    is known where the attention is surely lost, however small the share around it.
+    On kinks, a share of at most `slivers`, the attention may differ from the cells. has_violation: the attention is
+    surely lost at a known theta, however small the share around it.
     """
 
     cells: tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
@@ -74,7 +74,7 @@ class Shares:
     has_violation: bool = False
 
     def bounds(self, label: Kept | None, attention: Kept | None) -> tuple[float, float]:
-        """Lower and upper bound of the share with the given labels; None stands for any."""
+        """Lower and upper bound on the share with the given labels; None stands for any."""
         low = high = 0.0
         for i, row in enumerate(self.cells):
             for j, share in enumerate(row):
@@ -82,7 +82,7 @@ class Shares:
                     low += share
                 if (label in (None, i) or i == Kept.UNKNOWN) and (attention in (None, j) or j == Kept.UNKNOWN):
                     high += share
-        # The whole domain and none of it are exactly 1 and 0, whatever the rounding of the sum.
+        # The whole domain is exactly 1 and an empty part exactly 0; sums of shares may round.
         total = sum(sum(row) for row in self.cells)
         low, high = (1.0 if low == total else min(low, 1.0)), (1.0 if high == total else min(high, 1.0))
         if attention is None:
@@ -91,12 +91,12 @@ class Shares:
 
     @property
     def undecided(self) -> float:
-        """The share that is not decided in one of the two senses."""
+        """The share where the label or the attention is undecided."""
         is_open = sum(self.cells[Kept.UNKNOWN]) + self.cells[0][Kept.UNKNOWN] + self.cells[2][Kept.UNKNOWN]
         return min(1.0, is_open + self.slivers)
 
     def named(self) -> dict[str, tuple[float, float]]:
-        """All shares by their names: CR, MR, AR, IR, CR&AR, CR&IR, MR&AR, MR&IR, undecided."""
+        """All shares by name: CR, MR, AR, IR, CR&AR, CR&IR, MR&AR, MR&IR, undecided."""
         labels = {Label.CR: Kept.YES, Label.MR: Kept.NO}
         attentions = {Label.AR: Kept.YES, Label.IR: Kept.NO}
         shares: dict[str, tuple[float, float]] = {name: self.bounds(code, None) for name, code in labels.items()}
@@ -120,7 +120,7 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
     region = split.region
     attention = np.where(inside, np.where(is_open[region], Kept.UNKNOWN, Kept.YES), Kept.NO)
     width = _strip_widths(split.polytopes, region, attention, inner, outer, axis)
-    # A region that is decided as a whole has no strip, whatever the rounding of its slab.
+    # A region that is decided as a whole has no strip, even if its slab rounds.
     width[(labels.is_kept | labels.is_lost)[region]] = 0.0
     strip = np.zeros(len(split))
     for code, slab in ((Kept.YES, inner), (Kept.NO, outer)):
@@ -144,7 +144,7 @@ def _strip_widths(
 
 
 def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0, holes: float = 0.0) -> Shares:
-    """Add up the volumes of the pieces; the part of the domain that no piece covers is unknown in both senses.
+    """Add up the volumes of the pieces; where no piece covers the domain, label and attention are unknown.
 
     `holes` bounds the volume of the gaps between regions.
     """
@@ -152,7 +152,7 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
     label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
     unknown = np.full(len(volumes), Kept.UNKNOWN)
     first, second = np.minimum(joint.label_strip, volumes), np.minimum(joint.attention_strip, volumes)
-    # Where the strips overlap is not known; the part that they must have in common is unknown in both senses.
+    # The overlap of the strips is not known; both labels are unknown on the part that the strips must share.
     both = np.maximum(first + second - volumes, 0.0)
     cells = np.zeros((3, 3))
     np.add.at(cells, (label, joint.attention), np.maximum(volumes - first - second + both, 0.0))
@@ -161,10 +161,10 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
     np.add.at(cells, (unknown, unknown), both)
     missing = 1.0 - float(volumes.sum())
     if is_partial:
-        # A missing part was not looked at, however small.
+        # Nobody examined the missing part, however small.
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
     elif joint.polytopes.dimension > 2 and 64.0 * UNIT * (len(volumes) + 16) < abs(missing) <= AREA:
-        # Splitting regions into pieces may leave gaps, or overlaps, too; only the order of their size is known.
+        # Splitting regions into pieces may also leave gaps or overlaps; only their order of magnitude is known.
         # (No map is off by more than AREA; regions inside boxes do not cover the domain, see `merged_answer`.)
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += min(1.0, 4.0 * abs(missing))
     cells[Kept.UNKNOWN, Kept.UNKNOWN] += holes
@@ -173,7 +173,7 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
 
 
 def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.ndarray, axis: int) -> np.ndarray:
-    """Slabs in τ as slabs in t: empty ones as (2, −2); an end that is the region's own leaves the domain."""
+    """Slabs in τ as slabs in t: an empty slab as (2, −2); an end at the region's own end moves outside the domain."""
     lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]
     scaled = compound.domain.to_unit(slab + lows[:, None], axis)
     # Otherwise the rounding of this line would invent strips at the ends of regions.

@@ -1,4 +1,4 @@
-"""The largest box around zero that meets nothing suspect: how far all parameters may go at once.
+"""The largest box around zero that meets no suspect: how far all parameters may change at once.
 
 A suspect is a part of the domain where a property is not proved to hold. The box is the domain shrunk towards zero, by
 one factor for all sides (with one parameter, by one factor for each direction), so larger boxes may exist.
@@ -18,17 +18,17 @@ from .joint import JointPieces
 from .nearest import attention_strips, label_strips
 
 MOST_PROGRAMS = 300
-"""Suspects that are looked at more closely than by their bounding boxes: about a millisecond each."""
+"""The number of suspects examined beyond their bounding boxes: about a millisecond each."""
 
 MARGIN = 1e-9
-"""Subtracted from a factor: ten times the distance by which tolerance may have moved the border of a piece."""
+"""Subtracted from a factor: ten times the distance by which the tolerance may have moved the border of a piece."""
 
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
     """Parts of the domain where a property may fail, in t: boxes low and high (N, D) around them.
 
-    parts(n) gives the parts inside box n, as points (V, D) whose hull they are; None if only the boxes are known.
+    parts(n) gives the parts inside box n, each as points (V, D) with the part as hull; None if only boxes are known.
     """
 
     low: np.ndarray
@@ -40,23 +40,23 @@ class Suspects:
 
 
 def label_suspects(regions: RegionSet, joint: JointPieces) -> Suspects:
-    """Where the label may not be kept: pieces that another class wins, and strips along the decision boundary."""
+    """Where the label may be lost: pieces that another class wins, and strips along the decision boundary."""
     pieces = joint.pieces
     fails = ~pieces.keeps_label
     return _suspects(joint, fails, ~fails & pieces.has_strip, lambda piece: label_strips(regions, joint, piece))
 
 
 def attention_suspects(compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels) -> Suspects:
-    """Where the attention may not be kept: pieces that are not AR, and strips along ai = δ."""
+    """Where the attention may be lost: pieces that are not AR, and strips along ai = δ."""
     fails = joint.attention != Kept.YES
     has_strip = ~fails & (joint.attention_strip > 0.0)
     return _suspects(joint, fails, has_strip, lambda piece: attention_strips(compound, regions, joint, labels, piece))
 
 
 def kept_box(zero: np.ndarray, suspects: Sequence[Suspects]) -> tuple[np.ndarray, np.ndarray]:
-    """Ends low and high (d,) in t of a box around zero (d,) that holds no suspect; both are zero where there is none.
+    """Ends low and high (d,) in t of a box around zero (d,) that holds no suspect; both are zero if there is no box.
 
-    The bounds are proved by separating planes, up to the rounding of a few operations, which is taken off.
+    Separating planes prove the bounds, up to the rounding of a few operations, which is subtracted.
     """
     d = len(zero)
     if d > 1:
@@ -64,7 +64,7 @@ def kept_box(zero: np.ndarray, suspects: Sequence[Suspects]) -> tuple[np.ndarray
         return zero * (1.0 - factor), zero + factor * (1.0 - zero)
     ends = []
     for low, high in ((np.zeros(1), zero), (zero, np.ones(1))):
-        # A direction sees the suspects that reach beyond zero in it, or touch zero.
+        # In each direction, only suspects that touch zero or reach beyond it count.
         chosen = [
             Suspects(group.low[is_there], group.high[is_there], None)
             for group in _in_one_dimension(suspects)
@@ -75,7 +75,7 @@ def kept_box(zero: np.ndarray, suspects: Sequence[Suspects]) -> tuple[np.ndarray
 
 
 def _in_one_dimension(suspects: Sequence[Suspects]) -> list[Suspects]:
-    """Suspects as intervals: the extents of their parts, where these are fewer than the boxes."""
+    """Suspects as intervals: the extents of their parts, if these are fewer than the boxes."""
     found = []
     for group in suspects:
         parts = [part[:, 0] for n in range(len(group)) for part in group.parts(n) if len(part)] if group.parts else []
@@ -101,7 +101,7 @@ def _suspects(
 
 
 def _factor(zero: np.ndarray, low: np.ndarray, high: np.ndarray, suspects: Suspects) -> float:
-    """A factor by which the box from low to high (d,), shrunk towards zero, meets no suspect; at most 1."""
+    """A factor, at most 1, at which the box from low to high (d,), shrunk towards zero, meets no suspect."""
     d = len(zero)
     below, above = zero - low, high - zero
     bounds = _box_gauges(zero, below, above, suspects.low[:, :d], suspects.high[:, :d])
@@ -113,7 +113,7 @@ def _factor(zero: np.ndarray, low: np.ndarray, high: np.ndarray, suspects: Suspe
         for part in suspects.parts(int(n)):
             if len(part):
                 best = min(best, max(float(bounds[n]), _gauge(part[:, :d] - zero, below, above)))
-    # Suspects lie in the domain, so the factor stays below 1 whatever the rounding of their distance.
+    # Suspects lie in the domain, so the factor stays below 1 even if their distance rounds up.
     return float(np.clip(min(best, 1.0) - MARGIN, 0.0, 1.0)) if best < np.inf else 1.0
 
 
@@ -128,10 +128,10 @@ def _box_gauges(
 
 
 def _gauge(points: np.ndarray, below: np.ndarray, above: np.ndarray) -> float:
-    """A lower bound of the factor at which the shrunk box touches the hull of points (V, d), given relative to zero.
+    """A lower bound on the factor at which the shrunk box touches the hull of points (V, d), given relative to zero.
 
-    For every direction w it is at least min_v w·v / h(w), with h the support function of the box. A linear program
-    proposes w; the bound is then computed by itself, so that it does not rest on the program.
+    For every direction w the factor is at least min_v w·v / h(w), with h the support function of the box. A linear
+    program proposes w; the bound is then computed from w alone, so it does not depend on the program.
     """
     count, d = points.shape
     rows = np.vstack(

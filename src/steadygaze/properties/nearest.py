@@ -1,4 +1,4 @@
-"""The violation nearest to zero: a proved lower and upper bound of its distance, and a theta strictly inside it.
+"""The violation nearest to zero: proved lower and upper bounds on its distance, and a theta strictly inside it.
 
 Distances divide each axis by its width. Zero itself need not belong to the domain.
 """
@@ -18,18 +18,18 @@ from .hull_proof import HullProof
 from .joint import JointPieces
 
 DEPTHS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
-"""How far from the border towards the centre of a piece a theta is tried; at the centre every piece is violated."""
+"""Shares of the way from a piece's border to its centre to try; a violated piece is violated at its centre."""
 
 INSIDE = 1e-8
-"""How far (in t) a theta should be from the border of its piece, so that a plain forward pass agrees there."""
+"""The distance (in t) that a theta should keep from its piece's border for a plain forward pass to agree there."""
 
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
     """Every theta closer to zero than `low` satisfies the property; `theta` (d,), at distance `high`, violates it.
 
-    `high` is infinite and `theta` None when no violation is proved; `low` is infinite when none is possible, and 0 for
-    a partial map, whose missing part may violate anywhere. `piece` holds theta.
+    `high` is infinite and `theta` None if no violation is proved. `low` is infinite if no violation is possible, and 0
+    for a partial map, whose missing part may hold violations anywhere. `piece` contains theta.
     """
 
     low: float
@@ -39,7 +39,7 @@ class Nearest:
 
 
 def nearest_label_violation(compound: Compound, regions: RegionSet, joint: JointPieces) -> Nearest:
-    """The nearest theta where the label is not kept."""
+    """The nearest theta where the label is lost."""
     pieces = joint.pieces
     violates = np.flatnonzero(~pieces.keeps_label)
     rivals = np.delete(np.arange(regions.logits.shape[2]), pieces.label)
@@ -55,7 +55,7 @@ def nearest_label_violation(compound: Compound, regions: RegionSet, joint: Joint
 
 
 def label_strips(regions: RegionSet, joint: JointPieces, piece: int) -> Iterator[np.ndarray]:
-    """The parts (V, D) in t of a piece that keeps the label where another class may win within the error."""
+    """For a piece that keeps the label: the parts (V, D) in t where another class may win within the error."""
     pieces = joint.pieces
     forms = regions.logits[pieces.region[piece]]
     for rival in np.delete(np.arange(regions.logits.shape[2]), pieces.label):
@@ -67,9 +67,9 @@ def label_strips(regions: RegionSet, joint: JointPieces, piece: int) -> Iterator
 def nearest_attention_violation(
     compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels, proof: HullProof | None
 ) -> Nearest:
-    """The nearest theta where the inconsistency exceeds δ; `low` holds outside of kinks.
+    """The nearest theta where the inconsistency exceeds δ; `low` holds outside kinks.
 
-    A theta counts where `proof` confirms it: inside its piece it might lie on a kink.
+    A theta counts if `proof` confirms it, because it might lie on a kink inside its piece.
     """
     violates, possible = np.flatnonzero(joint.attention == Kept.NO), np.flatnonzero(joint.attention != Kept.YES)
     axis = compound.perturbed.moving_axis
@@ -93,7 +93,7 @@ def nearest_attention_violation(
 def attention_strips(
     compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels, piece: int
 ) -> Iterator[np.ndarray]:
-    """The parts (V, D) in t of a piece that keeps a moving map where ai may exceed δ within the error."""
+    """For a piece that keeps a moving map: the parts (V, D) in t where ai may exceed δ within the error."""
     region, axis = joint.pieces.region[piece], compound.perturbed.moving_axis
     low = compound.cells[regions.cell[region]].low[axis]
     first, last = compound.domain.to_unit(labels.inner[region] + low, axis)
@@ -112,7 +112,7 @@ def _nearest(
     is_proved: Callable[[int, np.ndarray], bool],
     strips_of: Callable[[int], Iterator[np.ndarray]],
 ) -> Nearest:
-    """The nearest violation among pieces that are violated, that may be, and that have strips which may be."""
+    """The nearest violation among pieces that are violated, pieces that may be, and pieces with strips that may be."""
     violates, possible, strips = chosen
     low = _lower_bound(compound, joint, possible, strips, strips_of) if regions.stopped is None else 0.0
     zero = compound.zero_in_t
@@ -124,7 +124,7 @@ def _nearest(
             point = border + depth * (centre - border)
             is_inside = depth == 1.0 or np.abs(point - border).max() >= INSIDE
             if is_inside and is_proved(piece, point):
-                # One part in 10¹² outward covers the rounding of the distances themselves.
+                # Rounding the distance up by one part in 10¹² covers its own rounding.
                 high = float(np.linalg.norm((point - zero)[: compound.domain.dimension]))
                 return Nearest(low, high * (1 + 1e-12), compound.to_theta(point[None])[0], piece)
     return Nearest(low, np.inf, None, None)
@@ -137,7 +137,7 @@ def _lower_bound(
     strips: np.ndarray,
     strips_of: Callable[[int], Iterator[np.ndarray]],
 ) -> float:
-    """A distance below which nothing is violated; only strips of nearer pieces are looked at."""
+    """A distance below which nothing is violated; only strips of nearer pieces are examined."""
     low = float(np.sqrt(nearest_points(compound, joint.polytopes, possible)[:, 0].min(initial=np.inf)))
     squares = nearest_points(compound, joint.polytopes, strips)[:, 0]
     for place in np.argsort(squares, kind="stable"):
@@ -155,5 +155,5 @@ def rounded_down(distance: float) -> float:
 
 
 def nearest_points(compound: Compound, polytopes: Polytopes, chosen: np.ndarray) -> np.ndarray:
-    """Squared distance to zero and the nearest point of each of the chosen shapes (S,), in t: (S, 1 + D)."""
+    """For each chosen shape (S,): squared distance to zero and nearest point, in t: (S, 1 + D)."""
     return polytopes.nearest_points(compound.zero_in_t, chosen)

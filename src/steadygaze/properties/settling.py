@@ -1,8 +1,8 @@
-"""Settles what float64 leaves open: labels and patterns by exact arithmetic, attention on kinks by all patterns there.
+"""Settles questions that float64 leaves open: labels and patterns exactly, attention on kinks by all patterns there.
 
-A neuron whose computed form is nothing but rounding may be exactly zero (weights often cancel exactly), or have either
-sign; a margin below its error bound may be a violation, a tie, or neither. Ordinary networks have next to none of
-these. Where exact arithmetic is too expensive, open questions stay open.
+A neuron whose computed form is only rounding may be exactly zero (weights often cancel exactly) or have either sign.
+A margin below its error bound may be a violation, a tie, or neither. Ordinary networks have almost no such cases.
+If exact arithmetic is too expensive, they stay open.
 """
 
 from dataclasses import replace
@@ -25,14 +25,14 @@ from .classification import Pieces, classify, piece_coverage, strip_volumes
 from .hull_proof import HullProof, vertex_batches
 
 MOST_WEIGHTS = 20_000_000
-"""Weights that exact arithmetic walks through, those of the whole network for each polytope: some ten seconds."""
+"""Weights that exact arithmetic may visit, counting the whole network for each polytope: about ten seconds."""
 
 MOST_POLYTOPES = 1_000
 LIMIT_SECONDS = 10.0
-"""Polytopes that are settled exactly, and seconds for each of them."""
+"""Limits on exact settling: the number of polytopes, and the seconds for each."""
 
 WORTH_SETTLING = 1e-7
-"""A strip of this share of the domain is worth settling, whatever else is known."""
+"""A strip of this share of the domain is always worth settling."""
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -41,17 +41,17 @@ LEAST_SHARE = 1e-6
 
 
 WIDE_KINKS = 1e-6
-"""A share of kinks from which on the patterns of all regions are settled, if there are few."""
+"""The share of kinks from which the patterns of all regions are settled, if there are few regions."""
 
 MOST_TOGETHER = 8
-"""Neurons that may be uncertain at one vertex."""
+"""The most neurons that may be uncertain at one vertex."""
 
 MOST_PATTERNS = 2_000
-"""Patterns other than those of regions that are looked at."""
+"""The most patterns to examine beyond those of the regions."""
 
 
 class Settled(NamedTuple):
-    """Regions that are still not certain, and a bound of the volume where the others may have another pattern."""
+    """Regions that are still uncertain, and a bound on the volume where the others may have another pattern."""
 
     doubtful: Doubtful
     slivers: float
@@ -60,15 +60,15 @@ class Settled(NamedTuple):
 def settle_patterns(
     compound: Compound, regions: RegionSet, kinks: float, curves: SingleCurves, proof: HullProof
 ) -> Settled:
-    """Which regions have a certain pattern, and where; `kinks` bounds the share of kinks by the errors of the walk.
+    """Find the regions without a certain pattern; `kinks` bounds the share of kinks from the errors of the walk.
 
-    Exact arithmetic settles the regions that the walk marked as doubtful; where kinks are wide, it settles all regions,
+    Exact arithmetic settles the regions that the walk marked as doubtful. If kinks are wide, it settles all regions,
     and its findings replace the bound.
     """
     is_wide = kinks > WIDE_KINKS and len(regions) <= affordable(compound)
     chosen = np.arange(len(regions)) if is_wide else np.flatnonzero(regions.doubtful)
     if is_wide:
-        # Between polytopes there are gaps, as deep as the coverage and as long as their sides.
+        # Gaps between polytopes are as deep as the coverage and as long as the polytopes' sides.
         kinks = 2.0 * compound.coordinates * len(regions) * proof.around
     if not len(chosen):
         return Settled(Doubtful(chosen, np.zeros((0, 2))), kinks)
@@ -94,13 +94,13 @@ def settle_patterns(
 
 
 def label_pieces(compound: Compound, regions: RegionSet, label: int) -> Pieces:
-    """The regions split along the argmax, with what is proved of the label on each piece.
+    """The regions split along the argmax, with the proved label of each piece.
 
-    By bounds first (`classify`). Of the pieces that these leave open, exact arithmetic settles those with wide strips,
-    or all of them if none is surely lost.
+    Bounds come first (`classify`). Among the pieces that they leave open, exact arithmetic settles those with wide
+    strips, or all of them if no piece is surely lost.
     """
     pieces = classify(compound, regions, label)
-    # Lost on a part of the piece at least: most of them reach the decision boundary.
+    # Lost on at least a part of the piece: most pieces reach the decision boundary.
     is_lost = ~pieces.keeps_label & (pieces.margin[:, 0] < -pieces.slack)
     chosen = np.flatnonzero(pieces.has_strip)
     if not len(chosen):
@@ -122,12 +122,12 @@ def label_pieces(compound: Compound, regions: RegionSet, label: int) -> Pieces:
             witnesses.append(found.witness)
         if found.outcome in (Outcome.KEPT, Outcome.LOST):
             is_kept, slack[piece] = found.outcome is Outcome.KEPT, 0.0
-            # The sign is known; of the size no more than was computed.
+            # The sign is proved; the size is only as computed.
             margin[piece] = np.maximum(margin[piece], TINY) if is_kept else np.minimum(margin[piece], -TINY)
         elif found.shares is not None:
             kept, lost = found.shares.kept[0], found.shares.lost[0]
             is_kept = kept >= lost
-            # However little is tied or lost, it is there.
+            # Some part is tied or lost, however small.
             volume = float(pieces.polytopes.volumes[piece])
             most_strip[piece] = max(UNIT * volume, volume - max(kept, lost))
         else:
@@ -167,23 +167,24 @@ def exact_labels(compound: Compound, label: int) -> ExactLabels | None:
 def pattern_reach(
     compound: Compound, curves: SingleCurves, cell: int, pattern: bytes, taus: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """Bounds of the inconsistency of a pattern in a knot cell: anywhere, or on a range of τ (2,)."""
+    """Bounds on the inconsistency of a pattern in a knot cell: anywhere, or on a range of τ (2,)."""
     found, errors = curves.of(cell, pattern)
     axis, knots = compound.perturbed.moving_axis, compound.cells[cell]
     width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
     where = np.array([[0.0, width]]) if taus is None else np.clip(taus, 0.0, width)[None]
     low, high = label_attention(found, where, 0.0, errors).reach[0]
-    # Not a number bounds nothing.
+    # NaN bounds nothing.
     return float(low) if low >= 0.0 else 0.0, float(high) if high >= 0.0 else np.inf
 
 
 def kink_inconsistency(
     compound: Compound, regions: RegionSet, errors: list[np.ndarray], curves: SingleCurves, bounder: Bounder
 ) -> float:
-    """An upper bound of ai on all kinks that lie between patterns of no region; infinite where it is not known.
+    """An upper bound on ai over all kinks where patterns of no region occur; infinite if unknown.
 
-    `errors` are those of every neuron's form. Where only patterns of regions meet, 0: nothing there exceeds them. A
-    pattern of regions may exceed them at another τ, where the expected map has moved on: there it counts as well.
+    `errors` are those of every neuron's form. The bound is 0 if only patterns of regions meet at kinks: ai there never
+    exceeds ai on the regions. A region's pattern may exceed it at another τ, where the expected map has moved on; such
+    a pattern counts too.
 
     With derivatives d_k in [0, 1] for the uncertain neurons, the gradient is affine in each d_k, so it is a mean of the
     gradients at the corners d_k ∈ {0, 1}, which are patterns. Distances are convex, hence ai is at most its largest
@@ -191,11 +192,11 @@ def kink_inconsistency(
 
     The vertices show which neurons are uncertain together. On a region every neuron k has one sign, so its |form| is an
     affine function F_k ≥ 0, up to `missed`. Where all neurons of a set K are uncertain, Σ F_k ≤ Σ e_k. An affine
-    function takes its minimum at a vertex; so at one of them each F_k of the set is at most the sum of all errors.
+    function has its minimum at a vertex; so at some vertex each F_k of the set is at most the sum of all errors.
     """
     if not curves.options.filter.is_linear:
         return np.inf
-    # Forms vanish up to the sum of the errors; the values themselves may be off by one error more.
+    # Forms vanish up to the sum of the errors; the values themselves may be off by one more error.
     together = 2.0 * sum(float(layer.sum()) for layer in errors[:-1]) + 2.0 * float(regions.accuracy.missed.sum())
     moves, taus = compound.perturbed.moving_axis is not None, region_taus(compound, regions)
     known, found = _known_ranges(regions, taus, moves=moves), dict[tuple[int, bytes], np.ndarray]()
@@ -224,9 +225,9 @@ def kink_inconsistency(
 
 
 def _known_ranges(regions: RegionSet, taus: np.ndarray, *, moves: bool) -> dict[tuple[int, bytes], np.ndarray]:
-    """For the patterns of regions, by knot cell where it matters, a range of τ on which they exceed no region.
+    """For each pattern of a region (by knot cell if maps move): a range of τ where it exceeds no region.
 
-    ai is a convex function of τ: between two regions of a pattern it is no larger than in them.
+    ai is a convex function of τ: between two regions with the same pattern it is no larger than in them.
     """
     known: dict[tuple[int, bytes], np.ndarray] = {}
     rows = regions.patterns[np.arange(len(regions.patterns))]

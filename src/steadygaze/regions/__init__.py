@@ -1,1 +1,1 @@
-"""Regions of the compound network: the subdivision engine and the arrays that it delivers."""
+"""Regions of the compound network: the subdivision engine and its result arrays."""

@@ -1,4 +1,4 @@
-"""Joins the blocks that walks deliver into one `RegionSet`: numbers the cuts, finds the distinct patterns."""
+"""Joins the blocks of all walks into one `RegionSet`: numbers the cuts, finds the distinct patterns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from .region import RegionSet
 
 @dataclass
 class Block:
-    """Regions of one walk in a space of so many coordinates; its cuts are numbered from `base` + 1 on.
+    """Regions of one walk in a space of `coordinates` dimensions; cuts are numbered from `base` + 1.
 
-    `shapes` are the regions' polytopes, part by part as the other lists. `origins` says which of the polytopes that
-    were walked each region is a part of, `unfinished` which of them were not walked to the end.
+    `shapes` are the regions' polytopes, in the same parts as the other lists. `origins`: the walked polytope that each
+    region is a part of; `unfinished`: the polytopes that were not walked to the end.
     """
 
     base: int
@@ -45,7 +45,7 @@ def _joined(parts: list[np.ndarray], shape: tuple[int, ...], kind: type = np.flo
 
 
 class CutRows:
-    """A table of cuts, numbered from 1, that begins with given rows (E, 3); those of the neurons follow."""
+    """A table of cuts, numbered from 1: first the given rows (E, 3), then the cuts of the neurons."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self.rows, self.size = [rows], len(rows)
@@ -54,7 +54,7 @@ class CutRows:
         return self.size
 
     def cuts(self) -> np.ndarray:
-        """The table (E, 3): kind, and which (see `Cut`)."""
+        """The table (E, 3): kind and details (see `Cut`)."""
         return np.concatenate(self.rows).astype(np.int32)
 
     def add(self, program: Program, block: Block) -> None:
@@ -107,7 +107,7 @@ class CutTable(CutRows):
 def assemble(
     cells: list[CellProgram], parts: list[tuple[int, Block]], cuts: np.ndarray, stopped: Stop | None
 ) -> RegionSet:
-    """Join the blocks of all cells, given with the number of their cell, in that order."""
+    """Join the blocks of all cells in order; each comes with the number of its cell."""
     shapes = [shape for _, block in parts for shape in block.shapes]
     program = cells[0].program
     # Packed rows of a region: the clip's bits first, then the classifier's.
@@ -133,12 +133,12 @@ def assemble(
 
 
 def _padded(rows: np.ndarray, width: int) -> np.ndarray:
-    """Rows with zeros up to a width."""
+    """Rows padded with zeros to a width."""
     return rows if rows.shape[1] == width else np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
 
 
 def _distinct(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Ids of all rows and the table of distinct rows, block by block so that repeated rows are dropped early."""
+    """Ids of all rows and the table of distinct rows; goes block by block to drop repeated rows early."""
     ids, tables, size = [np.zeros(0, dtype=np.int64)], [], 0
     for rows in blocks or [np.zeros((0, 0), dtype=np.uint8)]:
         numbers, first = distinct_rows(rows)

@@ -1,8 +1,9 @@
-"""Checks a map before it is delivered: the tiling, and pattern and logits against a plain forward pass.
+"""Checks a map before it is returned: the tiling, and pattern and logits against a plain forward pass.
 
-A conserved area alone does not show a missed split. So the check compares every region (a fixed sample of many) with
-the graph at a point inside, and at points just on either side of sampled facets. The error bounds of both explain small
-differences, and every claim allows for them; a larger one means that a proof is false, and the map is not delivered.
+A conserved area does not rule out a missed split. So the check compares every region (or a fixed sample if there are
+many) with the graph at a point inside, and at points on either side of sampled facets. The error bounds of both sides
+explain small differences, and every claim allows for them. A larger difference means that a proof is false; then the
+check raises.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from .patterns import unpack
 from .region import RegionSet
 
 BENT = 100 * DISTANCE
-"""How far a vertex may be from the plane of its facet: a vertex is snapped by DISTANCE at most, a few times over."""
+"""The largest distance of a vertex from its facet's plane: vertices are snapped by at most DISTANCE, a few times."""
 
 THIN = 1e-4
 """Regions and facets thinner than this are not compared at their facets."""
@@ -30,13 +31,13 @@ THIN = 1e-4
 CHUNK = 200
 
 UNEVEN = 1e-7
-"""How far the two sides of a cut may differ in size."""
+"""The largest difference in size between the two sides of a cut."""
 
 
 def two_sided(regions: RegionSet, signed: np.ndarray, *, is_map: bool) -> np.ndarray:
     """Which facets, given their signed cuts (E,), must have a region on their other side.
 
-    In a partial map none; in a whole map all inner ones; for regions inside boxes those of neurons.
+    In a partial map: none. In a full map: all inner facets. For regions inside boxes: facets made by neurons.
     """
     if regions.stopped is not None:
         return np.zeros(len(signed), dtype=bool)
@@ -65,11 +66,11 @@ def check_map(
     inside: int = INSIDE,
     edges: int = EDGES,
 ) -> CheckedMap:
-    """Check a map; raises InternalError when something does not fit. A partial map need not cover the domain.
+    """Check a map; raises InternalError if a check fails. A partial map need not cover the domain.
 
-    `expected_volume` is the share of the domain that regions inside boxes have to cover: then only the cuts of neurons
-    must have two sides, since nothing need lie beyond a box. At most `inside` regions are compared inside,
-    and at most `edges` of their facets on either side.
+    `expected_volume` is the share of the domain that regions inside boxes must cover; then only the cuts of neurons
+    must have two sides, because there may be no region beyond a box. Compares at most `inside` regions at a point
+    inside, and at most `edges` of their facets on either side.
     """
     is_map = expected_volume is None
     error = _check_tiling(regions, 1.0 if expected_volume is None else expected_volume, is_map=is_map)
@@ -88,7 +89,7 @@ def _check_tiling(regions: RegionSet, expected: float, *, is_map: bool) -> float
     if not smallest > 0.0:
         raise InternalError(f"the map has a region of size {smallest:.3g}: please report this model and image")
     bends = polytopes.facet_bends()
-    # Vertices of a facet lie in a plane, up to the depth of gaps.
+    # The vertices of a facet lie in a plane, up to the depth of gaps.
     if not bends.max(initial=0.0) <= BENT + 2.0 * regions.accuracy.gap:
         bent = polytopes.facet_owner[np.argmax(bends)]
         raise InternalError(f"a facet of region {bent} is not flat: please report this model and image")
@@ -108,9 +109,9 @@ def _check_tiling(regions: RegionSet, expected: float, *, is_map: bool) -> float
 
 
 def uneven_sides(sides: np.ndarray, sizes: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    """How far the two sides of every cut differ in size, (E,); the border has one side of size 1.
+    """The difference in size between the two sides of every cut (E,); the border has one side of size 1.
 
-    sides: the signed cut of every facet, whose sizes are given.
+    sides: the signed cut of every facet; sizes: the facets' sizes.
     """
     totals = np.zeros((2, len(cuts) + 1))
     np.add.at(totals, ((sides < 0).astype(np.int64), np.abs(sides)), sizes)
@@ -121,8 +122,8 @@ def uneven_sides(sides: np.ndarray, sizes: np.ndarray, cuts: np.ndarray) -> np.n
 class PlainPass:
     """Compares claims about points with the graph's own forward pass, up to the errors of both.
 
-    errors: of the inputs of all ReLU layers, (n,) each, and of the logits; a neuron within its error has either sign.
-    If the model has a name, values that overflow are a ModelError about it.
+    errors: of the inputs of all ReLU layers, (n,) each, and of the logits; a neuron within its error may have either
+    sign. If the model has a name, values that overflow raise a ModelError with that name.
     """
 
     def __init__(self, compound: Compound, accuracy: Accuracy, name: str | None = None) -> None:
@@ -137,14 +138,14 @@ class PlainPass:
     ) -> None:
         """Compare packed patterns (B, bytes) and logits (B, D+1, K) claimed at points (B, D) in t and their images.
 
-        Raises InternalError with the place of a point (B words) where they differ.
+        Raises InternalError with the place (one of B texts) of a point where they differ.
         """
         values, logits = self.compound.graph.trace(images)
         self._last = values  # alive until the next pass: memory given back in between would have to be mapped again
         for layer, (value, bits) in enumerate(zip(values, unpack(packed, self.compound.hidden), strict=True)):
             if self.name is not None:
                 refuse_overflow(self.name, self.compound, value)
-            # Not a number agrees with nothing.
+            # NaN agrees with nothing.
             wrong = ~(np.abs(value) <= self.errors[layer]) & ((value > 0.0) != bits)
             if wrong.any():
                 neuron = np.argmax(wrong.any(axis=0))
@@ -178,7 +179,7 @@ def _check_clip(compound: Compound, regions: RegionSet, pixels: np.ndarray, owne
         above_zero, below_one = unpack(regions.clips[regions.clip[owners[chosen]]], (lines, lines))
         moving = np.flatnonzero(cell.line_of >= 0)
         line, here = cell.line_of[moving], pixels[np.ix_(chosen, moving)]
-        # At a point inside a region a pixel is 0, 1, or clearly between.
+        # Inside a region, a pixel is 0, 1, or clearly between.
         wrong = (above_zero[:, line] & (here == 0.0)) | (below_one[:, line] & (here == 1.0))
         wrong |= (~above_zero[:, line] & (here > CLIPPED)) | (~below_one[:, line] & (here < 1.0 - CLIPPED))
         if wrong.any():
@@ -195,7 +196,7 @@ def _fail(where: str, what: str) -> NoReturn:
 
 
 def beside_facets(regions: RegionSet, most: int, *, is_map: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """Points (B, D) just inside and just outside of at most `most` facets, and the regions that must hold there."""
+    """Points (B, D) just inside and just outside at most `most` facets, and the regions that must hold there."""
     polytopes, owner = regions.polytopes, regions.polytopes.facet_owner
     is_inner = regions.cuts[np.abs(polytopes.facets) - 1, 0] != Cut.BORDER
     widths = polytopes.facet_widths
@@ -222,9 +223,9 @@ def _across(
     widths: np.ndarray,
     has_other: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The region on the other side of the middle of each facet, and whether the point beyond is clearly inside.
+    """The region across the middle of each facet, and whether the point beyond the facet is clearly inside it.
 
-    has_other (F,) says which facets must have one.
+    has_other (F,): which facets must have such a region.
     """
     order = np.argsort(polytopes.facets, kind="stable")
     ranked = polytopes.facets[order]
@@ -234,7 +235,7 @@ def _across(
     for start in range(0, len(facets), CHUNK):
         wanted = -polytopes.facets[facets[start : start + CHUNK]]
         first, last = np.searchsorted(ranked, wanted), np.searchsorted(ranked, wanted, side="right")
-        # All pairs of a sampled facet (number) and a facet on the other side of the same cut.
+        # All pairs of a sampled facet (by number) and a facet on the other side of the same cut.
         number = np.repeat(np.arange(len(wanted)), last - first)
         places = np.arange(len(number)) - np.repeat(np.cumsum(last - first) - last, last - first)
         other, number = polytopes.facet_owner[order[places]], number + start
@@ -244,7 +245,7 @@ def _across(
         touches = _height(polytopes, other, middle[number], tolerance) <= 0.0
         number, other = number[touches], other[touches]
         height = _height(polytopes, other, beyond[number])
-        # The deepest of several goes last and stays.
+        # If there are several, the deepest comes last and wins.
         for place in np.lexsort((-height, number)):
             region[number[place]], depth[number[place]] = other[place], height[place]
     is_lost = (region < 0) & has_other
@@ -259,7 +260,7 @@ def _across(
 def _height(
     polytopes: Polytopes, owners: np.ndarray, points: np.ndarray, tolerance: np.ndarray | None = None
 ) -> np.ndarray:
-    """How far points (B, D) are outside of the facet planes of their polytopes, less the tolerance: below 0 inside."""
+    """The distance of points (B, D) outside their polytopes' facet planes, minus the tolerance: below 0 inside."""
     if not len(owners):
         return np.zeros(0)
     starts, facet = take_runs(polytopes.facet_starts, owners)
@@ -269,7 +270,7 @@ def _height(
 
 
 def _is_thick(polytopes: Polytopes) -> np.ndarray:
-    """Whether polytopes (R,) are thicker than points are taken beside their facets; a needle has no normals."""
+    """Whether polytopes (R,) are thick enough for points beside their facets; a needle has no normals."""
     largest = np.zeros(len(polytopes))
     np.maximum.at(largest, polytopes.facet_owner, polytopes.facet_sizes)
     return polytopes.volumes > BESIDE * largest

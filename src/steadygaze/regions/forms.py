@@ -1,8 +1,8 @@
-"""Compiled bookkeeping of the affine forms of all layers: what is walked, where the walk stands, and `sync`.
+"""Compiled bookkeeping of the affine forms of all layers: the state of a walk, and `sync`.
 
-`sync` brings the forms of a layer up to date by adding the columns of the inputs that changed since the last time, so a
-single flip costs a single column. Every layer keeps a list of the neurons whose form or activity may differ from what
-the next one was fed, so that most inputs are not even looked at. Polygons are not looked at here.
+`sync` updates the forms of a layer by adding the columns of the inputs that changed since the last update, so a single
+flip costs a single column. Every layer lists the neurons whose form or activity may have changed since the next layer
+read them, so `sync` skips most inputs.
 """
 
 from typing import NamedTuple
@@ -16,14 +16,14 @@ from ..tolerances import MAX_ADDITIONS, MAX_SYNCS
 ENTERED, FED_FROM, UPDATES = 0, 1, 2
 
 GROUP = 4
-"""Columns of a dense matrix that `_add_dense` sums up before it adds them to a form."""
+"""The number of dense columns that `_add_dense` adds up before it adds them to a form."""
 
 LISTED = 4
-"""A list of touched neurons longer than one in so many is not worth following."""
+"""A list of touched neurons is dropped once it holds more than one neuron in this many."""
 
 
 class Walk(NamedTuple):
-    """Where the walk stands: forms and pattern of the polygon at hand, and the stack of polygons to come."""
+    """The state of a walk: forms and pattern of the current polygon, and the stack of polygons to come."""
 
     forms: np.ndarray  # (3, N) of each neuron before its ReLU
     fed: np.ndarray  # (3, N) the output forms that the next layer's `forms` reflect
@@ -35,22 +35,22 @@ class Walk(NamedTuple):
     scratch: np.ndarray  # (3, widest layer)
     peak: np.ndarray  # (N,) the largest |a| + |b| + |c| of each neuron's form on any polygon that entered its layer
     missed: np.ndarray  # (N,) the largest |value| on a part that the tolerance left unsplit
-    beside: np.ndarray  # (2, N) how much lies beside the kink of each neuron (see `RegionSet`)
+    beside: np.ndarray  # (2, N) how much lies beside the kink of each neuron (see `Accuracy`)
     drift: np.ndarray  # (2, L+1) additions to the forms of each layer since they were computed from scratch; changes
-    most_drift: np.ndarray  # (2, L+1) the most of both so far
+    most_drift: np.ndarray  # (2, L+1) the largest drift so far
     columns: np.ndarray  # (2, widest layer) scratch lists
-    code: np.ndarray  # as `active`: what the polygon that entered last says about each neuron (see `kernels`)
+    code: np.ndarray  # as `active`: the state of each neuron on the polygon that entered last (see `kernels`)
     words: np.ndarray  # (2, N/8) uint64: the memory of `active` and of `code`, eight neurons each
-    touched: np.ndarray  # (N,) int32 by layer, the neurons that the next layer must look at when it is fed again
+    touched: np.ndarray  # (N,) int32 by layer, the neurons that the next layer must read at its next update
     touched_count: np.ndarray  # (L+1,) how many, −1 for all
     is_touched: np.ndarray  # (N,) uint8 whether they are listed
-    doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: among the stable, the unstable ones
+    doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: stable ones, unstable ones
     stack: np.ndarray  # (height, 7) layer, first vertex, vertices, first candidate, candidates, origin, cuts before it
     x: np.ndarray
     y: np.ndarray
     edge: np.ndarray  # int64 signed cut of the edge from a vertex to the next
     candidates: np.ndarray  # int32
-    here: np.ndarray  # (3, MAX_VERTICES) scratch: the polygon at hand, and a form on its vertices
+    here: np.ndarray  # (3, MAX_VERTICES) scratch: the current polygon, and a form on its vertices
     here_edge: np.ndarray
     counters: np.ndarray  # (7,) int64, see `kernels`
     sums: np.ndarray  # (5,) float64, see `kernels`
@@ -98,7 +98,7 @@ def _add_sparse(pointers, rows, values, columns, change, a, b, c):
 
 @compiled
 def _add_and_touch(pointers, rows, values, columns, change, a, b, c, first, touched, is_touched, listed):
-    """As `_add_sparse`; also list the forms that change, and return how many are listed now."""
+    """As `_add_sparse`; also list the forms that change, and return the length of the list."""
     for k in columns:
         da, db, dc = change[0, k], change[1, k], change[2, k]
         for i in range(pointers[k], pointers[k + 1]):
@@ -115,7 +115,7 @@ def _add_and_touch(pointers, rows, values, columns, change, a, b, c, first, touc
 
 @compiled
 def _feed(forms, active, first, size, is_clip, fresh):
-    """Write the output forms of a hidden layer into `fresh`; the layer that ends the clip gives the clipped pixels."""
+    """Write the output forms of a hidden layer into `fresh`; the clip's last layer gives the clipped pixels."""
     if is_clip:
         for k in range(size):
             kept = 1.0 if active[first + k] and active[first - size + k] else 0.0
@@ -132,8 +132,8 @@ def _feed(forms, active, first, size, is_clip, fresh):
 
 @compiled
 def _differences(fresh, fed, pointers, is_dense, changed, used):
-    """List the inputs that changed and those that are not zero; returns both counts and the cost of the first less
-    that of the second."""
+    """List the inputs that changed and the nonzero inputs; return both counts and the cost of the first minus that of
+    the second."""
     count, count_used, balance = 0, 0, 0
     for k in range(fed.shape[1]):
         differs = fresh[0, k] != fed[0, k] or fresh[1, k] != fed[1, k] or fresh[2, k] != fed[2, k]
@@ -153,7 +153,7 @@ def _differences(fresh, fed, pointers, is_dense, changed, used):
 
 @compiled
 def touch(k, first, touched, is_touched, touched_count):
-    """List neuron k of the layer that starts at `first`, unless it is listed."""
+    """List neuron k of the layer that starts at `first`, unless it is already listed."""
     if touched_count[0] >= 0 and not is_touched[k]:
         is_touched[k] = 1
         touched[first + touched_count[0]] = k
@@ -162,9 +162,9 @@ def touch(k, first, touched, is_touched, touched_count):
 
 @compiled
 def _listed_changes(forms, active, fed, touched, is_touched, first, largest, fresh, changed):
-    """List the inputs among the touched ones whose output form changed, with the change; none is touched any more.
+    """List the touched inputs whose output form changed, with the change; clear the list of touched inputs.
 
-    Returns how many there are, and the sum of |change| · largest.
+    Returns the number of changed inputs, and the sum of |change| · largest.
     """
     count, total = 0, 0.0
     for n in range(touched.shape[0]):
@@ -186,8 +186,7 @@ def _listed_changes(forms, active, fed, touched, is_touched, first, largest, fre
 
 @compiled_fused
 def _raise_peaks(a, b, c, peak):
-    """A peak bounds the coefficients together, and with them every value on the unit square: rounding follows the
-    former. It is infinite once a coefficient was not a number."""
+    """Raise each peak to the sum of |coefficients|, which bounds rounding and every value; infinite after a NaN."""
     for k in range(a.shape[0]):
         size = abs(a[k]) + abs(b[k]) + abs(c[k])
         peak[k] = max(peak[k], size if size < np.inf else np.inf)
@@ -207,17 +206,17 @@ def _most_change(fresh, largest, columns):
 
 @compiled_inline
 def _add_drift(total, fresh, largest, columns, terms, group, layer, drift, most_drift):
-    """Add up what bounds the rounding of an update, given the sum of |change| · largest of all its inputs.
+    """Add the bound on an update's rounding to the drift, given the sum of |change| · largest of all its inputs.
 
-    Each `group` columns, and each that is left over, are one addition to a form.
+    Each group of `group` columns, and each column left over, is one addition to a form.
     """
     count = columns.shape[0]
     if count > terms:
         total = min(total, terms * _most_change(fresh, largest, columns))
-    # A row has `terms` weights other than zero at most, each perhaps in another group.
+    # A row has at most `terms` nonzero weights, each perhaps in another group.
     count = min(terms, count // group + count % group)
     additions = drift[ADDITIONS, layer] + count
-    # An addition rounds off a share of what the form is then: at most its peak, and what this update has changed.
+    # An addition rounds the form at that moment: at most its peak plus the changes of this update.
     changes = drift[CHANGES, layer] + (count + 6) * total
     drift[ADDITIONS, layer], drift[CHANGES, layer] = additions, changes
     most_drift[ADDITIONS, layer] = max(most_drift[ADDITIONS, layer], additions)
@@ -226,8 +225,8 @@ def _add_drift(total, fresh, largest, columns, terms, group, layer, drift, most_
 
 @compiled
 def note_drift(fresh, largest, columns, terms, is_scratch, layer, drift, most_drift):
-    """Add up what bounds the rounding of updates: additions to one form since the last time from scratch, and what the
-    changes of its inputs can round off. `fresh` holds the changes; a form sums up `terms` inputs."""
+    """Update the drift, which bounds the rounding of updates: additions to one form since it was computed from scratch,
+    and the rounding that changes of its inputs can cause. `fresh` holds the changes; a form adds up `terms` inputs."""
     if is_scratch:
         drift[ADDITIONS, layer], drift[CHANGES, layer] = 0.0, 0.0
         return
@@ -242,9 +241,9 @@ def note_drift(fresh, largest, columns, terms, is_scratch, layer, drift, most_dr
 
 @compiled
 def count_reached(program, fed, layer, zeros, reached):
-    """Of the listed neurons of a layer, whose forms are zero: how many have an input or a bias that is not.
+    """Count the listed neurons of a layer, all with zero forms, that have a nonzero input or bias.
 
-    The others are exactly zero as long as the pattern below is right. `fed` holds the inputs, `reached` is scratch.
+    The others are exactly zero if the pattern below is right. `fed` holds the inputs, `reached` is scratch.
     """
     source, first, end = program.offsets[layer - 1], program.offsets[layer], program.offsets[layer + 1]
     width, start = end - first, program.dense_start[layer]
@@ -272,9 +271,9 @@ def count_reached(program, fed, layer, zeros, reached):
 
 @compiled_inline
 def _look_at_all(program, walk, layer, is_due):
-    """List the columns to be added to the forms of a layer after a look at all of its inputs; returns how many,
-    whether they are all that are not zero (in `columns[1]`, the forms set to the bias) or those that changed (in
-    `columns[0]`), whichever is cheaper, and the sum of |change| · largest."""
+    """Read all inputs of a layer and list the columns to add to its forms: all nonzero inputs (in `columns[1]`, with
+    the forms reset to the bias) or the changed ones (in `columns[0]`), whichever is cheaper. Returns their number,
+    whether they are all, and the sum of |change| · largest."""
     source, first, end = program.offsets[layer - 1], program.offsets[layer], program.offsets[layer + 1]
     size = first - source
     fresh, fed, forms, versions = walk.scratch, walk.fed[:, source:first], walk.forms, walk.versions

@@ -1,17 +1,16 @@
-"""Bounds the error of the computed forms of a set of regions for every neuron, whatever the pattern.
+"""Bounds the error of the computed forms of a set of regions for every neuron, active or not.
 
-A region is the hull of its vertices, together with all points within `coverage` of it: splits round vertices, so that
-the hulls alone may leave gaps. For every such point, with z the true input of a neuron of layer l and F its computed
-form, the error of a layer obeys
+A region here is the hull of its vertices plus all points within `coverage` of it: splits round vertices, so the hulls
+alone may leave gaps. For every such point, with z the true input of a neuron of layer l and F its computed form, the
+error of a layer obeys
 
     z_l − F_l = W_l (h_{l−1} − ĥ_{l−1}) + ε_l,     |h − ĥ| ≤ |z − F| + missed,
 
-where h = max(z, 0) and ĥ is F or 0, as the pattern says: the ReLU changes no difference for the worse, and where the
-pattern has the wrong sign, F is at most `missed` in size. So errors pass through every neuron, active or not, and no
-sign has to be certain. ε holds the errors of the layer itself: the rounding of sums, of updates and of values at
-vertices, the folding of several linear operators into one matrix, and the coverage. Two bounds are carried together:
-one for each neuron by absolute weights, and one for the length of the whole vector by spectral norms, which is smaller
-by orders of magnitude on deep networks.
+where h = max(z, 0) and ĥ is F or 0, according to the pattern. The ReLU increases no difference, and if the pattern has
+the wrong sign, |F| ≤ `missed`. So errors pass through every neuron, active or not, and no sign must be certain.
+ε holds the errors of the layer itself: the rounding of sums, of updates and of values at vertices, the folding of
+several linear operators into one matrix, and the coverage. Two bounds go together: one for each neuron by absolute
+weights, and one for the length of the whole vector by spectral norms, smaller by orders of magnitude on deep networks.
 """
 
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from ..network.steps import Step, is_folded, magnitude
 from ..tolerances import LEAST, NEAR, UNIT, gamma
 
 OWN = 1.0 + 1e-6
-"""Covers the rounding of the bounds themselves: sums of fewer than 10⁹ numbers that are not negative."""
+"""Covers the rounding of the bounds themselves: sums of fewer than 10⁹ non-negative numbers."""
 
 LARGEST_SPECTRAL = 1024
 """The largest side of a dense matrix whose spectral norm is worth bounding."""
@@ -37,35 +36,35 @@ SQUARINGS = 6
 
 
 def coverage(depth: int, gap: float = 0.0) -> float:
-    """How far, along every axis of t, a point of the domain can be from the nearest region.
+    """The largest distance, along every axis of t, from a point of the domain to the nearest region.
 
     A new vertex is off its edge by at most 4 · 2⁻⁵³ along an axis: the rounding of a difference, a product and a sum of
-    numbers up to 1. So the two parts of a polygon leave gaps of that depth at most, at each of the `depth` cuts. The
-    parts of a polyhedron leave deeper ones where vertices were taken to lie on a plane: `gap` more at most, which every
-    cut was measured for (`polyhedron_kernels.gap`); that takes a few roundings itself.
+    numbers up to 1. So at each of the `depth` cuts, the two parts of a polygon leave gaps of at most that depth. The
+    parts of a polyhedron leave deeper gaps if vertices were snapped to a plane: by at most `gap`, measured at every cut
+    (`polyhedron_kernels.gap`) with a few roundings of its own.
     """
     return (4.0 * UNIT + (gap + 16.0 * UNIT if gap > 0.0 else 0.0)) * (depth + 4)
 
 
 def region_coverage(accuracy: Accuracy, more_cuts: int = 0) -> float:
-    """The `coverage` of regions, or of parts of them that so many more cuts lead to."""
+    """The `coverage` of regions, or of their parts after `more_cuts` further cuts."""
     return coverage(accuracy.depth + more_cuts, accuracy.gap)
 
 
 def forward_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
-    """Bounds of |z − F| for every neuron of the classifier, layer by layer, and for the logits; infinite if unknown.
+    """Bounds on |z − F| for every neuron of the classifier, layer by layer, and for the logits; infinite if unknown.
 
-    They hold on every region, and within `coverage` of it.
+    They hold on every region and within `coverage` of it.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         return [np.where(np.isfinite(error), error, np.inf) for error in _propagate(compound, accuracy)]
 
 
 def kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]) -> float:
-    """A bound of the share of the domain where the sign of some neuron of the classifier is not certain.
+    """A bound on the share of the domain where the sign of some neuron of the classifier is not certain.
 
-    A kink is as wide as error over slope: there the pattern of a region, and with it the attention map, may be another
-    one. Regions on whose whole area a neuron is nothing but rounding are left out; they are `doubtful`.
+    A kink is as wide as error over slope: there the pattern of a region, and with it the attention map, may be wrong.
+    `doubtful` regions, where a neuron is only rounding on the whole area, do not count.
     """
     if not errors[:-1]:
         return 0.0
@@ -77,7 +76,7 @@ def _kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]
     error = np.concatenate(errors[:-1]) + accuracy.missed
     pixel = float(_pixel_errors(compound, accuracy).max())
     near = np.max([cell.program.near[-len(error) - compound.graph.classes :] for cell in compound.programs], axis=0)
-    # Scales of pixels are at least 1 in the second layer of the clip, and not needed in the first.
+    # Pixel scales are at least 1 in the clip's second layer, and not needed in the first.
     if not (error < near[: len(error)]).all() or not pixel < NEAR:
         return 1.0
     edges, corners = accuracy.beside
@@ -117,13 +116,13 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
     errors = []
     for number, (affine, segment) in enumerate(zip(compound.chain.maps, compound.graph.steps, strict=True)):
         scale = abs(affine.matrix) @ size + np.abs(affine.bias)
-        # The coefficients of the logits are not written down; no form exceeds its scale.
+        # Nothing records the coefficients of the logits; no form exceeds its scale.
         peak = peaks[number] if number < len(peaks) else scale
         terms = row_terms(affine)
         # Dense columns are added four at a time.
         own = ((terms / 4 if isinstance(affine.matrix, np.ndarray) else terms) + 16) * UNIT * scale
         if number == 0:
-            # Weights of pixels that share a line were summed up, and those of constant pixels became part of the bias.
+            # The weights of pixels on one line were added up; those of constant pixels became part of the bias.
             own += (2.0 * UNIT + 2 * terms * float(np.finfo(np.longdouble).eps)) * scale
         if is_folded(segment):
             own += _folding(segment, size + error)
@@ -142,7 +141,7 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
 
 
 def refuse_overflow(name: str, compound: Compound, values: np.ndarray) -> None:
-    """Raise ModelError, with the first layer that can overflow, unless all values of a model are finite."""
+    """Raise ModelError with the first layer that can overflow, unless all values of a model are finite."""
     if np.isfinite(values).all():
         return
     size, where = np.maximum(_pixel_sizes(compound), 1.0), "the logits overflow"
@@ -156,20 +155,20 @@ def refuse_overflow(name: str, compound: Compound, values: np.ndarray) -> None:
 
 
 def by_layer(compound: Compound, values: np.ndarray) -> list[np.ndarray]:
-    """Numbers of all neurons of the classifier, layer by layer."""
+    """Split values of all neurons of the classifier by layer."""
     return np.split(values, np.cumsum(compound.hidden)[:-1]) if compound.hidden else []
 
 
 def _folding(segment: Sequence[Step], size: np.ndarray) -> np.ndarray:
-    """What rounding in the constants of some steps, and in joining them, can do to values up to `size` (n_in,).
+    """The error for values up to `size` (n_in,) from rounded constants of some steps and from joining the steps.
 
-    `terms` counts the products of a step and the roundings of its constants; adding the bias is one of the eight more.
+    `terms` counts the products of a step and the roundings of its constants; the extra eight include adding the bias.
     """
     return gamma(sum(step.terms + 8 for step in segment)) * magnitude(segment, size[None])[0]
 
 
 def _pixel_errors(compound: Compound, accuracy: Accuracy) -> np.ndarray:
-    """Bounds (pixels,) of the errors of the pixels' forms, and of what the clip makes of them."""
+    """Bounds (pixels,) on the errors of the pixels' forms before and after the clip."""
     rounding = gamma(16 + 4 * compound.domain.dimension) * compound.perturbed.magnitudes
     around = region_coverage(accuracy) + 8.0 * UNIT
     return (rounding + accuracy.pixels_missed + around * np.maximum(_pixel_sizes(compound), 1.0)) * OWN
@@ -196,7 +195,7 @@ def _row_lengths(affine: AffineMap) -> np.ndarray:
 
 
 def _spectral(affine: AffineMap, length: float, own: np.ndarray) -> float:
-    """The length of the errors after an affine map by its spectral norm, infinite where that is not worth bounding."""
+    """The length of the errors after an affine map by its spectral norm; infinite if bounding that is not worth it."""
     matrix = affine.matrix
     if not isinstance(matrix, np.ndarray) or max(matrix.shape) > LARGEST_SPECTRAL:
         return np.inf
@@ -205,10 +204,10 @@ def _spectral(affine: AffineMap, length: float, own: np.ndarray) -> float:
 
 @lru_cache(maxsize=64)
 def spectral_bound(affine: AffineMap) -> float:
-    """A proved upper bound of the spectral norm of a dense affine map's matrix.
+    """A proved upper bound on the spectral norm of a dense affine map's matrix.
 
-    λ(G) ≤ c₀ √c₁ ⁴√c₂ … for G = W Wᵀ, where c₀ bounds the row sums of G, c₁ those of (G/c₀)² and so on; errors of the
-    products are added to each. (Of a symmetric matrix no eigenvalue exceeds the largest row sum.)
+    λ(G) ≤ c₀ √c₁ ⁴√c₂ … for G = W Wᵀ, where c₀ bounds the absolute row sums of G, c₁ those of (G/c₀)² and so on; each
+    includes the errors of the products. (No eigenvalue of a symmetric matrix exceeds the largest absolute row sum.)
 
     >>> bound = spectral_bound(AffineMap(np.diag([3.0, 1.0]), np.zeros(2)))
     >>> 3.0 <= bound < 3.1

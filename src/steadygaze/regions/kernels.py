@@ -1,8 +1,8 @@
 """Compiled loop of the subdivision: a depth-first walk through the layers that splits convex polygons.
 
-The walk keeps, for every layer, the affine forms of its neurons in t (the domain scaled to the unit square) that hold
-on the polygon at hand (see `forms`). No memory is allocated here: when a buffer is too small the walk stops with a code
-and goes on where it was after the caller has made room. Nothing here knows about images, labels or attention.
+For every layer, the walk keeps the affine forms of its neurons in t (the domain scaled to the unit square) that hold on
+the current polygon (see `forms`). The loop allocates no memory: if a buffer is too small it returns a code, and
+continues from there after the caller has enlarged the buffer.
 """
 
 from typing import NamedTuple
@@ -16,21 +16,21 @@ from .forms import count_reached, sync, touch
 
 DONE, PAUSED, NEED_OUTPUT, NEED_STACK = 0, 1, 2, 3
 HEIGHT, CUTS, REGIONS, VERTICES, BASE, DEPTH, FACETS = 0, 1, 2, 3, 4, 5, 6
-"""Counters of a walk: stack height; cuts, regions and vertices in the output; number before the first cut; most cuts
-before a region; facets in the output (of polyhedra)."""
+"""Counters of a walk: stack height; cuts, regions and vertices in the output; number before the first cut; largest
+number of cuts before a region; facets in the output (of polyhedra)."""
 
 VOLUME, SLIVERS, SKIPPED, GAP, HOLES = 0, 1, 2, 3, 4
-"""Sums of both walks: volume delivered, sliver volume, shapes without a volume, depth and volume of gaps."""
+"""Sums of both walks: volume written, sliver volume, shapes without a volume, depth and volume of gaps."""
 
 ORIGIN = 5
-"""The column of a stack that holds the number by which a polytope was called at the start."""
+"""The column of a stack that holds the original number of a polytope."""
 
 EDGE, CORNER = 0, 1
 
 UNSTABLE, DOUBTFUL = np.uint8(2), np.uint8(3)
 
 MAX_VERTICES = 1024
-"""Vertices of one polygon that the scratch arrays hold; a region of a real network has about ten."""
+"""The most vertices of one polygon in the scratch arrays; a region of a real network has about ten."""
 
 
 class Output(NamedTuple):
@@ -42,14 +42,14 @@ class Output(NamedTuple):
     x: np.ndarray
     y: np.ndarray
     edge: np.ndarray
-    doubtful: np.ndarray  # (capacity,) 1 where the sign of some neuron of the classifier is not certain
+    doubtful: np.ndarray  # (capacity,) 1 if the sign of some neuron of the classifier is not certain
     cuts: np.ndarray  # (capacity,) neuron of each cut
-    origin: np.ndarray  # (capacity,) what the polygon that each region is a part of was called at the start
+    origin: np.ndarray  # (capacity,) the original number of the polygon that each region is a part of
 
 
 @compiled
 def flip(k, first, byte, active, packed):
-    """Change the state of a neuron, in the pattern and in the packed pattern."""
+    """Flip a neuron in the pattern and in the packed pattern."""
     active[k] ^= np.uint8(1)
     packed[byte + ((k - first) >> 3)] ^= np.uint8(128 >> ((k - first) & 7))
 
@@ -59,16 +59,16 @@ def _decide(
     a, b, c, noise, near, unstable, first, byte, active, packed, x, y, count, missed, beside, doubts, touched,
     is_touched, listed,
 ):  # fmt: skip
-    """Set the pattern of the unstable neurons of a layer for a polygon that none of them splits any more.
+    """Set the pattern of the unstable neurons of a layer for a polygon that none of them splits.
 
-    Of those that come close to zero, `beside` adds up what the polygon contributes to the strips along their kinks.
+    For neurons close to zero, `beside` adds up the polygon's contribution to the strips along their kinks.
     """
     doubts[0] = 0
     size = -1.0
     for n in range(unstable.shape[0]):
         k = unstable[n]
         slope_x, slope_y, constant, close = a[k], b[k], c[k], near[k]
-        # Free of branches: the least and largest value, how many vertices are near zero, and the next one's |value|.
+        # Branch-free: the least and largest value, the number of vertices near zero, and the next vertex's |value|.
         low, high, next_size, nears = np.inf, -np.inf, np.inf, 0
         for i in range(count):
             v = slope_x * x[i] + slope_y * y[i] + constant
@@ -78,7 +78,7 @@ def _decide(
             next_size = min(next_size, np.inf if is_near else abs(v))
         value = high if high > -low else low
         if low > high:
-            # Not a single value is a number.
+            # All values are NaN.
             value = 0.0
         if abs(value) <= noise[k]:
             missed[k] = max(missed[k], abs(value))
@@ -87,7 +87,7 @@ def _decide(
         elif nears > 0:
             if size < 0.0:
                 size = area(x, y, count)
-            # |value| ≤ e on at most 2 e/max of a convex polygon; on (e/second)² of it where one vertex alone is near.
+            # |value| ≤ e on at most 2 e/max of a convex polygon; on (e/second)² of it if only one vertex is near.
             if nears > 1:
                 beside[EDGE, k] += size / abs(value)
             else:
@@ -99,9 +99,8 @@ def _decide(
 
 @compiled_fused
 def _classify(a, b, c, noise, near, cx, cy, rx, ry, code):
-    """What the box with the given centre and half-widths says about forms: 0 or 1 for the activity of those that keep
-    their sign on it and stay away from zero, DOUBTFUL for those that are nothing but rounding, UNSTABLE for the others.
-    Free of branches."""
+    """Classify forms on the box with the given centre and half-widths, without branches: 0 or 1 for the activity if the
+    form keeps its sign away from zero, DOUBTFUL if it is only rounding, UNSTABLE otherwise."""
     for k in range(a.shape[0]):
         centre = a[k] * cx + b[k] * cy + c[k]
         radius = abs(a[k]) * rx + abs(b[k]) * ry
@@ -116,7 +115,7 @@ def _enter(
 ):  # fmt: skip
     """Set the pattern of the neurons of a layer that keep their sign on a polygon; list the others.
 
-    Returns how many these are, and the number of neurons with a form that is exactly zero, which `zeros` lists.
+    Returns the number of listed neurons, and the number of neurons with an exactly zero form, which `zeros` lists.
     """
     cx, cy, rx, ry = bounding_box(x, y, count)
     _classify(
@@ -125,7 +124,7 @@ def _enter(
     found, dead = 0, 0
     doubts[0] = 0
     for word in range(first >> 3, (end + 7) >> 3):
-        # Most neurons are as they were before: they are skipped, eight at a time.
+        # Most neurons did not change: skip them, eight at a time.
         if words[0, word] == words[1, word]:
             continue
         for k in range(max(8 * word, first), min(8 * word + 8, end)):
@@ -151,14 +150,14 @@ def _enter(
 
 @compiled
 def _sliver(depth, a, b, x, y, count):
-    """Bound of the area between a line and a parallel one, `depth` in value away, across a polygon."""
+    """A bound on the area between two parallel lines, `depth` apart in value, across a polygon."""
     # The 1-norm of a slope is at most √2 times its 2-norm.
     return depth / (abs(a) + abs(b)) * 1.4142135623730951 * half_perimeter(x, y, count)
 
 
 @compiled_inline
 def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sums, missed):
-    """Copy the candidates (`total` from `source`) that split the polygon to `free`; the most central one goes last."""
+    """Copy the candidates (`total` from `source`) that split the polygon to `free`, the most central one last."""
     cx, cy, rx, ry = bounding_box(x, y, count)
     found = 0
     best = -1
@@ -192,10 +191,10 @@ def _splitters(a, b, c, noise, candidates, source, total, free, x, y, count, sum
 
 @compiled_inline
 def _deliver(program, walk, output, x, y, edge, count, origin, has_logits):
-    """Append the polygon at hand, its pattern and (after the last hidden layer) its logits to the output."""
+    """Append the current polygon, its pattern and (after the last hidden layer) its logits to the output."""
     size = area(x, y, count)
     if not size > 0.0:
-        # No area that float64 can tell: whatever holds there is not known.
+        # float64 cannot distinguish the area from zero: nothing is known there.
         walk.sums[SKIPPED] += 1.0
         return
     last = program.offsets.shape[0] - 2
@@ -222,9 +221,9 @@ def _deliver(program, walk, output, x, y, edge, count, origin, has_logits):
 
 @compiled
 def advance(program, walk, output, last_layer, max_nodes):
-    """Walk on until the stack is empty, `max_nodes` polygons were looked at, or a buffer is full.
+    """Continue until the stack is empty, `max_nodes` polygons were visited, or a buffer is full.
 
-    Polygons that no neuron of the layers 0 … last_layer splits are delivered. Returns DONE, PAUSED, NEED_OUTPUT or
+    Writes the polygons that no neuron of the layers 0 … last_layer splits. Returns DONE, PAUSED, NEED_OUTPUT or
     NEED_STACK.
     """
     counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
@@ -258,7 +257,7 @@ def advance(program, walk, output, last_layer, max_nodes):
             x[i], y[i], edge[i] = walk.x[first + i], walk.y[first + i], walk.edge[first + i]
         counters[HEIGHT] = top
         nodes += 1
-        # A polygon without a list of candidates has not entered its layer yet.
+        # A polygon that has not entered its layer yet has no list of candidates.
         is_new = list_first < 0
         found = 0
         if is_new:

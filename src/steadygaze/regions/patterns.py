@@ -1,6 +1,6 @@
-"""Patterns: which neurons are active, as rows of packed bits, and a compact table of many of them.
+"""Patterns (which neurons are active) as rows of packed bits, and a compact table of many patterns.
 
-Every layer starts at a new byte. The table keeps some rows whole and the others as differences from the row before:
+Every layer starts at a new byte. The table stores some rows whole and the others as differences from the row before:
 neighbouring regions differ in a few neurons.
 """
 
@@ -44,18 +44,18 @@ def unpack(packed: np.ndarray, sizes: tuple[int, ...]) -> list[np.ndarray]:
 
 
 NARROW = 128
-"""Rows of fewer bytes are all kept whole: they are small, and read often."""
+"""Rows of fewer bytes are always stored whole: they are small and often read."""
 
 EVERY = 64
-"""One wide row in so many is kept whole; reading another one follows at most as many differences."""
+"""One wide row in this many is stored whole; reading another row follows at most as many differences."""
 
 
 @dataclass(frozen=True, eq=False)
 class PatternTable:
     """P rows of bytes, read like an array: `table[numbers]` are rows (N, bytes), `table[number]` is one (bytes,).
 
-    keys (K, bytes) are the rows that are kept whole, key_row (K,) their numbers, ascending from 0. Row r differs from
-    row r − 1 at places[starts[r]:starts[r+1]], where it holds the bytes of the same numbers; keys have no differences.
+    keys (K, bytes) are the rows stored whole, key_row (K,) their numbers, ascending from 0. Row r differs from row
+    r − 1 at places[starts[r]:starts[r+1]]; the same slice of `bytes` holds its values. Keys have no differences.
     """
 
     keys: np.ndarray
@@ -66,7 +66,7 @@ class PatternTable:
 
     @classmethod
     def of(cls, rows: np.ndarray, *, every: int | None = None) -> "PatternTable":
-        """A table of the given rows (P, bytes); one in `every` is kept whole, unless given by the width of the rows."""
+        """A table of the given rows (P, bytes); stores one row in `every` whole, by default depending on the width."""
         count, width = rows.shape
         step = every or (1 if width < NARROW else EVERY)
         key_row = np.arange(0, count, step)
@@ -88,7 +88,7 @@ class PatternTable:
 
     @property
     def is_plain(self) -> bool:
-        """Whether every row is kept as it is."""
+        """Whether every row is stored whole."""
         return len(self.keys) == len(self)
 
     def __len__(self) -> int:
@@ -127,7 +127,8 @@ def join_tables(tables: Sequence[PatternTable]) -> PatternTable:
 
 @compiled
 def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, first: np.ndarray) -> int:
-    """Number equal rows (R, bytes) alike: ids (R,), first (R,) the place of each; returns how many there are.
+    """Write the number of each row (R, bytes), the same for equal rows, to ids (R,), and the place of each number's
+    first row to first (R,); return how many distinct rows there are.
 
     slots (a power of two, filled with −1) is scratch. The hash only says where to look.
     """
@@ -161,7 +162,7 @@ def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, first: np.
 
 @compiled
 def _count_changes(rows: np.ndarray, every: int, sizes: np.ndarray) -> None:
-    """How many bytes of each row (R, bytes) differ from the row before: sizes (R,); 0 for one row in `every`."""
+    """Count the bytes of each row (R, bytes) that differ from the row before: sizes (R,); 0 for one row in `every`."""
     for r in range(rows.shape[0]):
         changed = 0
         if r % every != 0:
@@ -172,7 +173,7 @@ def _count_changes(rows: np.ndarray, every: int, sizes: np.ndarray) -> None:
 
 @compiled
 def _fill_changes(rows: np.ndarray, every: int, starts: np.ndarray, places: np.ndarray, changed: np.ndarray) -> None:
-    """Where these bytes are, and what they are in the row; both are filled from starts (R+1,) on."""
+    """Write the places of these bytes and their values in the row; row r fills starts[r]:starts[r+1]."""
     for r in range(rows.shape[0]):
         if r % every == 0:
             continue
@@ -189,7 +190,7 @@ def _decode_rows(
     numbers: np.ndarray, key: np.ndarray, keys: np.ndarray, key_row: np.ndarray, starts: np.ndarray, places: np.ndarray,
     changed: np.ndarray, rows: np.ndarray,
 ) -> None:  # fmt: skip
-    """The rows (N, bytes) of the given numbers, each from its key and all differences since; see `PatternTable`."""
+    """Write the rows (N, bytes) with the given numbers, each from its key and all later differences."""
     for n in range(numbers.shape[0]):
         k = key[n]
         for i in range(keys.shape[1]):

@@ -1,4 +1,4 @@
-"""Sets of regions: shapes with the cut behind every facet, patterns, affine logits; several sets joined into one."""
+"""Sets of regions (shapes with the cut behind every facet, patterns, affine logits), and joining several sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,18 +14,18 @@ from ..polytopes.protocol import join_rows
 from .patterns import PatternTable, distinct_rows, join_tables
 
 _JOINED = ("polytopes", "cell", "pattern", "patterns", "clip", "clips", "doubtful")
-"""Arrays to join row by row, beside the logits."""
+"""Arrays to join row by row, like the logits."""
 
 
 @dataclass(frozen=True, eq=False)
 class RegionSet:
     """All regions that a run has found: R polytopes, each with the pattern and the logits that hold on it.
 
-    cuts (E, 3): kind, and which (see `Cut`). cell (R,) is the knot cell. pattern (R,) counts into patterns (P, bytes),
-    the classifier's packed bits; clip (R,) into clips (Q, bytes), those of the clip. logits (R, D+1, K): slope in
-    t and constant. `stopped` says why the map is partial. doubtful (R,) is 1 where the value of some neuron of the
-    classifier is nothing but rounding, or exactly zero, on the whole region: then its sign, and with it the attention
-    map, is not certain. `accuracy` holds what bounds all errors.
+    cuts (E, 3): kind and details (see `Cut`). cell (R,) is the knot cell. pattern (R,) indexes patterns (P, bytes), the
+    classifier's packed bits; clip (R,) indexes clips (Q, bytes), those of the clip. logits (R, D+1, K): slope in t and
+    constant. `stopped` says why the map is partial. doubtful (R,) is 1 if the value of some neuron of the classifier is
+    only rounding, or exactly zero, on the whole region: then its sign, and with it the attention map, is not certain.
+    `accuracy` holds the measures that bound all errors.
     """
 
     polytopes: Polytopes
@@ -45,7 +45,7 @@ class RegionSet:
 
 
 def take_regions(regions: RegionSet, chosen: np.ndarray) -> RegionSet:
-    """The chosen regions (an index array) in that order; tables of cuts and patterns stay whole."""
+    """The chosen regions (an index array) in that order; keeps the full tables of cuts and patterns."""
     rows: dict[str, Any] = {
         name: getattr(regions, name)[chosen] for name in ("cell", "pattern", "clip", "logits", "doubtful")
     }
@@ -53,11 +53,11 @@ def take_regions(regions: RegionSet, chosen: np.ndarray) -> RegionSet:
 
 
 def join_region_sets(parts: list[RegionSet], *, cuts: np.ndarray | None = None) -> RegionSet:
-    """Several sets of regions with disjoint interiors (at least one) as one set, in that order; empties the list.
+    """Join sets of regions with disjoint interiors (at least one) in order; empties the list.
 
-    The rows of each table of cuts before its first neuron are shared: the longest such beginning (or `cuts`, which must
-    go on as they do) stays as it is, and the cuts of the neurons follow it, renumbered. Every array of the parts is
-    freed once it is joined, so few are held twice.
+    All tables of cuts share their rows before the first neuron. The longest such beginning (or `cuts`, which must
+    extend it) stays unchanged; the cuts of the neurons follow, renumbered. Each array of the parts is freed once it is
+    joined, to save memory.
     """
     table, shifts = _joined_cuts(parts, cuts)
     numbers: dict[str, Any] = {
@@ -87,7 +87,7 @@ def _shared_rows(cuts: np.ndarray) -> int:
 
 
 class _Shift(NamedTuple):
-    """Numbers of cuts beyond `own` grow by `by`."""
+    """Adds `by` to numbers of cuts beyond `own`."""
 
     own: int
     by: int
@@ -97,14 +97,14 @@ class _Shift(NamedTuple):
 
 
 def _joined_cuts(parts: Sequence[RegionSet], cuts: np.ndarray | None) -> tuple[np.ndarray, list[_Shift]]:
-    """One table of cuts (E, 3), and how the numbers of each part's own cuts change."""
+    """One table of cuts (E, 3), and the shift of each part's own cuts."""
     sizes = [_shared_rows(part.cuts) for part in parts]
     longest = int(np.argmax(sizes))
     shared = parts[longest].cuts[: sizes[longest]] if cuts is None else cuts
     rows, size, shifts = [shared], len(shared), []
     for part, own in zip(parts, sizes, strict=True):
         if not np.array_equal(part.cuts[:own], shared[:own]):
-            raise InternalError("sets of regions whose tables of cuts begin differently cannot be joined")
+            raise InternalError("cannot join sets of regions whose tables of cuts begin differently")
         shifts.append(_Shift(own, size - own))
         rows.append(part.cuts[own:])
         size += len(part.cuts) - own
@@ -120,7 +120,7 @@ def _joined_tables(ids: list[np.ndarray], tables: list[np.ndarray]) -> tuple[np.
 
 
 def _joined_patterns(ids: list[np.ndarray], tables: list[PatternTable]) -> tuple[np.ndarray, PatternTable]:
-    """Ids (R,) into one table of patterns; wide ones are not compared with those of other parts, which may repeat."""
+    """Ids (R,) into one table of patterns; wide patterns are not compared across parts, so they may repeat."""
     if all(table.is_plain for table in tables):
         pattern, patterns = _joined_tables(ids, [table.keys for table in tables])
         return pattern, PatternTable.of(patterns)

@@ -1,6 +1,6 @@
-"""Compiled bookkeeping of affine forms with four rows, as `forms` does it for three: where the walk stands, and `sync`.
+"""Compiled bookkeeping of affine forms with four rows: the state of a walk, and `sync`.
 
-The walk through two dimensions has its own, unrolled for three rows. Polyhedra are not looked at here.
+`forms` does the same in two dimensions, unrolled for three rows.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ ROWS = 4
 
 
 class Walk(NamedTuple):
-    """Where the walk stands: forms and pattern of the polyhedron at hand, and the stack of polyhedra to come."""
+    """The state of a walk: forms and pattern of the current polyhedron, and the stack of polyhedra to come."""
 
     forms: np.ndarray  # (4, N) of each neuron before its ReLU
     fed: np.ndarray  # (4, N) the output forms that the next layer's `forms` reflect
@@ -31,15 +31,15 @@ class Walk(NamedTuple):
     missed: np.ndarray  # (N,) the largest |value| on a part that the tolerance left unsplit
     beside: np.ndarray  # (2, N) how much lies beside the kink of each neuron (see `Accuracy`)
     drift: np.ndarray  # (2, L+1) additions to the forms of each layer since they were computed from scratch; changes
-    most_drift: np.ndarray  # (2, L+1) the most of both so far
+    most_drift: np.ndarray  # (2, L+1) the largest drift so far
     columns: np.ndarray  # (2, widest layer) scratch lists
-    doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: among the stable, the unstable ones
+    doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: stable ones, unstable ones
     stack: np.ndarray  # (height, 9) the columns of `forms.Walk.stack`, then first facet, facets
     points: np.ndarray  # (room, 3)
     incidence: np.ndarray  # (room, words)
     facets: np.ndarray  # (room,) int64 signed cuts
     candidates: np.ndarray  # int32
-    here: np.ndarray  # (most vertices, 3) scratch: the polyhedron at hand
+    here: np.ndarray  # (most vertices, 3) scratch: the current polyhedron
     here_incidence: np.ndarray  # (most vertices, words)
     here_facets: np.ndarray  # (most facets,)
     value: np.ndarray  # (most vertices,) scratch: a form on the vertices
@@ -88,7 +88,7 @@ def _add_sparse(pointers, rows, values, columns, change, forms, first):
 
 @compiled
 def _feed(forms, active, first, size, is_clip, fresh):
-    """Write the output forms of a hidden layer into `fresh`; the layer that ends the clip gives the clipped pixels."""
+    """Write the output forms of a hidden layer into `fresh`; the clip's last layer gives the clipped pixels."""
     source = first - size if is_clip else first
     for k in range(size):
         kept = 1.0 if active[first + k] and active[source + k] else 0.0
@@ -109,8 +109,8 @@ def _turn_over(forms, active, first, size):
 
 @compiled
 def _differences(fresh, fed, source, size, pointers, is_dense, changed, used):
-    """List the inputs that changed and those that are not zero; returns both counts and the cost of the first less
-    that of the second."""
+    """List the inputs that changed and the nonzero inputs; return both counts and the cost of the first minus that of
+    the second."""
     count, count_used, balance = 0, 0, 0
     for k in range(size):
         differs, counts = False, False
@@ -131,7 +131,7 @@ def _differences(fresh, fed, source, size, pointers, is_dense, changed, used):
 
 @compiled
 def _flips(forms, active, fed, fed_active, unstable, first, fresh, changed):
-    """List the inputs whose activity changed, with the change of their output form, where the forms are the same."""
+    """List the inputs whose activity changed while their forms stayed the same, with the change of the output form."""
     count = 0
     for n in range(unstable.shape[0]):
         k = unstable[n]
@@ -148,7 +148,7 @@ def _flips(forms, active, fed, fed_active, unstable, first, fresh, changed):
 
 @compiled
 def _restart(forms, bias, first, end, fresh, fed, source):
-    """Set the forms of a layer to its bias and note the inputs that will be added."""
+    """Reset the forms of a layer to its bias and record the inputs to add."""
     for k in range(first, end):
         for r in range(ROWS - 1):
             forms[r, k] = 0.0
@@ -178,7 +178,7 @@ def sync(program, walk, layer):
     )
     same_polyhedron = versions[FED_FROM, layer] == versions[ENTERED, layer - 1] and not after_clip
     if same_polyhedron and not scratch_is_due:
-        # The polyhedron at hand is a part of the one that entered: only what was unstable there can have flipped.
+        # The current polyhedron is a part of the one that entered: only neurons unstable there can have flipped.
         unstable = walk.unstable[source : source + walk.unstable_count[layer - 1]]
         count = _flips(forms, walk.active, fed, walk.fed_active, unstable, source, fresh, changed)
         columns = changed[:count]

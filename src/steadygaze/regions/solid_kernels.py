@@ -1,7 +1,6 @@
 """Compiled loop of the subdivision in three dimensions: a depth-first walk through the layers that splits polyhedra.
 
-The same walk as in `kernels`, with forms of four rows and polyhedra in place of polygons. No memory is allocated here:
-when a buffer is too small the walk stops with a code and goes on where it was after the caller has made room.
+The same walk as in `kernels`, with forms of four rows and polyhedra in place of polygons.
 """
 
 from typing import NamedTuple
@@ -29,7 +28,7 @@ from .solid_forms import ROWS, sync
 NEED_WORDS, BROKEN = 4, 5
 
 ROUNDING = 16.0 * UNIT
-"""Gaps of this depth at a cut are nothing but the rounding of new vertices."""
+"""Gaps up to this depth at a cut come from the rounding of new vertices."""
 
 
 class Output(NamedTuple):
@@ -42,16 +41,16 @@ class Output(NamedTuple):
     points: np.ndarray  # (room, 3)
     incidence: np.ndarray  # (room, words)
     facets: np.ndarray  # (room,)
-    doubtful: np.ndarray  # (capacity,) 1 where the sign of some neuron of the classifier is not certain
+    doubtful: np.ndarray  # (capacity,) 1 if the sign of some neuron of the classifier is not certain
     cuts: np.ndarray  # (capacity,) neuron of each cut
-    origin: np.ndarray  # (capacity,) what the polyhedron that each region is a part of was called at the start
+    origin: np.ndarray  # (capacity,) the original number of the polyhedron that each region is a part of
 
 
 @compiled
 def _decide(forms, noise, near, unstable, first, byte, active, packed, points, vertices, missed, beside, doubts):
-    """Set the pattern of the unstable neurons of a layer for a polyhedron that none of them splits any more.
+    """Set the pattern of the unstable neurons of a layer for a polyhedron that none of them splits.
 
-    Of those that come close to zero, `beside` adds up what the polyhedron contributes to the strips along their kinks.
+    For neurons close to zero, `beside` adds up the polyhedron's contribution to the strips along their kinks.
     """
     doubts[0] = 0
     _, _, _, rx, ry, rz = bounding_box(points, vertices)
@@ -72,7 +71,7 @@ def _decide(forms, noise, near, unstable, first, byte, active, packed, points, v
         if abs(value) <= DOUBT * noise[k]:
             doubts[0] += 1
         elif least < near[k]:
-            # |value| ≤ e on at most 3 e/max of a convex polyhedron; on (e/second)³ where one vertex alone is near.
+            # |value| ≤ e on at most 3 e/max of a convex polyhedron; on (e/second)³ of it if only one vertex is near.
             if second < near[k]:
                 beside[kernels.EDGE, k] += size / abs(value)
             else:
@@ -98,7 +97,7 @@ def _enter(
 ):  # fmt: skip
     """Set the pattern of the neurons of a layer that keep their sign on a polyhedron; list the others.
 
-    Returns how many these are, and the number of neurons with a form that is exactly zero, which `zeros` lists.
+    Returns the number of listed neurons, and the number of neurons with an exactly zero form, which `zeros` lists.
     """
     cx, cy, cz, rx, ry, rz = bounding_box(points, vertices)
     centre, radius = scratch[0, : end - first], scratch[1, : end - first]
@@ -130,7 +129,7 @@ def _enter(
 
 @compiled
 def _sliver(depth, a, b, c, rx, ry, rz):
-    """Bound of the volume between a plane and a parallel one, `depth` in value away, across a box: distance times the
+    """A bound on the volume between two parallel planes, `depth` apart in value, across a box: their distance times the
     shadow of the box along their normal, which no cross-section exceeds."""
     # Scaled first: squares may underflow.
     largest = max(abs(a), abs(b), abs(c))
@@ -141,7 +140,7 @@ def _sliver(depth, a, b, c, rx, ry, rz):
 
 @compiled
 def _splitters(forms, noise, candidates, source, total, free, points, vertices, sums, missed):
-    """Copy the candidates (`total` from `source`) that split a polyhedron to `free`; the most central one goes last."""
+    """Copy the candidates (`total` from `source`) that split a polyhedron to `free`, the most central one last."""
     cx, cy, cz, rx, ry, rz = bounding_box(points, vertices)
     found = 0
     best = -1
@@ -175,11 +174,11 @@ def _splitters(forms, noise, candidates, source, total, free, points, vertices, 
 
 @compiled_inline
 def _deliver(program, walk, output, vertices, count, origin, has_logits):
-    """Append the polyhedron at hand, its pattern and (after the last hidden layer) its logits to the output."""
+    """Append the current polyhedron, its pattern and (after the last hidden layer) its logits to the output."""
     points, incidence = walk.here, walk.here_incidence
     size = volume(points, incidence, vertices, count, walk.order, walk.value)
     if not size > 0.0:
-        # No volume that float64 can tell: whatever holds there is not known.
+        # float64 cannot distinguish the volume from zero: nothing is known there.
         walk.sums[kernels.SKIPPED] += 1.0
         return
     last = program.offsets.shape[0] - 2
@@ -213,7 +212,7 @@ def _deliver(program, walk, output, vertices, count, origin, has_logits):
 
 @compiled_inline
 def _has_no_room(walk, output, top):
-    """Which buffer is too short for the polyhedron on top of the stack and its two parts; DONE if none is."""
+    """The code of a buffer that is too short for the polyhedron on top of the stack and its two parts, or DONE."""
     counters, stack = walk.counters, walk.stack
     vertices, count = stack[top, 2], stack[top, 8]
     if (
@@ -239,7 +238,7 @@ def _has_no_room(walk, output, top):
 
 @compiled_inline
 def _split(program, walk, output, top, layer, k, vertices, count, free, found):
-    """Split the polyhedron at hand by neuron k and put both parts on the stack; returns DONE or what is missing."""
+    """Split the current polyhedron by neuron k and push both parts; returns DONE or the code of a short buffer."""
     counters, stack, forms = walk.counters, walk.stack, walk.forms
     a, b, c, d, noise = forms[0, k], forms[1, k], forms[2, k], forms[3, k], program.noise[k]
     limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise)
@@ -262,7 +261,7 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
         walk.missed[k] = max(walk.missed[k], snapped)
         _, _, _, rx, ry, rz = bounding_box(walk.here, vertices)
         walk.sums[kernels.SLIVERS] += _sliver(snapped, a, b, c, rx, ry, rz)
-        # No gap is larger than the surface of the polyhedron, which that of its box exceeds, times its depth.
+        # A gap's volume is at most its depth times the surface of the polyhedron, itself at most that of the box.
         walk.sums[kernels.HOLES] += deep * 8.0 * (rx * ry + ry * rz + rz * rx)
     for n in range(2):
         stack[top + n, 0] = layer
@@ -281,10 +280,10 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
 
 @compiled
 def advance(program, walk, output, last_layer, max_nodes):
-    """Walk on until the stack is empty, `max_nodes` polyhedra were looked at, or a buffer is full.
+    """Continue until the stack is empty, `max_nodes` polyhedra were visited, or a buffer is full.
 
-    Polyhedra that no neuron of the layers 0 … last_layer splits are delivered. Returns DONE, PAUSED, NEED_OUTPUT,
-    NEED_STACK, NEED_WORDS, or BROKEN if a plane that cuts does not.
+    Writes the polyhedra that no neuron of the layers 0 … last_layer splits. Returns DONE, PAUSED, NEED_OUTPUT,
+    NEED_STACK, NEED_WORDS, or BROKEN if a plane that should cut a polyhedron misses it.
     """
     counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
     forms, noise, active, packed, scratch = walk.forms, program.noise, walk.active, walk.packed, walk.scratch
@@ -308,7 +307,7 @@ def advance(program, walk, output, last_layer, max_nodes):
         counters[kernels.HEIGHT] = top
         nodes += 1
         slivers = sums[kernels.SLIVERS]
-        # A polyhedron without a list of candidates has not entered its layer yet.
+        # A polyhedron that has not entered its layer yet has no list of candidates.
         is_new = list_first < 0
         found = 0
         free = 0 if is_new else list_first + list_size
@@ -354,7 +353,7 @@ def advance(program, walk, output, last_layer, max_nodes):
             k = candidates[free + found - 1]
             code = _split(program, walk, output, top, layer, k, vertices, count, free, found)
             if code != kernels.DONE:
-                # The polyhedron is taken up again as it was, once there is room.
+                # The walk resumes with the unchanged polyhedron once there is room.
                 counters[kernels.HEIGHT], sums[kernels.SLIVERS] = top + 1, slivers
                 return code
     return kernels.DONE

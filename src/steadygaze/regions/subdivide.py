@@ -1,8 +1,8 @@
 """Subdivides the domain into all regions with volume: drives the compiled walks, in parallel, within a budget.
 
-Every knot cell is first cut by the clip alone; runs of the resulting polytopes are then walked through the classifier
+The clip alone first cuts every knot cell; runs of the resulting polytopes are then walked through the classifier
 independently. The runs do not depend on the number of threads, so neither does the result. Boxes inside the domain are
-polytopes whose sides are known cuts: walks start from them as they do from a knot cell.
+polytopes whose sides are known cuts: a walk can start from a box as from a knot cell.
 """
 
 import threading
@@ -23,13 +23,13 @@ from .region import RegionSet, take_regions
 from .walks import start_walk
 
 RUNS = 16
-"""Independent pieces of work for each knot cell, where there is enough to do (see SMALL)."""
+"""Independent runs for each knot cell, if there is enough work (see SMALL)."""
 
 SMALL = 1 << 21
-"""Polytopes after the clip times neurons below which a knot cell is walked in one run: it takes milliseconds."""
+"""A knot cell is walked in one run if polytopes after the clip times neurons are fewer: it takes milliseconds."""
 
 SMALL_BOXES = 1 << 18
-"""The same where the polytopes have not been cut by the clip."""
+"""The same limit for polytopes that the clip has not cut."""
 
 Progress = Callable[[float, int], None]
 
@@ -39,13 +39,13 @@ def subdivide(
 ) -> RegionSet:
     """Split the domain of a compound network into its regions, in 1, 2 or 3 dimensions.
 
-    Exact up to the tolerances; complete unless the budget ends first, which `stopped` then says. `progress` is called
-    with the share of the domain done and the number of regions.
+    Exact up to the tolerances; complete unless the budget ends first (`stopped` then says why). Calls `progress` with
+    the share of the domain done and the number of regions.
     """
     if compound.domain.dimension > MAX_MAP_PARAMETERS:
         raise OptionError(
             f"{compound.domain.dimension} parameters at once ({', '.join(compound.domain.names)}); the map takes up to "
-            f"{MAX_MAP_PARAMETERS}: leave some out, or take --method refine or a search"
+            f"{MAX_MAP_PARAMETERS}: leave some out, or use --method refine or a search"
         )
     return subdivide_cells(list(compound.programs), budget=budget, threads=threads, progress=progress)
 
@@ -64,8 +64,8 @@ def subdivide_cells(
 
 
 class Within(NamedTuple):
-    """Regions inside boxes: box (R,) is the box of each region; complete (B,) says which boxes have all of their
-    regions. The others have none."""
+    """Regions inside boxes: box (R,) is the box of each region; complete (B,): which boxes have all of their regions.
+    The other boxes have none."""
 
     regions: RegionSet
     box: np.ndarray
@@ -87,9 +87,9 @@ def subdivide_boxes(
     """The regions inside boxes from low (B, D) to high (B, D), each in its knot cell (B,), for D = 2 or 3.
 
     sides (B, D, 2) are the signed cuts of the boxes' sides in the table `cuts` (E, 3); cuts of neurons are numbered
-    after it. Exact up to the tolerances; the regions of every complete box tile it. The order of the boxes and of the
-    regions does not depend on the number of threads: knot cell by knot cell, and within one along a curve on which
-    boxes that follow each other are close.
+    after it. Exact up to the tolerances; the regions of every complete box tile it. The order of the boxes and regions
+    does not depend on the number of threads: it goes knot cell by knot cell, and within a cell along a curve on which
+    consecutive boxes are close.
     """
     cells = list(compound.programs)
     watch = Watch(budget or Budget(), progress)
@@ -115,10 +115,10 @@ def subdivide_boxes(
 def walk_cell(
     cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, table: CutRows, watch: "Watch", *, threads: int
 ) -> list[Block]:
-    """Walk polytopes inside a knot cell, each called by a number of `origins`; add the cuts to the table.
+    """Walk polytopes inside a knot cell, each with its number in `origins`; add the cuts to the table.
 
-    Many polytopes are walked through all layers at once. A few are first cut by the clip, which makes enough of them
-    for several threads. The blocks that are returned do not depend on the number of threads.
+    Many polytopes are walked through all layers at once. If there are few, the clip cuts them first, which makes enough
+    for several threads. The returned blocks do not depend on the number of threads.
     """
     neurons = int(cell.program.offsets[-1])
     clipped = _block(cell, len(table))
@@ -131,7 +131,7 @@ def walk_cell(
     runs = np.array_split(np.arange(len(polytopes)), 1 if is_small else RUNS)
     work = [(cell, polytopes.take(run), origins[run], len(table), watch) for run in runs if len(run)]
     if not work:
-        # A limit ended the clip before its first piece: none of the polytopes was walked.
+        # A limit ended the clip before its first piece: no polytope was walked.
         block = _block(cell, len(table))
         block.unfinished = clipped.unfinished
         return [block]
@@ -150,7 +150,7 @@ def walk_cell(
 
 
 class Watch:
-    """Asks the budget and tells the progress, from any thread."""
+    """Checks the budget and reports progress, from any thread."""
 
     def __init__(self, budget: Budget, progress: Progress | None) -> None:
         self.budget, self.progress = budget, progress
@@ -167,7 +167,7 @@ class Watch:
                 self.progress(self.volume, self.budget.regions)
 
     def goes_on(self) -> bool:
-        """Whether the budget allows to go on; if not, the map is partial."""
+        """Whether the budget allows more work; if not, the map is partial."""
         with self.lock:
             if self.stopped is None:
                 self.stopped = self.budget.exhausted()
@@ -197,7 +197,7 @@ def _walk(
     *,
     are_regions: bool = True,
 ) -> None:
-    """Walk polytopes through the layers up to `last_layer`, appending to the block until the budget ends."""
+    """Walk polytopes through the layers up to `last_layer` and append to the block until the budget ends."""
     walk, done = start_walk(cell, polytopes, origins, block), 0.0
     while True:
         is_done, regions = walk.advance(last_layer)
@@ -210,7 +210,7 @@ def _walk(
 
 
 def _along_curve(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """A number (B,) by which boxes are ordered: the bits of the coordinates of their middles, taken in turn."""
+    """A sort key (B,) for boxes: the interleaved bits of their middles' coordinates."""
     count, dimension = low.shape
     bits = 60 // dimension
     middle = np.clip(0.5 * (low + high), 0.0, 1.0 - 2.0**-40)
@@ -225,10 +225,10 @@ def _along_curve(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 def _check_tiling(
     volumes: np.ndarray, box: np.ndarray, complete: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> None:
-    """Raise InternalError unless the regions of every complete box add up to it.
+    """Raise InternalError unless the regions of every complete box add up to the box.
 
-    The slack beside AREA is for boxes that are small in the unit square: a side of a region is off by a few roundings
-    of a coordinate, and as long (in three dimensions: as large) as the box's sides together at most.
+    The slack beyond AREA is for boxes that are small in the unit square: a side of a region is off by a few roundings
+    of a coordinate, and at most as long (in three dimensions: as large) as the box's sides together.
     """
     wanted = np.prod(high - low, axis=1)
     total = np.bincount(box, volumes, len(low))

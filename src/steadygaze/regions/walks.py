@@ -1,4 +1,4 @@
-"""Walks polytopes through the layers of a program: the buffers of the compiled walks, and how they grow and empty."""
+"""Walks polytopes through the layers of a program: makes, enlarges and empties the buffers of the compiled walks."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -15,31 +15,31 @@ from . import forms, kernels, solid_forms, solid_kernels
 from .assemble import Block
 
 CAPACITY, SOLID_CAPACITY = 4096, 2048
-"""Polygons, and polyhedra, that the output buffers hold."""
+"""Capacity of the output buffers, in polygons and in polyhedra."""
 
 STACK_ROOM = 4096
-"""Vertices and facets on the stack that there is room for at first, beside the polytopes to be walked."""
+"""Initial room for vertices and facets on the stack, in addition to the polytopes to walk."""
 
 SOLID_ROOM = 256
-"""Vertices and facets of one polyhedron that there is room for at first; a region of a real network has about ten."""
+"""Initial room for vertices and facets of one polyhedron; a region of a real network has about ten."""
 
 NODES, SOLID_NODES = 20_000, 500
-"""Polygons, and polyhedra, looked at between two questions to the budget: some ten milliseconds, and up to a tenth of a
+"""Polygons and polyhedra visited between two checks of the budget: about ten milliseconds, and up to a tenth of a
 second on convolutional networks."""
 
 NODES_TIMES_NEURONS = 1 << 24
-"""As many polygons at most, times neurons: where most of them enter all layers, this takes a tenth of a second."""
+"""The same limit for polygons times neurons: a tenth of a second if most polygons enter all layers."""
 
 
 class LayerWalk(ABC):
-    """One walk of polytopes, each called by a number of `origins` (count,); what it finds is appended to a block."""
+    """One walk of polytopes, each with its number in `origins` (count,); appends the regions to a block."""
 
     walk: Any
     output: Any
 
     def __init__(self, cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, block: Block) -> None:
         self.program, self.block = cell.program, block
-        # The last polytope of the stack is walked first: reverse, so that the regions keep the order of the polytopes.
+        # The walk starts with the last polytope on the stack: reverse to keep the regions in the polytopes' order.
         self.start(cell.root, polytopes.take(np.arange(len(polytopes))[::-1]), origins[::-1])
         self.walk.counters[kernels.BASE] = block.base
         self.walk.counters[kernels.HEIGHT] = len(polytopes)
@@ -51,7 +51,7 @@ class LayerWalk(ABC):
     @property
     @abstractmethod
     def nodes(self) -> int:
-        """Polytopes to look at between two questions to the budget."""
+        """Polytopes to visit between two checks of the budget."""
 
     @abstractmethod
     def run(self, last_layer: int) -> int:
@@ -67,11 +67,11 @@ class LayerWalk(ABC):
 
     @property
     def volume(self) -> float:
-        """The share of the unit square or cube that has been delivered."""
+        """The share of the unit square or cube that the regions cover so far."""
         return float(self.walk.sums[kernels.VOLUME])
 
     def advance(self, last_layer: int) -> tuple[bool, int]:
-        """Walk on for a while; returns whether the walk is done, and the number of regions that were found."""
+        """Continue for a while; returns whether the walk is done, and the number of new regions."""
         code = self.run(last_layer)
         regions = int(self.walk.counters[kernels.REGIONS])
         self._flush(regions)
@@ -79,7 +79,7 @@ class LayerWalk(ABC):
         return code == kernels.DONE, regions
 
     def finish(self) -> None:
-        """Hand over what was added up on the way."""
+        """Add the sums and measures of the walk to the block."""
         walk, sums = self.walk, self.walk.sums
         self.block.measured = WalkMeasures(
             walk.peak, walk.missed, walk.beside, walk.most_drift, int(walk.counters[kernels.DEPTH]),
@@ -89,7 +89,7 @@ class LayerWalk(ABC):
         self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], kernels.ORIGIN].copy()
 
     def _flush(self, regions: int) -> None:
-        """Move the content of the output buffers into the block; cuts go on counting."""
+        """Move the content of the output buffers into the block; the numbering of cuts continues."""
         output, block, counters = self.output, self.block, self.walk.counters
         cuts = int(counters[kernels.CUTS])
         block.shapes.append(self.written())
@@ -227,7 +227,7 @@ class SolidWalk(LayerWalk):
         )
 
     def _empty_output(self, largest: int = 0) -> None:
-        """Make output buffers; `largest` is the number of vertices or facets that one region may have."""
+        """Make output buffers; `largest` is the largest number of vertices or facets of one region."""
         room = 16 * SOLID_CAPACITY + largest
         self.output = solid_kernels.Output(
             **_shared_output(self.program, 4, SOLID_CAPACITY),
@@ -239,7 +239,7 @@ class SolidWalk(LayerWalk):
 
 
 def _shared_arrays(program: Program, root: np.ndarray) -> dict[str, np.ndarray]:
-    """What both walks hold of forms and patterns, before the first polytope."""
+    """The arrays of forms and patterns in both walks, before the first polytope."""
     neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
     rows, widest = len(root), int(np.diff(program.offsets).max())
     first_forms = np.zeros((rows, neurons))
@@ -281,7 +281,7 @@ def _shared_output(program: Program, rows: int, capacity: int) -> dict[str, np.n
 
 
 def _stack(polytopes: Polytopes, origins: np.ndarray, columns: int) -> np.ndarray:
-    """A stack that holds the polytopes, none of which has entered its layer."""
+    """A stack of polytopes that have not entered their layer yet."""
     stack = np.zeros((len(polytopes) + 256, columns), dtype=np.int64)
     own = stack[: len(polytopes)]
     own[:, 1], own[:, 2], own[:, 3] = polytopes.starts[:-1], np.diff(polytopes.starts), -1
