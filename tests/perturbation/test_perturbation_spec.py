@@ -50,8 +50,8 @@ def test_canonical_text(one, text):
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("", "names no family.*brightness, darkness, patch, translate"),
-        (":0..1", "names no family"),
+        ("", "keyword is missing.*brightness, darkness, patch, translate"),
+        (":0..1", "keyword is missing"),
         ("brigtness", "did you mean 'brightness'"),
         ("translation:dx=1", "did you mean 'translate'.*translate:dy=1"),
         ("Patches:x=1", "did you mean 'patch'"),

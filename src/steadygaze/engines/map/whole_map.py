@@ -1,4 +1,4 @@
-"""The engine of the whole map: subdivides the domain into all regions, labels and checks them; and its tiling."""
+"""The engine of the whole map, which subdivides the domain into all regions, labels and checks them; and its tiling."""
 
 import os
 import time
@@ -34,13 +34,13 @@ from ...tolerances import MAX_MAP_PARAMETERS
 from ...words import percent_down, percent_up
 from ..contract import Engine, Progress, ProgressReport, RunOptions
 
-SINGLE_THETAS = "Single thetas are proved to violate; how much of the domain does is not decided."
-"""Part of the guarantee where a violation is proved, but no share of the domain."""
+SINGLE_THETAS = "Single thetas are proved to violate; the violating share of the domain is not decided."
+"""Part of the guarantee if a violation is proved, but no share of the domain."""
 
 
 @dataclass(frozen=True, eq=False)
 class MapTiling(Tiling[Answer]):
-    """All regions of the domain, or those that were found before a limit."""
+    """All regions of the domain, or those found before a limit."""
 
     kind = method = "map"
     boxes = None
@@ -115,20 +115,20 @@ class MapEngine(Engine):
     takes: ClassVar[frozenset[str]] = frozenset(("threads",))
 
     def why_not(self, question: Question) -> str | None:
-        """A map takes few parameters."""
+        """A map supports few parameters."""
         count = question.perturbed.domain.dimension
         if count <= MAX_MAP_PARAMETERS:
             return None
         return (
             f"the map takes up to {MAX_MAP_PARAMETERS} parameters, the perturbations have {count}; leave some out, or "
-            "take --method refine"
+            "use --method refine"
         )
 
     def run(
         self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
     ) -> Result:
-        """Map the domain, measure and label the regions, and check the map before it is delivered."""
-        # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
+        """Map the domain, measure and label the regions, and check the map before delivery."""
+        # The sums in a matrix product depend on the number of BLAS threads; the products here are small.
         with threadpool_limits(limits=1):
             return _solve(question, budget, options.threads or os.cpu_count() or 1, progress)
 
