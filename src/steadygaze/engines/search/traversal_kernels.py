@@ -311,7 +311,7 @@ def outline(x, y, source, count, shortest, rows, makers, corners):
 
 @compiled
 def record_missed(program, standing, points):
-    """Raise `missed` to the largest value of any neuron on the wrong side of its activity, at vertices (V, d) of a region.
+    """Raise `missed` to the largest |value| on the wrong side of a neuron's activity, at vertices (V, d) of a region.
 
     Clipping records this itself.
     """
