@@ -146,7 +146,6 @@ def _read_picture(path: Path, start: bytes) -> ImageFile:
 
 
 def _pixels(picture: Image.Image, name: str, notes: list[str]) -> NDArray[np.float64]:
-    """Pixels (C, H, W) of a loaded picture."""
     is_palette = picture.mode in ("P", "PA")
     if "transparency" in picture.info or picture.mode == "PA":
         picture = picture.convert("LA" if picture.mode in ("L", "1") else "RGBA")

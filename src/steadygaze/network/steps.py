@@ -103,7 +103,6 @@ class MatrixStep(Step):
 
 
 def _product(values: Array, matrix: Matrix, transposed: Matrix) -> Array:
-    """Rows times the transposed matrix."""
     if isinstance(transposed, np.ndarray):
         return values @ transposed
     return np.ascontiguousarray((matrix @ values.T).T)

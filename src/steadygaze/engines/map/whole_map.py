@@ -115,7 +115,6 @@ class MapEngine(Engine):
     takes: ClassVar[frozenset[str]] = frozenset(("threads",))
 
     def why_not(self, question: Question) -> str | None:
-        """A map supports few parameters."""
         count = question.perturbed.domain.dimension
         if count <= MAX_MAP_PARAMETERS:
             return None
@@ -133,7 +132,6 @@ class MapEngine(Engine):
             return _solve(question, budget, options.threads or os.cpu_count() or 1, progress)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> MapTiling:
-        """The stored map."""
         version = content["schema_version"]
         answers = read_answers(folder / MAP, content["stored"]["map"], question, version=version)
         return MapTiling(question, answers, answers.regions.stopped)

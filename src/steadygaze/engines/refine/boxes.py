@@ -142,7 +142,6 @@ class BoxQuestion:
 
     @property
     def asks_attention(self) -> bool:
-        """Whether the attention matters."""
         return self.wanted is not Property.CR
 
     def needs_attention(self, margin: np.ndarray, inconsistency: np.ndarray) -> np.ndarray:
@@ -193,7 +192,6 @@ class Frontier:
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def close(self) -> None:
-        """End the threads."""
         if self.pool is not None:
             self.pool.shutdown()
 

@@ -207,7 +207,6 @@ class _Search:
         return (1 if kind is Property.CR else 1 + len(self.passes.classes)) * self.passes.work
 
     def _room(self, kind: Property) -> int:
-        """How many more points may be evaluated."""
         if self.budget is not None and self.budget.exhausted() is not None:
             return 0
         return max(0, self.limit - self.passes.multiplications) // self._cost(kind)

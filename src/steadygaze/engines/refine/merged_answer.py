@@ -44,7 +44,6 @@ class Units:
         return units < self.boxes
 
     def of_regions(self, regions: np.ndarray) -> np.ndarray:
-        """The units of exact regions."""
         return self.boxes + regions
 
     def to_regions(self, units: np.ndarray) -> np.ndarray:
@@ -73,7 +72,6 @@ class MergedAnswer(DeltaAnswer):
 
     @property
     def label(self) -> int:
-        """The label to keep."""
         return self.question.label
 
     @property

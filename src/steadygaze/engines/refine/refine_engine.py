@@ -52,7 +52,6 @@ class RefineEngine(Engine):
             return _Run(question, until, options.goal or "map", budget, threads, progress).result(earlier)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> RefineTiling:
-        """The stored refinement."""
         return restore_tiling(content, folder, question)
 
 
@@ -277,7 +276,6 @@ class _Run:
             self._report()
 
     def _violates(self, answers: Answers) -> bool:
-        """Whether exact regions prove a violation."""
         shares = answers.at(self.question.delta).shares
         return verdict_from(shares, self.problem.property) is Verdict.NOT_ROBUST
 
@@ -293,7 +291,6 @@ class _Run:
         return Boxes.join(parts, self.cuts[0])
 
     def _table(self) -> np.ndarray:
-        """All cuts so far."""
         self.cuts = [np.concatenate(self.cuts)]
         return self.cuts[0]
 

@@ -197,7 +197,6 @@ def border_steps(walker: Walker) -> Iterator[BorderStep]:
 
 
 def _side_steps(walker: Walker, axis: int, side: int) -> Iterator[BorderStep]:
-    """The steps along one side of the box."""
     d = walker.traversal.dimension
     inward = (1.0 - 2.0 * side) * np.eye(d)[axis]
 

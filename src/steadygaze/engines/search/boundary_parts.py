@@ -41,7 +41,6 @@ class Parts:
 
     @property
     def region(self) -> TraversedRegion:
-        """The visited region."""
         return self.visited.region
 
     @cached_property
@@ -287,7 +286,6 @@ def _touching(traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: Ke
 
 
 def _on_border(traversal: Traversal, parts: Mapping[bytes, Parts]) -> Iterator[Node]:
-    """All parts that touch the border of the domain."""
     for key, own in parts.items():
         for facet in range(len(own.region.halfspaces)):
             if traversal.cell_across(own.region, facet) is None:

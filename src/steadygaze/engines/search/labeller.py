@@ -70,7 +70,6 @@ class Labeller:
         self._certain: dict[bytes, Certainty] = {}
 
     def label(self, region: TraversedRegion, *, is_following: bool = False) -> Visited:
-        """Label a region."""
         classification, margin = self.classify(region) if self.asks_label else ("", UNKNOWN)
         attention, reach = self.attend(region) if self.asks_attention else ("", UNKNOWN)
         is_doubtful = self.asks_attention and self._certainty(region).bounds is not None
@@ -303,7 +302,6 @@ class Settler:
         self._left = affordable(compound)
 
     def classify(self, region: TraversedRegion) -> str:
-        """CR, MR, CB or undecided."""
         outcome = self._outcome(region, 0.0, self.around)
         if outcome is Outcome.MIXED:
             # The other label may belong to a neighbour: look again without the border.

@@ -58,7 +58,6 @@ class SearchEngine(Engine):
         return Result(question, tiling, question.delta, question.agreement, seconds=seconds)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> SearchTiling:
-        """The stored search."""
         return restore_tiling(content, folder, question)
 
 

@@ -118,7 +118,6 @@ class VisitedAnswer(DeltaAnswer):
 
     @property
     def inconsistencies(self) -> np.ndarray:
-        """Refused, like `joint`."""
         raise OptionError(_no_pieces(self.tiling.method))
 
     @property
@@ -134,7 +133,7 @@ class VisitedAnswer(DeltaAnswer):
 
 def _no_pieces(method: str) -> str:
     return (
-        f"a search ({method}) has regions alone, which are not split into pieces; use --method map or refine for "
+        f"a search ({method}) has only whole regions, no pieces; use --method map or refine for "
         "boundaries, pieces and maps of labels"
     )
 
@@ -273,7 +272,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
     def parts(self, answer: VisitedAnswer, what: str) -> tuple[Part, ...]:
         if what != "regions":
             raise OptionError(
-                f"a search ({self.method}) has regions alone, which are not split into {what}; leave --what out, or "
+                f"a search ({self.method}) has only whole regions, no {what}; leave --what out, or "
                 "verify with --method map"
             )
         return (visited_part(self.arrays(), self.question.label, answer.delta),)

@@ -62,7 +62,6 @@ class TraversedRegion:
 
     @property
     def dimension(self) -> int:
-        """The number of parameters d."""
         return len(self.inside)
 
     @cached_property
@@ -124,7 +123,6 @@ class Traversal:
 
     @classmethod
     def of(cls, compound: Compound, *, by_programs: bool = False) -> "Traversal":
-        """The traversal of a compound network."""
         return cls(compound.programs, compound.domain.dimension, by_programs=by_programs)
 
     def region_at(self, point: np.ndarray) -> TraversedRegion:

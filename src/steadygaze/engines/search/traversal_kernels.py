@@ -43,7 +43,6 @@ class Standing(NamedTuple):
 
 @compiled
 def _value(forms, k, point):
-    """The value of form k at a point (d,)."""
     d = point.shape[0]
     value = forms[d, k]
     for i in range(d):

@@ -41,7 +41,6 @@ class Visited:
     is_doubtful: bool = False
 
     def holds(self, wanted: Property) -> Holds:
-        """Whether a property holds on this region."""
         asked = {self.classification if wanted is not Property.AR else Label.CR}
         asked |= {self.attention if wanted is not Property.CR else Label.AR}
         if asked & {Label.MR, Label.IR}:
