@@ -186,7 +186,7 @@ class RefineTiling(Tiling[MergedAnswer]):
             sentences.append(SINGLE_THETAS)
         if result.is_measured and result.answer.shares.slivers > 0.0:
             sentences.append(kinks_text(result.answer.shares.slivers))
-        why = f"; the run ended early ({result.stopped})" if result.stopped is not None else ""
+        why = f"; the run ended ({result.stopped})" if result.stopped is not None else ""
         sentences.append(
             f"At most {percent_up(undecided)} of it is undecided{why}." if undecided > 0.0 else "Nothing is undecided."
         )
