@@ -1,6 +1,6 @@
 """Turns an image file or array into canonical pixels: float64 (C, H, W) in [0,1], 8-bit values v as v/255.
 
-Reads PNG and JPEG through Pillow, and NPY arrays. Never resizes an image and never turns colour into grey: refuses an
+Reads PNG and JPEG through Pillow, and NPY arrays. It never resizes an image or converts colour to grey: it refuses an
 image that does not fit the model, with advice.
 """
 
@@ -14,7 +14,7 @@ from PIL import ExifTags, Image, ImageOps
 
 from .errors import ImageError
 
-# Far beyond the input of any network whose map can be computed, and 400 MB as float64 RGB.
+# Far beyond the input of any network that can be mapped; 400 MB as float64 RGB.
 MAX_PIXELS = 2**24
 
 MOST_CHANNELS = 4
@@ -35,8 +35,8 @@ class ImageFile:
 def read_image(path: str | Path) -> ImageFile:
     """Read a PNG, JPEG or NPY file; grey gives one channel, colour three; raises ImageError.
 
-    Exact: an 8-bit value v becomes v/255 in float64, a 16-bit grey value v/65535. Transparency is composited on black,
-    with a note.
+    Exact: an 8-bit value v becomes v/255 in float64, a 16-bit grey value v/65535. Transparent images are composited on
+    black, with a note.
     """
     path = Path(path)
     try:
@@ -50,7 +50,7 @@ def read_image(path: str | Path) -> ImageFile:
             raise ImageError(f"{path.name}: is empty; save the image again")
         if not start.startswith(NPY_MAGIC):
             return _read_picture(path, start)
-        # Mapped: a header with dimensions beyond the file's size fails before anything is allocated.
+        # Memory-mapped: a header that claims more data than the file holds fails before any allocation.
         return image_from_array(np.load(path, mmap_mode="r", allow_pickle=False), path.name)
     except ImageError:
         raise
@@ -105,14 +105,14 @@ def fit_image(
         kinds = {1: "grey", 3: "RGB"}
         found = f"{kinds.get(pixels.shape[0], 'an image')} with {pixels.shape[0]} channel(s)"
         taken = f"{kinds.get(channels, 'images')} with {channels}"
-        advice = "give an array with as many channels"
+        advice = "give an array with that many channels"
         if channels in kinds:
             other = "colour" if channels == 1 else "grey images"
             advice = f"convert the image to {kinds[channels]}, or use a model for {other}"
-        raise ImageError(f"{name}: is {found}, but the model takes {taken}; {advice}")
+        raise ImageError(f"{name}: is {found}, but the model expects {taken}; {advice}")
     if pixels.shape[1:] != (height, width):
         raise ImageError(
-            f"{name}: is {pixels.shape[2]} wide and {pixels.shape[1]} high, but the model takes {width} × {height} "
+            f"{name}: is {pixels.shape[2]} wide and {pixels.shape[1]} high, but the model expects {width} × {height} "
             "(width × height); resize or crop the image first"
         )
     _check_range(pixels, name)
@@ -146,7 +146,6 @@ def _read_picture(path: Path, start: bytes) -> ImageFile:
 
 
 def _pixels(picture: Image.Image, name: str, notes: list[str]) -> NDArray[np.float64]:
-    """Pixels (C, H, W) of a loaded picture."""
     is_palette = picture.mode in ("P", "PA")
     if "transparency" in picture.info or picture.mode == "PA":
         picture = picture.convert("LA" if picture.mode in ("L", "1") else "RGBA")
@@ -164,7 +163,7 @@ def _pixels(picture: Image.Image, name: str, notes: list[str]) -> NDArray[np.flo
         colours = layers[:-1] / 255.0 * (layers[-1] / 255.0)
         is_opaque = bool((layers[-1] == 255).all())
         notes.append("its alpha channel is opaque: dropped" if is_opaque else "is transparent: composited on black")
-    # Only the entries of a palette tell grey from colour.
+    # Only the palette entries show whether the image is grey.
     if is_palette and (colours == colours[0]).all():
         return colours[:1]
     return colours
@@ -183,7 +182,7 @@ def _check_range(pixels: NDArray[np.float64], name: str) -> None:
 def _eight_bit(pixels: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """The exact v/255 if every pixel is v/255 rounded to float32, and not all are exact already; otherwise None.
 
-    Rounded pixels would separate lines that coincide, and invent regions.
+    Rounded pixels would separate coinciding lines and invent regions.
     """
     exact = np.round(pixels * 255.0) / 255.0
     is_rounded = (exact.astype(np.float32) == pixels).all() and (exact != pixels).any()

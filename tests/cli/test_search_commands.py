@@ -223,7 +223,7 @@ def test_another_delta_of_a_search_is_refused(run: Runner):
 def test_the_boundary_of_a_stored_search_is_refused(run: Runner):
     run(*LINE, "--method", "gbs", "--out", "out")
     result = run("boundary", "out")
-    assert (result.code, result.out) == (2, "") and "out: a search (gbs) has regions alone" in result.err
+    assert (result.code, result.out) == (2, "") and "out: a search (gbs) has only whole regions" in result.err
 
 
 def test_a_damaged_answer_is_refused_and_lost_timings_are_not(run: Runner, place: Path):

@@ -176,7 +176,7 @@ def test_sentences():
     )
     far = replace(close, relative_difference=0.4, relative_rounding=None, replayed_label=3)
     assert far.sentence == (
-        "The model file, run by onnxruntime in float32, gave other logits on 17 images: they differ by up to 0.4 of an "
-        "image's largest logit; rounding in float32 can account for that. For the image itself it predicts class 3, "
-        "not 7."
+        "The model file, run by onnxruntime in float32, gave different logits on 17 images: they differ by up to 0.4 "
+        "of an image's largest logit; rounding in float32 can account for that. For the image itself it predicts "
+        "class 3, not 7."
     )

@@ -264,7 +264,7 @@ def test_a_new_family_is_one_new_file(monkeypatch, tmp_path):
 
 def test_two_families_cannot_share_a_keyword(monkeypatch, tmp_path):
     add_family(monkeypatch, tmp_path, "second_for_a_test", "darkness")
-    with pytest.raises(InternalError, match="already that of"):
+    with pytest.raises(InternalError, match="already belongs to"):
         find_families()
 
 

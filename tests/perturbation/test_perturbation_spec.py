@@ -50,8 +50,8 @@ def test_canonical_text(one, text):
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("", "names no family.*brightness, darkness, patch, translate"),
-        (":0..1", "names no family"),
+        ("", "keyword is missing.*brightness, darkness, patch, translate"),
+        (":0..1", "keyword is missing"),
         ("brigtness", "did you mean 'brightness'"),
         ("translation:dx=1", "did you mean 'translate'.*translate:dy=1"),
         ("Patches:x=1", "did you mean 'patch'"),
@@ -70,7 +70,7 @@ def test_canonical_text(one, text):
         ("brightness:0..1_0", "ends with '1_0'"),
         ("brightness:x=3", "unknown key 'x'.*only a range"),
         ("brightness:0..1:0..1", "too many parts"),
-        ("patch:0..1:x=1,y=2,w=3,h=4", "another order"),
+        ("patch:0..1:x=1,y=2,w=3,h=4", "wrong order"),
         ("patch:x=1,y=1:w=2,h=2", "too many parts"),
         ("patch", "x, y, w, h are missing.*patch:x=12,y=12,w=4,h=4"),
         ("patch:x=1,y=2,w=3", "h is missing"),

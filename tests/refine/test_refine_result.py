@@ -155,7 +155,7 @@ def test_a_theta_that_contradicts_its_box_is_a_bug():
     result = made(PLANE, 8)
     margin = np.tile([1.0, 2.0], (len(result.tiling.boxes), 1))
     planted = with_tiling(with_boxes(result, margin=margin), points=np.array([[1.0, 0.0]]))
-    with pytest.raises(InternalError, match="claimed to satisfy CR"):
+    with pytest.raises(InternalError, match="claims to satisfy CR"):
         planted.verdict_of(Property.CR)
 
 

@@ -28,7 +28,7 @@ def covering() -> Result:
 def test_what_covers_the_domain_is_confirmed(covering: Result):
     assert covering.tiling.is_covering and covering.tiling.confirmation is Verdict.ROBUST
     assert covering.verdict is Verdict.ROBUST
-    assert "proved by a refinement" in covering.described.guarantee
+    assert "A refinement of the same question proves it" in covering.described.guarantee
     assert small_print(covering.described) == []
 
 

@@ -1,4 +1,4 @@
-"""Attention maps: gradients with respect to the image, and how far they are from the expected ones."""
+"""Attention maps: gradients with respect to the image, and their distance from the expected maps."""
 
 import pkgutil
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ Kind = TypeVar("Kind")
 
 
 def find_kinds(folder: Iterable[str], package: str, base: type[Kind]) -> dict[str, Kind]:
-    """An instance of every subclass of `base` that a file of a folder defines, by its `name`, in alphabetical order."""
+    """An instance of every subclass of `base` defined in a folder's files, by its `name`, in alphabetical order."""
     found: dict[str, Kind] = {}
     for info in pkgutil.iter_modules(folder):
         module = import_module(f"{package}.{info.name}")

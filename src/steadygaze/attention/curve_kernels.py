@@ -1,6 +1,6 @@
-"""Compiled loops over the curves ai(τ): the sums that make them, values, lowest points, and crossings of a level.
+"""Compiled loops over the curves ai(τ): the sums behind them, values, lowest points, and crossings of a level.
 
-Maps come from `flip_kernels`; values of curves carry bounds of their rounding errors.
+Maps come from `flip_kernels`; values of curves have bounds on their rounding errors.
 """
 
 import numpy as np
@@ -48,7 +48,7 @@ def _filter_map(source, target, other, shape, steps):
 def distances(rows, maps, packed, words, first, end, steps, shape, norm, expected, slope, scratch, out):
     """Sums for the patterns packed[first:end]: out (P, K, 2) gets Σ|u| or Σu², and Σ u·slope, of u = map − expected.
 
-    expected, slope: (K, pixels); slope is (K, 0) where the expected map does not move. scratch: (2, pixels).
+    expected, slope: (K, pixels); slope is (K, 0) if the expected map does not move. scratch: (2, pixels).
     """
     pixels = rows.offsets[1]
     for p in range(first, end):
@@ -68,8 +68,8 @@ def breakpoints(
 ):
     """For L1 and moving maps: ai(τ) = Σ|u − τ·slope| on ranges[p] = [τ_low, τ_high], for packed[first:end].
 
-    start (P, 2) gets value and right slope at τ_low; places and jumps the breakpoints inside and by how much the
-    slope grows there, counts[p] how many. Returns the next pattern, where the buffers are full.
+    start (P, 2) gets value and right slope at τ_low; places and jumps get the breakpoints inside and the growth of the
+    slope there; counts[p] is their number. Returns the next pattern if the buffers are full.
     """
     pixels = rows.offsets[1]
     used = 0
@@ -92,7 +92,7 @@ def breakpoints(
                     rise += abs(v)
                 else:
                     rise += -v if at_low > 0.0 else v
-                    # The sign says that the break is ahead; the quotient may round to the start itself.
+                    # By its sign the break is ahead, but the quotient may round to the start itself.
                     is_ahead = v > 0.0 if at_low > 0.0 else v < 0.0
                     place = max(low, u / v) if is_ahead else high
                     if place < high:
@@ -105,7 +105,7 @@ def breakpoints(
 
 @compiled
 def _quadratic_value(form, tau, rounding):
-    """Σ_j √(α − 2 β τ + γ τ²), its derivative, and a bound of the rounding error of the first."""
+    """Σ_j √(α − 2 β τ + γ τ²), its derivative, and a bound on the rounding error of the value."""
     value, rise, error = 0.0, 0.0, 0.0
     for j in range(form.shape[0]):
         square = form[j, 0] - 2.0 * form[j, 1] * tau + form[j, 2] * tau * tau
@@ -120,7 +120,7 @@ def _quadratic_value(form, tau, rounding):
 
 @compiled
 def _broken_value(start, places, jumps, tau, rounding):
-    """Value and right derivative of a convex broken line at τ, and a bound of the rounding error of the first."""
+    """Value and right derivative of a convex broken line at τ, and a bound on the rounding error of the value."""
     value, slope, at = start[0], start[1], start[2]
     size = abs(value)
     for k in range(places.shape[0]):
@@ -135,7 +135,7 @@ def _broken_value(start, places, jumps, tau, rounding):
 
 @compiled
 def curve_value(quadratic, start, places, jumps, tau, rounding):
-    """Value, right derivative and rounding error of a curve at τ; the kind of curve is the one that is not empty."""
+    """Value, right derivative and rounding error of a curve at τ; the nonempty arrays determine the kind of curve."""
     if quadratic.shape[0] > 0:
         return _quadratic_value(quadratic, tau, rounding)
     return _broken_value(start, places, jumps, tau, rounding)
@@ -143,7 +143,7 @@ def curve_value(quadratic, start, places, jumps, tau, rounding):
 
 @compiled
 def _lowest(quadratic, start, places, jumps, low, high, rounding):
-    """Where a curve is lowest on [low, high]: a bracket of it, halved until it has the width of rounding."""
+    """A bracket of the lowest point of a curve on [low, high], halved down to the width of rounding."""
     for _ in range(60):
         middle = 0.5 * (low + high)
         if middle <= low or middle >= high:
@@ -182,9 +182,9 @@ def _crossing(quadratic, start, places, jumps, inside, outside, level, margin, r
 def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, rounding, out, reach):
     """For every region, by its curve and its range of τ: where ai ≤ level.
 
-    out (R, 4): ai ≤ level surely on [out0, out1], ai > level surely outside [out2, out3]; an empty interval is
-    written (1, 0). reach (R, 2): bounds of the smallest and largest ai, rounded outward. slack (Q,) is the error of
-    the maps behind a curve, rounding the relative error of the sums that it is made of.
+    out (R, 4): ai ≤ level surely on [out0, out1], ai > level surely outside [out2, out3]; an empty interval is (1, 0).
+    reach (R, 2): bounds of the smallest and largest ai, rounded outward. slack (Q,): the error of the maps behind a
+    curve; rounding: the relative error of its sums.
     """
     for r in range(curve.shape[0]):
         q = curve[r]
@@ -200,7 +200,7 @@ def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, ro
             first, second = _lowest(quad, line, at, jump, low, high, rounding)
             v_first, rise_first, e_first = curve_value(quad, line, at, jump, first, rounding)
             v_second, _, e_second = curve_value(quad, line, at, jump, second, rounding)
-            # Convexity: between the two the curve is above the tangent at the first.
+            # Convexity: between the two, the curve lies above the tangent at the first.
             sure_bottom = v_first - e_first + min(0.0, rise_first * 1.000001) * (second - first)
             sure_bottom = min(sure_bottom, v_second - e_second)
             bottom, v_bottom, e_bottom = (
@@ -209,7 +209,7 @@ def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, ro
         top = max(v_low + e_low, v_high + e_high)
         reach[r, 0], reach[r, 1] = sure_bottom - margin, top + margin
         if not np.isfinite(v_low + v_high + v_bottom + sure_bottom + top + margin):
-            # Something has overflowed: nothing is known.
+            # After an overflow, nothing is known.
             reach[r, 0], reach[r, 1] = 0.0, np.inf
             out[r, 0], out[r, 1], out[r, 2], out[r, 3] = 1.0, 0.0, low, high
         elif top + margin <= level:

@@ -1,14 +1,14 @@
-"""Compiled loops: gradients of the logits under one pattern after another, from scratch, and after flips.
+"""Compiled loops: gradients of the logits under one pattern after another, from scratch and by flips.
 
 Flipping neuron k adds to the map of class j the product of two vectors: the gradient of logit j with respect to k's
-output, and the gradient of k's input with respect to the pixels. `move_to` takes all flips to the next pattern, or
-computes everything from scratch where that is cheaper, and now and then in any case.
+output, and the gradient of k's input with respect to the pixels. `move_to` flips neurons to reach the next pattern, or
+computes everything from scratch if that is cheaper, and regularly in any case.
 
 With convolutions below at most one dense ReLU layer, flips are local: only the maps are kept up to date. The neurons of
 that layer (or else the logits) are the heads. A neuron below the heads changes the maps by its own gradient, found by
 going down to the pixels, times the gradient of the logits with respect to it, found by going up to the heads. A head
-changes them by its own gradient with respect to the pixels: that row is computed when the head flips first, and kept up
-to date like the maps, because a head that flips once flips again soon. Other networks keep the gradients of all layers.
+changes them by its own gradient with respect to the pixels: its first flip computes that row, which is then kept up to
+date like the maps, because a head that flips once flips again soon. Other networks keep the gradients of all layers.
 """
 
 import numpy as np
@@ -82,11 +82,11 @@ def from_scratch(rows, maps):
 
 @compiled
 def pull(rows, maps, layer, picks, weights):
-    """Gradient of Σ weights[k] · input k of a layer with respect to the layer below, into `vector`; returns how many
-    entries are listed in `support`, −1 for all."""
+    """Gradient of Σ weights[k] · input k of a layer with respect to the layer below, into `vector`; returns the number
+    of entries listed in `support`, −1 for all."""
     below, first = rows.offsets[layer - 1], rows.offsets[layer]
     vector, pointers = maps.vector[below:first], rows.pointers[rows.row_start[layer] :]
-    # Where nearly everything is reached, marking it would cost more than it saves.
+    # If nearly everything is reached, marking it costs more than it saves.
     if rows.dense_start[layer] >= 0 or 8 * picks.shape[0] > rows.offsets[layer + 1] - first:
         _add_all(rows, layer, picks, weights, vector)
         return -1
@@ -111,7 +111,7 @@ def pull(rows, maps, layer, picks, weights):
 def _step_down(rows, maps, layer, count, weights):
     """Pull the first `count` picks of a layer into the layer below, and pick the active neurons reached there.
 
-    Returns the result of `pull`, and the number of neurons picked now.
+    Returns the result of `pull`, and the number of neurons now picked.
     """
     picks, support = maps.support[0], maps.support[1]
     found = pull(rows, maps, layer, picks[:count], weights)
@@ -128,7 +128,7 @@ def _step_down(rows, maps, layer, count, weights):
 
 @compiled
 def flip(rows, maps, layer, k):
-    """Flip neuron k of a layer and update the gradients of everything below it."""
+    """Flip neuron k of a layer and update all gradients below it."""
     first = rows.offsets[layer]
     gradient, support = maps.gradient, maps.support[1]
     sign = -1.0 if maps.active[first + k] else 1.0
@@ -162,7 +162,7 @@ def _dot(one, other):
 
 @compiled
 def _light(rows, maps):
-    """Forget the rows of the heads, and note which heads are active."""
+    """Discard the rows of the heads, and record which heads are active."""
     maps.state[0], maps.state[2] = 0, 0
     for k in range(maps.place_of.shape[0]):
         maps.place_of[k], maps.computed[k] = -1, 0
@@ -175,7 +175,7 @@ def _light(rows, maps):
 
 @compiled
 def scratch_locally(rows, maps):
-    """Compute the maps under the current pattern, for all classes together; the rows of the heads are forgotten."""
+    """Compute the maps under the current pattern, for all classes together; discards the rows of the heads."""
     _light(rows, maps)
     wide, classes, width = maps.wide, maps.gradient.shape[0], maps.unit.shape[0]
     has_heads = rows.heads == rows.offsets.shape[0] - 2
@@ -202,8 +202,8 @@ def scratch_locally(rows, maps):
 
 @compiled
 def _go_down(rows, maps, layer, k):
-    """Gradient of the input of neuron k of a layer with respect to the pixels, into `vector`; returns how many entries
-    are listed in `support`, −1 for all."""
+    """Gradient of the input of neuron k of a layer with respect to the pixels, into `vector`; returns the number of
+    entries listed in `support`, −1 for all."""
     weights = maps.vector[rows.offsets[layer] : rows.offsets[layer + 1]]
     weights[k] = 1.0
     maps.support[0, 0] = k
@@ -280,7 +280,7 @@ def flip_locally(rows, maps, layer, k):
 
 @compiled
 def _place(rows, maps, k):
-    """The place of a head's row, which is computed if missing; −1 once it was computed MAX_ROWS_EACH times."""
+    """The place of a head's row, computed if missing; −1 once it was computed MAX_ROWS_EACH times."""
     place = maps.place_of[k]
     maps.state[3] += 1
     if place < 0:
@@ -326,7 +326,7 @@ def flip_head(rows, maps, k):
 
 @compiled
 def _list_changes(maps, packed, words):
-    """List the bytes in which a pattern differs from the current one; `words` are the same bits, eight bytes each."""
+    """List the bytes that differ between a pattern and the current one; `words` are the same bits, eight bytes each."""
     found = 0
     for word in range(words.shape[0]):
         if words[word] != maps.words[word]:
@@ -339,7 +339,7 @@ def _list_changes(maps, packed, words):
 
 @compiled
 def move_to(rows, maps, packed, words):
-    """Bring the maps to another pattern, given as packed bits, and as the same bits in words."""
+    """Move the maps to another pattern, given as packed bits and as the same bits in words."""
     changed = _list_changes(maps, packed, words)
     cost, total = 0.0, 0
     layer = 1
@@ -373,7 +373,7 @@ def move_to(rows, maps, packed, words):
                     flip_locally(rows, maps, layer, k)
         maps.packed[byte] = packed[byte]
     if rows.heads > 0 and (is_due or maps.state[0] < 0):
-        # Also after a head without a row: its flip changed the pattern alone.
+        # Also after a head without a row: its flip changed only the pattern.
         scratch_locally(rows, maps)
     elif is_due:
         from_scratch(rows, maps)

@@ -1,10 +1,10 @@
 """Gradients under a pattern, by matrix products, and bounds of their rounding errors.
 
-`AimedChain` has as outputs the functions that an attention method takes gradients of; its maps are their gradients.
-`gradient_maps` is the definition; faster code is compared with it. `maps_under` needs no matrices of whole layers.
+The outputs of `AimedChain` are the functions whose gradients an attention method uses as maps. `gradient_maps` is the
+definition, and the reference for faster code. `maps_under` needs no matrices of whole layers.
 
-**One bound of the rounding error for all patterns.** A backward pass multiplies matrices; each product has an error of
-at most (number of terms) · 2⁻⁵³ · Σ|terms|, which the remaining matrices carry on; products of absolute weights bound
+**One bound on the rounding error for all patterns.** A backward pass multiplies matrices; each product has an error of
+at most (number of terms) · 2⁻⁵³ · Σ|terms|, which the remaining matrices propagate; products of absolute weights bound
 it. Updating maps by flips adds a rounding error for every flip. If the gradients of all layers are kept, the error of a
 neuron's gradient enters each time that neuron flips: at most `MAX_FLIPS_EACH` times, so errors grow by that factor from
 a layer to the one below. If flips are local (`is_local`), only the maps and the rows of heads are kept. With Π the
@@ -52,7 +52,7 @@ class AimedChain(Chain):
         *maps, last = chain.maps
         matrix = dense(last.matrix)
         if (targets == (targets != 0.0)).all() and (targets.sum(axis=1) == 1.0).all():
-            chosen = targets.argmax(axis=1)  # picking logits rounds nothing
+            chosen = targets.argmax(axis=1)  # choosing logits rounds nothing
             return cls((*maps, AffineMap(matrix[chosen], last.bias[chosen])), np.zeros((len(chosen), matrix.shape[1])))
         error = 2.0 * (len(matrix) + 8) * UNIT * (np.abs(targets) @ np.abs(matrix)) + LEAST
         return cls((*maps, AffineMap(targets @ matrix, targets @ last.bias)), error)
@@ -82,11 +82,11 @@ def _backward(chain: Chain, bits: Bits) -> Iterator[np.ndarray]:
     batch = len(bits[0]) if bits else 1
     gradient = np.repeat(dense(chain.maps[-1].matrix)[None], batch, axis=0)
     for affine, layer in zip(reversed(chain.maps[:-1]), reversed(bits), strict=True):
-        # By floats: numpy converts booleans piece by piece, which takes longer than the product.
+        # Use floats: numpy converts booleans piece by piece, which takes longer than the product.
         masked = gradient * layer.astype(np.float64)[:, None, :]
         yield masked
         flat = masked.reshape(-1, masked.shape[2])
-        # Dense from the right, which keeps the result in order; scipy multiplies sparse matrices from the left.
+        # Dense matrices multiply from the right, which keeps the result in order; scipy's sparse ones from the left.
         product = flat @ affine.matrix if isinstance(affine.matrix, np.ndarray) else (affine.matrix.T @ flat.T).T
         gradient = np.ascontiguousarray(product).reshape(batch, gradient.shape[1], -1)
     yield gradient
@@ -99,7 +99,7 @@ def maps_under(graph: Graph, bits: Bits, targets: np.ndarray | None = None) -> n
 
 
 def allowed_flips(chain: AimedChain, options: AttentionOptions, original: np.ndarray) -> int:
-    """Up to how many flips maps may be updated while the error stays small; 0 for dense networks."""
+    """The most flips that keep the error of updated maps small; 0 for dense networks."""
     if not any(issparse(affine.matrix) for affine in chain.maps[:-1]):
         return 0
     size = options.size(original)
@@ -108,7 +108,7 @@ def allowed_flips(chain: AimedChain, options: AttentionOptions, original: np.nda
 
 
 def coarse_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
-    """A bound for the maps of every pattern, after the filter and in sum, up to so many flips after scratch."""
+    """A bound for the maps of every pattern, after the filter and summed, up to `flips` flips after scratch."""
     if flips and is_local(chain.maps):
         return _local_error(chain, options, flips)
     growth, factor = MAX_FLIPS_EACH if flips else 1, 0.0
@@ -118,7 +118,7 @@ def coarse_error(chain: AimedChain, options: AttentionOptions, flips: int) -> fl
 
 
 def _error_of_paths(chain: AimedChain, options: AttentionOptions, factor: float) -> float:
-    """A share of the absolute weights of all paths, and the error of the last matrix; after the filter, in sum."""
+    """A share of the absolute weights of all paths, and the error of the last matrix; after the filter, summed."""
     error = factor * _weigh(chain, chain.maps[-1].matrix)
     return options.total_size(error + _weigh(chain, chain.top_error) if chain.top_error.any() else error)
 
@@ -132,7 +132,7 @@ def _weigh(chain: AimedChain, rows: np.ndarray) -> np.ndarray:
 
 
 def underflow_error(chain: AimedChain, options: AttentionOptions) -> float:
-    """What products that underflow can do to every map: a little at every layer, carried on by absolute weights."""
+    """The effect of underflow on every map: a little at every layer, propagated by absolute weights."""
     lost = np.full(chain.top_error.shape, LEAST)
     for affine in reversed(chain.maps[:-1]):
         lost = (abs(affine.matrix).T @ lost.T).T + LEAST
@@ -148,12 +148,12 @@ def vanishes(chain: AimedChain, bits: Bits) -> bool:
 
 
 def _relative_error(matrix: np.ndarray, flips: int) -> float:
-    """Relative error of one product with a matrix from the left, or of so many updates; compression included."""
+    """Relative error of one product with a matrix from the left, or of `flips` updates, including compression."""
     return 2.0 * (matrix.shape[0] + matrix.shape[1] + 3 * flips + 8) * UNIT
 
 
 def _local_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
-    """The bound where flips are local; see the head of this module."""
+    """The bound for local flips; see the module docstring."""
     top = np.abs(chain.maps[-1].matrix)
     sparse = [abs(affine.matrix) for affine in chain.maps[:-1] if issparse(affine.matrix)]
     has_heads = len(chain.maps) - 1 > len(sparse)
@@ -170,7 +170,7 @@ def _local_error(chain: AimedChain, options: AttentionOptions, flips: int) -> fl
         down = matrix @ down
         norms.append(down if options.distance.value == 1 else np.sqrt(down * largest))
     through = (heads * norms[-1]).max(axis=1, initial=0.0)
-    # From a neuron below the top sparse layer: its weight upward is at most the largest of a head times all paths.
+    # For a neuron below the top sparse layer: its weight upward is at most the largest of a head times all paths.
     up = np.ones(sparse[-1].shape[0])
     for matrix, norm in zip(sparse[:0:-1], norms[-2::-1], strict=True):
         up = matrix.T @ up
@@ -180,7 +180,7 @@ def _local_error(chain: AimedChain, options: AttentionOptions, flips: int) -> fl
 
 
 def pattern_error(chain: AimedChain, options: AttentionOptions, bits: Bits) -> float:
-    """The bound for one pattern, from scratch: errors of each product, carried on by the signed gradients below it."""
+    """The bound for one pattern, from scratch: errors of each product, propagated by the signed gradients below it."""
     if not bits:
         return options.total_size(chain.top_error)
     found = [part[0] for part in sensitivities(chain, bits)]

@@ -1,6 +1,6 @@
-"""From regions to the attention inconsistency on each, as numbers and curves that answer any threshold later.
+"""The attention inconsistency on each region, as numbers and curves that answer for any threshold later.
 
-ai depends on the classifier's pattern and the knot cell alone. If the expected map is kept, ai is one number. If it
+ai depends only on the classifier's pattern and the knot cell. If the expected map is kept, ai is one number. If it
 moves, ai is a convex function of τ = θ_T − (low end of the cell): Σ_j √(α_j − 2 β_j τ + γ_j τ²) for L2, a broken line
 for L1.
 """
@@ -26,8 +26,8 @@ from .rows import Maps, blank_maps, compress, lay_out
 
 # Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch.
 BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 256, 2048
-BATCH = 32  # patterns whose maps are computed by one matrix product: few enough to stay in the cache
-WORTH_COMPRESSING = 128  # patterns from which on finding coordinates (one QR decomposition, milliseconds) pays
+BATCH = 32  # patterns whose maps one matrix product computes: few enough to stay in the cache
+WORTH_COMPRESSING = 128  # number of patterns from which coordinates pay (one QR decomposition, milliseconds)
 BREAKPOINT_ROOM = 1 << 20
 
 
@@ -35,11 +35,11 @@ BREAKPOINT_ROOM = 1 << 20
 class Inconsistency:
     """ai of every region, as a function of τ.
 
-    curve (R,) says which of Q curves a region has; curve_cell (Q,) its knot cell and curve_pattern (Q,) its pattern.
-    constant (Q,): ai where the map is kept. quadratic (Q, K, 3): α, β, γ of each class (L2, moving). For L1 and moving
+    curve (R,): the curve (of Q) of each region; curve_cell (Q,): its knot cell; curve_pattern (Q,): its pattern.
+    constant (Q,): ai if the map is kept. quadratic (Q, K, 3): α, β, γ of each class (L2, moving). For L1 and moving
     maps `start` (Q, 3) holds value and slope where a curve begins, and that τ; places[k] and jumps[k] for
-    breaks[q] ≤ k < breaks[q+1] are the breakpoints, ascending. Arrays that do not apply are empty. `terms` counts the
-    pixels of each sum.
+    breaks[q] ≤ k < breaks[q+1] are the breakpoints, ascending. Unused arrays are empty. `terms` counts the pixels of
+    each sum.
     """
 
     curve: np.ndarray
@@ -109,19 +109,19 @@ def measure_again(
 
 
 def aimed_chain(compound: Compound, options: AttentionOptions) -> AimedChain:
-    """The classifier with the functions as outputs whose gradients are the maps."""
+    """The classifier with outputs whose gradients are the maps."""
     return AimedChain.of(compound.chain, options.targets(compound.graph.classes))
 
 
 def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
-    """The filtered maps (K', C, H, W) of the unperturbed image, under the classifier's pattern there."""
+    """The filtered maps (K', C, H, W) of the unperturbed image, under its pattern."""
     graph, image = compound.graph, compound.perturbed.x0
     maps = maps_under(graph, pattern_at(graph, image.reshape(1, -1)), options.targets(graph.classes))
     return options.filter(maps.reshape(-1, *image.shape))
 
 
 def expected_maps(compound: Compound, cell: KnotCell, original: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Expected maps at the low end of a cell and their change per unit of θ_T, or None where they are kept."""
+    """Expected maps at the low end of a cell, and their change per unit of θ_T; None if they are kept."""
     moved = compound.perturbed.transport(original, cell)
     if moved is None:
         return original, None
@@ -168,7 +168,7 @@ class CurveTable:
     def fill(
         self, rows: PatternTable, ranges: np.ndarray, *, max_flips: int = 0, threads: int = 1, may_compress: bool = True
     ) -> None:
-        """Compute all curves over ranges (Q, 2) of τ; patterns count `rows`. Threads share the blocks of a cell."""
+        """Compute all curves over ranges (Q, 2) of τ; patterns index `rows`. Threads share the blocks of a cell."""
         with ThreadPoolExecutor(threads) as pool:
             for number in np.unique(self.cells):
                 places = np.flatnonzero(self.cells == number)
@@ -183,7 +183,7 @@ class CurveTable:
                 list(run_all(compute, [places[i : i + size] for i in range(0, len(places), size)]))
 
     def finish(self, curve: np.ndarray) -> Inconsistency:
-        """All curves; curve (R,) says which one a region has."""
+        """All curves; curve (R,) is the curve of each region."""
         is_square = self.options.distance is Distance.L2
         classes, terms = self.sums.shape[1], self.original[0].size
         found = Inconsistency.empty(curve, self.cells, self.patterns, classes, terms)
@@ -221,7 +221,7 @@ class CellCurves:
         if smaller is not None:
             first, flat, moved = smaller
             maps, steps = (first, *maps[1:]), IDENTITY
-        # Dense layers: a matrix product for many patterns at once is faster than one pattern after another.
+        # Dense layers: one matrix product for many patterns is faster than one pattern after another.
         self.is_dense = not self.is_broken and not any(issparse(affine.matrix) for affine in maps[:-1])
         self.chain, self.filter, self.hidden = Chain(maps), steps, compound.hidden
         self.rows = lay_out(maps, max_flips)
@@ -229,7 +229,7 @@ class CellCurves:
         self.slope = np.zeros((len(flat), 0)) if moved is None else np.ascontiguousarray(moved)
 
     def compute(self, packed: np.ndarray, ranges: np.ndarray, table: CurveTable, places: np.ndarray) -> None:
-        """Put the curves of packed patterns (B, bytes) over ranges (B, 2) of τ into the places (B,) of a table."""
+        """Write the curves of packed patterns (B, bytes) over ranges (B, 2) of τ to the places (B,) of a table."""
         sums = np.zeros((len(packed), len(self.expected), 2))
         if self.is_dense:
             self._sum_products(packed, sums)

@@ -1,7 +1,7 @@
-"""How far computed attention maps, and the inconsistency, can be from those of the real-valued network.
+"""Bounds on the errors of computed attention maps and of the inconsistency, against the real-valued network.
 
-The method's bound for all patterns is good for shallow networks. Its bound for one pattern, computed from scratch, is
-smaller by orders of magnitude on deep ones. `SingleCurves` measures one pattern after another, as a search meets them.
+The method's bound for all patterns suits shallow networks. Its bound for one pattern, computed from scratch, is smaller
+by orders of magnitude on deep ones. `SingleCurves` measures one pattern after another, as a search meets them.
 """
 
 from collections import Counter
@@ -34,11 +34,11 @@ from .inconsistency import (
 )
 from .options import AttentionOptions
 
-LARGEST = 1 << 22  # entries of a matrix from the first layer to another, up to which a pattern gets a bound of its own
+LARGEST = 1 << 22  # most entries of a matrix from the first layer to another for a pattern to get its own bound
 
 
 class Settled(NamedTuple):
-    """Curves of some regions (N,) again, with a bound (S,) of the error of each curve."""
+    """Recomputed curves of some regions (N,), with a bound (S,) on the error of each curve."""
 
     regions: np.ndarray
     curves: Inconsistency
@@ -46,11 +46,11 @@ class Settled(NamedTuple):
 
 
 class MapErrors:
-    """Bounds of the error of ai: one for all curves (`coarse`), and one for each curve computed from scratch.
+    """Bounds on the error of ai: one for all curves (`coarse`), and one for each curve computed from scratch.
 
     Filters enlarge errors by at most their Lipschitz bound; moving a map does not enlarge them. The map of the
-    unperturbed image counts as well; original_doubt is how far it may be off because signs of neurons are not certain
-    there (`Problem.original_doubt`).
+    unperturbed image counts as well; original_doubt bounds its error from neurons of uncertain sign
+    (`Problem.original_doubt`).
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class MapErrors:
         self.original_doubt = original_doubt
 
     def for_curves(self, patterns: PatternTable, curves: Inconsistency) -> "MapErrors":
-        """The bounds for other curves of the same compound network; both share the bounds of maps."""
+        """The bounds for other curves of the same compound network; both share the bounds on maps."""
         other = MapErrors(self.compound, patterns, curves, self.options, self.original_doubt)
         own = "scratch_error" if self.is_large else "original_error"
         names = ("original", "chain", "chain_error", "underflow", "known", own)
@@ -79,12 +79,12 @@ class MapErrors:
 
     @cached_property
     def chain_error(self) -> float:
-        """A bound for every map, without the sums of its distance from the expected one."""
+        """A bound for every map, without the sums in its distance from the expected map."""
         return coarse_error(self.chain, self.options, allowed_flips(self.chain, self.options, self.original))
 
     @cached_property
     def chain(self) -> AimedChain:
-        """The classifier with the functions as outputs whose gradients are the maps."""
+        """The classifier with outputs whose gradients are the maps."""
         return aimed_chain(self.compound, self.options)
 
     @cached_property
@@ -94,18 +94,18 @@ class MapErrors:
 
     @cached_property
     def is_large(self) -> bool:
-        """Whether bounds for single patterns would need matrices too large to be worth it."""
+        """Whether bounds for single patterns would need matrices too large to be worthwhile."""
         sizes = self.compound.hidden
         return len(sizes) > 1 and sizes[0] * max(sizes[1:]) > LARGEST
 
     @property
     def finest(self) -> float:
-        """Strips narrower than this share of their region are not worth computing its map again."""
+        """Strips narrower than this share of their region are not worth recomputing its map."""
         return 1e-3 if self.is_large else 1e-9
 
     @cached_property
     def scratch_error(self) -> float:
-        """A bound for every map that is computed from scratch."""
+        """A bound for every map computed from scratch."""
         return coarse_error(self.chain, self.options, 0)
 
     def settle(self, chosen: np.ndarray, taus: np.ndarray) -> Settled:
@@ -140,11 +140,11 @@ class MapErrors:
 
     @cached_property
     def _summing(self) -> float:
-        """Rounding of the differences and of the sums in the norms: relative to the largest ai and map that occur."""
+        """Rounding of the differences and of the sums in the norms, relative to the largest ai and map."""
         curves = self.curves
         largest = float(curves.constant.max(initial=0.0))
         if len(curves.quadratic):
-            parts = np.array_split(curves.quadratic, len(curves.quadratic) // 65_536 + 1)  # roots of few at a time
+            parts = np.array_split(curves.quadratic, len(curves.quadratic) // 65_536 + 1)  # a few roots at a time
             largest = max(float(np.sqrt(part[:, :, [0, 2]]).sum(axis=(1, 2)).max(initial=0.0)) for part in parts)
         if len(curves.start):
             largest = float((curves.start[:, 0] + np.abs(curves.start[:, 1])).max()) + float(curves.jumps.sum())
@@ -153,7 +153,7 @@ class MapErrors:
 
     @cached_property
     def underflow(self) -> float:
-        """What underflow can do to a map, and to the norm of its difference from another one."""
+        """The effect of underflow on a map, and on the norm of its difference from another one."""
         return underflow_error(self.chain, self.options) + len(self.original) * LEAST_ROOT
 
     def _own(self, bits: Bits) -> float:
@@ -163,7 +163,7 @@ class MapErrors:
 
 
 class SingleCurves:
-    """Curves of single patterns with the bounds of their errors; computed from scratch once, and kept."""
+    """Curves of single patterns with bounds on their errors; computed from scratch once, then kept."""
 
     def __init__(self, compound: Compound, options: AttentionOptions, original_doubt: float = 0.0) -> None:
         self.compound, self.options = compound, options
@@ -176,7 +176,7 @@ class SingleCurves:
         self._kept: dict[tuple[int, bytes], tuple[Inconsistency, MapErrors]] = {}
 
     def of(self, cell: int, pattern: bytes) -> tuple[Inconsistency, MapErrors]:
-        """The curve of a pattern (packed bits of the classifier) in a knot cell, and the bounds of its error."""
+        """The curve of a pattern (packed bits of the classifier) in a knot cell, and the bounds on its error."""
         number = 0 if self.compound.perturbed.moving_axis is None else cell
         if (number, pattern) not in self._kept:
             self._kept[number, pattern] = self._measure(number, pattern)

@@ -1,4 +1,4 @@
-"""How attention is compared: method, filter, distance, classes."""
+"""How maps are compared: attention method, filter, distance, classes."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -43,7 +43,7 @@ class Distance(Enum):
 
 @dataclass(frozen=True)
 class AttentionOptions:
-    """Which maps are compared and how: filter, distance, the classes summed over (None: all), and the method."""
+    """Which maps are compared and how: filter, distance, the classes to sum over (None: all), and the method."""
 
     filter: Filter = IDENTITY
     distance: Distance = Distance.L2
@@ -55,15 +55,15 @@ class AttentionOptions:
         return np.arange(count) if self.classes is None else np.array(self.classes)
 
     def size(self, maps: np.ndarray) -> float:
-        """The sum over the classes of the norms of filtered maps (K', C, H, W): the size of the original map, or ai."""
+        """The norms of filtered maps (K', C, H, W), summed over the classes: the size of the original map, or ai."""
         return float(sum(self.distance.size(part) for part in maps))
 
     def targets(self, count: int) -> np.ndarray:
-        """Weights (K', K) of `count` logits: the maps compared are the gradients of targets @ logits."""
+        """Weights (K', K) of `count` logits: the compared maps are the gradients of targets @ logits."""
         return self.method.targets(count)[self.chosen(count)]
 
     def total_size(self, error: np.ndarray) -> float:
-        """A bound of an error of maps (K', pixels) after the filter, in sum over the classes."""
+        """A bound on an error of maps (K', pixels) after the filter, summed over the classes."""
         order, largest = self.distance.value, float(np.abs(error).max(initial=0.0))
         if largest == 0.0:
             return 0.0

@@ -1,4 +1,4 @@
-"""Lays a classifier out by rows for the compiled attention loops, and counts the costs of their steps.
+"""Stores a classifier by rows for the compiled attention loops, and counts the costs of their steps.
 
 With L2, a linear filter and a narrow first layer, the space of all possible maps is much smaller than the image:
 `compress` replaces the pixels by coordinates in it, which changes no distance.
@@ -13,9 +13,9 @@ from ..network.graph import AffineMap
 from ..network.operators import Matrix
 from .filters import Filter
 
-# Multiplications on the way from a neuron of the first layer to the heads up to which flips are taken locally.
+# The most multiplications on the way from a neuron of the first layer to the heads for flips to be local.
 WORTH_GOING_UP = 1 << 17
-ROOM = 48  # heads whose rows are kept; the one that flipped longest ago gives way
+ROOM = 48  # heads whose rows are kept; the least recently flipped one gives way
 
 
 class Rows(NamedTuple):
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
     full_cost: float  # of computing everything from scratch
     max_flips: int  # updates before everything is computed from scratch; 0: always
     byte_start: np.ndarray  # (L+2,) where the packed bits of layer l ≥ 1 start
-    heads: int  # the layer on top of the sparse ones, L+1 for the logits; 0 where flips are not taken locally
+    heads: int  # the layer on top of the sparse ones, L+1 for the logits; 0 if flips are not local
     top: np.ndarray  # the matrix into the heads, transposed, row-major (n_in, n_out)
     up_start: np.ndarray  # (L+1,) where the columns of the matrix into layer l start in `up_pointers`
     up_pointers: np.ndarray
@@ -44,23 +44,23 @@ class Rows(NamedTuple):
 class Maps(NamedTuple):
     """Gradients under the current pattern."""
 
-    gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; else of the pixels alone
-    wide: np.ndarray  # (N, K) scratch: the same from scratch, where flips are local
+    gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; or to the pixels only
+    wide: np.ndarray  # (N, K) scratch: the same from scratch, if flips are local
     active: np.ndarray  # (N,)
     packed: np.ndarray  # the same, packed, and zeros up to a multiple of eight bytes
     words: np.ndarray  # the same memory, eight bytes each
     changes: np.ndarray  # scratch: bytes of the pattern that change
     vector: np.ndarray  # (N,) scratch: gradient of one neuron
-    support: np.ndarray  # (2, widest) scratch: where it is not zero
+    support: np.ndarray  # (2, widest) scratch: its nonzero entries
     mark: np.ndarray  # (N,) scratch
-    flips: np.ndarray  # (N,) how often each neuron was flipped since scratch
+    flips: np.ndarray  # (N,) flips of each neuron since scratch
     state: np.ndarray  # (4,) flips since scratch (−1: never, or one neuron too often), stamp, rows in use, uses so far
-    lit: np.ndarray  # (K, heads) gradient with respect to the heads' inputs: 0 where they are inactive
+    lit: np.ndarray  # (K, heads) gradient with respect to the heads' inputs: 0 for inactive ones
     head_rows: np.ndarray  # (ROOM, pixels) gradient of the input of some heads
     head_of: np.ndarray  # (ROOM,) which heads
-    last_use: np.ndarray  # (ROOM,) and when they flipped last
+    last_use: np.ndarray  # (ROOM,) when they last flipped
     place_of: np.ndarray  # (heads,) the row of each head, −1 if it has none
-    computed: np.ndarray  # (heads,) how often a row of each head was computed since scratch
+    computed: np.ndarray  # (heads,) how often each head's row was computed since scratch
     unit: np.ndarray  # (heads,) scratch: gradient of the heads' inputs with respect to one neuron
     factor: np.ndarray  # (K + ROOM,) scratch
 
@@ -71,7 +71,7 @@ def dense(matrix: Matrix) -> np.ndarray:
 
 
 def is_local(maps: tuple[AffineMap, ...]) -> bool:
-    """Whether flips are taken locally: sparse layers below at most one dense one, and not too many paths upward."""
+    """Whether flips are local: sparse layers below at most one dense one, and not too many paths upward."""
     sparse = [affine.matrix for affine in maps[:-1] if issparse(affine.matrix)]
     is_sparse = [bool(issparse(affine.matrix)) for affine in maps[:-1]]
     if not sparse or is_sparse != sorted(is_sparse, reverse=True) or len(is_sparse) > len(sparse) + 1:
@@ -80,7 +80,7 @@ def is_local(maps: tuple[AffineMap, ...]) -> bool:
 
 
 def most_reached(sparse: list) -> int:
-    """At most how many neurons of the top sparse layer depend on one neuron below it."""
+    """The most neurons of the top sparse layer that depend on one neuron below it."""
     reached = 1
     for matrix in sparse[1:]:
         columns = np.bincount(matrix.indices, minlength=matrix.shape[1])
@@ -91,10 +91,10 @@ def most_reached(sparse: list) -> int:
 def compress(
     first: AffineMap, shape: tuple[int, ...], steps: Filter, expected: np.ndarray, slope: np.ndarray | None
 ) -> tuple[AffineMap, np.ndarray, np.ndarray | None] | None:
-    """The first map, the expected maps (K, pixels) and their slope in orthonormal coordinates; None if not worth it.
+    """The first map, the expected maps (K, pixels) and their slope in orthonormal coordinates; None if not worthwhile.
 
-    The coordinates span the filtered rows of the first matrix, the expected maps and their slopes: distances between
-    maps are those between the pixels, to rounding.
+    The coordinates span the filtered rows of the first matrix, the expected maps and their slopes: they preserve
+    distances between maps up to rounding.
     """
     if issparse(first.matrix) or not steps.is_linear:
         return None
@@ -109,7 +109,7 @@ def compress(
 
 
 def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
-    """Lay affine maps out by rows; the gradients of the outputs of the last are the maps."""
+    """Store affine maps by rows; the gradients of the last one's outputs are the maps."""
     matrices = [affine.matrix for affine in maps[:-1]]
     sizes = [maps[0].matrix.shape[1], *(matrix.shape[0] for matrix in matrices)]
     sparse = {layer: csr_array(matrix) for layer, matrix in enumerate(matrices, start=1) if issparse(matrix)}
@@ -117,7 +117,7 @@ def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
     starts = np.cumsum([0, *(len(block) for block in blocks)])[:-1]
     row_start, pointers, columns, values = _packed(sparse, len(maps))
     top = dense(maps[-1].matrix)
-    # Cost of pulling one vector through the matrix into layer l, half of the neurons active.
+    # Cost of pulling one vector through the matrix into layer l, with half of the neurons active.
     pull = np.array([0.0, *(0.5 * matrix.size / (1 if issparse(matrix) else 8) for matrix in matrices)])
     heads, above, upward = 0, np.zeros(0), {}
     if max_flips and is_local(maps):
@@ -148,7 +148,7 @@ def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
 
 
 def _packed(matrices: dict[int, Any], layers: int) -> tuple[np.ndarray, ...]:
-    """Compressed matrices by layer, one after another: where each starts, then pointers, indices and values of all."""
+    """Compressed matrices by layer, one after another: the start of each, then pointers, indices and values of all."""
     start, pointers, indices, values = np.zeros(layers, dtype=np.int64), [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
     entries, lines = 0, 1
     for layer, matrix in matrices.items():
@@ -162,7 +162,7 @@ def _packed(matrices: dict[int, Any], layers: int) -> tuple[np.ndarray, ...]:
 
 
 def _flip_costs(matrices: list, pull: np.ndarray, classes: int) -> np.ndarray:
-    """Multiplications for one flip in every layer, the update of the gradients below included."""
+    """Multiplications for one flip in every layer, including the update of the gradients below."""
     costs = np.zeros(len(matrices) + 1)
     for layer in range(1, len(costs)):
         reach = 1.0

@@ -1,1 +1,1 @@
-"""Sound bounds of the margin and of the attention inconsistency over boxes of thetas."""
+"""Sound bounds on the margin and the attention inconsistency over boxes of thetas."""

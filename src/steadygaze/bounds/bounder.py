@@ -1,4 +1,4 @@
-"""Boxes of thetas → proved enclosures of the margin and of the inconsistency on each."""
+"""Proved enclosures of the margin and the inconsistency on boxes of thetas."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from ..perturbation import Perturbed
 from ..tolerances import LEAST, SMALLEST_WEIGHT, UNIT, gamma
 from .passes import Forms, Passed, Readout, forward, gradients, inconsistencies, pixels, relax_relu, through
 
-CACHED = 1 << 20  # numbers that the arrays of one batch of boxes may hold: eight megabytes
+CACHED = 1 << 20  # most numbers in the arrays of one batch of boxes: eight megabytes
 
 
 @dataclass(frozen=True, eq=False)
 class Enclosures:
     """Proved bounds on B boxes: margin and inconsistency (B, 2); unstable (B,) counts neurons of unknown sign.
 
-    pull (B, d) is a hint which parameter to split (see `passes.Passed`).
+    pull (B, d) hints which parameter to split (see `passes.Passed`).
     """
 
     margin: np.ndarray
@@ -43,7 +43,7 @@ class Hulls(NamedTuple):
 
     @property
     def margin(self) -> np.ndarray:
-        """Proved bounds (B, 2) of the margin; NaN decides nothing."""
+        """Proved bounds (B, 2) of the margin; infinite if NaN."""
         with np.errstate(invalid="ignore"):
             low = (self.leads.min(axis=1) - self.radius).min(axis=1, initial=np.inf)
             high = (self.leads.max(axis=1) + self.radius).min(axis=1, initial=np.inf)
@@ -51,9 +51,9 @@ class Hulls(NamedTuple):
 
 
 class Bounder:
-    """Bounds over boxes of the domain, for one image, label and way to compare maps; they hold over the real numbers.
+    """Bounds on boxes of the domain for one image, label and map comparison; they hold over the real numbers.
 
-    `room` is how many generators every layer may add (see `passes`): 0 for the affine form with a remainder alone.
+    Every layer may add up to `room` generators (see `passes`); 0 leaves only the affine form with a remainder.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Bounder:
         self.segments = graph.steps
         if min((step.smallest for steps in self.segments for step in steps), default=1.0) < SMALLEST_WEIGHT:
             raise ModelError(
-                f"a weight other than zero is smaller than {SMALLEST_WEIGHT:g}: products with it vanish in float64; "
+                f"a nonzero weight is smaller than {SMALLEST_WEIGHT:g}: products with it vanish in float64; "
                 "set such weights to zero"
             )
         everything = np.eye(graph.classes, dtype=np.int64)
@@ -72,7 +72,7 @@ class Bounder:
         self.logits = Readout.of(self.segments[-1], attention.targets(graph.classes))
 
     def with_room(self, room: int) -> "Bounder":
-        """The same with other room for generators."""
+        """A copy with another `room` for generators."""
         _ = self.original  # computed once for both
         other = copy(self)
         other.room = room
@@ -80,19 +80,19 @@ class Bounder:
 
     @property
     def neurons(self) -> int:
-        """The number of ReLUs of the classifier."""
+        """The number of ReLUs in the classifier."""
         return sum(steps[-1].sizes[1] for steps in self.segments[:-1] if steps)
 
     @property
     def batch(self) -> int:
-        """How many boxes are bounded at a time."""
+        """The number of boxes bounded at a time."""
         widest = max([self.perturbed.x0.size, *(step.sizes[1] for steps in self.segments for step in steps)])
         return int(np.clip(CACHED // (widest * (2 + self.perturbed.domain.dimension)), 1, 64))
 
     def bound(self, cell: int, low: np.ndarray, high: np.ndarray, attention: np.ndarray | None = None) -> Enclosures:
-        """Bound boxes with corners low and high (B, d) in t, of one knot cell.
+        """Bound boxes with corners low and high (B, d) in t, all in one knot cell.
 
-        The inconsistency is bounded where `attention` (B,) says so (everywhere by default), and is unknown elsewhere.
+        The inconsistency is bounded where `attention` (B,) is true (by default everywhere), and is unknown elsewhere.
         """
         inconsistency = np.tile([0.0, np.inf], (len(low), 1))
         if not len(low):
@@ -105,9 +105,9 @@ class Bounder:
             return Enclosures(self.margin_bounds(passed), inconsistency, passed.unstable, passed.pull)
 
     def bound_hulls(self, cell: int, vertices: np.ndarray, around: float, *, asks_attention: bool) -> Hulls:
-        """Bound the hulls of vertices (B, V, d) in t, of one knot cell; shorter lists of vertices repeat one.
+        """Bound the hulls of vertices (B, V, d) in t, all in one knot cell; shorter lists repeat a vertex.
 
-        Points of the knot cell within `around` of a hull along every axis belong to it.
+        A hull includes the points of the knot cell within `around` of it along every axis.
         """
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
         with np.errstate(over="ignore", invalid="ignore"):
@@ -120,7 +120,7 @@ class Bounder:
             return Hulls(*self.margins.at_corners(passed.last, image.corners), inconsistency)
 
     def near_zero(self, cell: int, vertices: np.ndarray, together: float) -> np.ndarray:
-        """Which neurons (B, V, n) may be at most `together` in size at vertices (B, V, d) of hulls in one knot cell."""
+        """Which neurons (B, V, n) may have |value| ≤ `together` at vertices (B, V, d) of hulls in one knot cell."""
         around = 8.0 * UNIT
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
         found = []
@@ -134,7 +134,7 @@ class Bounder:
                 at = np.einsum("bvk,bkn->bvn", corners.points, forms[:, 1:]) + forms[:, :1]
                 slack = values.remainder + np.einsum("bk,bkn->bn", corners.blur, np.abs(forms[:, 1:]))
                 slack += gamma(forms.shape[1] + 4) * np.abs(forms).sum(axis=1)
-                # NaN is near everything.
+                # NaN counts as near.
                 found.append(~(np.abs(at) > (together + slack * 1.01)[:, None]))
                 values = relax_relu(*values.bounds()).of(values)
         return np.concatenate(found, axis=2) if found else np.zeros((*vertices.shape[:2], 0), dtype=bool)
@@ -145,7 +145,7 @@ class Bounder:
         return forward(self.segments, image, self.perturbed.domain.dimension, self.room)
 
     def margin_bounds(self, passed: Passed) -> np.ndarray:
-        """Bounds (B, 2) of the smallest difference between the label's logit and another one."""
+        """Bounds (B, 2) of the margin: the smallest lead of the label's logit over another one."""
         least, most = self.margins.bounds(passed.last)
         return np.stack([least.min(axis=1, initial=np.inf), most.min(axis=1, initial=np.inf)], axis=1)
 
@@ -162,7 +162,7 @@ class Bounder:
 
     @cached_property
     def is_original_certain(self) -> bool:
-        """Whether the sign of every neuron is proved at the unperturbed image; a value of 0 counts as negative."""
+        """Whether every neuron's sign is proved at the unperturbed image; a value of 0 counts as negative."""
         passed = self._at_original
         ends = zip(passed.low, passed.high, strict=True)
         return all(bool(((low > 0.0) | (high <= 0.0)).all()) for low, high in ends)
@@ -176,12 +176,12 @@ class Bounder:
     @cached_property
     def original(self) -> Intervals:
         """The filtered maps (K', C, H, W) of the unperturbed image."""
-        # If the sign of a neuron is not known at this one point, its activity is open, and so is the map.
+        # If a neuron's sign is unknown at this one point, its activity is unknown, and so is the map.
         maps = self._maps(self._at_original)
         return maps.reshape(*maps.centre.shape[1:])
 
     def _expected(self, cell: int, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of the expected maps over boxes, (B or 1, K', pixels) each."""
+        """Lower and upper ends of the expected maps over boxes, (B or 1, K', pixels) each."""
         axis, count = self.perturbed.moving_axis, len(self.original.centre)
         if axis is None:
             least, most = self.original.ends
@@ -197,17 +197,17 @@ class Bounder:
 
     @cached_property
     def _transports(self) -> list[tuple[np.ndarray, ...]]:
-        """On every knot cell, the expected maps as base + offset + θ_T · slope, and a bound of their error.
+        """The expected maps on every knot cell as base + offset + θ_T · slope, and a bound of their error.
 
-        Each is (K', pixels). Errors are those of the largest terms on any cell: the corner of a box may be rounded
-        beyond a knot, where the next cell's maps hold.
+        Each is (K', pixels). The error uses the largest terms on any cell, because rounding may push the corner of a
+        box beyond a knot, where the next cell's maps hold.
         """
         maps, radius, axis = self.original.centre, self.original.radius, self.perturbed.moving_axis
         domain, cells = self.perturbed.domain, self.perturbed.cells
         farthest = float(max(abs(domain.low[axis]), abs(domain.high[axis])))
         moved = [part for cell in cells if (part := self.perturbed.transport(maps, cell)) is not None]
         spread = [part for cell in cells if (part := self.perturbed.transport(radius, cell)) is not None]
-        # Expected maps are mixtures of two shifted ones, and so are their errors.
+        # An expected map mixes two shifted maps; its error mixes theirs.
         ends = [
             np.abs(radius + offset + end[axis] * slope)
             for cell, (offset, slope) in zip(cells, spread, strict=True)

@@ -1,4 +1,4 @@
-"""Compiled loops over the forms of many boxes: one pass over memory for each step. `passes` explains them."""
+"""Compiled loops over the forms of many boxes: one pass over memory per step. `passes` explains the forms."""
 
 import numpy as np
 
@@ -25,13 +25,13 @@ def errors_before(forms, spread, remainder, factor, floor, before):
         for i in range(size):
             magnitude = abs(forms[b, 0, i]) + spread[b, i]
             error = remainder[b, i] + factor * magnitude
-            # In this order: the maximum of NaN and a number stays NaN only where NaN comes first.
+            # The order matters: max keeps a NaN only as its first argument.
             before[b, i] = 0.0 if magnitude + remainder[b, i] == 0.0 else max(error, floor)
 
 
 @compiled
 def finish_step(forms, remainder, bias, bias_size, unit, lift, least):
-    """Add the bias to the centres and its errors, unit · bias_size, to the remainders; lift these; exact zeros stay."""
+    """Add the bias to the centres and its errors, unit · bias_size, to the remainders; lift those; keep exact zeros."""
     boxes, size = remainder.shape
     for b in range(boxes):
         for i in range(size):
@@ -49,7 +49,7 @@ def ends(forms, spread, remainder, factor, least, low, high):
             centre, reach = forms[b, 0, i], spread[b, i] + remainder[b, i]
             slack = factor * (reach + abs(centre)) + least
             slack = 0.0 if reach == 0.0 and centre == 0.0 else slack
-            # Where something has overflowed, nothing is known.
+            # After an overflow, nothing is known.
             is_known = np.isfinite(centre) and np.isfinite(reach)
             low[b, i] = centre - reach - slack if is_known else -np.inf
             high[b, i] = centre + reach + slack if is_known else np.inf
@@ -57,7 +57,7 @@ def ends(forms, spread, remainder, factor, least, low, high):
 
 @compiled
 def corner_ends(forms, points, blur, spread, remainder, factor, least, low, high):
-    """As `ends`, on the hulls of points (B, V, m), enlarged by blur (B, m) along every axis."""
+    """Like `ends`, on the hulls of points (B, V, m) enlarged by blur (B, m) along every axis."""
     boxes, size = remainder.shape
     for b in range(boxes):
         for i in range(size):
@@ -72,14 +72,14 @@ def corner_ends(forms, points, blur, spread, remainder, factor, least, low, high
                 reach += abs(forms[b, 1 + k, i]) * blur[b, k]
             magnitude = abs(forms[b, 0, i]) + spread[b, i] + reach
             slack = 0.0 if magnitude == 0.0 else reach + factor * magnitude + least
-            # Where something has overflowed, nothing is known.
+            # After an overflow, nothing is known.
             low[b, i] = bottom - slack if np.isfinite(magnitude) else -np.inf
             high[b, i] = top + slack if np.isfinite(magnitude) else np.inf
 
 
 @compiled
 def relax(forms, remainder, slope, shift, factor):
-    """Replace forms and remainders by slope · value + shift, the rounding included; exact zeros become zeros."""
+    """Replace forms and remainders by slope · value + shift, including rounding; exact zeros become zeros."""
     boxes, rows, size = forms.shape
     for b in range(boxes):
         for i in range(size):
@@ -90,7 +90,7 @@ def relax(forms, remainder, slope, shift, factor):
                 value += shift[b, i] if k == 0 else 0.0
                 forms[b, k, i] = value
                 rounding = factor * (abs(value) + (abs(shift[b, i]) if k == 0 else 0.0))
-                # Nothing is rounded where a value is handed on as it is, or is a constant.
+                # An unchanged value and a constant have no rounding.
                 is_plain = (slope[b, i] == 1.0 and shift[b, i] == 0.0) or slope[b, i] == 0.0
                 remainder[b, i] += 0.0 if is_plain else rounding
 
@@ -99,7 +99,7 @@ def relax(forms, remainder, slope, shift, factor):
 def relu_gradients(centre, radius, low, high, lift):
     """Multiply gradients (B, R, n) by the derivatives of ReLUs with inputs between low and high (B, n), in place.
 
-    1 where low > 0, 0 where high ≤ 0, otherwise (also where a bound is no number) anything in [0, 1].
+    1 if low > 0, 0 if high ≤ 0; otherwise, also if a bound is NaN, anything in [0, 1].
     """
     boxes, rows, size = centre.shape
     for b in range(boxes):
@@ -135,9 +135,10 @@ def lift_radii(radius, lift, least):
 
 @compiled
 def map_distances(centre, radius, low, high, slack, order, out):
-    """Add up how near and how far maps centre ± radius (B, K, P) are from expected ones between low and high.
+    """Add up the least and greatest differences between maps centre ± radius (B, K, P) and expected maps.
 
-    low and high (B or 1, K, P). out (B, K, 2): sums of the differences, or of their squares (order 2).
+    The expected maps lie between low and high (B or 1, K, P). out (B, K, 2): sums of differences, or of squares
+    (order 2).
     """
     boxes, classes, size = centre.shape
     for b in range(boxes):

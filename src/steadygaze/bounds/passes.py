@@ -1,9 +1,9 @@
-"""Enclosures of neurons, margins and gradients on boxes of thetas: a pass forward, and one backward.
+"""Enclosures of neurons, margins and gradients on boxes of thetas: a forward pass, and a backward one.
 
 The box is e ∈ [−1, 1]^m. A value is centre + Σ_k coefficient_k · e_k + r with |r| ≤ remainder (`Forms`). The first
-coordinates of e are those of theta; the others, generators, stand for the relaxation errors of single neurons and keep
-what these do to several values at once. All bounds hold for real numbers: rounding goes into the remainder. If only a
-polytope inside the box matters, its corners stand beside the forms, and values are bounded there. Backward, gradients
+coordinates of e are those of theta. The others, generators, are relaxation errors of single neurons: they keep the
+correlations between values that share an error. All bounds hold for real numbers: rounding goes into the remainder.
+For a polytope inside the box, the forms come with its corners, and bounds hold on the polytope. Backward, gradients
 are intervals, and a ReLU of unknown sign has a derivative in [0, 1].
 """
 
@@ -25,13 +25,13 @@ Segments = tuple[tuple[Step, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Corners:
-    """Polytopes inside boxes: corners (B, V, m) in e, and blur (B, m), how far along each axis they reach beyond."""
+    """Polytopes inside boxes: corners (B, V, m) in e; blur (B, m) is how far they reach beyond, along each axis."""
 
     points: np.ndarray
     blur: np.ndarray
 
     def take(self, chosen: np.ndarray) -> "Corners":
-        """Some of the boxes."""
+        """The chosen boxes."""
         return Corners(self.points[chosen], self.blur[chosen])
 
 
@@ -39,7 +39,7 @@ class Corners:
 class Forms:
     """The values of n neurons on each of B boxes: forms (B, 1 + m, n), the centre first; remainder (B, n).
 
-    A value with zero form and remainder is exactly zero. With corners, all claims are about the polytopes alone, and
+    A value with zero form and remainder is exactly zero. With corners, all claims hold on the polytopes only, and
     there are no generators.
     """
 
@@ -57,7 +57,7 @@ class Forms:
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Proved lower and upper bounds (B, n) of the values."""
         low, high = np.empty(self.remainder.shape), np.empty(self.remainder.shape)
-        # The sum of m + 1 numbers, and one more addition for each end.
+        # A sum of m + 1 numbers, and one more addition for each end.
         factor = gamma(self.forms.shape[1] + 2)
         if self.corners is None:
             kernels.ends(self.forms, self.spread, self.remainder, factor, LEAST, low, high)
@@ -89,7 +89,7 @@ class Relaxed:
     radius: np.ndarray
 
     def of(self, forms: Forms, room: int = 0) -> Forms:
-        """The function's values; up to `room` of the largest radii of each box become generators of their own."""
+        """The function's values; up to `room` of the largest radii of each box become new generators."""
         after, remainder = forms.forms.copy(), forms.remainder.copy()
         kernels.relax(after, remainder, self.slope, self.shift, gamma(3))
         radius = self.radius
@@ -97,7 +97,7 @@ class Relaxed:
             generators, radius = _generators(radius, room)
             after = np.concatenate([after, generators], axis=1)
         remainder += radius
-        # The roundings of all rows were added to it one after the other.
+        # The remainder has collected the roundings of all rows, one by one.
         kernels.lift_radii(remainder, up(4 + after.shape[1]), LEAST)
         return Forms(after, remainder, forms.corners)
 
@@ -123,7 +123,7 @@ def relax_relu(low: np.ndarray, high: np.ndarray) -> Relaxed:
     """max(z, 0) for z in [low, high] (B, n): exact where the sign is known, else between the chord and its parallel."""
     is_open = ~(low >= 0.0) & ~(high <= 0.0)
     width = np.where(is_open, high - low, 1.0)
-    # A value that is exactly zero stays so: its slope is 0.
+    # An exact zero stays zero: its slope is 0.
     slope = np.where(is_open, high / width, (high > 0.0).astype(np.float64))
     # max(z, 0) − slope · z lies between 0 (at the kink) and its value at one of the ends.
     top = np.maximum(-slope * low, (1.0 - slope) * high)
@@ -132,14 +132,14 @@ def relax_relu(low: np.ndarray, high: np.ndarray) -> Relaxed:
 
 
 def relax_clip(low: np.ndarray, high: np.ndarray) -> Relaxed:
-    """min(max(z, 0), 1) for z in [low, high] (B, n), as `relax_relu`; the slope is that of the chord."""
+    """min(max(z, 0), 1) for z in [low, high] (B, n), like `relax_relu`; the slope is that of the chord."""
     first, last = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
     is_same = (low >= 0.0) & (high <= 1.0)
     is_flat = (high <= 0.0) | (low >= 1.0)
     is_open = ~is_same & ~is_flat
     width = np.where(is_open, high - low, 1.0)
     slope = np.where(is_open, (last - first) / width, is_same.astype(np.float64))
-    # The difference to slope · z is largest and smallest at an end, or at a kink between them.
+    # The difference from slope · z is largest and smallest at an end, or at a kink in between.
     ends = np.stack([first - slope * low, last - slope * high])
     at_zero = np.where((low < 0.0) & (high > 0.0), 0.0, ends[0])
     at_one = np.where((low < 1.0) & (high > 1.0), 1.0 - slope, ends[1])
@@ -175,21 +175,21 @@ class Readout:
         return cls(row, error, constant, slack * up(4) + LEAST)
 
     def bounds(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
-        """Proved bounds (B, R) of the functions for values given as forms."""
+        """Proved bounds (B, R) of the functions, given the values as forms."""
         values, error = self._applied(forms)
         terms = up(sum(forms.forms.shape[1:]))
         reach = (np.abs(values[:, 1:]).sum(axis=1) + error + self.constant_error) * terms
         centre = values[:, 0] + self.constant
         slack = gamma(4) * (np.abs(values[:, 0]) + np.abs(self.constant) + reach) + LEAST
         low, high = centre - reach - slack, centre + reach + slack
-        # Where a pass has overflowed, nothing is known.
+        # After an overflow, nothing is known.
         is_known = np.isfinite(centre) & np.isfinite(reach)
         return np.where(is_known, low, -np.inf), np.where(is_known, high, np.inf)
 
     def at_corners(self, forms: Forms, corners: Corners) -> tuple[np.ndarray, np.ndarray]:
-        """Affine functions that the given ones are close to on polytopes: their values (B, V, R) at the corners.
+        """Values (B, V, R) at the corners of affine functions close to the given ones on the polytopes.
 
-        And how far (B, R) the given ones can be from these anywhere on the polytope; infinite where nothing is known.
+        Also the largest distance (B, R) between the two anywhere on the polytope; infinite if unknown.
         """
         values, error = self._applied(forms)
         reach = np.abs(values).sum(axis=1) + np.abs(self.constant)
@@ -213,7 +213,7 @@ class Readout:
 class Passed:
     """One pass: proved bounds (B, n) of the input of every ReLU layer, and the last hidden values.
 
-    pull (B, d) adds up how much each parameter moves the neurons of unknown sign: only a hint where to split.
+    pull (B, d) adds up how much each parameter moves the neurons of unknown sign: a hint where to split.
     """
 
     low: tuple[np.ndarray, ...]
@@ -222,7 +222,7 @@ class Passed:
     pull: np.ndarray
 
     def take(self, chosen: np.ndarray) -> "Passed":
-        """Some of the boxes."""
+        """The chosen boxes."""
         low, high = (tuple(part[chosen] for part in ends) for ends in (self.low, self.high))
         corners = None if self.last.corners is None else self.last.corners.take(chosen)
         last = Forms(self.last.forms[chosen], self.last.remainder[chosen], corners)
@@ -230,16 +230,16 @@ class Passed:
 
     @property
     def unstable(self) -> np.ndarray:
-        """Neurons of the classifier that may split the box (B,): those on both sides of zero by more than rounding."""
+        """How many of the classifier's neurons may split each box (B,): both signs occur, by more than rounding."""
         counts = [is_split(low, high).sum(axis=1) for low, high in zip(self.low, self.high, strict=True)]
         return np.sum(counts, axis=0) if counts else np.zeros(len(self.last.forms), dtype=np.int64)
 
 
-TOUCHING = 1e-9  # neurons that pass zero by less than this share of their range count as touching it
+TOUCHING = 1e-9  # a neuron that passes zero by less than this share of its range only touches it
 
 
 def is_split(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Where bounds (B, n) lie on both sides of zero by more than rounding; no proof, used for counting alone."""
+    """Where bounds (B, n) lie on both sides of zero by more than rounding; a count, not a proof."""
     least = TOUCHING * (high - low)
     return (low < -least) & (high > least)
 
@@ -247,26 +247,26 @@ def is_split(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 def pixels(
     perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray, vertices: np.ndarray | None = None
 ) -> Forms:
-    """The clipped pixels on boxes with corners low and high (B, d), in t, of one knot cell.
+    """The clipped pixels on boxes with corners low and high (B, d) in t, all in one knot cell.
 
-    With vertices (B, V, d) in the boxes: on their hulls alone, and as far around as the boxes reach.
+    With vertices (B, V, d) in the boxes: on their hulls, widened as far as the boxes reach.
     """
     domain, piece = perturbed.domain, perturbed.cells[cell]
     d = domain.dimension
     slope, base = piece.slope.reshape(d, -1), (perturbed.x0 + piece.offset).ravel()
     middle = 0.5 * (low + high)
-    # Not less than either half, however the middle was rounded.
+    # At least either half, however the middle was rounded.
     half = np.maximum(high - middle, middle - low) * (1.0 + 4.0 * UNIT)
     thetas = domain.to_theta(middle)
     forms = np.empty((len(low), 1 + d, len(base)))
     forms[:, 0] = base + thetas @ slope
     forms[:, 1:] = (half * domain.widths)[:, :, None] * slope
-    # A handful of roundings of numbers up to this size, those inside offset and slope of a moving image included.
+    # A few roundings of numbers up to this size, including those in offset and slope of a moving image.
     size = perturbed.magnitudes
     error = np.where(size > 0.0, gamma(16 + 4 * d) * size + LEAST, 0.0)
     corners = None
     if vertices is not None:
-        # In the coordinates of their boxes; they reach as far beyond as the boxes do beyond them.
+        # In box coordinates; hulls reach as far beyond their vertices as the boxes do.
         points = (vertices - middle[:, None]) / half[:, None]
         around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
         corners = Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
@@ -277,7 +277,7 @@ def pixels(
 def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0) -> Passed:
     """Carry values through the classifier up to its last hidden layer.
 
-    The first coordinates of the forms are those of so many parameters; every layer may add `room` generators.
+    The first `parameters` coordinates of the forms are those of theta; every layer may add `room` generators.
     """
     lows, highs = [], []
     values = image
@@ -295,7 +295,7 @@ def forward(segments: Segments, image: Forms, parameters: int = 0, room: int = 0
 
 
 def gradients(segments: Segments, passed: Passed, logits: Readout) -> Intervals:
-    """Enclosures (B, R, pixels) of the gradients of functions of the logits, given over the last hidden values."""
+    """Enclosures (B, R, pixels) of the gradients of functions of the logits, given on the last hidden values."""
     boxes, count = len(passed.last.forms), len(logits.row)
     centre, radius = (np.repeat(part[None], boxes, axis=0) for part in (logits.row, logits.row_error))
     layers = zip(segments[:-1], passed.low, passed.high, strict=True)
@@ -312,16 +312,16 @@ def gradients(segments: Segments, passed: Passed, logits: Readout) -> Intervals:
 
 
 def inconsistencies(maps: Intervals, low: np.ndarray, high: np.ndarray, distance: Distance) -> np.ndarray:
-    """Proved bounds (B, 2) of Σ_j dist(map_j, expected_j); maps (B, K, pixels), expected between low and high."""
+    """Proved bounds (B, 2) of Σ_j dist(map_j, expected_j); maps (B, K, pixels), expected maps between low and high."""
     boxes, classes, size = maps.centre.shape
     sums = np.empty((boxes, classes, 2))
     kernels.map_distances(maps.centre, maps.radius, low, high, gamma(2), distance.value, sums)
     if distance is Distance.L2:
-        # A sum of squares that overflows says nothing from below.
+        # An overflown sum of squares gives no lower bound.
         sums[:, :, 0] = np.where(np.isfinite(sums[:, :, 0]), sums[:, :, 0], 0.0)
         sums = np.sqrt(sums)
     lower, upper = sums.sum(axis=1).T
     terms = classes + size + 8
     least, most = np.maximum(lower * down(terms) - classes * LEAST_ROOT, 0.0), upper * up(terms) + classes * LEAST_ROOT
-    # Where a pass has overflowed, nothing is known.
+    # After an overflow, nothing is known.
     return np.stack([np.where(np.isfinite(least), least, 0.0), np.where(np.isnan(most), np.inf, most)], axis=1)

@@ -1,4 +1,4 @@
-"""All engines by method, the one dispatcher that chooses and runs them, and the loader of their results.
+"""All engines by method, the dispatcher that chooses and runs them, and the loader of their results.
 
 A new engine is a folder with an `Engine`, and one line in `ENGINES`.
 """
@@ -31,7 +31,7 @@ METHODS = (AUTO, *ENGINES)
 class RunPlan:
     """A method with its options, checked before anything is read or computed.
 
-    reason: why the method was taken if none was given.
+    reason: why this method was chosen if none was given.
     """
 
     method: str = AUTO
@@ -42,7 +42,7 @@ class RunPlan:
     def check(
         cls, method: str, options: RunOptions, *, property: str | Property = Property.BOTH, needs_shares: bool = False
     ) -> "RunPlan":
-        """Refuse a method that does not exist, and options that do not belong to it.
+        """Refuse an unknown method, and options that it does not have.
 
         >>> RunPlan.check("gbs", RunOptions(w_delta=0.5)).options.w_delta
         0.5
@@ -64,29 +64,29 @@ class RunPlan:
                 where = "without --method" if method == AUTO else f"with --method {method}"
                 owners = " or ".join(engine.method for engine in ENGINES.values() if name in engine.takes)
                 raise OptionError(
-                    f"--{name.replace('_', '-')} does not go {where}: {WHY[name]}; leave it out, or take --method "
+                    f"--{name.replace('_', '-')} does not go {where}: {WHY[name]}; leave it out, or use --method "
                     f"{owners}"
                 )
         if needs_shares and method != AUTO and not ENGINES[method].gives_shares:
             owners = " or ".join(engine.method for engine in ENGINES.values() if engine.gives_shares)
             raise OptionError(
-                f"--require does not go with --method {method}: it asks for shares of the domain, which searches do "
-                f"not give; leave it out, or take --method {owners}"
+                f"--require does not go with --method {method}: searches give no shares of the domain; leave it out, "
+                f"or use --method {owners}"
             )
         if options.w_delta is not None and Property.parse(property) is Property.CR:
             raise OptionError(
-                "--w-delta does not go with --property cr: the boundary of the label has no width; take ar or both, or "
+                "--w-delta does not go with --property cr: the boundary of the label has no width; use ar or both, or "
                 "leave it out"
             )
         return cls(method, options, reason)
 
     @property
     def name(self) -> str | None:
-        """The method as part of the name of the result's directory; None for a map and for a method not asked for."""
+        """The method in the name of the result's directory; None for a map or a method chosen automatically."""
         return None if self.method in (AUTO, MapEngine.method) or self.reason is not None else self.method
 
     def settle(self, question: Question, budget: Budget) -> "RunPlan":
-        """The plan with an engine that accepts the question; OptionError if the one asked for does not."""
+        """The plan with an engine that accepts the question; OptionError if the requested one does not."""
         if self.method == AUTO:
             choice = choose_method(question.compound, budget=budget)
             return replace(self, method=choice.method, reason=choice.reason)
@@ -96,9 +96,9 @@ class RunPlan:
         return self
 
     def run(self, question: Question, budget: Budget | None = None, progress: ProgressReport | None = None) -> Result:
-        """Answer a question by the engine of the plan, or by the one that fits it."""
+        """Answer a question with the engine of the plan, or with a suitable one."""
         budget = budget or Budget()
-        _ = question.agreement  # a model file that computes something else is refused here
+        _ = question.agreement  # refuses a model file that computes something else
         plan = self.settle(question, budget)
         with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity decide nothing
             return ENGINES[plan.method].run(question, budget, plan.options, progress)
@@ -112,14 +112,14 @@ def run(
     progress: ProgressReport | None = None,
     **options: Any,
 ) -> Result:
-    """Answer a question by a method with options as in `RunOptions`: `RunPlan` in one call."""
+    """Answer a question with a method and options as in `RunOptions`; shorthand for `RunPlan`."""
     return RunPlan.check(method, RunOptions(**options), property=question.property).run(question, budget, progress)
 
 
 def load(directory: str | Path, *, model: str | Path | None = None) -> Result:
-    """The stored result of any method: it answers as after the run, maps and refinements for any δ.
+    """Load the stored result of any method; maps and refinements still answer for any δ.
 
-    The model is read again from its place, or from `model`; its hash must be the same. Raises StoreError.
+    Reads the model again from its path, or from `model`; its hash must match. Raises StoreError.
     """
 
     def restore(content: dict[str, Any], folder: Path, question: Question) -> Tiling[Any]:

@@ -1,6 +1,6 @@
-"""The contract of all engines: whether one accepts a question, and how it runs it within a budget to a result.
+"""The contract of all engines: each says whether it accepts a question, and answers it within a budget.
 
-Here too: the options of a run, and which engine takes which.
+Also the options of a run.
 """
 
 from abc import ABC, abstractmethod
@@ -21,17 +21,17 @@ Until = float | Literal["exact"]
 Goal = Literal["map", "verdict"]
 
 UNTIL: Until = 0.001
-"""The share that a refinement may leave undecided unless told otherwise."""
+"""The default share of the domain that a refinement may leave undecided."""
 
 W_DELTA = 0.2
-"""How far from δ a region may be to count as near the boundary, as in the paper's runs."""
+"""Regions within this distance of δ count as near the boundary, as in the paper's runs."""
 
 CORNER = "corner"
 """The search line that ends at the vertex of the domain farthest from zero."""
 
 
 class Progress(NamedTuple):
-    """How far a run is: the share decided (None if unknown), regions found, boxes bounded and still open."""
+    """Progress of a run: the share decided (None if unknown), regions found, boxes bounded and still open."""
 
     share: float | None
     regions: int
@@ -44,10 +44,10 @@ ProgressReport = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run a question; None stands for an option that was not given.
+    """How to run a question; None means that an option was not given.
 
-    until, goal and resume are for refinements: when to end, and the earlier one to go on from, or its directory.
-    w_delta and line are for searches: how near to the boundary they follow it, and where their line from zero ends.
+    until, goal and resume are for refinements: when to end, and the earlier refinement (or its directory) to continue.
+    w_delta and line are for searches: how close to follow the boundary, and where the line from zero ends.
     """
 
     until: Until | None = None
@@ -70,23 +70,23 @@ class RunOptions:
 
     @property
     def given(self) -> list[str]:
-        """The names of the options that were given."""
+        """The names of the given options."""
         return [name for name in self.__dataclass_fields__ if getattr(self, name) is not None]
 
 
 WHY = {
-    "until": "only a refinement may end before everything is decided, and continue later",
-    "goal": "only a refinement may end before everything is decided, and continue later",
-    "resume": "only a refinement may end before everything is decided, and continue later",
+    "until": "only a refinement can stop before everything is decided, and resume later",
+    "goal": "only a refinement can stop before everything is decided, and resume later",
+    "resume": "only a refinement can stop before everything is decided, and resume later",
     "threads": "a search runs in one thread",
-    "w_delta": "it tells how near to the boundary gbs follows it",
-    "line": "it tells where gbs and boundary start to search",
+    "w_delta": "it sets how close gbs follows the boundary",
+    "line": "it sets where gbs and boundary start to search",
 }
-"""Why an option does not go with every method."""
+"""Why only some methods have an option."""
 
 
 class Engine(ABC):
-    """One way to answer questions. method: its name; takes: the options of a run that it has.
+    """One way to answer questions. method: its name; takes: its options of a run.
 
     gives_shares: whether its results bound the shares of all labels, for requirements. sentence: the method for people.
     """
@@ -97,15 +97,15 @@ class Engine(ABC):
     gives_shares: bool = True
 
     def why_not(self, question: Question) -> str | None:
-        """Why the engine does not accept a question, with advice; None if it accepts it."""
+        """Why the engine refuses a question, with advice; None if it accepts it."""
         return None
 
     @abstractmethod
     def run(
         self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
     ) -> Result:
-        """Answer a question within a budget; a budget that ends first makes the result partial."""
+        """Answer a question within a budget; a partial result if the budget ends first."""
 
     @abstractmethod
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> Tiling[Any]:
-        """The tiling that a directory holds, given the content of its `result.json`; StoreError if it is damaged."""
+        """The tiling stored in a directory, given the content of its `result.json`; StoreError if it is damaged."""

@@ -1,1 +1,1 @@
-"""Classifiers: an ONNX file becomes a graph, a chain of affine maps, and a replay of the file itself."""
+"""Classifiers: reads an ONNX file as a graph, as a chain of affine maps, and as a replay of the file itself."""

@@ -1,7 +1,7 @@
-"""Converters from one ONNX operator to operators of a graph that do the same in float64.
+"""Converters from one ONNX operator to equivalent operators of a graph in float64.
 
-A converter takes a `Call`. It raises `ConversionError` when an attribute or a constant asks for anything but inference
-of a piecewise linear network.
+A converter gets a `Call`. It raises `ConversionError` if an attribute or a constant asks for anything but inference of
+a piecewise linear network.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,9 +36,9 @@ class ConversionError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A node with its inputs: constants by position, and which one depends on the image, with its number and shape.
+    """A node with its inputs: constants by position, and the input that depends on the image, with number and shape.
 
-    roundings: how often all constants together were rounded before, relative to their own size.
+    roundings: how often all constants together were rounded so far, relative to their own size.
     """
 
     node: NodeProto
@@ -59,18 +59,18 @@ class Call:
         return default
 
     def constant(self, position: int) -> np.ndarray | None:
-        """The constant input at a position; None when it is left out."""
+        """The constant input at a position; None if it is missing."""
         return self.constants[position] if position < len(self.constants) else None
 
     def needed(self, position: int, what: str) -> np.ndarray:
-        """The constant input at a position; ConversionError when it is left out."""
+        """The constant input at a position; ConversionError if it is missing."""
         value = self.constant(position)
         if value is None:
             raise ConversionError(f"its {what} must be a constant")
         return value
 
     def floats(self, position: int, what: str) -> Array:
-        """The same as floats."""
+        """The needed constant input as floats."""
         return np.asarray(self.needed(position, what), dtype=np.float64)
 
     def other(self, what: str) -> Array:
@@ -78,7 +78,7 @@ class Call:
         return self.floats(1 - (self.position or 0), what)
 
     def integers(self, name: str, position: int) -> list[int] | None:
-        """Integers from an attribute or, in later opsets, from a constant input; None when left out."""
+        """Integers from an attribute or, in later opsets, from a constant input; None if missing."""
         listed = self.attribute(name, None)
         if listed is not None:
             return [int(entry) for entry in listed]
@@ -87,7 +87,7 @@ class Call:
         return None
 
     def on_image(self) -> None:
-        """Refuse a node whose first input is a constant and another one the image."""
+        """Refuse a node whose first input is a constant and another one depends on the image."""
         if self.position != 0:
             raise ConversionError("its first input must be the value that depends on the image, the others constants")
 
@@ -195,7 +195,7 @@ def _div(call: Call) -> list[Operator]:
 
 
 def _matrix(values: Array, rank: int) -> Array:
-    """Weight with two axes; leading axes of length 1 are dropped when the value has them too."""
+    """Weight with two axes; drops leading axes of length 1 if the value has them too."""
     if values.ndim > 2 and rank >= values.ndim and set(values.shape[:-2]) == {1}:
         values = values.reshape(values.shape[-2:])
     if values.ndim != 2:
@@ -212,7 +212,7 @@ def _gemm(call: Call) -> list[Operator]:
     if call.position != 0:
         raise ConversionError("its first input must depend on the image; weight and bias must be constants")
     if len(call.shape) != 2:
-        raise ShapeError(f"takes values with two axes, not of shape {list(call.shape)}")
+        raise ShapeError(f"needs values with two axes, not of shape {list(call.shape)}")
     steps: list[Operator] = [Transpose((1, 0))] if call.attribute("transA", 0) else []
     weight = _matrix(call.floats(1, "weight"), 2)
     if call.attribute("transB", 0):
@@ -230,7 +230,7 @@ def _gemm(call: Call) -> list[Operator]:
 
 
 def is_exact_product(left: Array, right: Array | float) -> bool:
-    """Whether products of these numbers are surely float64 numbers: both are float32, or one is a power of two.
+    """Whether products of these numbers are surely exact in float64: both are float32, or one is a power of two.
 
     >>> is_exact_product(np.array([0.1]), 0.5), is_exact_product(np.array([0.1]), 3.0)
     (True, False)
@@ -250,7 +250,7 @@ def _batch_normalization(call: Call) -> list[Operator]:
     scale, bias, mean, variance = (call.floats(i + 1, name) for i, name in enumerate(names))
     channels = call.shape[1] if len(call.shape) > 1 else 1
     if any(v.shape != (channels,) for v in (scale, bias, mean, variance)):
-        raise ShapeError(f"its constants do not have one number for each channel of {list(call.shape)}")
+        raise ShapeError(f"its constants need one number for each channel of {list(call.shape)}")
     epsilon = float(call.attribute("epsilon", 1e-5))
     if (variance + epsilon <= 0).any():
         raise ConversionError("has a variance that is not positive")

@@ -1,10 +1,10 @@
 """Turns a checked ONNX model into a graph: walks the nodes that the output needs, folds constants, refuses the rest.
 
 `convert` turns one ONNX operator into operators of the graph. This module knows which values are constants and which
-depend on the image, and names file and node in errors. It computes constants from constants: moved weights, and the
-shape arithmetic that exporters leave around a Reshape. Integers stay int64, floats float64, and roundings of floats are
-counted. The shape of a value that depends on the image is a constant too: its batch counts as 1. Every result is
-measured before it is allocated.
+depend on the image, and names file and node in errors. It folds constants: rearranged weights, and the shape arithmetic
+that exporters leave around a Reshape. Integers stay int64, floats float64, and roundings of floats are counted. The
+shape of a value that depends on the image is a constant too, with a batch of 1. The size of every result is checked
+before it is allocated.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ NOT_PIECEWISE_LINEAR = frozenset({
     "LSTM", "GRU", "RNN",
 })
 
-# Piecewise linear, so possible in principle.
+# Piecewise linear, so they could be supported.
 LATER = frozenset({
     "MaxPool", "GlobalMaxPool", "LeakyRelu", "PRelu", "Clip", "HardSigmoid", "Abs", "Max", "Min", "Sum", "Neg",
     "ReduceSum", "ReduceMax", "ConvTranspose", "Concat", "Slice", "Split", "Gather", "Resize", "Expand", "Tile",
@@ -105,7 +105,7 @@ class _Builder:
             self.notes.append("computes in half precision: proofs hold for its weights in exact arithmetic")
 
     def _enter(self, value: str) -> None:
-        """Go from canonical pixels to the model's own input: preprocessing, then order and shape."""
+        """Convert canonical pixels to the model's own input: preprocessing, then order and shape."""
         if not self.preprocessing.is_identity:
             mean, std = (v[:, None, None] for v in (self.preprocessing.mean, self.preprocessing.std))
             try:
@@ -118,7 +118,7 @@ class _Builder:
         self._follow(value, Reshape(self.layout.model_shape), "layout")
 
     def _follow(self, value: str, operator: Operator, name: str) -> None:
-        """Append a node that takes the value's number over."""
+        """Append a node that continues from the value's number."""
         number = self.numbers[value]
         self.nodes.append(Node(operator, (number,), operator.output_shape(self.shape_of(number)), name))
         self.numbers[value] = len(self.nodes)
@@ -127,13 +127,13 @@ class _Builder:
         return self.nodes[number - 1].shape if number else self.layout.image_shape
 
     def constant(self, name: str) -> np.ndarray | None:
-        """Array of a constant value, lifted from the file on first use; None if it depends on the image."""
+        """The array of a constant, read from the file on first use; None if the value depends on the image."""
         if name not in self.constants and name in self.tensors:
             self.constants[name] = tensor_array(self.tensors[name], self.file.path.name)
         return self.constants.get(name)
 
     def add(self, node: NodeProto) -> None:
-        """Fold a node, or append the operators that it becomes."""
+        """Fold a node, or append its operators."""
         where = f"{self.file.path.name}: node '{node.name or node.output[0]}'"
         if node.domain not in ("", "ai.onnx"):
             raise ModelError(f"{where} is {node.domain}.{node.op_type}, {why_refused(node.domain)}")
@@ -187,7 +187,7 @@ class _Builder:
 
     def _append(self, node: NodeProto, call: Call) -> None:
         if call.number is None:
-            raise ValueError("a node without an image was to be folded")
+            raise ValueError("a node that does not depend on the image must be folded")
         with np.errstate(over="raise", under="raise"):
             operators = CONVERTERS[node.op_type](call)
         value = node.output[0]
@@ -237,7 +237,7 @@ class _Builder:
         return Graph(self.layout.image_shape, tuple(self.nodes[:last]), tuple(self.notes))
 
 
-# Operators that mean the same for a constant as for a value that depends on the image, and only move numbers.
+# Operators that only move numbers: they act on a constant as on a value that depends on the image.
 MOVES = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 
 
@@ -307,7 +307,7 @@ def _constant(call: Call) -> np.ndarray:
             return np.asarray(value, dtype=np.float64)
         if entry.name in ("value_int", "value_ints"):
             return np.asarray(value, dtype=np.int64)
-    raise ConversionError("holds neither a tensor nor numbers")
+    raise ConversionError("contains neither a tensor nor numbers")
 
 
 def _shape(call: Call) -> np.ndarray:
@@ -337,7 +337,7 @@ def _slice(call: Call) -> np.ndarray:
         raise ConversionError("its starts, ends, axes and steps do not fit together")
     cut = [slice(None)] * values.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        # A negative end counts from the back; one before the first entry, going down, means "to the very first".
+        # A negative end counts from the back; going down, an end before the first entry means "including the first".
         stop = None if step < 0 and end < -values.shape[axis] else end
         cut[axis] = slice(start, stop, step)
     return values[tuple(cut)]
@@ -355,7 +355,7 @@ def _cast(call: Call) -> np.ndarray:
 def _constant_of_shape(call: Call) -> np.ndarray:
     sizes = [int(size) for size in np.ravel(call.needed(0, "shape"))]
     if min(sizes, default=0) < 0:
-        raise ConversionError(f"asks for the shape {sizes}")
+        raise ConversionError(f"has the invalid shape {sizes}")
     _check_size(prod(sizes))
     value = call.attribute("value", None)
     fill = np.zeros(1) if value is None else tensor_array(value, call.file_name)

@@ -1,9 +1,9 @@
 """A classifier as a graph of operators, and as a chain of affine maps: canonical pixels (C, H, W) in, logits out.
 
-The graph defines the classifier; all arithmetic is float64. A node may feed several others, and an operator may take
+The graph defines the classifier; all arithmetic is float64. A node may feed several others, and an operator may have
 several inputs. A forward pass goes node by node; `preactivations` and `gradients` go through the linear steps instead.
-`lower` fuses the linear operators between two ReLUs into one matrix and one bias, which the walks run on. Matrices of
-large networks fill the memory, so `LazyChain` makes them on first use.
+`lower` fuses the linear operators between two ReLUs into one matrix and one bias, for the walks. Matrices of large
+networks fill the memory, so `LazyChain` makes them on first use.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +18,8 @@ from ..errors import InternalError, ModelError
 from .operators import Array, Linear, Matrix, Operator, Relu, Reshape, Shape, select
 from .steps import Step, downwards, magnitude, step_of, upwards
 
-# The most images that pass through the graph at once, and the most numbers of all their values: the memory of a forward
-# pass stays below a GiB for any batch, even where a convolution copies its input for every place of its window.
+# The most images in one pass through the graph, and the most numbers of all their values: a forward pass needs less
+# than a GiB for any batch, even if a convolution copies its input for every place of its window.
 CHUNK = 128
 CHUNK_NUMBERS = 2**24
 
@@ -27,9 +27,9 @@ DENSE_SHARE = 0.25
 """From this share of nonzero entries on, a dense product is faster than a sparse one."""
 
 MAX_ENTRIES = 2**27
-"""Most entries that one matrix may store, 1.6 GB as CSR: more would need too much memory and time for a map."""
+"""Most entries that one matrix may store, 1.6 GB as CSR: a map with more would need too much memory and time."""
 
-SEED, IMAGES = 20240, 8  # graph and chain are compared on these random images, always the same
+SEED, IMAGES = 20240, 8  # of the fixed random images that compare graph and chain
 SHARE = 1e-9  # sums of the same numbers in another order: n·2⁻⁵³ for n ≤ 10⁵ terms is 1e-11
 
 
@@ -47,7 +47,7 @@ class Node:
 class Graph:
     """Nodes in topological order; value 0 is the image (C, H, W), value i the result of nodes[i - 1].
 
-    The last node gives the logits; without any node the pixels themselves are the logits.
+    The last node gives the logits; without nodes the pixels are the logits.
     """
 
     input_shape: tuple[int, int, int]
@@ -66,7 +66,7 @@ class Graph:
 
     @cached_property
     def steps(self) -> tuple[tuple[Step, ...], ...]:
-        """For every ReLU, and for the logits, the linear steps that lead to it; only without branches."""
+        """The linear steps that lead to each ReLU, and to the logits; only without branches."""
         check_chain(self)
         segments: list[list[Step]] = [[]]
         for number, node in enumerate(self.nodes):
@@ -99,7 +99,7 @@ class Graph:
 
     @property
     def _numbers(self) -> int:
-        """Numbers of all values of one image."""
+        """How many numbers all values of one image hold."""
         return prod(self.input_shape) + sum(prod(node.shape) for node in self.nodes)
 
     def _chunks(self, images: Array) -> Iterator[Array]:
@@ -129,7 +129,7 @@ def gradients(graph: Graph, bits: Sequence[Array], targets: Array | None = None)
     """Gradients (K', n) of targets (K', K) times the logits, or of all logits, under one pattern, the last layer first.
 
     bits: one boolean array (n,) per ReLU layer. The gradients are with respect to the output of the last ReLU layer, …,
-    of the first one, and at last to the pixels.
+    of the first one, and finally to the pixels.
     """
     rows = downwards(graph.steps[-1], np.eye(graph.classes) if targets is None else targets)
     yield rows
@@ -152,7 +152,7 @@ class AffineMap:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Affine maps with a ReLU after every one but the last; the first takes flattened canonical pixels."""
+    """Affine maps with a ReLU after each but the last; the input of the first is flattened canonical pixels."""
 
     maps: tuple[AffineMap, ...]
 
@@ -183,7 +183,7 @@ class LazyChain(Chain):
 
 
 def check_chain(graph: Graph, name: str = "") -> None:
-    """Raise ModelError, with the name of the model file, for a graph that is no chain of linear operators and ReLUs."""
+    """Raise ModelError, with the name of the model file, unless a graph is a chain of linear operators and ReLUs."""
     start = f"{name}: " if name else ""
     for number, node in enumerate(graph.nodes):
         if node.inputs != (number,):
@@ -211,7 +211,7 @@ def lower(graph: Graph) -> Chain:
 
 
 def check_lowered(graph: Graph, chain: Chain, name: str) -> None:
-    """Raise InternalError where graph and chain differ in a layer on fixed random images beyond rounding."""
+    """Raise InternalError if graph and chain differ in a layer on fixed random images by more than rounding."""
     images = np.random.default_rng(SEED).random((IMAGES, *graph.input_shape))
     layers, logits = graph.trace(images)
     theirs = chain.preactivations(images.reshape(IMAGES, -1))
@@ -223,8 +223,8 @@ def compare_layers(
 ) -> float:
     """The largest difference between two computations of all layers, relative to the magnitude of each layer.
 
-    Raises InternalError, which names `what` differs, beyond rounding. Each layer may be off by a share `rounding` of
-    its magnitude, which the layers above hand on by absolute weights.
+    Beyond rounding, raises InternalError that starts with `what`. Each layer may be off by a share `rounding` of its
+    magnitude, which the layers above pass on by absolute weights.
     """
     if [layer.shape for layer in ours] != [layer.shape for layer in theirs]:
         raise InternalError(f"{what} differ in their layers; report this file")
@@ -276,12 +276,12 @@ def _check_entries(entries: int, name: str) -> None:
     if entries > MAX_ENTRIES:
         raise ModelError(
             f"node '{name}' needs a matrix of {entries:.3g} entries, at most {MAX_ENTRIES:.3g} are supported; "
-            "verify with --method refine, which takes larger networks, or verify a smaller one"
+            "verify with --method refine, which supports larger networks, or verify a smaller one"
         )
 
 
 def _stored(matrix: Matrix) -> Matrix:
-    """Dense when at least a quarter of the entries are nonzero, else CSR with sorted indices and no stored zeros."""
+    """Dense if at least a quarter of the entries are nonzero, else CSR with sorted indices and no stored zeros."""
     nonzero = int(np.count_nonzero(matrix.data if issparse(matrix) else matrix))
     if nonzero >= DENSE_SHARE * prod(matrix.shape):
         dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()

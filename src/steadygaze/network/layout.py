@@ -1,6 +1,6 @@
 """The layout of a model's input: NCHW, NHWC, rows of pixels without channels, or flat; and the preprocessing of pixels.
 
-`from_onnx` and `replay` apply layout and preprocessing to arrays independently, so the agreement check compares them.
+`from_onnx` and `replay` apply layout and preprocessing independently, so the agreement check compares them.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ CHANNELS = (1, 3, 4)
 
 ImageShape: TypeAlias = tuple[int, int, int]
 PerChannel: TypeAlias = float | Sequence[float] | None
-"""One number for all channels, one for each, or none."""
+"""One number for all channels, one for each, or None."""
 
 
 class Order(Enum):
@@ -41,7 +41,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """The model takes (pixel·scale − mean)/std, with one mean and std for each channel."""
+    """The model's input is (pixel·scale − mean)/std, with one mean and std per channel."""
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
@@ -49,12 +49,12 @@ class Preprocessing:
 
     @property
     def is_identity(self) -> bool:
-        """Whether pixels go in unchanged."""
+        """Whether the model's input is the pixels themselves."""
         return self.scale == 1.0 and not self.mean.any() and bool((self.std == 1.0).all())
 
 
 def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, name: str) -> Layout:
-    """The layout of a model input of these dimensions; `image_shape` decides where they leave a choice.
+    """The layout of a model input of these dimensions; `image_shape` decides ambiguous cases.
 
     >>> choose_layout([None, 32, 32, 3], None, "m.onnx").image_shape
     (3, 32, 32)
@@ -118,7 +118,7 @@ def _flat(dims: Sequence[Dimension], wanted: ImageShape | None, name: str) -> La
 
 
 def _square(count: Dimension, dims: Sequence[Dimension], name: str) -> ImageShape:
-    """Grey or RGB square with `count` numbers; a number cannot be a square and three times one at once."""
+    """Grey or RGB square with `count` numbers; no count fits both."""
     for channels in (1, 3):
         if count is not None and count > 0 and count % channels == 0:
             side = isqrt(count // channels)

@@ -22,22 +22,22 @@ from .replay import Replay, estimate_rounding
 
 SEED = 20240
 RANDOM_IMAGES = 16
-NOISE = 0.25  # how far the noise around the image reaches
+NOISE = 0.25  # amplitude of the noise around the image
 
 # Bounds of the tolerance, as a share of the largest logit: the least of the image's own, the most of all images'. The
-# estimate is of first order: it must not refuse a model for terms it leaves out, nor accept visible differences.
+# estimate is of first order: neglected terms must not refuse a model, and visible differences must not pass.
 LEAST_SHARE = 1e-5
 MOST_SHARE = {2.0**-24: 1e-3, 2.0**-11: 5e-2, 2.0**-8: 2e-1}
 
-# On the bundled networks and two that others made, the largest rounding error of an image is at most 1/20 of the
-# estimate, and the median over images at most 1/32 of the median estimate. So the median of the differences must stay
-# below a tenth of the median tolerance (or below LEAST_SHARE).
+# On the bundled networks and two from other sources, the largest rounding error of an image is at most 1/20 of the
+# estimate, and the median over images at most 1/32 of the median estimate. So the median difference must stay below a
+# tenth of the median tolerance (or below LEAST_SHARE).
 USUAL_SHARE = 0.1
 
 # The steps repeat the graph's sums in float64 in another order: n·2⁻⁵³ for n ≤ 10⁵ terms.
 STEP_ROUNDING = 1e-11
 
-# Logits that differ by more than this share of the largest one are called other logits, even if rounding explains it.
+# Logits that differ by more than this share of the largest one are reported as different, even if rounding explains it.
 SAME_SHARE = 1e-2
 
 
@@ -45,8 +45,8 @@ SAME_SHARE = 1e-2
 class Model:
     """A classifier of images (C, H, W) with pixels in [0,1], read from a file.
 
-    `graph` computes in float64, `chain` is the same function as affine maps with ReLUs between (made on first use: they
-    are large), `replay` runs the file itself. `notes` are sentences that a user should see.
+    `graph` computes in float64, `chain` is the same function as affine maps with ReLUs between (made on first use,
+    because they are large), `replay` runs the file itself. `notes` are sentences for the user.
     """
 
     graph: Graph
@@ -90,7 +90,7 @@ def read_model(
         graph = build_graph(file, layout, preprocessing)
         check_chain(graph, path.name)
         replay = Replay(file, layout, preprocessing)
-    except ModelError as error:  # names inside the file may hold anything, line breaks too
+    except ModelError as error:  # names inside the file may contain anything, even line breaks
         raise ModelError(one_line(error, limit=800)) from None
     except UnicodeError:
         raise ModelError(f"{path.name}: holds names that are not text; the file is damaged") from None
@@ -99,12 +99,12 @@ def read_model(
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far graph and file are apart: the largest difference of a logit, its tolerance, the number of images.
+    """The difference between graph and file: the largest one of a logit, its tolerance, the number of images.
 
-    `scale` is the largest logit, `chain_difference` the largest difference between graph and linear steps, relative to
-    the magnitude of their layer. relative_difference is the largest difference as a share of the largest logit of its
-    own image, relative_rounding the share that rounding in `float_type` can account for there (None: a value leaves the
-    range of the type). label and replayed_label are the classes that graph and file predict for the image. Stored
+    `scale` is the largest logit; `chain_difference` is the largest difference between graph and linear steps, relative
+    to the magnitude of their layer. relative_difference is the largest difference as a share of the largest logit of
+    its own image; relative_rounding is the share that rounding in `float_type` can explain there (None: a value leaves
+    the range of the type). label and replayed_label are the classes that graph and file predict for the image. Stored
     results may lack the last four (None).
     """
 
@@ -121,7 +121,7 @@ class Agreement:
 
     @property
     def sentence(self) -> str:
-        """How well the model file and the graph agree, in one or two sentences for people."""
+        """How well the model file and the graph agree, in one or two readable sentences."""
         run = f"The model file, run by onnxruntime in {self.float_type}, gave"
         if self.relative_difference is None:
             return f"{run} the same logits within {_two_digits_up(self.difference)} on {self.images} images."
@@ -131,7 +131,7 @@ class Agreement:
             allowed = "more" if self.relative_rounding is None else f"up to {self.relative_rounding:.2g}"
             text = f"{run} the same logits on {self.images} images, within {share} ({rounding} {allowed})."
         else:
-            text = f"{run} other logits on {self.images} images: they differ by up to {share}; {rounding} that."
+            text = f"{run} different logits on {self.images} images: they differ by up to {share}; {rounding} that."
         if self.label != self.replayed_label:
             text += f" For the image itself it predicts class {self.replayed_label}, not {self.label}."
         return text
@@ -143,8 +143,8 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
     `farthest` are images at ends of the domain, compared too. Every logit must be within its image's tolerance: the
     effect of rounding in the file's float type, at least 1e-5 of the image's own largest logit, and at most 1e-3 of
     the largest logit of all images (more for half precision). The median of the differences must be within a tenth of
-    the median tolerance. Raises ModelError when file and graph disagree or a logit is not finite, InternalError when
-    graph and steps disagree. The random images are always the same.
+    the median tolerance. Raises ModelError if file and graph disagree or a logit is not finite, InternalError if graph
+    and steps disagree. The random images are always the same.
     """
     images = np.concatenate([sample_images(image), *(one[None] for one in farthest)])
     layers, ours = model.graph.trace(images)
@@ -163,7 +163,7 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
     shares = np.divide(differences, scales, out=np.zeros(len(images)), where=scales > 0.0)
     worst = int(np.argmax(shares))
     effects = np.zeros(len(images))
-    # Where no image needs more than the least tolerance, one estimate is enough: for the image that is reported.
+    # If no image needs more than the least tolerance, one estimate is enough: for the reported image.
     is_close = differences <= LEAST_SHARE * scales
     needed = {worst, *np.flatnonzero(~is_close)} if (differences <= LEAST_SHARE * scale).all() else range(len(images))
     for number in needed:
@@ -172,7 +172,7 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
     tolerances = np.clip(effects, LEAST_SHARE * scales, most)
     usual = max(LEAST_SHARE * scale, USUAL_SHARE * float(np.median(np.clip(effects, LEAST_SHARE * scale, most))))
     if not np.median(differences) <= usual:
-        # Rounding varies from image to image; a small difference on most of them means a misread number.
+        # Rounding varies between images; a small difference on most of them means a misread number.
         tolerances = np.minimum(tolerances, usual)
     _refuse_beyond(name, differences, tolerances, scales)
     allowed = max(effects[worst] / scales[worst], LEAST_SHARE) if scales[worst] > 0.0 else 0.0
@@ -201,7 +201,7 @@ def _refuse_beyond(name: str, differences: Array, tolerances: Array, scales: Arr
     raise ModelError(
         f"{name}: onnxruntime and the graph read from the file disagree by {differences[worst]:.3g} on {which} "
         f"(logits up to {scales[worst]:.3g}, tolerance {tolerances[worst]:.2g}); nothing is verified. Export the model "
-        "again with plainer operators, and report the file"
+        "again with simpler operators, and report the file"
     )
 
 

@@ -1,7 +1,7 @@
-"""Reads an ONNX model into memory: every byte is read once and hashed, and every size checked before it is believed.
+"""Reads an ONNX model into memory: reads and hashes every byte once, and checks every size before using it.
 
-Tensors stored outside the file are embedded, and only from the model's own folder, so the graph and the replay see the
-same self-contained bytes.
+Tensors stored outside the file are embedded, only from the model's own folder, so the graph and the replay see the same
+self-contained bytes.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from onnx import NodeProto, TensorProto, numpy_helper
 
 from ..errors import ModelError
 
-# A file of this size holds 2**27 float64 weights; protobuf itself ends at twice that.
+# A file of this size holds 2**27 float64 weights; protobuf's own limit is twice that.
 MAX_BYTES = 2**30
 MAX_ELEMENTS = 2**27
 
@@ -31,13 +31,13 @@ OLDEST_OPSET = 9
 # Operators that compute nothing: a Softmax before them still ends the network.
 SHAPE_ONLY = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Dropout")
 
-# A dimension of a model's input: a number, or None when the file leaves it open.
+# A dimension of a model's input: a number, or None if the file leaves it open.
 Dimension: TypeAlias = int | None
 
 
 @dataclass(frozen=True, eq=False)
 class OnnxFile:
-    """A parsed model with all its tensors inside, the hash of the bytes it came from, and its opset."""
+    """A parsed model with all its tensors inside, the hash of its original bytes, and its opset."""
 
     path: Path
     proto: onnx.ModelProto
@@ -46,7 +46,7 @@ class OnnxFile:
 
 
 def read_onnx(path: str | Path) -> OnnxFile:
-    """Read, check and hash an ONNX file, then its external data by their names; raises ModelError with one line."""
+    """Read, check and hash an ONNX file, then its external data by name; raises ModelError with one line."""
     path = Path(path)
     content = _read_file(path, path.name)
     digest = hashlib.sha256(content)
@@ -89,7 +89,7 @@ def input_dims(file: OnnxFile) -> tuple[str, list[Dimension]]:
     tensor = inputs[0].type.tensor_type
     if not inputs[0].type.HasField("tensor_type") or tensor.elem_type not in FLOAT_TYPES:
         raise ModelError(
-            f"{file.path.name}: input '{inputs[0].name}' does not take floats; cast and scale outside of the model "
+            f"{file.path.name}: input '{inputs[0].name}' has no float type; cast and scale outside the model "
             "(options mean, std, scale) and export it with a float input"
         )
     if not tensor.HasField("shape"):
@@ -123,7 +123,7 @@ def tensor_array(tensor: TensorProto, name: str) -> NDArray[np.float64] | NDArra
         raise ModelError(f"{name}: tensor '{tensor.name}' cannot be read: {one_line(error)}") from None
     if tensor.data_type in INTEGER_TYPES:
         return np.asarray(values, dtype=np.int64)
-    with np.errstate(invalid="ignore"):  # NaN is refused in the next line
+    with np.errstate(invalid="ignore"):  # the next line refuses NaN
         lifted = np.asarray(values, dtype=np.float64)
     if not np.isfinite(lifted).all():
         raise ModelError(f"{name}: tensor '{tensor.name}' holds NaN or infinity; train or export the model again")
@@ -131,7 +131,7 @@ def tensor_array(tensor: TensorProto, name: str) -> NDArray[np.float64] | NDArra
 
 
 def float_types(proto: onnx.ModelProto) -> set[int]:
-    """Float types that occur in the weights, in the input and as the target of a Cast."""
+    """The float types of the weights, of the input and of Cast targets."""
     found = {tensor.data_type for tensor in _tensors(proto)}
     found.update(value.type.tensor_type.elem_type for value in proto.graph.input)
     found.update(a.i for node in proto.graph.node if node.op_type == "Cast" for a in node.attribute if a.name == "to")
@@ -139,7 +139,7 @@ def float_types(proto: onnx.ModelProto) -> set[int]:
 
 
 def check_tensor(tensor: TensorProto, name: str) -> None:
-    """Check that type, dimensions and data of a tensor fit; raises ModelError before anything is allocated."""
+    """Check that type, dimensions and data of a tensor fit; raises ModelError before any allocation."""
     where = f"{name}: tensor '{tensor.name}'"
     dims = list(tensor.dims)
     if tensor.data_type not in FLOAT_TYPES + INTEGER_TYPES:
@@ -202,7 +202,7 @@ def _read_file(path: Path, label: str) -> bytes:
 def _opset(proto: onnx.ModelProto, label: str) -> int:
     versions = [entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")]
     if not versions:
-        raise ModelError(f"{label}: names no ONNX opset; export the model again")
+        raise ModelError(f"{label}: has no ONNX opset; export the model again")
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST_OPSET <= versions[0] <= newest:
         raise ModelError(
@@ -241,7 +241,7 @@ def _embed_external(tensors: list[TensorProto], path: Path) -> dict[str, bytes]:
                 "the external data file is damaged or belongs to another model"
             )
         total += length
-        if total > MAX_BYTES:  # many tensors may name the same bytes
+        if total > MAX_BYTES:  # several tensors may use the same bytes
             raise ModelError(f"{path.name}: external data exceed {MAX_BYTES / 2**30:.0f} GiB; verify a smaller network")
         tensor.raw_data = files[location][offset : offset + length]
         del tensor.external_data[:]
@@ -250,7 +250,7 @@ def _embed_external(tensors: list[TensorProto], path: Path) -> dict[str, bytes]:
 
 
 def _inside(path: Path, location: str, where: str) -> Path:
-    """Path of an external data file, which must lie in the model's own folder, links followed."""
+    """Path of an external data file, which must lie in the model's own folder after following links."""
     if not location:
         raise ModelError(f"{where} names no external data file; export the model again")
     folder = path.parent.resolve()
@@ -262,7 +262,7 @@ def _inside(path: Path, location: str, where: str) -> Path:
     if absolute or not target.is_relative_to(folder):
         raise ModelError(
             f"{where} keeps its data in '{one_line(location)}', outside the model's folder; "
-            "put the data file beside the model and export again"
+            "move the data file next to the model and export again"
         )
     if not target.exists():
         raise ModelError(f"{where} keeps its data in '{one_line(location)}', which is missing from the model's folder")

@@ -1,7 +1,7 @@
 """Operators of a graph: their effect on a batch of values, on a shape, and as an affine map of flattened values.
 
-A value of shape S is an array (B, *S): B images, S the shape that the model file gives one image, its own batch axis of
-length 1 included. `apply` computes on such arrays; `affine` is written separately, so each checks the other. `windows`
+A value of shape S is an array (B, *S): B images, S the shape of one image in the model file, including the file's batch
+axis of length 1. `apply` computes on such arrays; `affine` is written separately, so each checks the other. `windows`
 has convolution and pooling.
 """
 
@@ -20,7 +20,7 @@ Matrix: TypeAlias = Array | csr_array
 
 
 class ShapeError(ValueError):
-    """An operator cannot take a value of this shape; the reader of the file adds file and node."""
+    """An operator does not fit a value of this shape; the reader of the file adds file and node."""
 
 
 class Operator(ABC):
@@ -39,7 +39,7 @@ class Operator(ABC):
 class Linear(Operator):
     """An operator that is affine in its one input.
 
-    read_roundings: how often its constants were rounded, each time relative to their own size, when the model was read.
+    read_roundings: how often reading the model rounded its constants, each time relative to their own size.
     own_roundings: how often `affine` rounds them.
     """
 
@@ -48,11 +48,11 @@ class Linear(Operator):
 
     @property
     def roundings(self) -> int:
-        """How often its constants are rounded at most; proofs are about `affine` with exact constants."""
+        """The most roundings of its constants; proofs are about `affine` with exact constants."""
         return self.read_roundings + self.own_roundings
 
     def entries(self, shape: Shape) -> int:
-        """The most entries that `affine` stores, known before anything is allocated: one a result by default."""
+        """The most entries that `affine` stores, known before any allocation: by default one per result."""
         return prod(self.output_shape(shape))
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Linear(Operator):
 
 
 class Relu(Operator):
-    """max(x, 0) elementwise; the only operator that is not linear."""
+    """max(x, 0) elementwise; the only nonlinear operator."""
 
     def output_shape(self, *shapes: Shape) -> Shape:
         return shapes[0]
@@ -109,7 +109,7 @@ class Transpose(Linear):
 
 @dataclass(frozen=True)
 class Pad(Linear):
-    """A constant before and after each axis; a negative amount cuts off."""
+    """A constant before and after each axis; a negative amount crops."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -151,8 +151,8 @@ class Scale(Linear):
     """(x·multiplier − mean)·gain / (divisor·√(variance + epsilon)) + offset elementwise, with broadcasting.
 
     Add, Sub, Mul, Div, BatchNormalization and preprocessing. These numbers are exact, up to `read_roundings`; without a
-    variance there is no root. `factor` and `shift` are the same map x·factor + shift in float64; FloatingPointError
-    where they leave its range.
+    variance there is no root. `factor` and `shift` are the same map x·factor + shift in float64; FloatingPointError if
+    they leave its range.
     """
 
     multiplier: Array | float = 1.0
@@ -188,7 +188,7 @@ class Scale(Linear):
 
     @property
     def shift_size(self) -> Array:
-        """Σ|terms| of the shift, or more: offset and mean may cancel, and their rounding errors do not."""
+        """At least Σ|terms| of the shift: offset and mean may cancel, but their rounding errors do not."""
         # shift = offset − moved, so |offset| + |moved| ≤ |shift| + 2 |offset|.
         return np.abs(self.shift) + (2.0 * np.abs(self.offset) if self.is_rounded else 0.0)
 
@@ -206,7 +206,7 @@ class Scale(Linear):
         return aligned * self.factor + self.shift
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
-        # One entry in each row: diagonal unless the value itself is repeated.
+        # One entry per row: diagonal unless the value itself is repeated.
         target = self.output_shape(shape)
         index = np.broadcast_to(np.arange(prod(shape)).reshape(shape), target).ravel()
         factor = np.broadcast_to(self.factor, target).ravel()
@@ -287,7 +287,7 @@ class Mean(Linear):
 
 
 def select(index: NDArray[np.int64], size: int, factor: Array | None = None) -> csr_array:
-    """Matrix (len(index), size) whose row i takes factor[i] times entry index[i]; an index of -1 gives an empty row.
+    """Matrix (len(index), size) whose row i is factor[i] at column index[i]; an index of -1 gives an empty row.
 
     >>> select(np.array([1, -1, 0]), 2).toarray()
     array([[0., 1.],

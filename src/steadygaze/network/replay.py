@@ -1,10 +1,10 @@
 """Runs the model file itself in its own float type, and estimates how far rounding in that type can move its values.
 
 `Replay` is a second opinion on the graph: the two share the bytes of the file and the choice of the input's layout, but
-no arithmetic. So preprocessing and layout are written again here.
+no arithmetic. So this module implements preprocessing and layout again.
 
 `estimate_rounding` is an estimate of first order, in the usual random model of rounding errors; it proves nothing. If
-rounding can change the sign of a neuron, all of the neuron's error counts.
+rounding can change the sign of a neuron, the neuron's whole error counts.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from .onnx_file import OnnxFile, final_softmax, float_types, input_dims, one_lin
 from .operators import Array
 from .steps import downwards, upwards
 
-# Images that go through a session at once.
+# Images per run of a session.
 CHUNK = 128
 SILENT = 4  # onnxruntime's log level for fatal errors only; errors are raised as well
 
@@ -89,7 +89,7 @@ class Replay:
         return max(self.float_type.unit, FLOAT32.unit)
 
     def logits(self, images: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Logits (B, K) of images (B, C, H, W) with pixels in [0,1], each image as if it were alone."""
+        """Logits (B, K) of images (B, C, H, W) with pixels in [0,1], each image as if alone."""
         batch = self._model_input(np.asarray(images, dtype=np.float64))
         step = CHUNK if self._takes_batches else 1
         rows = [
@@ -141,7 +141,7 @@ def _ending_in_logits(proto: onnx.ModelProto) -> onnx.ModelProto:
     position = next(i for i, node in enumerate(proto.graph.node) if softmax.output[0] in node.output)
     changed = onnx.ModelProto()
     changed.CopyFrom(proto)
-    # An Identity in its place keeps every name, and so every reader.
+    # An Identity in its place keeps all names, so all readers still work.
     changed.graph.node[position].CopyFrom(
         onnx.helper.make_node("Identity", [softmax.input[0]], [softmax.output[0]], name=softmax.name)
     )
@@ -153,7 +153,7 @@ def _session(proto: onnx.ModelProto, name: str) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = SILENT
-    # Node by node as the file says: an optimised graph could hide a difference.
+    # Run node by node as in the file: an optimised graph could hide a difference.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
@@ -183,11 +183,11 @@ class FileRounding:
 
 @np.errstate(over="ignore", invalid="ignore")
 def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRounding:
-    """Estimate the errors of an image (C·H·W,) whose values are computed in a float type.
+    """Estimate the errors of an image (C·H·W,) if its values are computed in a float type.
 
     A sum of n products is off by about √n·unit·Σ|products| (n·unit in the worst case); that error reaches the logits
     through the layers above, whose ReLUs are fixed by the image: |J|·error, added up over all layers. Probes, errors
-    with random signs, find the neurons of uncertain sign; these hand on all of their error. Pixels count as 1 in the
+    with random signs, find the neurons of uncertain sign, which pass on their whole error. Pixels count as 1 in the
     first layer, which covers the mean that preprocessing subtracts.
     """
     generator = np.random.default_rng(SEED)
@@ -207,7 +207,7 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
         spread = error + SPREAD * np.sqrt((probes * probes).mean(axis=0))
         spread[~np.isfinite(spread)] = np.inf
         active = values[0] > 0.0
-        # A value without any error is certain, even 0.
+        # A value without any error, even 0, is certain.
         is_doubtful = (np.abs(values[0]) <= spread) & (spread > 0.0)
         errors.append(error)
         doubts.append(np.where(is_doubtful, spread, np.where(active, error, 0.0)))
@@ -245,7 +245,7 @@ class Coarseness:
 
     @property
     def hides_label(self) -> bool:
-        """Whether rounding is not small against the margin, or either is NaN."""
+        """Whether rounding is too large for the margin, or either is NaN."""
         return not self.rounding <= COARSE_MARGIN * self.margin
 
     def hides_logits(self, share: float) -> bool:
@@ -254,9 +254,9 @@ class Coarseness:
 
 
 def coarse_notes(graph: Graph, image: Array, farthest: Sequence[Array], kind: FloatType) -> list[str]:
-    """Sentences for a user if the arithmetic of the model file is too coarse for the question; otherwise none.
+    """Sentences for the user if the arithmetic of the model file is too coarse for the question; otherwise none.
 
-    image (C, H, W) is the unperturbed one; `farthest` are images at ends of the domain.
+    image (C, H, W) is the unperturbed image; `farthest` are images at ends of the domain.
     """
     here = Coarseness.of(graph, image, kind)
     proof = "The proof is about the network in real numbers; onnxruntime may"

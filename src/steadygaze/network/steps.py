@@ -1,4 +1,4 @@
-"""Linear steps between the ReLUs of a graph, with products forward and backward, plain and by absolute weights.
+"""Linear steps between the ReLUs of a graph, with products forward and backward, with signed and absolute weights.
 
 Convolutions stay convolutions, and steps are not fused: every weight is one of the graph's own constants.
 """
@@ -19,10 +19,10 @@ from .windows import CACHED, Conv, gather, scatter
 class Step(ABC):
     """x → W x + bias on flattened values; batches are rows.
 
-    `terms` and `backward_terms` bound the count of numbers that one entry of a product with W, and with its transpose,
-    sums up, plus `roundings`: how often an entry of W is itself rounded, relative to its size. The bias is rounded as
-    often, relative to `bias_size` (n_out,), which is at least |bias|. `weights` holds all stored entries of W, in no
-    order, and `work` counts the multiplications of one product with one vector.
+    `terms` and `backward_terms` bound how many numbers one entry of a product with W, and with its transpose, sums up,
+    plus `roundings`: how often an entry of W is itself rounded, relative to its size. The bias is rounded as often,
+    relative to `bias_size` (n_out,), which is at least |bias|. `weights` holds all stored entries of W, in any order,
+    and `work` counts the multiplications of one product with one vector.
     """
 
     sizes: tuple[int, int]
@@ -39,7 +39,7 @@ class Step(ABC):
         return np.abs(self.bias)
 
     def count_roundings(self, operator: Linear, shape: Shape) -> "Step":
-        """Add the roundings of the constants of the operator that the step was made from; return the step."""
+        """Add the roundings of the constants of the step's operator; return the step."""
         self.roundings = operator.roundings
         self.terms += self.roundings
         self.backward_terms += self.roundings
@@ -71,7 +71,7 @@ class Step(ABC):
 
     @property
     def smallest(self) -> float:
-        """The smallest |entry| of W other than zero; infinite if there is none."""
+        """The smallest nonzero |entry| of W; infinite if there is none."""
         sizes = np.abs(self.weights)
         return float(sizes.min(initial=np.inf, where=sizes > 0.0))
 
@@ -103,7 +103,6 @@ class MatrixStep(Step):
 
 
 def _product(values: Array, matrix: Matrix, transposed: Matrix) -> Array:
-    """Rows times the transposed matrix."""
     if isinstance(transposed, np.ndarray):
         return values @ transposed
     return np.ascontiguousarray((matrix @ values.T).T)
@@ -179,7 +178,7 @@ class ConvStep(Step):
         return np.empty((count, self.shape[0], *self.conv.window.kernel, *self.target[1:]))
 
     def _parts(self, count: int) -> list[slice]:
-        """Runs of images whose columns stay in the cache."""
+        """Slices of images whose columns stay in the cache."""
         step = max(1, CACHED // (self.weight.shape[1] * prod(self.target[1:])))
         return [slice(first, first + step) for first in range(0, count, step)]
 
@@ -219,7 +218,7 @@ def upwards(segment: Segment, values: Array) -> Array:
 def magnitude(segment: Segment, sizes: Array) -> Array:
     """The largest sums Σ|weight · value| + |bias| (B, n_out) for |values| up to `sizes` (B, n_in).
 
-    A bias that is itself a sum counts by its terms: its rounding errors are relative to them.
+    A bias that is itself a sum counts by its terms, because its rounding errors are relative to them.
     """
     for step in segment:
         sizes = step.forward_abs(sizes) + step.bias_size

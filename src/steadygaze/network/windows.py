@@ -1,8 +1,8 @@
 """Operators with sliding windows: convolution and average pooling, in any number of spatial dimensions.
 
-`apply` walks over the places of the window; `affine` builds the sparse matrix from the indices of the pixels that each
-window sees, in time and memory proportional to its entries. The compiled `gather` and `scatter` turn a convolution into
-a matrix product for `steps`.
+`apply` loops over the places of the window; `affine` builds the sparse matrix from the indices of the pixels under each
+window, in time and memory proportional to its entries. The compiled `gather` and `scatter` turn a convolution into a
+matrix product for `steps`.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from ..compiling import compiled
 from .operators import Array, Linear, Matrix, Shape, ShapeError, repeat
 
 CACHED = 1 << 17
-"""Numbers that the windows of some images may hold at a time: one megabyte."""
+"""The most numbers in the windows of one batch of images: one megabyte."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Geometry of a sliding window; every tuple has one entry for each spatial axis."""
+    """Geometry of a sliding window; every tuple has one entry per spatial axis."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -67,7 +67,7 @@ class Window:
         return np.where(inside, index, -1)
 
     def views(self, values: Array) -> list[Array]:
-        """For each place of the window the pixels of values (..., *spatial) under it at all positions, 0 outside."""
+        """For each place of the window, the pixels of values (..., *spatial) under it at all positions, 0 outside."""
         rank = len(self.kernel)
         spatial = values.shape[-rank:]
         counts = self.positions(spatial)
@@ -112,7 +112,7 @@ class Conv(Linear):
         weights = self.weight.reshape(self.groups, len(self.weight) // self.groups, -1)
         images = values[0].reshape(batch * n, channels, *spatial)
         total = np.empty((batch * n, *weights.shape[:2], prod(target[2:])))
-        # One product for each image, with all places of the window side by side; few images at a time fit the cache.
+        # One product per image, with all places of the window side by side; few images at a time fit the cache.
         step = max(1, CACHED // (channels * prod(self.window.kernel) * prod(target[2:])))
         for first in range(0, batch * n, step):
             views = self.window.views(images[first : first + step])
@@ -159,7 +159,7 @@ class AveragePool(Linear):
             raise ShapeError(f"a window of {list(self.window.kernel)} does not fit a value of shape {list(shape)}")
         positions = self.window.positions(shape[2:])
         if min(self._divisors(shape[2:])) < 1:
-            raise ShapeError("a pooling window lies in the padding alone")
+            raise ShapeError("a pooling window lies entirely in the padding")
         return (*shape[:2], *positions)
 
     def _divisors(self, spatial: Shape) -> NDArray[np.int64]:
@@ -244,7 +244,7 @@ def scatter(columns: np.ndarray, window: np.ndarray, images: np.ndarray) -> None
                         if target < 0 or target >= height:
                             continue
                         if window[1] == 1:
-                            # Slices from zero on: only then are several numbers added at once.
+                            # Slices start at zero: only then are several numbers added at once.
                             into = images[n, c, target, left + first : left + last]
                             seen = columns[n, c, i, j, y, first:last]
                             for x in range(last - first):

@@ -1,6 +1,6 @@
 """Perturbations of an image: families, their spec texts, and the piecewise affine map theta -> image of their sum.
 
-The class of a further file in `families` is available from this package without a change here.
+The package also exports the class of any new file in `families`.
 """
 
 from .base import Perturbation
@@ -27,8 +27,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[Perturbation]:
-    # Called only for names that are missing above, so for families in further files. Python itself asks for names with
-    # an underscore (__path__ and the like), often before this package is complete.
+    # Called only for names missing above: families in new files. Python itself looks up names with an underscore
+    # (__path__ and the like), often before this package is complete.
     if not name.startswith("_"):
         for family in find_families().values():
             if family.__name__ == name:

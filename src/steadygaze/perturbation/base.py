@@ -1,7 +1,7 @@
-"""The base of all families of perturbations: a change of the image that is affine in theta between neighbouring knots.
+"""The base class of all perturbations: a change of the image that is affine in theta between neighbouring knots.
 
-This module holds the checks of ranges and fields that all families share, and the canonical spec text. `compose` adds
-perturbations up, and clips the sum to [0, 1].
+It checks ranges and fields for all families, and writes the canonical spec text. `compose` adds perturbations up and
+clips the sum to [0, 1].
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from ..errors import PerturbationError
 
 FloatArray = NDArray[np.float64]
 
-LARGEST_WHOLE_NUMBER = 10**6  # no image side comes near this; it keeps whole numbers exact as floats
+LARGEST_WHOLE_NUMBER = 10**6  # far beyond any image side; whole numbers stay exact as floats
 SMALLEST_WIDTH = 1e-6  # an 8-bit grey level is 4e-3; far below that, rounding errors would decide the answer
 
 
@@ -24,8 +24,8 @@ SMALLEST_WIDTH = 1e-6  # an 8-bit grey level is 4e-3; far below that, rounding e
 class Perturbation(ABC):
     """One parameter theta in [low, high] that changes an image (C, H, W) piecewise affinely; theta = 0 changes nothing.
 
-    A family is a frozen keyword-only dataclass in a file of its own in `families`; its fields (int or float) are the
-    keys of its spec. A range equal to the default is stored as None, so that equal perturbations compare equal.
+    A family is a frozen keyword-only dataclass in its own file in `families`; its fields (int or float) are the keys
+    of its spec. A range equal to the default is stored as None: equal perturbations compare equal.
     """
 
     keyword: ClassVar[str]
@@ -47,7 +47,7 @@ class Perturbation(ABC):
 
     @property
     def name(self) -> str:
-        """The readable name of the axis of theta; by default the keyword."""
+        """The readable name of theta's axis; by default the keyword."""
         return self.keyword
 
     @abstractmethod
@@ -66,23 +66,23 @@ class Perturbation(ABC):
         return None
 
     def knots(self) -> tuple[float, ...]:
-        """Return the thetas strictly inside (low, high), ascending, between which `change` is affine."""
+        """Return the thetas strictly inside (low, high), ascending, where the affine form of `change` may change."""
         return ()
 
     def check_fields(self) -> None:  # noqa: B027
-        """Raise PerturbationError if the fields make no sense for any image."""
+        """Raise PerturbationError if the fields are wrong for every image."""
 
     def check(self, shape: tuple[int, int, int]) -> None:  # noqa: B027
-        """Raise PerturbationError if it does not fit an image of shape (C, H, W)."""
+        """Raise PerturbationError if the perturbation does not fit an image of shape (C, H, W)."""
 
     @property
     def default_range(self) -> tuple[float, float]:
-        """The range that holds when none is given."""
+        """The range used if none is given."""
         return 0.0, 1.0
 
     @property
     def widest_range(self) -> tuple[float, float]:
-        """The range that every given range must lie in."""
+        """The range that must contain every given range."""
         return -1.0, 1.0
 
     @property
@@ -119,7 +119,7 @@ class Perturbation(ABC):
         return ":".join(parts)
 
     def refuse(self, what: str) -> NoReturn:
-        """Raise PerturbationError that starts with the keyword."""
+        """Raise a PerturbationError that starts with the keyword."""
         raise PerturbationError(f"{self.keyword}: {what}")
 
     def _checked_field(self, key: str, kind: type) -> int | float:
@@ -146,7 +146,7 @@ class Perturbation(ABC):
             self.refuse(f"the range {shown} is not a pair of numbers; give (low, high), for example (0.0, 0.5)")
         if not np.isfinite(ends).all():
             self.refuse(f"the range {write_range(ends)} is not finite; give two numbers low..high such as 0..0.5")
-        # Adding zero turns -0.0 into 0.0: equal ranges are written alike.
+        # Adding zero turns -0.0 into 0.0: equal ranges have equal texts.
         low, high = self.settle(ends[0]) + 0.0, self.settle(ends[1]) + 0.0
         text = write_range((low, high))
         if low > high:
@@ -173,7 +173,7 @@ def field_kinds(family: type[Perturbation]) -> dict[str, type]:
 
 
 def as_number(value: object) -> float | None:
-    """Return a real number as float, infinite if it is too large, or None for anything else."""
+    """Return a real number as float, infinite if it is too large; None for other values."""
     if isinstance(value, bool | np.bool_ | str | bytes):
         return None
     try:
@@ -194,7 +194,7 @@ def write_number(value: float) -> str:
 
 
 def write_range(ends: tuple[float, ...]) -> str:
-    """Write a range as a spec does.
+    """Write a range as in a spec.
 
     >>> write_range((0.0, 1.5))
     '0..1.5'

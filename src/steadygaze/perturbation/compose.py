@@ -1,7 +1,7 @@
-"""Adds perturbations of one image up: clip(x0 + Σ_i change_i(theta_i), 0, 1) over the box of their ranges.
+"""Adds up perturbations of one image: clip(x0 + Σ_i change_i(theta_i), 0, 1) over the box of their ranges.
 
 Turns perturbations and an image into the domain, the knot cells with the affine form of the unclipped image on each,
-and the images themselves, straight from the definitions of the families.
+and the images themselves, computed directly from the definitions of the families.
 """
 
 from bisect import bisect_right
@@ -17,12 +17,12 @@ from ..errors import ImageError, PerturbationError
 from .base import FloatArray, Perturbation
 
 MOST_PARAMETERS = 4
-"""Parameters at once; engines may take fewer."""
+"""The most parameters at once; an engine may support fewer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The box of perturbation parameters: one name, low and high end per axis; low and high are (d,)."""
+    """The box of perturbation parameters: a name, a low and a high end per axis; low and high are (d,)."""
 
     names: tuple[str, ...]
     low: FloatArray
@@ -40,11 +40,11 @@ class Domain:
 
     @property
     def zero_in_t(self) -> FloatArray:
-        """The unperturbed image as a point t (d,); outside the unit box if the domain does not contain it."""
+        """The unperturbed image as a point t (d,); outside the unit box if the domain does not contain zero."""
         return self.to_unit(np.zeros(self.dimension))
 
     def to_unit(self, thetas: FloatArray, axis: int | None = None) -> FloatArray:
-        """Scale thetas (..., d), or any numbers along one axis, so that the domain becomes the unit box.
+        """Scale thetas (..., d), or any numbers along one axis, to the unit box.
 
         >>> Domain(("brightness",), np.array([-1.0]), np.array([1.0])).to_unit(np.array([0.0]))
         array([0.5])
@@ -63,11 +63,11 @@ class Domain:
 
     @property
     def contains_zero(self) -> bool:
-        """Whether the unperturbed image belongs to the domain (its border included)."""
+        """Whether the unperturbed image belongs to the domain or its border."""
         return self.contains(np.zeros(self.dimension))
 
     def contains(self, theta: ArrayLike) -> bool:
-        """Tell whether theta (d,) lies in the box, its border included, without tolerance; NaN does not.
+        """Return whether theta (d,) lies in the box or on its border, without tolerance; False for NaN.
 
         >>> domain = Domain(("brightness",), np.array([0.0]), np.array([1.0]))
         >>> domain.contains([1.0]), domain.contains([1.0000001])
@@ -83,7 +83,7 @@ class Domain:
 class KnotCell:
     """A box of thetas without a knot inside: the unclipped image is x0 + offset + Σ_i theta_i * slope[i] on it.
 
-    low and high are (d,), offset (C, H, W), slope (d, C, H, W); index is its place in `Perturbed.cells`.
+    low and high are (d,), offset (C, H, W), slope (d, C, H, W); index is the cell's place in `Perturbed.cells`.
     """
 
     low: FloatArray
@@ -97,8 +97,8 @@ class KnotCell:
 class Perturbed:
     """An image under all perturbations at once, as a function of theta; made by `compose`.
 
-    The cells tile the domain, the first axis varying slowest; moving_axis is the parameter that moves the expected
-    map, or None.
+    The cells tile the domain; the first axis varies slowest. moving_axis is the parameter that moves the expected map,
+    or None.
     """
 
     perturbations: tuple[Perturbation, ...]
@@ -111,7 +111,7 @@ class Perturbed:
     def magnitudes(self) -> FloatArray:
         """Bounds (pixels,) of Σ|terms| of a pixel before the clip, on any knot cell.
 
-        The corner of a box may be rounded beyond a knot, where the next cell's form holds.
+        Rounding may push the corner of a box beyond a knot, where the next cell's form holds.
         """
         ends = np.maximum(np.abs(self.domain.low), np.abs(self.domain.high))
         sizes = [
@@ -121,7 +121,7 @@ class Perturbed:
         return _frozen(np.abs(self.x0.ravel()) + np.max(sizes, axis=0))
 
     def cell_of(self, theta: ArrayLike) -> KnotCell:
-        """Return the cell of theta (d,): on a knot the cell above it, outside the domain the nearest cell."""
+        """Return the cell of theta (d,): on a knot the cell above it; outside the domain the nearest cell."""
         point = self._points(np.asarray(theta, dtype=np.float64)[None])[0]
         index = 0
         for perturbation, value in zip(self.perturbations, point, strict=True):
@@ -142,9 +142,9 @@ class Perturbed:
         return np.clip(images, 0.0, 1.0)
 
     def transport(self, maps: FloatArray, cell: KnotCell) -> tuple[FloatArray, FloatArray] | None:
-        """Return offset and slope of the expected maps on a cell, shaped as maps (..., C, H, W), or None: kept.
+        """Return offset and slope of the expected maps on a cell, shaped like maps (..., C, H, W); None: kept.
 
-        The expected maps are maps + offset + theta[moving_axis] * slope, with no clip.
+        The expected maps are maps + offset + theta[moving_axis] * slope, unclipped.
         """
         axis = self.moving_axis
         if axis is None:
@@ -163,7 +163,7 @@ class Perturbed:
 def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbed:
     """Add up to four perturbations of an image (C, H, W) with pixels in [0, 1].
 
-    Raises PerturbationError for combinations that are not piecewise affine, and for those that do not fit the image.
+    Raises PerturbationError for a sum that is not piecewise affine, or a perturbation that does not fit the image.
 
     >>> from steadygaze.perturbation import Brightness, Translate
     >>> row = np.array([[[0.0, 0.5, 1.0]]])
@@ -198,8 +198,8 @@ def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
     written = ", ".join(perturbation.spec for perturbation in perturbations)
     if sum(perturbation.moves for perturbation in perturbations) > 1:
         raise PerturbationError(
-            f"{written}: two translations at once are bilinear, not piecewise linear: their images cannot be mapped "
-            "exactly; give one translation, and the other in a run of its own"
+            f"{written}: the images of two translations at once are bilinear in theta, not piecewise affine; give one "
+            "translation, and run the other one separately"
         )
     for number, perturbation in enumerate(perturbations):
         if perturbation in perturbations[:number]:
@@ -228,7 +228,7 @@ def _checked_image(image: ArrayLike) -> FloatArray:
 def _distinct_names(perturbations: tuple[Perturbation, ...]) -> tuple[str, ...]:
     names: list[str] = []
     for perturbation in perturbations:
-        # The same family may occur twice with different ranges; axes still need different names.
+        # A family may occur twice with different settings; axes still need different names.
         before = sum(earlier.name == perturbation.name for earlier in perturbations[: len(names)])
         names.append(f"{perturbation.name} ({before + 1})" if before else perturbation.name)
     return tuple(names)

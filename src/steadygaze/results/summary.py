@@ -24,7 +24,7 @@ from .result import Result
 from .witness import Witness
 
 Bounds = tuple[float, float]
-SINGLE_THETAS = "Single thetas are proved to violate; how much of the domain does is not decided."
+SINGLE_THETAS = "Single thetas are proved to violate; the violating share of the domain is not decided."
 """Part of the guarantee where a violation is proved, but no share of the domain."""
 
 

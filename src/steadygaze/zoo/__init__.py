@@ -1,6 +1,6 @@
-"""Names of bundled networks and images: paths, labels and facts from the manifest.
+"""The bundled networks and images: paths, labels and facts from the manifest.
 
-`network` and `images` read the files; the tests compare the hashes. `benchmarks/zoo/train.py` made this folder.
+`network` and `images` read the files; the tests check their hashes. `benchmarks/zoo/train.py` made this folder.
 """
 
 import difflib

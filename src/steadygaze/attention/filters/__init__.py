@@ -1,7 +1,7 @@
-"""Filters on attention maps, one file for each step: every file of this folder that defines a `FilterStep` is found.
+"""Filters on attention maps, one file per step: every file of this folder that defines a `FilterStep` is found.
 
-A step brings all its forms: values, enclosures, compiled code, the bound by which it enlarges errors, and the script
-that the page of a report runs. A step without a form raises OptionError when that form is asked for.
+A step has several forms: values, enclosures, compiled code, a Lipschitz bound for errors, and the script for the page
+of a report. Using a form that a step lacks raises OptionError.
 """
 
 from abc import ABC, abstractmethod
@@ -45,19 +45,19 @@ class Intervals:
 
 
 class FilterStep(ABC):
-    """One step of a filter. Only `value` is required; a missing form fails when it is asked for."""
+    """One step of a filter. Only `value` is required; a missing form fails on use."""
 
     name: ClassVar[str]
-    """The word for it in `--filter`."""
+    """Its word in `--filter`."""
     is_linear: ClassVar[bool] = False
     """Whether the filter of a sum is the sum of the filtered maps."""
 
     @abstractmethod
     def value(self, maps: np.ndarray) -> np.ndarray:
-        """Filter maps (…, C, H, W): the definition that every other form is compared with."""
+        """Filter maps (…, C, H, W): the definition, and the reference for every other form."""
 
     def enclose(self, maps: Intervals) -> Intervals:
-        """Enclose the filtered maps (…, C, H, W) of all maps within the intervals, rounding included."""
+        """Enclose the filtered maps (…, C, H, W) of all maps within the intervals, including rounding."""
         self.lack("enclosure, which refinements and proofs on hulls need")
 
     @property
@@ -77,7 +77,7 @@ class FilterStep(ABC):
         self.lack("script, without which a report cannot compute its maps")
 
     def lack(self, form: str) -> NoReturn:
-        """Raise OptionError: this step has no such form."""
+        """Raise OptionError: this step lacks a form."""
         raise OptionError(f"filter {self.name} has no {form}; choose another filter, or add that form to its file")
 
 
@@ -93,7 +93,7 @@ def find_steps() -> dict[str, FilterStep]:
 
 @dataclass(frozen=True)
 class Filter:
-    """A composition of steps, applied from left to right: `abs+mean` takes absolute values, then means.
+    """A composition of steps, applied from left to right: `abs+mean` computes absolute values, then means.
 
     >>> Filter.parse("abs+mean").steps
     ('abs', 'mean')
@@ -142,7 +142,7 @@ class Filter:
 
     @property
     def codes(self) -> np.ndarray:
-        """The steps as `apply_step` numbers them."""
+        """The numbers of the steps in `apply_step`."""
         return np.array([KERNELS.index(step.kernel) for step in self.parts], dtype=np.int64)
 
     def lipschitz(self, order: int) -> float:
@@ -151,7 +151,7 @@ class Filter:
 
     @property
     def script(self) -> str:
-        """A script that defines `SgFilters`: the function of every step, by its name."""
+        """A script that defines `SgFilters`: the function of every step, by name."""
         entries = ",\n".join(f'  "{step.name}": {step.script()}' for step in dict.fromkeys(self.parts))
         return f"const SgFilters = {{\n{entries}\n}};"
 
@@ -174,7 +174,7 @@ def _choose(code: int, target: np.ndarray, other: np.ndarray, shape: tuple[int, 
 def _chain_kernels(kernels: list[Any]) -> Any:
     """One compiled function that applies the kernel of a number: a copy of `_choose` for each, with its own globals.
 
-    Copies and no closures, because numba keeps no compiled closure on disk. Each needs a name of its own there.
+    Copies instead of closures, because numba cannot store compiled closures on disk. Each needs its own name there.
     """
     apply = _nothing
     for number, kernel in enumerate(kernels):

@@ -1,4 +1,4 @@
-"""Absolute values: how much a pixel matters, whatever its sign."""
+"""Absolute values: how much a pixel matters, regardless of sign."""
 
 from collections.abc import Callable
 from typing import ClassVar

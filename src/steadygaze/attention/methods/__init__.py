@@ -1,7 +1,7 @@
 """Attention methods, one file each: every file of this folder that defines a `Method` is found.
 
 The map of a class is the gradient of a linear function of the logits with respect to the image, so it is constant on a
-region. A method says which functions; passes, updates, error bounds and enclosures serve all of them (`gradients`).
+region. A method defines the functions; passes, updates, error bounds and enclosures serve all methods (`gradients`).
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ class Method(ABC):
     """An attention method whose maps are constant on every region."""
 
     name: ClassVar[str]
-    """The word for it in questions."""
+    """Its word in questions."""
 
     @abstractmethod
     def targets(self, classes: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The gradient: the map of a class says how each pixel moves the logit of that class."""
+"""The gradient: the map of a class shows how each pixel moves the logit of that class."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The engine of the whole map: subdivides the domain into all regions, labels and checks them; and its tiling."""
+"""The engine of the whole map, which subdivides the domain into all regions, labels and checks them; and its tiling."""
 
 import os
 import time
@@ -37,7 +37,7 @@ from ..contract import Engine, Progress, ProgressReport, RunOptions
 
 @dataclass(frozen=True, eq=False)
 class MapTiling(Tiling[Answer]):
-    """All regions of the domain, or those that were found before a limit."""
+    """All regions of the domain, or those found before a limit."""
 
     kind = method = "map"
     boxes = None
@@ -106,25 +106,23 @@ class MapEngine(Engine):
     takes = frozenset(("threads",))
 
     def why_not(self, question: Question) -> str | None:
-        """A map takes few parameters."""
         count = question.perturbed.domain.dimension
         if count <= MAX_MAP_PARAMETERS:
             return None
         return (
             f"the map takes up to {MAX_MAP_PARAMETERS} parameters, the perturbations have {count}; leave some out, or "
-            "take --method refine"
+            "use --method refine"
         )
 
     def run(
         self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
     ) -> Result:
-        """Map the domain, measure and label the regions, and check the map before it is delivered."""
-        # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
+        """Map the domain, measure and label the regions, and check the map before delivery."""
+        # The sums in a matrix product depend on the number of BLAS threads; the products here are small.
         with threadpool_limits(limits=1):
             return _solve(question, budget, options.threads or os.cpu_count() or 1, progress)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> MapTiling:
-        """The stored map."""
         version = content["schema_version"]
         answers = read_answers(folder / MAP, content["stored"]["map"], question, version=version)
         return MapTiling(question, answers, answers.regions.stopped)

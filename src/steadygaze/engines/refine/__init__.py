@@ -1,1 +1,1 @@
-"""Proofs at scale: boxes of the domain decided by bounds, and exactly where bounds cannot."""
+"""Proofs at scale: bounds decide boxes of the domain, or exact regions if bounds cannot."""

@@ -1,4 +1,4 @@
-"""The boxes that tile the domain of a refinement: the question asked of each, its bounds, halves and exact regions."""
+"""The boxes that tile the domain of a refinement: the question for each, its bounds, halves and exact regions."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,15 +26,15 @@ from ...results.answer import Answers
 from ...threshold import kept_codes
 from ...tolerances import UNIT
 
-BLOCK = 16  # batches of boxes between two looks at the budget and at the share that is left
-SLIMMEST = 16.0  # a box whose longest side is this many times its shortest one is split along the longest
-SMALLEST = 2.0**-24  # boxes with no side longer than this stay whole: rounding would decide their fate
+BLOCK = 16  # batches of boxes between two checks of the budget and the open share
+SLIMMEST = 16.0  # if its longest side is this many times its shortest, a box is split along the longest
+SMALLEST = 2.0**-24  # boxes with no side longer than this are not split: rounding would decide
 
 
 class State(IntEnum):
-    """How far a box has come."""
+    """The progress of a box."""
 
-    OPEN = 0  # undecided: it may still be split, or subdivided exactly
+    OPEN = 0  # undecided: may still be split, or subdivided exactly
     BOUNDED = 1  # decided by bounds
     EXACT = 2  # subdivided into its exact regions
 
@@ -67,16 +67,16 @@ class Boxes:
         return np.prod(self.high - self.low, axis=1)
 
     def is_smallest(self, dimension: int) -> np.ndarray:
-        """Which boxes (B,) are too small to be split."""
+        """Which boxes (B,) are too small to split."""
         return (self.high - self.low)[:, :dimension].max(axis=1) <= SMALLEST
 
     def take(self, chosen: np.ndarray) -> "Boxes":
-        """The chosen boxes (an index array or a mask) in that order; the table of cuts stays whole."""
+        """The chosen boxes (index array or mask), in that order; the table of cuts stays whole."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in _ROWS})
 
     @classmethod
     def of(cls, compound: Compound) -> "Boxes":
-        """The knot cells of a compound network, as boxes without any bounds yet."""
+        """The knot cells of a compound network, as boxes without bounds."""
         table = CutTable(compound.corners)
         ends = np.array([[cell.low, cell.high] for cell in compound.corners])
         axes, count = range(compound.coordinates), len(ends)
@@ -89,11 +89,11 @@ class Boxes:
 
     @classmethod
     def join(cls, parts: list["Boxes"], cuts: np.ndarray) -> "Boxes":
-        """Boxes one after another, with one table of cuts for all of them."""
+        """Boxes one after another, with one table of cuts for all."""
         return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in _ROWS}, cuts=cuts)
 
     def split(self, axes: np.ndarray) -> "Boxes":
-        """Halve every box along its axis (B,), the new cuts at the end of the table."""
+        """Halve every box along its axis (B,); the new cuts go to the end of the table."""
         return replace(self.halves(axes, len(self.cuts)), cuts=np.concatenate([self.cuts, split_rows(axes)]))
 
     def halves(self, axes: np.ndarray, cuts: int) -> "Boxes":
@@ -103,7 +103,7 @@ class Boxes:
         middle = 0.5 * (self.low[rows, axes] + self.high[rows, axes])
         halves.high[2 * rows, axes] = middle
         halves.low[2 * rows + 1, axes] = middle
-        # As for knots: the upper half is on the positive side of the cut.
+        # As for knots, the upper half is on the positive side of the cut.
         halves.sides[2 * rows, axes, 1] = -(cuts + 1 + rows)
         halves.sides[2 * rows + 1, axes, 0] = cuts + 1 + rows
         return halves
@@ -113,7 +113,7 @@ _ROWS = ("cell", "low", "high", "sides", "margin", "inconsistency", "state")  # 
 
 
 def split_rows(axes: np.ndarray) -> np.ndarray:
-    """Rows (N, 3) of the table of cuts for boxes that were halved along axes (N,)."""
+    """Rows (N, 3) of the table of cuts for boxes halved along axes (N,)."""
     return np.stack([np.full(len(axes), Cut.SPLIT), axes, np.zeros(len(axes))], axis=1).astype(np.int32)
 
 
@@ -129,7 +129,7 @@ def attention_codes(inconsistency: np.ndarray, delta: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BoxQuestion:
-    """The question that every box has to answer; δ is absolute.
+    """The question for every box; δ is absolute.
 
     >>> question = BoxQuestion(Property.BOTH, 3.0)
     >>> question.is_decided(np.array([[1.0, 2.0]]), np.array([[0.0, 4.0]])).tolist()
@@ -138,11 +138,10 @@ class BoxQuestion:
 
     wanted: Property
     delta: float
-    is_verdict: bool = False  # only whether the property holds: a box that violates one part of it is decided
+    is_verdict: bool = False  # only whether the property holds: a violation of one part decides a box
 
     @property
     def asks_attention(self) -> bool:
-        """Whether the attention matters."""
         return self.wanted is not Property.CR
 
     def needs_attention(self, margin: np.ndarray, inconsistency: np.ndarray) -> np.ndarray:
@@ -160,7 +159,7 @@ class BoxQuestion:
         return (self._codes(margin, inconsistency) == Kept.NO).any(axis=0)
 
     def _codes(self, margin: np.ndarray, inconsistency: np.ndarray) -> np.ndarray:
-        """`Kept` codes (1 or 2, B) of the parts that the property consists of."""
+        """`Kept` codes (1 or 2, B) of the parts of the property."""
         codes = np.stack([label_codes(margin), attention_codes(inconsistency, self.delta)])
         return codes[{Property.CR: slice(0, 1), Property.AR: slice(1, 2), Property.BOTH: slice(0, 2)}[self.wanted]]
 
@@ -170,7 +169,7 @@ class BoxQuestion:
 
 @dataclass(frozen=True, eq=False)
 class BoundedBoxes:
-    """Boxes after their bounds: pull (B, d) hints where to split, unstable (B,) counts neurons of unknown sign."""
+    """Boxes with their bounds: pull (B, d) hints where to split, unstable (B,) counts neurons of unknown sign."""
 
     boxes: Boxes
     pull: np.ndarray
@@ -193,7 +192,6 @@ class Frontier:
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def close(self) -> None:
-        """End the threads."""
         if self.pool is not None:
             self.pool.shutdown()
 
@@ -206,9 +204,9 @@ class Frontier:
                 yield boxes.take(chosen[first : first + step])
 
     def bound(self, boxes: Boxes) -> BoundedBoxes:
-        """Bound boxes of one knot cell; earlier enclosures still count."""
+        """Bound boxes of one knot cell; the result intersects earlier enclosures."""
         needs = self.question.needs_attention(boxes.margin, boxes.inconsistency)
-        # Boxes that need the backward pass first: a batch holds one kind.
+        # Boxes that need the backward pass come first: a batch holds one kind.
         order = np.argsort(~needs, kind="stable")
         parts = [order[first : first + self.bounder.batch] for first in range(0, len(boxes), self.bounder.batch)]
 
@@ -242,7 +240,7 @@ def _meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def mixed_axes(boxes: Boxes, kept: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """An axis (B,) that parts a theta where the property holds from one where it fails; −1 if the box lacks either.
+    """An axis (B,) that separates a theta where the property holds from a violating one; −1 if the box lacks either.
 
     kept (M, d) and lost (N, d) in t. No bound can decide a box that holds one of each.
 
@@ -262,7 +260,7 @@ def mixed_axes(boxes: Boxes, kept: np.ndarray, lost: np.ndarray) -> np.ndarray:
 
 
 def proved_violations(problem: Question, bounder: Bounder, question: BoxQuestion, thetas: np.ndarray) -> np.ndarray:
-    """Which thetas (N, d) violate the property by bounds on tiny boxes that hold them however t is rounded: (N,)."""
+    """Which thetas (N,) of (N, d) violate the property, by bounds on tiny boxes that hold them however t is rounded."""
     domain = problem.perturbed.domain
     around = 8.0 * UNIT * (np.abs(domain.low) + np.abs(domain.high)) / domain.widths + 8.0 * UNIT
     is_proved = np.zeros(len(thetas), dtype=bool)
@@ -278,13 +276,13 @@ _JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")  #
 
 
 class ExactBoxes:
-    """The regions of all boxes that were subdivided; `measures`: whether attention is measured."""
+    """The regions of all subdivided boxes; `measures`: whether attention is measured."""
 
     def __init__(self, question: Question, original: np.ndarray, threads: int, *, measures: bool) -> None:
         self.question, self.original, self.threads, self.measures = question, original, threads, measures
         self.parts: list[RegionSet] = []
         self.curves: list[Inconsistency] = []
-        self.box: list[np.ndarray] = []  # of each region, counted in the order in which boxes were added
+        self.box: list[np.ndarray] = []  # of each region, numbered in the order in which boxes were added
         self.boxes = 0
         self.regions = 0
 
@@ -295,7 +293,7 @@ class ExactBoxes:
         self.regions = len(answers.regions)
 
     def add(self, boxes: Boxes, budget: Budget) -> np.ndarray:
-        """Subdivide boxes; returns which of them (B,) were finished within the budget: only those are added."""
+        """Subdivide boxes; returns which of them (B,) finished within the budget: only those are added."""
         compound = self.question.compound
         found = subdivide_boxes(
             compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts, budget=budget, threads=self.threads
@@ -315,11 +313,11 @@ class ExactBoxes:
         return found.complete
 
     def last_answers(self, size: float) -> Answers:
-        """The answers of the regions that were added last; `size` is that of the original maps."""
+        """The answers of the regions added last; `size` is that of the original maps."""
         return self._answers(self.parts[-1], self.curves[-1] if self.measures else None, size)
 
     def answers(self, cuts: np.ndarray, size: float) -> Answers | None:
-        """The answers of all regions, with `cuts` at the beginning of their table; None if there are no regions."""
+        """The answers of all regions, with `cuts` at the start of their table; None if there are no regions."""
         if not self.parts:
             return None
         regions = join_region_sets(self.parts, cuts=cuts)
@@ -340,7 +338,7 @@ class ExactBoxes:
 
 
 def join_curves(found: list[Inconsistency], regions: RegionSet) -> Inconsistency:
-    """The curves of sets of regions that were joined into one, in the same order; empties the list, as that does."""
+    """Join the curves of sets of regions, in the order in which these were joined; empties the list."""
     starts = np.cumsum([0, *(len(curves.curve_cell) for curves in found)])
     curve = np.concatenate([one.curve + start for one, start in zip(found, starts, strict=False)])
     numbers, first = np.unique(curve, return_index=True)

@@ -1,7 +1,6 @@
 """Searches for violations before any proof: a coarse grid, then descent, then a walk towards zero.
 
-A search that finds none proves nothing. Multiplications bound its work, not seconds: the same problem gives the same
-thetas.
+An empty search proves nothing. Multiplications, not seconds, limit its work: the same problem gives the same thetas.
 """
 
 from typing import NamedTuple
@@ -16,12 +15,12 @@ from .pointwise import Measured, PointPasses
 WORK = 3_000_000_000  # multiplications spent on each property: about a second
 FEWEST = 20  # thetas that may be evaluated for each property, however large the network
 SMALL_GRID, LARGEST_GRID = 60, 300  # thetas of the first grid, and of a second one if the first finds no violation
-STARTS, ROUNDS = 4, 12  # thetas of the grid from which a descent starts, and its most steps
-LENGTHS = 2.0 ** -np.arange(9.0)  # lengths of a step that are tried at once, in units of the domain
+STARTS, ROUNDS = 4, 12  # grid thetas that start a descent, and its most steps
+LENGTHS = 2.0 ** -np.arange(9.0)  # step lengths tried at once, in units of the domain
 FIRST_STEP, SMALLEST_STEP = 0.25, 2.0**-10  # steps of a pattern search, in units of the domain
-WALKERS = 2  # violations that are moved towards zero
+WALKERS = 2  # violations moved towards zero
 HALVINGS, HALVINGS_EACH = 14, 8  # bisections on the way to zero, and along axes; replays resolve no 2¹⁴th of the domain
-CLEAR = 1e-8  # a clear violation exceeds this share of the logits, or of the original maps: rounding is far below
+CLEAR = 1e-8  # a clear violation exceeds this share of the logits or the original maps: rounding is far below
 MOST_POINTS, LEAST_POINTS = 16, 3  # most thetas returned; thetas measured for each property, however large the network
 SAME = 1e-9  # thetas closer than this, in units of the domain, count once
 
@@ -50,9 +49,9 @@ def falsify(
 ) -> Violations:
     """Search the domain for thetas that violate a property; δ is absolute.
 
-    original (K', C, H, W): the filtered maps of the unperturbed image, computed unless given. Every theta found
+    original (K', C, H, W): the filtered maps of the unperturbed image, computed if not given. Every theta found
     violates by more than rounding, and no neuron of a lost attention is within rounding of its kink. `work` bounds the
-    multiplications for each property, a few thetas apart; an exhausted budget ends the search early.
+    multiplications for each property, except for a few thetas; an exhausted budget ends the search early.
     """
     search = _Search(question, delta, wanted, original, budget)
     for kind in (Property.CR, Property.AR):
@@ -62,7 +61,7 @@ def falsify(
 
 
 class _Search:
-    """Violations of one problem; points are in the unit cube (·, d), and those with a positive excess violate."""
+    """Violations of one problem; points are in the unit cube (·, d); those with a positive excess violate."""
 
     def __init__(
         self, question: Question, delta: float, wanted: Property, original: np.ndarray | None, budget: Budget | None
@@ -76,7 +75,7 @@ class _Search:
         self.found: list[np.ndarray] = []
 
     def look(self, kind: Property, work: int) -> None:
-        """Search for violations of one property: grid, descent, and the walk of the violations towards zero."""
+        """Search for violations of one property: grid, descent, then walk the violations towards zero."""
         self.limit = self.passes.multiplications + max(work, FEWEST * self._cost(kind))
         room = self._room(kind)
         if not room:
@@ -95,7 +94,7 @@ class _Search:
             self.found += self._chosen(points[clear], excess[clear], kind)
 
     def collect(self) -> Violations:
-        """Measure the points found, and keep those that violate by more than rounding."""
+        """Measure the found points, and keep those that violate by more than rounding."""
         has_attention = self.wanted is not Property.CR
         points: list[np.ndarray] = []
         for point in self.found:
@@ -104,7 +103,7 @@ class _Search:
         thetas = self._thetas(np.array(points).reshape(-1, self.dimension))
         found = self.passes.measure(thetas, has_attention=has_attention)
         is_label = (-found.margin - found.margin_slack > 0.0) & (self.wanted is not Property.AR)
-        # An infinite slack gives −∞, NaN compares as false.
+        # An infinite slack gives −∞; comparisons with NaN are false.
         is_attention = (found.inconsistency - found.inconsistency_slack - self.delta > 0.0) & has_attention
         kept = np.flatnonzero(is_label | is_attention)
         measured, spent = Measured(*(column[kept] for column in found)), self.passes
@@ -112,7 +111,7 @@ class _Search:
         return Violations(thetas[kept], measured, is_label[kept], is_attention[kept], *counts)
 
     def _descend(self, points: np.ndarray, excess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Steepest descent of the margin from the best points; returns all points seen, and their excess."""
+        """Steepest descent of the margin from the best points; returns all visited points and their excess."""
         best = np.argsort(-excess, kind="stable")[:STARTS]
         current, reached = points[best], excess[best]
         seen = [(points, excess)]
@@ -120,7 +119,7 @@ class _Search:
             slope = np.zeros_like(current)
             if self._room(Property.CR) >= len(current) * (len(LENGTHS) + 2):
                 slope = self.passes.slopes(self._thetas(current))
-            # Without its outward part, the rest of the step keeps its full length.
+            # The step drops its outward part and keeps its full length.
             is_outward = ((slope > 0.0) & (current <= 0.0)) | ((slope < 0.0) & (current >= 1.0))
             direction = np.where(is_outward, 0.0, -slope)
             largest = np.abs(direction).max(axis=1)
@@ -153,7 +152,7 @@ class _Search:
     def _try(
         self, current: np.ndarray, reached: np.ndarray, trials: np.ndarray, kind: Property, seen: Seen
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Move each of S points to the best of its trials (S, T, d) if that gains; which moved, points, excess."""
+        """Move each of S points to the best of its trials (S, T, d) if it improves; which moved, points, excess."""
         flat = trials.reshape(-1, self.dimension)
         seen.append((flat, self._excess(flat, kind)))
         table, places = seen[-1][1].reshape(trials.shape[:2]), np.arange(len(trials))
@@ -163,7 +162,7 @@ class _Search:
         return gained, points, np.where(gained, table[places, best], reached)
 
     def _chosen(self, points: np.ndarray, excess: np.ndarray, kind: Property) -> list[np.ndarray]:
-        """The clearest violation, the nearest ones moved towards zero, and the next nearest; as many as may be kept."""
+        """The clearest violation, the nearest ones moved towards zero, and the next nearest, up to the limit."""
         order = np.argsort(np.linalg.norm(points - self.zero, axis=1), kind="stable")
         walkers = points[order[:WALKERS]]
         walkers = self._approach(walkers, np.tile(self.target, (len(walkers), 1)), kind, HALVINGS)
@@ -174,12 +173,12 @@ class _Search:
                 walkers = self._approach(walkers, ends, kind, HALVINGS_EACH)
             walkers = self._approach(walkers, np.tile(self.target, (len(walkers), 1)), kind, HALVINGS_EACH)
         most = MOST_POINTS // (2 if self.wanted is Property.BOTH else 1)
-        # Measuring one theta with its bounds of rounding takes about seven plain evaluations.
+        # Measuring one theta with its rounding bounds costs about seven plain evaluations.
         most = max(LEAST_POINTS, min(most, self._room(kind) // 7))
         return [points[np.argmax(excess)], *walkers, *points[order]][:most]
 
     def _approach(self, points: np.ndarray, ends: np.ndarray, kind: Property, halvings: int) -> np.ndarray:
-        """Violating points (S, d) moved towards given ends (S, d) by bisection, as far as they still violate."""
+        """Move violating points (S, d) towards given ends (S, d) by bisection while they still violate."""
         far, near, middle = points.copy(), ends.copy(), ends
         for _ in range(halvings + 1):
             if self._room(kind) < len(points):
@@ -193,7 +192,7 @@ class _Search:
         return self.passes.question.compound.to_theta(points)
 
     def _excess(self, points: np.ndarray, kind: Property) -> np.ndarray:
-        """By how much (N,) points (N, d) violate a property; negative where they satisfy it."""
+        """By how much (N,) points (N, d) violate a property; negative if they satisfy it."""
         thetas = self._thetas(points)
         if kind is Property.CR:
             return -self.passes.margins(thetas)
@@ -208,7 +207,6 @@ class _Search:
         return (1 if kind is Property.CR else 1 + len(self.passes.classes)) * self.passes.work
 
     def _room(self, kind: Property) -> int:
-        """How many more points may be evaluated."""
         if self.budget is not None and self.budget.exhausted() is not None:
             return 0
         return max(0, self.limit - self.passes.multiplications) // self._cost(kind)

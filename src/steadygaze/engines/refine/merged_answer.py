@@ -1,7 +1,7 @@
 """The answer for one δ from boxes and exact regions together: labels, shares, pieces, and the nearest violations.
 
-A box that is not EXACT is a piece of its own, labelled by its enclosures; the pieces of exact regions stand beside
-them. All carry signed cuts of one table, so adjacency and boundaries work across both kinds.
+A box that is not EXACT is a single piece, labelled by its enclosures; exact regions add their own pieces. All pieces
+carry signed cuts of one table, so adjacency and boundaries work across both kinds.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,13 +24,13 @@ from ...results.witness import Enclosing
 from ...tolerances import MAX_MAP_PARAMETERS, UNIT
 from .boxes import Boxes, State, attention_codes, label_codes
 
-LOST = 1e-6  # a larger share of an EXACT box that no region covers is more than rounding
+LOST = 1e-6  # if regions leave more than this share of an EXACT box uncovered, rounding cannot explain it
 UNTOLD = -1  # the winner of a piece that loses the label to an unknown class
 
 
 @dataclass(frozen=True)
 class Units:
-    """One numbering for the units of a refinement: unit u is box u below `boxes`, else exact region u − boxes.
+    """One numbering for the units of a refinement: unit u < `boxes` is box u, otherwise exact region u − boxes.
 
     >>> units = Units(boxes=5)
     >>> units.of_regions(np.array([0, 1])).tolist(), units.is_box(np.array([4, 5])).tolist()
@@ -40,15 +40,14 @@ class Units:
     boxes: int
 
     def is_box(self, units: np.ndarray) -> np.ndarray:
-        """Which units are boxes: the number of such a unit is that of the box."""
+        """Which units are boxes; the number of such a unit is the number of its box."""
         return units < self.boxes
 
     def of_regions(self, regions: np.ndarray) -> np.ndarray:
-        """The units of exact regions."""
         return self.boxes + regions
 
     def to_regions(self, units: np.ndarray) -> np.ndarray:
-        """The exact regions of units that are no boxes."""
+        """The exact regions of units that are not boxes."""
         return units - self.boxes
 
 
@@ -56,8 +55,8 @@ class Units:
 class MergedAnswer(DeltaAnswer):
     """The answer for one δ; `joint.pieces.region` holds units (see `Units`).
 
-    exact: that of the regions in EXACT boxes; box_of (R,): the box of each of these regions. points (N, d): violations
-    found by the search; they count once bounds prove them.
+    exact: the answer for the regions in EXACT boxes; box_of (R,): the box of each of these regions. points (N, d):
+    violations found by the search; they count once bounds prove them.
     """
 
     question: Question
@@ -73,12 +72,11 @@ class MergedAnswer(DeltaAnswer):
 
     @property
     def label(self) -> int:
-        """The label to keep."""
         return self.question.label
 
     @property
     def is_measured(self) -> bool:
-        """Whether attention was measured: not if the question asks for the label alone."""
+        """Whether attention was measured; False if the question asks only for the label."""
         return self.question.property.asks_attention
 
     @property
@@ -93,17 +91,17 @@ class MergedAnswer(DeltaAnswer):
 
     @cached_property
     def label_codes(self) -> np.ndarray:
-        """`Kept` codes of the label (B,) by the enclosures; NaN decides nothing."""
+        """`Kept` codes of the label (B,) from the enclosures; NaN decides nothing."""
         return label_codes(self.boxes.margin)
 
     @cached_property
     def attention_codes(self) -> np.ndarray:
-        """`Kept` codes of the attention (B,) by the enclosures."""
+        """`Kept` codes of the attention (B,) from the enclosures."""
         return attention_codes(self.boxes.inconsistency, self.delta)
 
     @cached_property
     def missing(self) -> np.ndarray:
-        """Volumes (B,) of the parts of EXACT boxes that no region covers: these are undecided."""
+        """Volumes (B,) of the parts of EXACT boxes that no region covers; they are undecided."""
         volumes = self.boxes.volumes
         covered = np.zeros(len(volumes))
         is_partial = False
@@ -115,7 +113,7 @@ class MergedAnswer(DeltaAnswer):
         missing = np.maximum(off, UNIT * volumes if is_partial else 0.0)
         is_off = missing > LOST * volumes
         if self.boxes.low.shape[1] > 2:
-            # Polyhedra that do not add up to their box leave gaps, or overlap; see `properties.joint.shares`.
+            # If polyhedra do not add up to their box, there are gaps or overlaps; see `properties.joint.shares`.
             count = np.bincount(self.box_of, minlength=len(volumes))
             is_off = np.abs(off) > 64.0 * UNIT * (count + 16) * volumes
             missing = np.where(is_off, np.maximum(missing, np.minimum(volumes, 4.0 * np.abs(off))), missing)
@@ -156,7 +154,7 @@ class MergedAnswer(DeltaAnswer):
 
     @cached_property
     def guarantee_shares(self) -> dict[str, float]:
-        """The shares of the domain where the property is decided, by the kind of proof, and where it is undecided."""
+        """The shares of the domain where the property is decided, by kind of proof, and where it is undecided."""
         cells = self.bounded_cells, self.exact_cells
         bounded, exact = (undecided_share(part, self.question.property) for part in cells)
         if self.is_measured:
@@ -168,14 +166,14 @@ class MergedAnswer(DeltaAnswer):
         return dict(zip(("rounding-sound", "float64 with slack", "undecided"), (*proved, bounded + exact), strict=True))
 
     def verdict(self, wanted: Property) -> Verdict:
-        """The proved verdict on a property: robust needs every box; one violated box or theta suffices against it."""
+        """The proved verdict on a property: robust needs every box; one violating box or theta disproves it."""
         names = [Label.CR] * wanted.asks_label + [Label.AR] * wanted.asks_attention
         is_violated = any(len(self.violating[name]) for name in names)
         return Verdict.NOT_ROBUST if is_violated else super().verdict(wanted)
 
     @cached_property
     def violating(self) -> dict[str, np.ndarray]:
-        """Those of `points` (N, d) where bounds prove that CR, and that AR, is violated."""
+        """Those of `points` (N, d) where bounds prove a violation of CR, and of AR."""
         thetas = self.points.reshape(-1, self.compound.domain.dimension)
         if not len(thetas):
             return {Label.CR: thetas, Label.AR: thetas}
@@ -190,7 +188,7 @@ class MergedAnswer(DeltaAnswer):
                 box = box_at(self.compound, self.boxes, theta)
                 if box is not None and self.boxes.state[box] != State.EXACT and codes[box] == Kept.YES:
                     raise InternalError(
-                        f"box {box} is claimed to satisfy {name}, but theta {theta.tolist()} violates it; nothing is "
+                        f"box {box} claims to satisfy {name}, but theta {theta.tolist()} violates it; nothing is "
                         "delivered, please report this model and image"
                     )
         return {name: thetas[chosen] for name, chosen in is_violated.items()}
@@ -205,7 +203,7 @@ class MergedAnswer(DeltaAnswer):
 
     @property
     def slivers(self) -> float:
-        """A bound of the share of the domain on kinks of exact regions, where the attention is uncertain."""
+        """A bound on the share of the domain on kinks of exact regions, where the attention is uncertain."""
         return 0.0 if self.exact is None or self.exact.answers.curves is None else self.exact.shares.slivers
 
     @cached_property
@@ -267,7 +265,7 @@ class MergedAnswer(DeltaAnswer):
 
 
 def box_at(compound: Compound, boxes: Boxes, theta: np.ndarray) -> int | None:
-    """The box in which theta (d,) lies deepest; None outside of the domain."""
+    """The box in which theta (d,) lies deepest; None outside the domain."""
     if not compound.domain.contains(theta):
         return None
     point, d = compound.to_unit(theta[None])[0], compound.domain.dimension
@@ -276,7 +274,7 @@ def box_at(compound: Compound, boxes: Boxes, theta: np.ndarray) -> int | None:
 
 
 def undecided_share(cells: np.ndarray, wanted: Property) -> float:
-    """The share among cells (3, 3) of `Kept` codes where a property, or one of both, is undecided."""
+    """The share among cells (3, 3) of `Kept` codes where a property (or one of both) is undecided."""
     is_open = np.zeros((3, 3), dtype=bool)
     if wanted is not Property.AR:
         is_open[Kept.UNKNOWN] = True
@@ -301,9 +299,9 @@ def _join(own: JointPieces, exact: JointPieces, units: Units) -> JointPieces:
 
 
 def nearest_violation(answer: MergedAnswer, name: str, thetas: np.ndarray) -> Nearest:
-    """The nearest violation of CR or AR (`name`), given thetas (N, d) that are proved to violate it.
+    """The nearest violation of CR or AR (`name`), given thetas (N, d) proved to violate it.
 
-    Distances divide each axis by its width. `low` is proved: every box or piece that may violate lies farther away.
+    Distances divide each axis by its width. `low` is proved: no box or piece that may violate lies nearer.
     """
     codes = answer.label_codes if name == Label.CR else answer.attention_codes
     candidates = [_nearest_box(answer, codes)]
@@ -319,7 +317,7 @@ def nearest_violation(answer: MergedAnswer, name: str, thetas: np.ndarray) -> Ne
 
 
 def distances(compound: Compound, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances (N,) of zero to boxes low, high (N, D) in t, and the points (N, D) of the boxes nearest to it."""
+    """Distances (N,) from zero to boxes low, high (N, D) in t, and the points (N, D) of the boxes nearest to zero."""
     zero = compound.zero_in_t
     points = np.clip(zero, low, high)
     return np.linalg.norm((points - zero)[:, : compound.domain.dimension], axis=1), points
@@ -345,6 +343,6 @@ def _nearest_box(answer: MergedAnswer, codes: np.ndarray) -> Nearest:
 
 
 def _distance(compound: Compound, theta: np.ndarray) -> float:
-    """The distance of a theta (d,) to zero, rounded up."""
+    """The distance from a theta (d,) to zero, rounded up."""
     offset = compound.domain.to_unit(theta) - compound.domain.zero_in_t
     return float(np.linalg.norm(offset)) * (1 + 1e-12)

@@ -1,7 +1,7 @@
-"""Decides how to answer a question: by a map or by a refinement, and by which bounds and exact regions to refine.
+"""Plans how to answer a question: by a map or a refinement, and which bounds and exact regions the refinement uses.
 
 Counts decide (multiplications, neurons of unknown sign, regions of a few small boxes), never seconds, so plans do not
-depend on the machine. They are guesses: no proof depends on them.
+depend on the machine. The counts are estimates: no proof depends on them.
 """
 
 from dataclasses import dataclass, replace
@@ -21,32 +21,32 @@ from ...regions.subdivide import subdivide_boxes
 from ...tolerances import MAX_MAP_PARAMETERS, TOUCH
 from .boxes import BoxQuestion
 
-MOST_REGIONS = 200_000  # a map with up to this many regions is made unasked: seconds to minutes
+MOST_REGIONS = 200_000  # the default method for up to this many regions is the map: seconds to minutes
 SIDES = {2: 1.0 / 32.0, 3: 1.0 / 12.0}  # of the boxes whose regions are counted, by the number of parameters
 PLACES = 12  # boxes whose regions are counted
 # Steps between these boxes along each axis, modulo 1: powers of 1 / 1.3247…, the plastic number, spread evenly.
 STEPS = np.array([0.754877666246693, 0.569840290998053, 0.430159709001947])
-# The last estimate of each compound network and its `most`: choosing a method and the plan after it count once.
+# The last estimate for each compound network and its `most`: the choice of a method and its plan share one count.
 _ESTIMATES: WeakKeyDictionary[Compound, tuple[int, float]] = WeakKeyDictionary()
 
-# Costs as multiplications that take as long: an overhead, and a share of one product with all weights.
+# Costs in multiplications: an overhead, and a share of one product with all weights.
 BOX_WORK = 8e5  # bounding a box (measured on small networks)
 REGION_WORK, REGION_SHARE = 1.5e5, 0.2  # walking one region
-MAP_WORK, MAP_SHARE, LOCAL_MAP_SHARE = 1.0e5, 2.0, 0.15  # maps of a region; the last where flips are followed locally
-LARGEST_WORK = 5e7  # regions of networks with more multiplications are never walked one by one
-SMALL_WORK = 1.5e9  # up to this the whole domain is subdivided at once: probing the bounds would cost more
+MAP_WORK, MAP_SHARE, LOCAL_MAP_SHARE = 1.0e5, 2.0, 0.15  # maps of a region; the last if flips are local
+LARGEST_WORK = 5e7  # never walk the regions of networks with more multiplications one by one
+SMALL_WORK = 1.5e9  # up to this, subdivide the whole domain at once: probing the bounds would cost more
 # Memory up to which the expected regions of the whole domain are subdivided; large networks have up to five times more.
 MOST_BYTES = 2.0**28
 
 CROSSINGS = 0.06  # share of pairs of neurons of unknown sign whose lines cross in a small box, on the bundled networks
-CROWDING = 8.0  # a box is expected to have at most this many times the average number of regions of its size
+CROWDING = 8.0  # a box is assumed to have at most this many times the average number of regions of its size
 PROBE_SHARE = 0.04  # of the work for subdividing the whole domain, spent on probing the bounds
 PROBE_LEVELS = (2, 4, 6)  # probe boxes have sides of 2 to minus these
-PROBE_ROOM = 64  # generators that every layer may add where correlations are kept
+PROBE_ROOM = 64  # generators that every layer may add to keep correlations
 
 
 class Choice(NamedTuple):
-    """The method that fits a question, and the reason in one sentence for people."""
+    """The method that fits a question, and the reason in one readable sentence."""
 
     method: str
     reason: str
@@ -55,7 +55,7 @@ class Choice(NamedTuple):
 def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> Choice:
     """Map or refine: the map if at most `most` regions are expected.
 
-    Of the budget only the wish to stop counts: time limits would make the choice depend on the machine.
+    The budget can only stop the choice: time limits would make it depend on the machine.
     """
     d = compound.domain.dimension
     if d > MAX_MAP_PARAMETERS:
@@ -76,7 +76,7 @@ def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budge
 def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> float:
     """About how many regions the domain has (up to 3 parameters), from those of a few small boxes.
 
-    Infinite once they clearly exceed `most`, or if the budget ends first. With a single parameter hardly any neuron
+    Infinite if they clearly exceed `most`, or if the budget ends first. With a single parameter hardly any neuron
     changes its sign twice, so the number of neurons is an upper bound in practice.
     """
     if compound.domain.dimension == 1:
@@ -111,7 +111,7 @@ def _sample_boxes(compound: Compound) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _count_whole(polytopes: Polytopes, box: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
-    """How many regions have their lowest vertex inside their box, not on its border: so each counts once."""
+    """How many regions have their lowest vertex inside their box, not on its border; this counts each region once."""
     if not len(polytopes):
         return 0
     order = np.lexsort((polytopes.points @ STEPS[: low.shape[1]], polytopes.owner))
@@ -120,7 +120,7 @@ def _count_whole(polytopes: Polytopes, box: np.ndarray, low: np.ndarray, high: n
 
 
 def _rounded(count: float) -> str:
-    """An estimated number of regions for people: one digit, and no small numbers.
+    """A readable estimate of a number of regions: one digit, and no small numbers.
 
     >>> _rounded(12345.6), _rounded(0.0)
     ('about 10,000', 'fewer than 1,000')
@@ -130,23 +130,23 @@ def _rounded(count: float) -> str:
 
 @dataclass(frozen=True)
 class RefinePlan:
-    """How to refine a domain of so many dimensions."""
+    """How to refine a domain of `dimension` parameters."""
 
     dimension: int
     room: int  # generators that every layer may add
-    max_exact_regions: float  # boxes expected to have no more are subdivided: cheaper than bounding both halves
-    is_all_exact: bool  # the whole domain is subdivided without any bounds
+    max_exact_regions: float  # subdivide boxes with at most this many expected regions: cheaper than bounding halves
+    is_all_exact: bool  # subdivide the whole domain without any bounds
     regions: float | None  # estimated regions of the domain, None if not counted
     decided: float  # the share of the finest probe boxes that bounds decide
     exact_work: float  # multiplications for subdividing the whole domain
 
     @property
     def search_work(self) -> float:
-        """Multiplications for the search for violations: none if exact regions show all of them sooner."""
+        """Multiplications for the search for violations: none if exact regions find them sooner."""
         return PROBE_SHARE * self.exact_work if self.exact_work > SMALL_WORK else 0.0
 
     def expected_regions(self, unstable: np.ndarray, volumes: np.ndarray) -> np.ndarray:
-        """About how many regions boxes have, by their neurons of unknown sign (B,) and shares of the domain (B,)."""
+        """Expected regions of boxes, from their neurons of unknown sign (B,) and shares of the domain (B,)."""
         count = np.asarray(unstable, dtype=np.float64)
         total, term = 1.0 + count, count
         for k in range(2, self.dimension + 1):
@@ -163,7 +163,7 @@ class Costs(NamedTuple):
 
     @classmethod
     def of(cls, bounder: Bounder, question: BoxQuestion, rows: float) -> "Costs":
-        """The costs of a question; `rows` is the number of rows that the forms of a box have on average."""
+        """The costs of a question; `rows` is the average number of rows in the forms of a box."""
         work = float(sum(step.work for steps in bounder.segments for step in steps))
         box, region = BOX_WORK + (rows + 1.0) * work, REGION_WORK + REGION_SHARE * work
         if question.asks_attention:
@@ -185,10 +185,10 @@ def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budge
     plain = Costs.of(bounder, question, 1.0 + d)
     regions, exact_work, fits = None, float("inf"), False
     if plain.region < float("inf"):
-        # Too many to count: the number that they are known to exceed.
+        # Too many to count: the number that they surely exceed.
         regions = min(estimate_regions(compound, budget=budget), 3.0 * MOST_REGIONS)
         exact_work = regions * plain.region
-        # A region takes its polygon, logits and labels, and the changes of its pattern.
+        # A region stores its polygon, logits and labels, and the changes of its pattern.
         fits = regions * (1000.0 + 0.05 * bounder.neurons / 8.0) <= MOST_BYTES
     cost = exact_work if fits else float("inf")
     best = RefinePlan(d, 0, 2.0 * plain.box / plain.region, fits, regions, 0.0, exact_work)
@@ -206,10 +206,10 @@ def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budge
 def _probe(
     bounder: Bounder, question: BoxQuestion, room: int, regions: float | None, exact_work: float
 ) -> tuple[float, RefinePlan]:
-    """The cost of refining with so many generators, found at a cost of at most PROBE_SHARE of the exact work.
+    """The cost of refining with `room` generators, found with at most PROBE_SHARE of the exact work.
 
-    The share of probe boxes that stay open at each level tells how much work bounds take down to that level, and how
-    much they leave for the exact subdivision.
+    The share of open probe boxes at each level shows how much work bounds need down to that level, and how much they
+    leave for the exact subdivision.
     """
     d = bounder.perturbed.domain.dimension
     spent, probed, is_open, best, decided = 0.0, 0.0, 1.0, float("inf"), 0.0
@@ -237,12 +237,12 @@ def _probe(
 
 
 def _probe_boxes(perturbed: Perturbed, level: int) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Boxes with sides of 2 to minus `level` over the domain: knot cells, each with the corners of its boxes."""
+    """Boxes with sides of 2 to minus `level` across the domain: knot cells, each with the corners of its boxes."""
     domain = perturbed.domain
     side = 2.0**-level
     found: dict[int, list[np.ndarray]] = {}
     for number, corner in enumerate(product((0.2, 0.65), repeat=min(domain.dimension, 3))):
-        # A little apart along every axis: no two lie on the same line.
+        # Slightly apart along every axis: no two lie on the same line.
         place = np.resize(np.array(corner), domain.dimension) + 0.03 * (number % 5)
         cell = perturbed.cell_of(domain.to_theta(place))
         low, high = (domain.to_unit(end) for end in (cell.low, cell.high))

@@ -1,9 +1,9 @@
-"""Margins, their gradients and inconsistencies at single thetas, by float64 passes, with bounds of their rounding.
+"""Margins, their gradients and inconsistencies at single thetas, by float64 passes, with bounds on their rounding.
 
 Passes use the linear steps of the graph, so large networks need no matrices of whole layers. A sum of n products is off
-by at most about n·2⁻⁵³·Σ|products|. Absolute weights carry these errors on, which bounds every neuron of a network with
-few layers, whatever the rounding. On deep networks such worst cases grow useless. There the errors count as
-independent, as in the usual random model of rounding, and signed weights carry them on (see `SPREAD`).
+by at most about n·2⁻⁵³·Σ|products|. Absolute weights propagate these errors, which bounds every neuron of a network
+with few layers, whatever the rounding. On deep networks such worst cases become useless. There the errors count as
+independent, as in the usual random model of rounding, and signed weights propagate them (see `SPREAD`).
 """
 
 from collections import deque
@@ -20,11 +20,11 @@ from ...tolerances import UNIT
 
 NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, and moderate for all layers of a deep network
 LARGEST_BATCH = 64  # thetas in one batch
-# How far a pixel can be off, relative to its terms: a sum of at most four changes, each made by up to five operations.
+# The error of a pixel relative to its terms: a sum of at most four changes, each made by up to five operations.
 PIXEL_SHARE = 64.0 * UNIT
-MOST_DOUBTS = 0.005  # share of neurons of uncertain sign above which worst cases are replaced by random signs
+MOST_DOUBTS = 0.005  # above this share of neurons of uncertain sign, random signs replace worst cases
 MOST_MAP_ERROR = 1e-3  # the same for the worst case of the inconsistency, relative to the size of the original maps
-PROBES = 8  # error vectors with random signs that pass through the network in place of worst cases
+PROBES = 8  # error vectors with random signs that pass through the network instead of worst cases
 # Largest error in units of the root mean square over the probes. The probes carry the worst case n·2⁻⁵³ of every single
 # sum, about √n times the sum of rounding errors with random signs, so this is far beyond four deviations.
 SPREAD = 4.0
@@ -49,7 +49,7 @@ class Measured(NamedTuple):
 
 
 class PointPasses:
-    """Float64 passes of one problem at single thetas; counts its work. `original`: as the property, if known."""
+    """Float64 passes of one problem at single thetas; counts its work. `original` sets the property, if known."""
 
     def __init__(self, question: Question, original: np.ndarray | None = None) -> None:
         self.question, self.perturbed = question, question.perturbed
@@ -66,7 +66,7 @@ class PointPasses:
 
     @cached_property
     def original(self) -> np.ndarray:
-        """The filtered maps (K', C, H, W) of the unperturbed image, under the pattern there."""
+        """The filtered maps (K', C, H, W) of the unperturbed image, under its pattern."""
         return self._filtered(self.maps(self.unperturbed))[0] if self._given is None else self._given
 
     @cached_property
@@ -118,7 +118,7 @@ class PointPasses:
         return self.size(self._filtered(maps) - expected).sum(axis=1)
 
     def measure(self, thetas: np.ndarray, *, has_attention: bool) -> Measured:
-        """Margins, and inconsistencies if wanted, at thetas (B, d), with bounds of their rounding."""
+        """Margins, and inconsistencies if wanted, at thetas (B, d), with bounds on their rounding."""
         table = np.full((4, len(thetas)), np.nan)
         table[3] = np.inf
         for part in self.batches(len(thetas), 2 * len(self.classes) if has_attention else PROBES):
@@ -132,8 +132,8 @@ class PointPasses:
         return Measured(*table)
 
     def _inconsistency_slack(self, trace: Trace, rounding: "Rounding", values: np.ndarray) -> np.ndarray:
-        """Bounds (B,) of the error of the inconsistencies `values` (B,)."""
-        # Moving a map does not enlarge an error. The maps of the unperturbed image count as well.
+        """Bounds (B,) on the error of the inconsistencies `values` (B,)."""
+        # Moving a map does not enlarge an error. The maps of the unperturbed image have errors too.
         errors = _map_errors(self, trace) + self._original_error
         # Rounding of the differences and of the sums in the norms.
         errors += 4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self.map_size)
@@ -199,7 +199,7 @@ class PointPasses:
         return image.ravel(), cell.slope.reshape(len(theta), -1)
 
     def against_rival(self, logits: np.ndarray) -> np.ndarray:
-        """Rows (B, K) that subtract the largest other logit from that of the label."""
+        """Rows (B, K) that subtract the largest other logit from the label's."""
         label, others, rows = self.question.label, logits.copy(), np.zeros_like(logits)
         others[:, label] = -np.inf
         rows[np.arange(len(logits)), np.argmax(others, axis=1)] = -1.0
@@ -217,8 +217,8 @@ class Rounding(NamedTuple):
     """Errors of the pixels (B, n), and layer by layer of the ReLUs' inputs and, last, of the logits (B, n)."""
 
     pixels: np.ndarray
-    local: list[np.ndarray]  # from the steps into a layer alone
-    total: list[np.ndarray]  # with those carried on from below
+    local: list[np.ndarray]  # only from the steps into a layer
+    total: list[np.ndarray]  # including those from the layers below
 
 
 def bound_rounding(passes: PointPasses, thetas: np.ndarray, trace: Trace) -> Rounding:
@@ -236,7 +236,7 @@ def bound_rounding(passes: PointPasses, thetas: np.ndarray, trace: Trace) -> Rou
         local.append(own)
         total.append(carried + own)
         inputs = np.maximum(values, 0.0)
-        # Where both the computed and the real value are negative, no error passes.
+        # If the computed and the real value are both negative, no error passes.
         carried = np.where(values < -total[-1], 0.0, total[-1])
     passes.multiplications += 3 * len(thetas) * passes.work
     doubts = sum(is_doubtful(value, error).sum(axis=1) for value, error in zip(trace.values, total, strict=False))
@@ -246,7 +246,7 @@ def bound_rounding(passes: PointPasses, thetas: np.ndarray, trace: Trace) -> Rou
 
 
 def margin_slack(passes: PointPasses, trace: Trace, rounding: Rounding, rows: np.ndarray) -> np.ndarray:
-    """Bounds (B, R) of the error of rows (B, R, K) times the logits."""
+    """Bounds (B, R) on the error of rows (B, R, K) times the logits."""
     # The errors of each layer times the gradient under the pattern of the trace.
     slack = _against(rows, rounding.local[-1])
     *layers, pixels = passes.backward(rows, trace)
@@ -261,12 +261,12 @@ def margin_slack(passes: PointPasses, trace: Trace, rounding: Rounding, rows: np
 
 
 def is_doubtful(value: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """Whether an error may change the sign of a value; a value without any error is certain, 0 too."""
+    """Whether an error may change the sign of a value; a value without any error, even 0, is certain."""
     return (np.abs(value) <= error) & (error > 0.0)
 
 
 def _map_errors(passes: PointPasses, trace: Trace) -> np.ndarray:
-    """Bounds (B,) of how much errors of the maps add to an inconsistency, for a fixed pattern."""
+    """Bounds (B,) on how much errors of the maps add to an inconsistency, for a fixed pattern."""
     options = passes.question.attention
     enlarged = options.filter.lipschitz(options.distance.value)
     worst = enlarged * passes.size(_carried_back(passes, trace, are_signed=False)).sum(axis=1)
@@ -277,7 +277,7 @@ def _map_errors(passes: PointPasses, trace: Trace) -> np.ndarray:
 
 
 def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.ndarray:
-    """Errors (B, K', C, H, W) of the maps: each product's own, carried on by absolute weights or with random signs."""
+    """Errors (B, K', C, H, W) of the maps: those of each product, propagated by absolute weights or random signs."""
     batch, classes = len(trace.logits), len(passes.classes)
     rows = passes.class_rows(batch).reshape(batch * classes, -1)
     errors, generator = np.zeros_like(rows), np.random.default_rng(SEED)
@@ -285,7 +285,7 @@ def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.
         for step in reversed(segment):
             own = _share(step.backward_terms) * np.abs(rows)
             if are_signed:
-                # One draw for all thetas: the bound of one does not depend on the others.
+                # One draw for all thetas: the bound of one theta does not depend on the others.
                 signs = np.tile(_signs(generator, (classes, step.sizes[0])), (batch, 1))
                 errors = step.backward(errors) + signs * step.backward_abs(own)
             else:
@@ -299,7 +299,7 @@ def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.
 
 
 def _spread(passes: PointPasses, trace: Trace, pixels: np.ndarray, local: list[np.ndarray]) -> list[np.ndarray]:
-    """As `Rounding.total`, with random signs in place of worst cases."""
+    """Like `Rounding.total`, with random signs instead of worst cases."""
     generator, batch = np.random.default_rng(SEED), len(pixels)
     errors = (pixels[:, None] * _signs(generator, (PROBES, pixels.shape[1]))).reshape(batch * PROBES, -1)
     spread = []
@@ -318,7 +318,7 @@ def _spread(passes: PointPasses, trace: Trace, pixels: np.ndarray, local: list[n
 
 
 def _active(values: np.ndarray) -> np.ndarray:
-    """1 where a neuron is active, else 0: floats, because numpy multiplies by booleans more slowly."""
+    """1 for an active neuron, else 0: floats, because numpy multiplies by booleans more slowly."""
     return (values > 0.0).astype(np.float64)
 
 
@@ -327,7 +327,7 @@ def _signs(generator: np.random.Generator, shape: tuple[int, int]) -> np.ndarray
 
 
 def _pixel_errors(passes: PointPasses, theta: np.ndarray) -> np.ndarray:
-    """Errors (pixels,) of an image: none where the clip decides, or no perturbation changes the pixel."""
+    """Errors (pixels,) of an image: zero if the clip decides, or no perturbation changes the pixel."""
     image, slope = passes.unclipped(theta)
     is_moved = (slope != 0.0).any(axis=0) | (passes.perturbed.cell_of(theta).offset.ravel() != 0.0)
     error = PIXEL_SHARE * passes.perturbed.magnitudes
@@ -336,7 +336,7 @@ def _pixel_errors(passes: PointPasses, theta: np.ndarray) -> np.ndarray:
 
 
 def _share(terms: int) -> float:
-    """Relative error of a sum of so many products and a bias, rounded up."""
+    """Relative error of a sum of `terms` products and a bias, rounded up."""
     return 1.01 * (terms + 2) * UNIT
 
 

@@ -1,4 +1,4 @@
-"""The engine of the refinement: bounds decide boxes of the domain; the others are split or subdivided exactly."""
+"""The refinement engine: bounds decide boxes of the domain; the others are split or subdivided exactly."""
 
 import os
 import time
@@ -27,14 +27,14 @@ from .refine_tiling import RefineTiling, restore_tiling
 from .self_check import check_refined
 
 RUN_OF_REGIONS, RUN_OF_BYTES = 20_000, 2.0**24  # expected regions per exact run, and memory of their patterns
-EXACT_SEARCH_SHARE = 0.25  # share of the usual work of the search for violations if everything is decided in the end
+EXACT_SEARCH_SHARE = 0.25  # of the usual work of the search for violations, if everything is decided in the end
 
 
 class RefineEngine(Engine):
     """Splits the domain into boxes and decides each by bounds, or by its regions if that is cheaper.
 
-    Ends when the undecided share is at most `until` ("exact": only exact regions leave anything undecided), with `goal`
-    "verdict" also at the first proved violation, or with the budget. The number of threads does not change the result.
+    Ends when the undecided share is at most `until` ("exact": only exact regions leave anything undecided), at the
+    first proved violation if `goal` is "verdict", or with the budget. The number of threads does not change the result.
     """
 
     method = "refine"
@@ -50,21 +50,20 @@ class RefineEngine(Engine):
         """Refine the domain; `resume` continues an earlier result of the same question."""
         earlier = None if options.resume is None else _earlier(options.resume, question)
         until = UNTIL if options.until is None else options.until
-        # Sums of a matrix product depend on the number of threads of BLAS; threads share boxes instead.
+        # The sums in a matrix product depend on the number of BLAS threads; threads share boxes instead.
         with threadpool_limits(limits=1):
             threads = options.threads or os.cpu_count() or 1
             return _Run(question, until, options.goal or "map", budget, threads, progress).result(earlier)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> RefineTiling:
-        """The stored refinement."""
         return restore_tiling(content, folder, question)
 
 
 def _earlier(given: str | Path | Result, question: Question) -> RefineTiling:
-    """The refinement to go on from, loaded if it is stored; OptionError if it answers another question."""
+    """The refinement to continue, loaded if it is stored; OptionError if it answers another question."""
     if isinstance(given, Result):
         if not isinstance(given.tiling, RefineTiling) or given.question is not question:
-            raise OptionError("resume takes a refinement of the same question, or the directory of one")
+            raise OptionError("resume needs a refinement of the same question, or the directory of one")
         return given.tiling
     folder = Path(given)
     content = read_checked(folder)
@@ -99,8 +98,8 @@ class _Run:
         self.bounder = Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
         if until == "exact" and Costs.of(self.bounder, self.question, 1.0).region == float("inf"):
             raise OptionError(
-                f"until exact takes up to {MAX_MAP_PARAMETERS} parameters and networks of moderate size; give a share "
-                "such as 0.001"
+                f"until exact supports up to {MAX_MAP_PARAMETERS} parameters and networks of moderate size; give a "
+                "share such as 0.001"
             )
         self.exact = ExactBoxes(problem, self.original, threads, measures=self.question.asks_attention)
         self.enough = 0.0 if until == "exact" else float(until)
@@ -146,12 +145,12 @@ class _Run:
         return Result(self.problem, tiling, self.problem.delta, self.agreement, checked, seconds)
 
     def _resumed(self, earlier: RefineTiling) -> Boxes:
-        """Take over the decided boxes of an earlier run; returns those that it left open."""
+        """Keep the decided boxes of an earlier run; return those that it left open."""
         known, answers = earlier.boxes, earlier.answers
         if answers is not None and self.question.asks_attention and answers.curves is None:
-            raise OptionError("the earlier result did not measure attention; start anew, or ask for --property cr")
+            raise OptionError("the earlier result did not measure attention; start again, or ask for --property cr")
         is_exact = known.state == State.EXACT
-        # The earlier run may have asked less.
+        # The earlier run may have asked for less.
         is_open = ~is_exact & ~self.question.is_decided(known.margin, known.inconsistency)
         self.rest.append(known.take(~is_exact & ~is_open))
         self.subdivided.append(known.take(is_exact))
@@ -164,7 +163,7 @@ class _Run:
         return replace(known.take(is_open), state=np.full(is_open.sum(), State.OPEN, dtype=np.uint8))
 
     def _is_done(self) -> bool:
-        """Whether enough is decided, or a limit was reached: the one place that ends a run."""
+        """Whether enough is decided or a limit is reached; only this ends a run."""
         is_enough = self.open == 0 or (self.enough > 0.0 and self.left <= self.enough)
         if is_enough or (self.goal == "verdict" and self.is_violated):
             return True
@@ -175,7 +174,7 @@ class _Run:
     def _count_decided(self, volumes: np.ndarray) -> None:
         """Count boxes with these volumes (B,) as decided."""
         self.open -= len(volumes)
-        # Without open boxes nothing is left, whatever the rounding of the sum.
+        # With no open boxes left, nothing is open, whatever the rounding of the sum.
         self.left = max(self.left - float(volumes.sum()), 0.0) if self.open else 0.0
 
     def _report(self) -> None:
@@ -184,7 +183,7 @@ class _Run:
             self.progress(Progress(1.0 - self.left, self.regions, self.bounded, self.open))
 
     def _falsify(self, most: float) -> None:
-        """Search for thetas that violate the property, with at most so many multiplications."""
+        """Search for thetas that violate the property, with at most `most` multiplications."""
         found = falsify(
             self.problem, self.question.delta, wanted=self.problem.property, original=self.original,
             work=int(min(WORK, most)), budget=self.budget,
@@ -192,13 +191,13 @@ class _Run:
         self._keep_violations(found.thetas)
 
     def _keep_violations(self, thetas: np.ndarray) -> None:
-        """Keep those of some thetas (N, d) that bounds prove to violate the property."""
+        """Keep the thetas (N, d) that bounds prove to violate the property."""
         is_proved = proved_violations(self.problem, self.bounder, self.question, thetas)
         self.points = np.unique(np.concatenate([self.points, thetas[is_proved]]), axis=0)
         self.is_violated |= bool(is_proved.any())
 
     def _bound_all(self, start: Boxes, plan: RefinePlan) -> None:
-        """Bound and split, one generation of boxes after the other, until all are decided or put aside."""
+        """Bound and split boxes, generation by generation, until all are decided or set aside."""
         generation = start
         with closing(Frontier(self.bounder.with_room(plan.room), self.question, self.threads)) as frontier:
             while len(generation):
@@ -210,7 +209,7 @@ class _Run:
                     return
 
     def _bound(self, frontier: Frontier, block: Boxes, plan: RefinePlan) -> Boxes:
-        """Bound a block: keep decided boxes, put aside those to be subdivided, return the halves of the rest."""
+        """Bound a block: keep decided boxes, set aside those to subdivide, return the halves of the rest."""
         bounded = frontier.bound(block)
         found = bounded.boxes
         is_open = found.state == State.OPEN
@@ -230,7 +229,7 @@ class _Run:
         return halves
 
     def _put_aside(self, boxes: Boxes, plan: RefinePlan) -> None:
-        """Put all boxes aside, in parts small enough for a limit to come between."""
+        """Set all boxes aside, in parts small enough to check the limits in between."""
         regions = plan.regions or 1.0
         while (is_large := regions * boxes.volumes > self.run_of_regions).any():
             sides = (boxes.high - boxes.low)[is_large, : self.dimension]
@@ -239,7 +238,7 @@ class _Run:
         self.pending.append((boxes, 1.0 + regions * boxes.volumes))
 
     def _split_mixed(self, boxes: Boxes) -> Boxes:
-        """Halve boxes that hold both zero and a violation, until none is left: bounds cannot decide them."""
+        """Halve boxes that hold both zero and a violation until none is left: bounds cannot decide them."""
         domain, d = self.problem.perturbed.domain, self.dimension
         if not domain.contains_zero or not len(self.points):
             return boxes
@@ -253,13 +252,13 @@ class _Run:
             boxes = self._joined([boxes.take(~is_mixed), halves])
 
     def _subdivide(self) -> None:
-        """Subdivide the boxes put aside, those with the largest share of the domain per expected region first."""
+        """Subdivide the boxes set aside, the largest share of the domain per expected region first."""
         boxes = replace(self._joined([part for part, _ in self.pending]), cuts=self._table())
         regions = np.concatenate([part for _, part in self.pending])
         self.pending = []
         order = np.argsort(-boxes.volumes / regions, kind="stable")
         if self.enough > 0.0:
-            # Only as many as needed, and a little more, because sums are rounded.
+            # Only as many as needed, plus a few: the sums are rounded.
             needed = self.left - self.enough + 1e-12
             last = int(np.searchsorted(np.cumsum(boxes.volumes[order]), needed)) + 1
             self.rest.append(boxes.take(order[last:]))
@@ -281,7 +280,6 @@ class _Run:
             self._report()
 
     def _violates(self, answers: Answers) -> bool:
-        """Whether exact regions prove a violation."""
         shares = answers.at(self.question.delta).shares
         return verdict_from(shares, self.problem.property) is Verdict.NOT_ROBUST
 
@@ -297,7 +295,6 @@ class _Run:
         return Boxes.join(parts, self.cuts[0])
 
     def _table(self) -> np.ndarray:
-        """All cuts so far."""
         self.cuts = [np.concatenate(self.cuts)]
         return self.cuts[0]
 

@@ -1,4 +1,4 @@
-"""The tiling of a refinement: boxes and exact regions with their proofs, claims to be replayed, arrays and rows."""
+"""The tiling of a refinement: boxes and exact regions with their proofs, claims to replay, arrays and rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,21 +41,21 @@ BOX_SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
     "box_state": (np.uint8, ("boxes",)),
     "box_cuts": (np.int32, ("box cuts", 3)),
 }
-"""Type in memory and shape of every array of `Boxes`, in order; a word is a size."""
+"""Type and shape of every array of `Boxes`, in order; a word is a size."""
 
 SHAPES = BOX_SHAPES | {"points": (np.float64, ("points", "axes")), "box_of": (np.int64, ("regions",))}
-"""Likewise of all arrays beside those of the exact regions; without these there is no `box_of`."""
+"""The same for all arrays beside those of the exact regions; without regions there is no `box_of`."""
 
 ENCLOSURES = ("box_margin", "box_inconsistency")
 
 
 @dataclass(frozen=True, eq=False)
 class RefineTiling(Tiling[MergedAnswer]):
-    """Boxes that tile the domain, and the regions of those that were subdivided.
+    """Boxes that tile the domain, and the regions of the subdivided boxes.
 
-    answers: the regions of EXACT boxes (None if there are none), box_of (R,) the box of each; the regions' table of
-    cuts begins with that of the boxes. points (N, d): violations found by the search. until and goal: when the run was
-    to end; relaxation: which bounds it used.
+    answers: the regions of EXACT boxes (None if there are none); box_of (R,): the box of each; the regions' table of
+    cuts begins with that of the boxes. points (N, d): violations found by the search. until and goal: when the run
+    should end; relaxation: which bounds it used.
     """
 
     kind, method = "refinement", "refine"
@@ -83,7 +83,7 @@ class RefineTiling(Tiling[MergedAnswer]):
         own = self.answer(self.question.delta.value(self.question.map_size))
         top = float(self.boxes.inconsistency[own.bounded, 1].max(initial=0.0))
         if self.answers is not None and self.answers.largest_inconsistency > top:
-            # The regions' own error bounds are worth the time only where regions exceed all boxes.
+            # The regions' own error bounds are worth the time only if some region exceeds all boxes.
             exact = self.answers.enough_delta
             top = np.inf if exact is None else max(top, exact)
         return None if own.missing.any() or not np.isfinite(top) else round_up(top)
@@ -101,8 +101,8 @@ class RefineTiling(Tiling[MergedAnswer]):
     def boundary(self, answer: MergedAnswer, wanted: Property) -> Boundary:
         if self.question.compound.domain.dimension > MAX_MAP_PARAMETERS:
             raise OptionError(
-                f"the boundary takes up to {MAX_MAP_PARAMETERS} parameters, this result has "
-                f"{self.question.compound.domain.dimension}; leave some out, or take --method boundary"
+                f"the boundary supports up to {MAX_MAP_PARAMETERS} parameters, this result has "
+                f"{self.question.compound.domain.dimension}; leave some out, or use --method boundary"
             )
         if not self.is_measured and wanted.asks_attention:
             raise OptionError(
@@ -119,10 +119,10 @@ class RefineTiling(Tiling[MergedAnswer]):
             found += piece_claims(answer.exact, kind, scale)
         thetas = [one.theta if isinstance(one, Claim) else one for one in found]
         widths = self.question.perturbed.domain.widths
-        # Measured one by one: usually the first one will do.
+        # Measured one by one: usually the first one succeeds.
         for place in np.argsort([np.linalg.norm(theta / widths) for theta in thetas], kind="stable"):
             one = found[place]
-            if not isinstance(one, Claim):  # no region is known there: the pattern is that of a plain forward pass
+            if not isinstance(one, Claim):  # no known region: use the pattern of a plain forward pass
                 measured = self._passes.measure(one[None], has_attention=self.is_measured)
                 slack = float(measured.inconsistency_slack[0])
                 one = Claim(one, None, float(measured.margin_slack[0]), partial(float, slack))
@@ -177,13 +177,13 @@ class RefineTiling(Tiling[MergedAnswer]):
         by_regions = "by regions, in float64 arithmetic with error bounds or in exact arithmetic"
         parts += [f"on {shares[1]} of the domain {by_regions}"] * (exact > 0.0)
         proved = f"Proved for the real-valued network: {'; '.join(parts)}."
-        sentences = [proved if parts else "Nothing is proved of any part of the domain."]
+        sentences = [proved if parts else "Nothing is proved for any part of the domain."]
         by_shares = verdict_from(result.answer.shares, result.question.property)
         if result.verdict is Verdict.NOT_ROBUST and by_shares is not Verdict.NOT_ROBUST:
             sentences.append(SINGLE_THETAS)
         if result.is_measured and result.answer.shares.slivers > 0.0:
             sentences.append(kinks_text(result.answer.shares.slivers))
-        why = f"; the run was ended ({result.stopped})" if result.stopped is not None else ""
+        why = f"; the run ended ({result.stopped})" if result.stopped is not None else ""
         sentences.append(
             f"At most {percent_up(undecided)} of it is undecided{why}." if undecided > 0.0 else "Nothing is undecided."
         )
@@ -193,7 +193,7 @@ class RefineTiling(Tiling[MergedAnswer]):
 
 
 def _box_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
-    """The centres of the boxes that violate: those nearest to zero, then the deepest one; at most `TRIES`."""
+    """The centres of violating boxes: those nearest to zero, then the deepest one; at most `TRIES`."""
     boxes, bounded = answer.boxes, answer.bounded
     label, attention = answer.label_codes[bounded], answer.attention_codes[bounded]
     chosen = {
@@ -219,7 +219,7 @@ def _found_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
 
 
 def restore_tiling(content: dict[str, Any], folder: Path, question: Question) -> RefineTiling:
-    """The boxes and regions that a directory holds; StoreError if they do not fit each other and the question."""
+    """The boxes and regions stored in a directory; StoreError if they do not fit each other and the question."""
     stored, path, version = content["stored"], folder / MAP, content["schema_version"]
     is_measured, has_exact = question.property.asks_attention, stored["map"] is not None
     names = [name for name in SHAPES if has_exact or name != "box_of"]
@@ -247,7 +247,7 @@ def restore_tiling(content: dict[str, Any], folder: Path, question: Question) ->
 def _checked_boxes(
     arrays: Mapping[str, np.ndarray], question: Question, *, has_exact: bool
 ) -> tuple[dict[str, np.ndarray], Boxes]:
-    """The arrays of the boxes in their types, once they fit each other and the problem; raises StoreError."""
+    """The arrays of the boxes in their types, if they fit each other and the problem; raises StoreError."""
     compound = question.compound
     sizes = {"coordinates": compound.coordinates, "axes": compound.domain.dimension}
     if has_exact:
@@ -274,12 +274,12 @@ def _checked_boxes(
         check_range("box_of", checked["box_of"], 0, len(boxes))
         require(is_exact[checked["box_of"]].all(), "box_of", "names boxes that are not exact")
         shared = arrays["cuts"][: len(boxes.cuts)]
-        require(np.array_equal(shared, boxes.cuts), "cuts", "does not begin with those of the boxes")
+        require(np.array_equal(shared, boxes.cuts), "cuts", "does not begin with the cuts of the boxes")
     return checked, boxes
 
 
 def _box_part(answer: MergedAnswer) -> Part:
-    """The boxes that are not EXACT; each has one label, so it is its own piece."""
+    """The boxes that are not EXACT; each has one label and is its own piece."""
     boxes, domain = answer.boxes, answer.compound.domain
     chosen, volumes = answer.bounded, boxes.volumes
     low, high = (answer.compound.to_theta(ends) for ends in (boxes.low, boxes.high))

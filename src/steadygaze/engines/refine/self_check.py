@@ -1,8 +1,8 @@
 """Checks a refinement before delivery: the tiling of its boxes, and its claims against plain passes at sampled thetas.
 
 Half of the thetas lie anywhere inside boxes and exact pieces, half just beside borders, those between labels first.
-Each margin and inconsistency there must lie in the range that its box or piece claims, up to the rounding of the pass
-itself (see `pointwise`). Passes and bounds share the steps of the network, so the graph repeats part of the passes. A
+Each margin and inconsistency must lie in the range that its box or piece claims, up to the rounding of the pass itself
+(see `pointwise`). Passes and bounds share the steps of the network, so the graph repeats part of the passes. A
 refinement that fails is not delivered. Sampling finds mistakes; it proves nothing.
 """
 
@@ -21,21 +21,21 @@ from ...tolerances import AREA, BESIDE, LOGITS
 from .boxes import Boxes, State, attention_codes, label_codes
 from .pointwise import PROBES, PointPasses, bound_rounding, margin_slack
 
-# Least and most thetas whose margins and inconsistencies are compared, and margins that the graph computes again.
+# Fewest and most margins and inconsistencies to compare, and margins to compute again by the graph.
 MARGINS, INCONSISTENCIES, BY_GRAPH = (500, 2_000), (50, 200), (100, 200)
-EACH = (3.0, 0.3, 0.3)  # how many of each for every box that claims something, between these
+EACH = (3.0, 0.3, 0.3)  # how many of each per box with a claim, within these limits
 REGIONS, EDGES, SHARE = (150, 500), (75, 250), 0.1  # exact regions and edges (facets) compared: a share of all regions
-ALL_REGIONS, ALL_EDGES = 4_000, 1_500  # the same if the whole domain consists of exact regions
-WORK = 20_000_000_000  # multiplications beyond which fewer thetas are compared: some seconds
-FEWEST = 24  # thetas that are compared of each kind, however large the network
+ALL_REGIONS, ALL_EDGES = 4_000, 1_500  # the same if exact regions cover the whole domain
+WORK = 20_000_000_000  # beyond so many multiplications, fewer thetas are compared: some seconds
+FEWEST = 24  # thetas compared of each kind, however large the network
 SEED = 20243
-FACES_EACH = 8  # sides of boxes drawn for each one used: most of these then lie between two labels
+FACES_EACH = 8  # box sides drawn for each one used: most of the used ones then lie between two labels
 FACES_AT_ONCE = 256
-CLOSEST = 1e-9  # least distance of a point to the side of a box beside which it lies: far above the rounding of theta
+CLOSEST = 1e-9  # least distance of a point from the box side beside it: far above the rounding of theta
 
 
 class Sampled(NamedTuple):
-    """Numbers of compared margins (inside and beside borders) and inconsistencies; a sentence per contradiction."""
+    """Counts of compared margins (inside and beside borders) and inconsistencies; a sentence per contradiction."""
 
     inside: int
     beside: int
@@ -44,7 +44,7 @@ class Sampled(NamedTuple):
 
 
 def check_refined(question: Question, boxes: Boxes, answers: Answers | None, delta: float) -> CheckedMap:
-    """Check boxes and exact regions (None if there are none); δ is absolute. InternalError if something is wrong."""
+    """Check boxes and exact regions (None if there are none); δ is absolute. InternalError if a check fails."""
     error = check_tiling(boxes)
     compared, is_exact = CheckedMap(0.0, 0, 0), boxes.state == State.EXACT
     if answers is not None:
@@ -57,7 +57,7 @@ def check_refined(question: Question, boxes: Boxes, answers: Answers | None, del
             question.compound, _without_derived(answers).regions, expected_volume=volume, inside=inside, edges=edges
         )
     sampled = Sampled(0, 0, 0, ())
-    if not is_exact.all():  # otherwise no box claims anything by itself
+    if not is_exact.all():  # otherwise no box has a claim of its own
         sampled = check_boxes(question, boxes, None if answers is None else _without_derived(answers), delta)
     return CheckedMap(
         max(error, compared.tiling_error), compared.inside + sampled.inside, compared.beside + sampled.beside
@@ -65,7 +65,7 @@ def check_refined(question: Question, boxes: Boxes, answers: Answers | None, del
 
 
 def _without_derived(answers: Answers) -> Answers:
-    """The same answers without any arrays derived from polygons: those of millions of regions take much memory."""
+    """The same answers without arrays derived from polygons, which use much memory for millions of regions."""
     regions = replace(answers.regions, polytopes=answers.regions.polytopes.bare())
     return replace(answers, regions=regions, pieces=replace(answers.pieces, polytopes=answers.pieces.polytopes.bare()))
 
@@ -88,7 +88,7 @@ def check_boxes(question: Question, boxes: Boxes, answers: Answers | None, delta
 def sample_contradictions(
     question: Question, boxes: Boxes, answers: Answers | None, delta: float, margins: int, maps: int, by_graph: int
 ) -> Sampled:
-    """Compare so many margins and inconsistencies with the claims of a refinement; at least half lie beside borders."""
+    """Compare this many margins and inconsistencies with the claims of a refinement, at least half beside borders."""
     passes = PointPasses(question)
     samples = Sampler(boxes, answers, delta, question.perturbed.domain.dimension).draw(margins)
     found = _margin_contradictions(passes, samples, by_graph)
@@ -100,7 +100,7 @@ def sample_contradictions(
 
 
 def check_tiling(boxes: Boxes) -> float:
-    """How far the volumes are from 1 in sum; InternalError unless every cut has two equal sides, every border one."""
+    """How far the volumes sum from 1; InternalError unless every cut has two equal sides and every border one."""
     volumes, widths = boxes.volumes, boxes.high - boxes.low
     error = abs(float(volumes.sum()) - 1.0)
     if not (widths > 0.0).all() or not error <= AREA:
@@ -111,18 +111,18 @@ def check_tiling(boxes: Boxes) -> float:
     uneven = uneven_sides(boxes.sides, sizes, boxes.cuts)
     worst = int(np.argmax(uneven))
     if uneven[worst] > UNEVEN:
-        raise InternalError(f"cut {worst + 1} of the boxes has one side only: please report this model and image")
+        raise InternalError(f"cut {worst + 1} of the boxes has only one side: please report this model and image")
     return error
 
 
 def _affordable(most: int, work: int, *, share: float = 1.0) -> int:
-    """How many thetas of so much work each fit into the (share of the) total work: at least FEWEST, at most `most`."""
+    """How many thetas fit into the (share of the) total work: at least FEWEST, at most `most`; `work` is per theta."""
     return int(np.clip(share * WORK / work, FEWEST, most))
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Points (N, D) in t, and the ranges (N, 2) that margin and inconsistency are claimed to lie in there."""
+    """Points (N, D) in t, and the claimed ranges (N, 2) of margin and inconsistency there."""
 
     points: np.ndarray
     margin: np.ndarray
@@ -135,7 +135,7 @@ class Samples:
         return len(self.points)
 
     def take(self, chosen: np.ndarray) -> "Samples":
-        """The chosen samples in that order."""
+        """The chosen samples, in that order."""
         return Samples(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
@@ -155,9 +155,9 @@ def _margin_contradictions(passes: PointPasses, samples: Samples, by_graph: int)
 
 
 def _outside(passes: PointPasses, samples: Samples, thetas: np.ndarray, margins: np.ndarray) -> list[str]:
-    """Sentences about margins (N,) that lie outside of their claimed range by more than their rounding."""
+    """Sentences about margins (N,) outside their claimed range by more than their rounding."""
     low, high = samples.margin.T
-    # NaN lies in no range. Only a margin outside is worth the bound of its rounding.
+    # NaN lies in no range. Only margins outside need a bound on their rounding.
     outside = np.flatnonzero(~((low <= margins) & (margins <= high)))
     everything, label = np.eye(passes.question.model.classes), passes.question.label
     rivals = everything[label] - np.delete(everything, label, axis=0)
@@ -205,7 +205,7 @@ def _sentence(samples: Samples, thetas: np.ndarray, values: np.ndarray, number: 
 
 
 class Sampler:
-    """Draws samples from boxes and from the pieces of the exact regions, if any; δ tells labels apart."""
+    """Draws samples from boxes and from the pieces of the exact regions, if any; δ decides the labels."""
 
     def __init__(self, boxes: Boxes, answers: Answers | None, delta: float, dimension: int) -> None:
         self.boxes, self.answers, self.dimension = boxes, answers, dimension
@@ -214,7 +214,7 @@ class Sampler:
         self.codes = np.stack([label_codes(boxes.margin), attention_codes(boxes.inconsistency, delta)], axis=1)
 
     def draw(self, count: int) -> Samples:
-        """About `count` samples in random order: at least half of them beside borders, if there are borders."""
+        """About `count` samples in random order, at least half of them beside borders, if there are any."""
         pieces = 0 if self.answers is None else len(self.answers.pieces)
         shares = (1.0, 0.0) if not pieces else (0.5, 0.5) if len(self.bounded) else (0.0, 1.0)
         half = -(-count // 2)
@@ -224,7 +224,7 @@ class Sampler:
         return together.take(self.generator.permutation(len(together)))
 
     def _inside(self, count: int) -> list[Samples]:
-        """Points inside boxes and pieces: half of the places are drawn by volume, half uniformly."""
+        """Points inside boxes and pieces: half of the places drawn by volume, half uniformly."""
         volumes = self.boxes.volumes[self.bounded]
         if self.answers is not None:
             volumes = np.concatenate([volumes, self.answers.pieces.polytopes.volumes])
@@ -246,7 +246,7 @@ class Sampler:
         return found
 
     def _beside_boxes(self, count: int) -> Samples:
-        """Points on both sides of faces that two boxes share, those between different labels first."""
+        """Points on both sides of faces between two boxes, those between different labels first."""
         boxes, d = self.boxes, self.dimension
         faces = self.generator.integers(len(boxes) * d * 2, size=FACES_EACH * count)
         box, axis, side = np.unravel_index(faces, (len(boxes), d, 2))
@@ -271,7 +271,7 @@ class Sampler:
         boxes, d, other = self.boxes, self.dimension, np.full(len(cuts), -1)
         keys = boxes.sides[:, :d].ravel()
         order = np.argsort(keys, kind="stable")
-        # Step by step, since many boxes may share a cut.
+        # Step by step, because many boxes may share a cut.
         for start in range(0, len(cuts), FACES_AT_ONCE):
             wanted = -cuts[start : start + FACES_AT_ONCE]
             first, last = (np.searchsorted(keys, wanted, side, sorter=order) for side in ("left", "right"))
@@ -279,7 +279,7 @@ class Sampler:
             ahead = np.repeat(np.cumsum(last - first) - last, last - first)
             owner = order[np.arange(len(number)) - ahead] // (2 * d)
             is_in = (boxes.low[owner] <= points[number]) & (points[number] <= boxes.high[owner])
-            # Along the axis itself the point lies on the side that both share.
+            # Along the axis itself, the point lies on the shared side.
             is_in[np.arange(len(number)), axis[number]] = True
             touching = np.flatnonzero(is_in.all(axis=1))
             other[number[touching]] = owner[touching]
@@ -292,7 +292,7 @@ class Sampler:
         pieces = self.answers.pieces
         polytopes = pieces.polytopes
         kind = pieces.cuts[np.abs(polytopes.facets) - 1, 0]
-        # Half of them between classes, if there are any; the others at neurons, where attention may jump.
+        # Half of them between classes, if possible; the others at neurons, where attention may jump.
         groups = [np.flatnonzero(kind == wanted) for wanted in (Cut.ARGMAX, Cut.NEURON)]
         groups = [group for group in groups if len(group)] or [np.arange(len(kind))]
         drawn = [group[self.generator.integers(len(group), size=-(-count // len(groups)))] for group in groups]

@@ -1,9 +1,9 @@
 """The boundary alone: start from the line and from the border of the domain, and follow it from region to region.
 
-Where the frontier of the kept part ends at a corner, the follower looks at every region around that corner, so it finds
-the frontier again wherever it goes on: through the regions that the decision boundary crosses, along facets between an
-AR and an IR region, along the slabs where ai = δ. It needs no w^δ. On each side of the domain's box the network has one
-parameter less: the same traversal finds the regions of that smaller network, and each leads to the region behind it.
+Where the frontier of the kept part ends at a corner, the follower visits every region around that corner, so it finds
+the continuation: through the regions that the decision boundary crosses, along facets between an AR and an IR region,
+along the slabs where ai = δ. It needs no w^δ. On each side of the domain's box the network has one parameter less: the
+same traversal finds the regions of that smaller network, and each leads to the region behind it.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ from .walker import Line, Walker
 
 
 class BoundaryFollower:
-    """The state of one run: the parts of all regions seen, and the frontier points still to be looked around."""
+    """The state of one run: the parts of all regions seen, and the frontier points still to look around."""
 
     def __init__(self, walker: Walker, line: Line) -> None:
         self.walker, self.line = walker, line
@@ -54,7 +54,7 @@ class BoundaryFollower:
             return visited, None
 
     def _other_lines(self) -> list[Line]:
-        """With one parameter the border is two points and finds nothing: both ways from zero are lines, too."""
+        """With one parameter the border is two points and finds nothing: add lines from zero in both directions."""
         if self.walker.traversal.dimension > 1:
             return []
         ends = [end - self.line.start for end in (np.zeros(1), np.ones(1))]
@@ -99,19 +99,19 @@ class BoundaryFollower:
     def _is_beside(self, region: TraversedRegion, other: TraversedRegion, between: np.ndarray) -> bool:
         """Whether two regions share a facet that holds the points between them on the border.
 
-        If not, further regions lie between the two, and touch the border in these points alone.
+        If not, other regions lie between the two and touch the border only in these points.
         """
         facets = np.flatnonzero((_gaps(region, between) <= TOUCH).all(axis=1))
         return region.key == other.key or any(self._key_beyond(region, int(f)) == other.key for f in facets)
 
     def _look_around(self, point: np.ndarray) -> None:
-        """Queue a point in all regions seen so far that contain it: the run then looks at all regions around it."""
+        """Queue a point in all regions seen so far that contain it: the run then visits all regions around it."""
         for parts in list(self.parts.values()):
             if parts.region.contains(point, within=TOUCH):
                 self._mark(parts, point[None])
 
     def _add(self, region: TraversedRegion) -> Parts | None:
-        """The parts of a region, labelled when it is seen for the first time; None if a program failed."""
+        """The parts of a region, labelled when first seen; None if a program failed."""
         if region.key not in self.parts:
             visited = self.walker.labeller.label(region, is_following=self.is_following)
             made = self.walker.attempt(make_parts, self.walker.labeller, visited, self.walker.property)
@@ -126,7 +126,7 @@ class BoundaryFollower:
         return np.zeros((0, parts.region.dimension)) if points is None else points
 
     def _mark(self, parts: Parts, points: np.ndarray) -> None:
-        """Queue the points (S, d) of a region, on the frontier or where it may go on, that are new there."""
+        """Queue the new points among (S, d) of a region, on the frontier or where it may continue."""
         known = self.around.get(parts.region.key, np.zeros((0, parts.region.dimension)))
         fresh = [p for p in points if not len(known) or np.abs(known - p).max(axis=1).min() > TOUCH]
         if fresh:
@@ -149,9 +149,9 @@ class BoundaryFollower:
             self._compare(parts, int(facet), other)
 
     def _compare(self, parts: Parts, facet: int, other: Parts) -> None:
-        """Mark the ends of the traces of two kept parts on their facet if they differ: the frontier runs along it."""
+        """If the traces of two kept parts on their facet differ, the frontier runs along it: mark the traces' ends."""
         if self.walker.property is Property.CR and parts.kept is not None and other.kept is not None:
-            return  # the margin is continuous, so the traces are equal, except where a tie lies beside a kept part
+            return  # the margin is continuous, so the traces are equal, unless a tie lies beside a kept part
         ends = self.walker.attempt(differing_ends, self.walker.traversal, parts, facet, other)
         if ends is not None:
             self._mark(parts, ends)
@@ -180,9 +180,9 @@ def _gaps(region: TraversedRegion, points: np.ndarray) -> np.ndarray:
 
 
 class BorderStep(NamedTuple):
-    """Two regions of the domain beside each other along its border, and points (S, d) between them on the border.
+    """Two neighbouring regions of the domain along its border, and points (S, d) between them on the border.
 
-    At the start of a side there is no region before (None).
+    At the start of a side, the region before is None.
     """
 
     before: TraversedRegion | None
@@ -191,13 +191,12 @@ class BorderStep(NamedTuple):
 
 
 def border_steps(walker: Walker) -> Iterator[BorderStep]:
-    """Every region that has a facet on the border, and all pairs of them that meet on a side of the box."""
+    """Every region with a facet on the border, and all pairs of them that meet on a side of the box."""
     for axis, side in product(range(walker.traversal.dimension), (0, 1)):
         yield from _side_steps(walker, axis, side)
 
 
 def _side_steps(walker: Walker, axis: int, side: int) -> Iterator[BorderStep]:
-    """The steps along one side of the box."""
     d = walker.traversal.dimension
     inward = (1.0 - 2.0 * side) * np.eye(d)[axis]
 

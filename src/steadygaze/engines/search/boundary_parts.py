@@ -1,10 +1,10 @@
-"""The parts of regions where a property holds or not, and the components of the outermost boundary that they make.
+"""The parts of regions where a property holds or not, and the components of the outermost boundary between them.
 
 A region has one convex part where the property holds, and convex pieces that cover the rest; a part is the region's
-half-spaces and a few rows more. In one and two dimensions vertices decide whether two parts touch; from three on, quick
-tests and linear programs. Parts that touch through facets are joined, the kept ones and the rest each among themselves.
+half-spaces and a few more rows. In one and two dimensions vertices decide whether two parts touch; from three on, quick
+tests and linear programs. Parts that touch through facets are joined, kept ones with kept ones, others with others.
 Parts joined to zero are reachable. A component of all other parts that touches the border of the domain and the
-reachable part is one of the outermost boundary (in a box the frontier between two connected sets is connected); the
+reachable part belongs to the outermost boundary (in a box the frontier between two connected sets is connected); the
 others are enclaves.
 """
 
@@ -31,8 +31,8 @@ KeyBeyond = Callable[[TraversedRegion, int], bytes | None]
 class Parts:
     """The parts of one region.
 
-    kept (M, d+1): the property holds where all rows are ≥ 0 (in the whole region if there is no row), or None if it
-    holds nowhere. lost: each row (d+1,), or none at all, leaves one convex piece of the rest where it is ≥ 0.
+    kept (M, d+1): the property holds where all rows are ≥ 0 (in the whole region if there are no rows); None if it
+    holds nowhere. lost: each row (d+1,), or no row at all, defines one convex piece of the rest, where it is ≥ 0.
     """
 
     visited: Visited
@@ -41,7 +41,6 @@ class Parts:
 
     @property
     def region(self) -> TraversedRegion:
-        """The region."""
         return self.visited.region
 
     @cached_property
@@ -60,26 +59,26 @@ def _values(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 
 def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
-    """The parts of a labelled region for a property. A region that is undecided as a whole counts as not kept."""
+    """The parts of a labelled region for a property. An undecided region counts as not kept."""
     region = visited.region
     nowhere = Parts(visited, None, (np.zeros((0, region.dimension + 1)),))
     rows = []
     if wanted is not Property.CR:
         low, high = labeller.slabs(region).inner[0] if visited.attention == "undecided" else (0.0, 0.0)
         if visited.attention == Label.IR or low > high:
-            return nowhere  # ai ≤ δ is certain nowhere
+            return nowhere  # ai ≤ δ is nowhere certain
         if visited.attention != Label.AR:
             rows += _slab_rows(labeller, region)
     if wanted is not Property.AR and visited.classification != Label.CR:
         if visited.classification == Label.MR or not labeller.tells_kept_part(visited):
-            return nowhere  # a tie, to rounding, is not kept
+            return nowhere  # a tie up to rounding is not kept
         forms = labeller.leads(region).T
-        # A lead without a slope (as far as a division can tell) stays as it is: only its sign counts.
+        # A lead without a (divisible) slope is constant: only its sign counts.
         sizes = np.maximum(np.linalg.norm(forms[:, :-1], axis=1), np.abs(forms[:, -1]) * UNIT)
         rows += [form / size if size > 0.0 else form for form, size in zip(forms, sizes, strict=True)]
     cutting = []
     for row in rows:
-        # On the vertices: bounds of programs are rounded outward and would invent pieces.
+        # By vertices: the outward rounding of program bounds would invent pieces.
         values = region.vertices @ row[:-1] + row[-1]
         if values.min() < -DISTANCE:
             if values.max() <= DISTANCE:
@@ -92,7 +91,7 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
 
 
 def _slab_rows(labeller: Labeller, region: TraversedRegion) -> list[np.ndarray]:
-    """The rows a ≤ t ≤ b of the moving axis between which ai ≤ δ, where they cut the region."""
+    """The rows a ≤ t ≤ b of the moving axis that bound ai ≤ δ, if they cut the region."""
     axis, domain = labeller.question.perturbed.moving_axis, labeller.question.perturbed.domain
     if axis is None:
         return []
@@ -110,7 +109,7 @@ def _slab_rows(labeller: Labeller, region: TraversedRegion) -> list[np.ndarray]:
 
 
 def has_inside(traversal: Traversal, region: TraversedRegion, rows: np.ndarray) -> bool:
-    """Whether the rows leave a part of the region that is wider than the tolerance."""
+    """Whether the rows leave a part of the region wider than the tolerance."""
     if not len(rows):
         return True
     if region.dimension == 1:
@@ -141,7 +140,7 @@ def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
 
 
 def on_facet(traversal: Traversal, region: TraversedRegion, facet: int, rows: np.ndarray | None) -> bool:
-    """Whether rows leave a part of a facet that is wider than the tolerance; None leaves nothing."""
+    """Whether rows leave a part of a facet wider than the tolerance; None leaves nothing."""
     if rows is None or not len(rows):
         return rows is not None
     if region.dimension == 1:
@@ -155,7 +154,7 @@ def on_facet(traversal: Traversal, region: TraversedRegion, facet: int, rows: np
 
 
 def differing_ends(traversal: Traversal, parts: Parts, facet: int, other: Parts) -> np.ndarray:
-    """Where the traces of two kept parts on the facet between them end, if they differ: points (S, d), or none.
+    """The ends (S, d) of the traces of two kept parts on the facet between them, if they differ; otherwise none.
 
     These are the corners of the facet, and in two dimensions the ends of both traces.
     """
@@ -174,7 +173,7 @@ def differing_ends(traversal: Traversal, parts: Parts, facet: int, other: Parts)
 def _differs_on_facet(
     traversal: Traversal, region: TraversedRegion, facet: int, one: np.ndarray | None, other: np.ndarray | None
 ) -> bool:
-    """Whether two kept parts, on the two sides of a facet, have different traces on it."""
+    """Whether two kept parts on both sides of a facet have different traces on it."""
     if one is None or other is None:
         return on_facet(traversal, region, facet, one) or on_facet(traversal, region, facet, other)
     if not len(one) and not len(other):
@@ -185,7 +184,7 @@ def _differs_on_facet(
         ends = np.array([_edge_part(region, facet, rows) for rows in (one, other)])
         is_there = ends[:, 1] - ends[:, 0] > TOUCH
         return bool(is_there[0] != is_there[1] or (is_there.all() and np.abs(ends[0] - ends[1]).max() > 10 * TOUCH))
-    # Beyond a row of the other, moved inward by ten times the width that counts.
+    # Beyond a row of the other part, moved inward by ten times the width that counts.
     inward = np.append(np.zeros(region.dimension), 10 * TOUCH)
     return any(
         on_facet(traversal, region, facet, np.concatenate([mine, -row[None] - inward]))
@@ -219,7 +218,7 @@ def _interval(region: TraversedRegion, rows: np.ndarray) -> tuple[float, float]:
 
 
 def _part_of_line(origin: np.ndarray, along: np.ndarray, places: np.ndarray, rows: np.ndarray) -> tuple[float, float]:
-    """The part that rows leave of the line origin + s · along, for s between the smallest and the largest place."""
+    """The part that rows leave of the line origin + s · along, with s between the smallest and the largest place."""
     low, high = (float(places.min()), float(places.max())) if len(places) else (0.0, 0.0)
     for value, rise in zip(rows[:, :-1] @ origin + rows[:, -1], rows[:, :-1] @ along, strict=True):
         if abs(rise) < 1e-12:
@@ -287,7 +286,6 @@ def _touching(traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: Ke
 
 
 def _on_border(traversal: Traversal, parts: Mapping[bytes, Parts]) -> Iterator[Node]:
-    """All parts that touch the border of the domain."""
     for key, own in parts.items():
         for facet in range(len(own.region.halfspaces)):
             if traversal.cell_across(own.region, facet) is None:

@@ -23,7 +23,7 @@ _RETRIES: tuple[dict[str, str | int], ...] = (
 
 
 class LinearProgramTroubleError(Exception):
-    """HiGHS gave neither a solution nor a proof that there is none, whatever the scaling."""
+    """HiGHS gave neither a solution nor a proof of infeasibility, whatever the scaling."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class LinearPrograms:
     def maximise(
         self, cost: np.ndarray, rows: np.ndarray, lower: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> np.ndarray | None:
-        """The x (n,) with low ≤ x ≤ high and rows @ x ≥ lower that makes cost @ x largest; None if there is no x.
+        """The x (n,) with low ≤ x ≤ high and rows @ x ≥ lower that maximises cost @ x; None if there is no such x.
 
         Raises LinearProgramTroubleError, after several attempts with other scaling.
         """
@@ -77,7 +77,7 @@ class LinearPrograms:
 
 
 class Facets(NamedTuple):
-    """The rows that bound a region, as places among the rows given; a point inside each facet, and one inside all."""
+    """The rows that bound a region, as indices into the given rows; a point inside each facet, and one inside all."""
 
     places: np.ndarray
     centres: np.ndarray
@@ -85,7 +85,7 @@ class Facets(NamedTuple):
 
 
 class FacetFinder:
-    """Finds the facets of regions of one dimension; it shoots the same rays in all of them."""
+    """Finds the facets of regions of one dimension; uses the same rays for all of them."""
 
     def __init__(self, dimension: int, programs: LinearPrograms) -> None:
         rays = np.random.default_rng(20221).normal(size=(RAYS, dimension))
@@ -104,7 +104,7 @@ class FacetFinder:
             inside = _shoot(rows, inside, self.rays)[1].mean(axis=0)
         first, points = _shoot(rows, inside, self.rays)
         open_rows = self._within_reach(rows, np.unique(first))
-        # And straight at every row that is still open.
+        # Then straight at every row that is still open.
         also, where = _shoot(rows, inside, -rows[open_rows, :-1])
         first, points = np.concatenate([first, also]), np.concatenate([points, where])
         certain = np.unique(first)
@@ -117,7 +117,7 @@ class FacetFinder:
             if centre is None or _clearance(rows[others], centre) < CLEAR:
                 centre = self.facet_centre(rows, int(place), others)
             if centre is not None:
-                # Onto the plane: rays and programs meet it only to their own tolerance.
+                # Project onto the plane: rays and programs meet it only within their tolerance.
                 gap = rows[place, :-1] @ centre + rows[place, -1]
                 places.append(place)
                 centres.append(centre - gap * rows[place, :-1])
@@ -139,7 +139,7 @@ class FacetFinder:
         size = float(np.abs(form[:-1]).sum())  # no squares, which may underflow
         if size == 0.0:
             return float(form[-1])
-        # A slope of length 1, or nearly so: the tolerances of the solver are absolute.
+        # A slope of about length 1, because the solver's tolerances are absolute.
         found = self.programs.maximise(form[:-1] / size, rows[:, :-1], -rows[:, -1], self._low, self._high)
         if found is None:
             raise self.programs.trouble("HiGHS: a region with an inside has no point")
@@ -160,7 +160,7 @@ class FacetFinder:
         return np.flatnonzero(lowest < 0.0)
 
     def _ball(self, rows: np.ndarray, widths: np.ndarray) -> np.ndarray | None:
-        """The centre of the largest ball whose radius, times the widths (M,), keeps it inside the rows."""
+        """The centre of the largest ball inside the rows, with its radius multiplied by the widths (M,)."""
         cost = np.append(np.zeros(self.dimension), 1.0)
         matrix = np.hstack([rows[:, :-1], -widths[:, None]])
         low, high = np.append(self._low, 0.0), np.append(self._high, 2.0)
@@ -179,13 +179,13 @@ def _shoot(rows: np.ndarray, start: np.ndarray, rays: np.ndarray) -> tuple[np.nd
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.where(speed < 0.0, -np.maximum(gap, 0.0) / speed, np.inf)
     nearest = times.min(axis=1)
-    # A ray meets rows that coincide together: the first of them stands for all.
+    # A ray meets coinciding rows together: the first stands for all.
     first = np.argmax(times <= nearest[:, None] + DISTANCE, axis=1)
     return first, start + nearest[:, None] * rays
 
 
 def _distinct(rows: np.ndarray, certain: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The places of the certain rows and of the others, sorted; one place for rows that coincide to rounding."""
+    """The indices of the certain and the other rows, sorted; one index for rows that coincide up to rounding."""
     places = np.concatenate([certain, others])
     chosen = rows[places]
     same = np.abs(chosen[:, None, :] - chosen[None, :, :]).max(axis=2) <= 10 * DISTANCE

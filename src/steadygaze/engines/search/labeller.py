@@ -1,7 +1,7 @@
 """The labels of one region: CR, MR or CB by linear programming, AR, IR or AB by one sample or convex optimisation.
 
 In one and two dimensions the vertices bound a form; from three on linear programs do. A label needs slack: exact
-arithmetic settles a margin within the error of the logits, or it stays undecided. A region has the attention of its
+arithmetic decides a margin within the error of the logits, or it stays undecided. A region has the attention of its
 pattern if the pattern is certain at its inner point; kinks along the region's border do not count.
 """
 
@@ -45,7 +45,7 @@ class Certainty(NamedTuple):
 
 
 class Labeller:
-    """Labels regions of one problem for one δ; `seconds_left` tells how much time the search has."""
+    """Labels regions of one problem for one δ; `seconds_left` returns the remaining time of the search."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Labeller:
         self.curves = SingleCurves(question.compound, question.attention, question.original_doubt)
         self._errors: list[np.ndarray] = []
         self._bounded: Accuracy | None = None
-        # Programs find vertices within their tolerance, clipping within rounding.
+        # Programs find vertices within their tolerance; clipping finds them within rounding.
         around = coverage(CLIPS) if question.compound.domain.dimension < 3 else 10 * FEASIBILITY
         self.proof = HullProof(question.compound, question.label, question.attention, around)
         self.settler = Settler(question.compound, question.label, around, seconds_left)
@@ -70,23 +70,22 @@ class Labeller:
         self._certain: dict[bytes, Certainty] = {}
 
     def label(self, region: TraversedRegion, *, is_following: bool = False) -> Visited:
-        """Label a region."""
         classification, margin = self.classify(region) if self.asks_label else ("", UNKNOWN)
         attention, reach = self.attend(region) if self.asks_attention else ("", UNKNOWN)
         is_doubtful = self.asks_attention and self._certainty(region).bounds is not None
         return Visited(region, classification, attention, margin, reach, is_following, is_doubtful)
 
     def classify(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
-        """CR, MR, CB or undecided, and bounds of the margin f_label − max of the others on the region."""
+        """CR, MR, CB or undecided, and bounds of the margin on the region."""
         name, (low, high) = self._classify(region)
         if name == "undecided":
             name = self.settler.classify(region)
-            # Exact arithmetic gives the sign alone; the size stays as float64 bounds it.
+            # Exact arithmetic gives only the sign; the size keeps its float64 bounds.
             low, high = max(low, TINY) if name == Label.CR else low, min(high, -TINY) if name == Label.MR else high
         return name, (low, high)
 
     def _classify(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
-        """As `classify`, in float64 alone."""
+        """Like `classify`, in float64 only."""
         try:
             low, dip, seen, high = self._margin(region)
         except LinearProgramTroubleError:
@@ -121,7 +120,7 @@ class Labeller:
         return found
 
     def _is_mixed_inside(self, region: TraversedRegion) -> bool:
-        """Whether a region is AB without its border; if not, exact arithmetic may find a narrower border."""
+        """Whether a region is AB even without its border; if not, exact arithmetic may find a narrower border."""
         if self.slabs(region, inner=True).is_mixed[0]:
             return True
         exact = self._settle(region)
@@ -131,7 +130,7 @@ class Labeller:
         return bool(self.slabs(region, inner=True).is_mixed[0])
 
     def attend_pattern(self, pattern: bytes) -> str:
-        """AR, IR or undecided of a pattern of the classifier, where the expected map is kept."""
+        """AR, IR or undecided for a pattern of the classifier, if the expected map is kept."""
         if pattern not in self._constant:
             curves, errors = self.curves.of(0, pattern)
             name, reach = _named(label_attention(curves, np.zeros((1, 2)), self.delta, errors))
@@ -161,25 +160,25 @@ class Labeller:
             return cell.low[axis], cell.high[axis]
 
     def _inner_ends(self, region: TraversedRegion, axis: int) -> tuple[float, float]:
-        """The range of t along an axis of the vertices of a region, without its border."""
+        """The range of t along an axis of a region's vertices, without its border."""
         low, high = float(region.vertices[:, axis].min()), float(region.vertices[:, axis].max())
         border = self._certainty(region).border * (high - low)
         return low + border, max(low + border, high - border)
 
     def _certainty(self, region: TraversedRegion) -> Certainty:
-        """How certain the pattern of a region is: by the errors of its forms, or else exactly."""
+        """How certain the pattern of a region is: by the errors of its forms, otherwise by exact arithmetic."""
         if region.key not in self._certain:
             border = self._border(region)
-            # NaN and infinity are no width.
+            # NaN and infinity are not widths.
             self._certain[region.key] = Certainty(None, border) if border < 0.5 else self._settle(region)
         return self._certain[region.key]
 
     def _border(self, region: TraversedRegion) -> float:
-        """The width of the border where the region's pattern is not certain, as a share of the region.
+        """The width of the border where the region's pattern is uncertain, as a share of the region.
 
         At (1 − s) v + s·inside, v any point of the region, no neuron is nearer to zero than s·clearance − missed.
         """
-        assert region.clearance is not None  # every region of a traversal has it
+        assert region.clearance is not None  # set for every region of a traversal
         *layers, _ = self._bounds_of_layers()
         assert self._bounded is not None
         error, depth = (self._levels(values) for values in (np.concatenate(layers), self._bounded.missed))
@@ -200,7 +199,7 @@ class Labeller:
         return Certainty(np.array([[reaches[:, 0].min(), reaches[:, 1].max()]]), 0.0)
 
     def _margin(self, region: TraversedRegion) -> tuple[float, float, float, float]:
-        """A lower bound of the margin on a region, the smallest and largest seen at a point, and an upper bound.
+        """A lower bound of the margin on a region, the smallest and largest value seen at a point, and an upper bound.
 
         From three dimensions on, programs find the bound that can prove a label, CR or MR.
         """
@@ -214,16 +213,16 @@ class Labeller:
         rounding = 10 * FEASIBILITY * float(np.abs(forms[:-1]).sum(axis=0).max())
         low, high = dip - rounding, float(tops.min()) + rounding
         if seen < 0.0:
-            # One rival that leads everywhere is enough; the vertices tell which.
+            # One rival that leads everywhere is enough; the vertices show which.
             high = self.traversal.highest(region, forms[:, int(np.argmin(tops))])
         elif dip >= 0.0:
             low = min(-self.traversal.highest(region, -forms[:, j]) for j in range(forms.shape[1]))
         return low, dip, seen, high
 
     def tells_kept_part(self, visited: Visited) -> bool:
-        """Whether float64 tells where the label wins on a region that does not keep it everywhere.
+        """Whether float64 shows where the label wins on a region that does not keep it everywhere.
 
-        If the region is undecided: whether the label surely wins at its inner point.
+        For an undecided region: whether the label surely wins at its inner point.
         """
         region, forms = visited.region, self.leads(visited.region)
         if visited.classification == "undecided":
@@ -236,7 +235,7 @@ class Labeller:
         return region.logits[:, [label]] - np.delete(region.logits, label, axis=1)
 
     def _highest(self, region: TraversedRegion) -> tuple[float, float]:
-        """Bounds of the largest margin on a region: the highest point below all leads, by one program."""
+        """Bounds of the largest margin on a region: one program finds the highest point below all leads."""
         forms = self.leads(region)
         scale, d = max(float(np.abs(forms).max()), 1e-300), region.dimension
         rows = np.concatenate([region.halfspaces, forms.T / scale])
@@ -251,11 +250,11 @@ class Labeller:
         return float((found[d] - 1e-9) * scale), float((found[d] + 1e-9) * scale)
 
     def _bounds_of_layers(self) -> list[np.ndarray]:
-        """`forward_errors` for all regions so far, with room for larger coefficients: they rarely change."""
+        """`forward_errors` for all regions so far, with room for larger coefficients, so they rarely change."""
         seen, known = self.traversal.accuracy(), self._bounded
         names = ("peaks", "missed", "drift", "pixels_missed")
         if known is None or any(np.any(getattr(seen, name) > getattr(known, name)) for name in names):
-            # The largest of every layer covers further neurons with larger coefficients.
+            # The largest value of every layer covers other neurons with larger coefficients.
             peaks, missed = (
                 2.0 * np.repeat(self._levels(values), self.question.compound.hidden) * self.traversal.scales
                 for values in (seen.peaks, seen.missed)
@@ -292,10 +291,10 @@ class Labeller:
 
 
 class Settler:
-    """Settles regions that float64 leaves undecided by exact arithmetic, one by one, as many as are affordable.
+    """Decides regions that float64 leaves undecided by exact arithmetic, one by one, up to a fixed number.
 
-    As `properties.settling` for maps. Their number is fixed beforehand: a result does not depend on the machine unless
-    a time limit ends it. around: how far the vertices may be from the region they stand for, along every axis of t.
+    Like `properties.settling` for maps. The number is fixed in advance, so a result does not depend on the machine
+    unless a time limit ends it. around: how far the vertices may be from their region, along every axis of t.
     """
 
     def __init__(self, compound: Compound, label: int, around: float, seconds_left: Callable[[], float]) -> None:
@@ -303,17 +302,16 @@ class Settler:
         self._left = affordable(compound)
 
     def classify(self, region: TraversedRegion) -> str:
-        """CR, MR, CB or undecided."""
         outcome = self._outcome(region, 0.0, self.around)
         if outcome is Outcome.MIXED:
-            # The other label may be that of a neighbour: look again without the border.
+            # The other label may belong to a neighbour: look again without the border.
             shrinks = _within_rounding(region)
             is_mixed = shrinks <= 0.5 and self._outcome(region, shrinks, 0.0) is Outcome.MIXED
             return Label.CB if is_mixed else "undecided"
         return SETTLED.get(outcome, "undecided")
 
     def patterns(self, region: TraversedRegion) -> tuple[list[bytes], float] | None:
-        """The classifier's patterns on a region, and a bound of the share of all others; None if not settled.
+        """The classifier's patterns on a region, and a bound on the share of all others; None if not settled.
 
         Patterns with less than LEAST_SHARE of the region belong to its border and are left out.
         """
@@ -336,7 +334,7 @@ class Settler:
         return exact_labels(self.compound, self.label)
 
     def _ask(self) -> tuple[ExactLabels | None, float]:
-        """The exact arithmetic for one more region, and its time limit; None if no more is affordable."""
+        """The exact arithmetic for one more region, and its time limit; None beyond the number allowed."""
         seconds = min(LIMIT_SECONDS, self._seconds_left())
         if self._left <= 0 or seconds <= 0.0:
             return None, 0.0
@@ -344,7 +342,7 @@ class Settler:
         return self._exact, seconds
 
     def _vertices(self, region: TraversedRegion, shrinks: float = 0.0) -> np.ndarray:
-        """The vertices (V, D) in t, moved inward by a share; a single parameter has a second coordinate from 0 to 1."""
+        """The vertices (V, D) in t, moved inward by a share; a single parameter gets a second coordinate in 0..1."""
         vertices = region.vertices + shrinks * (region.inside - region.vertices)
         if region.dimension > 1:
             return vertices
@@ -352,7 +350,7 @@ class Settler:
 
 
 def _within_rounding(region: TraversedRegion) -> float:
-    """The share by which a region has to shrink towards its inner point to lie inside itself however it was rounded."""
+    """The share by which a region must shrink towards its inner point to lie inside itself however it was rounded."""
     clear = float((region.halfspaces[:, :-1] @ region.inside + region.halfspaces[:, -1]).min())
     return min(1.0, 2.0 * region.dimension * coverage(CLIPS) / clear) if clear > 0.0 else 1.0
 
@@ -365,7 +363,7 @@ def _named(labels: AttentionLabels) -> tuple[str, tuple[float, float]]:
 
 
 def _decide(low: float, dip: float, seen: float, high: float, slack: float) -> str:
-    """The label for a margin between `low` and `high` that was seen from `dip` to `seen`, with an error of `slack`."""
+    """The label for a margin between `low` and `high`, seen from `dip` to `seen`, with an error of `slack`."""
     if low > slack:
         return Label.CR
     if high < -slack and dip < -slack:

@@ -1,9 +1,9 @@
-"""The paper's searches: BFS and GBS, or the boundary followed alone; from a question to visited regions.
+"""The paper's searches, BFS and GBS, and the boundary followed alone; from a question to visited regions.
 
 The comments give the lines of the paper's Algorithm 1 (1:…) and Algorithm 2 (2:…), which are GBS; Algorithm 3 is BFS.
 docs/paper.md lists the corrections: a pattern counts as observed when its region is entered; every neuron that vanishes
 on a facet is decided again beyond it; searching pushes the neighbour that the line enters; a region with a facet to a
-region of the other label is near the boundary, too; a region keeps all of its non-redundant half-spaces.
+region of the other label is also near the boundary; a region keeps all of its non-redundant half-spaces.
 """
 
 import heapq
@@ -35,8 +35,8 @@ def search(
 ) -> SearchTiling:
     """Visit regions of a problem one by one: all of them (bfs), or those near the outermost boundary (gbs, boundary).
 
-    If the budget ends first, the tiling holds the regions visited until then. `progress` is called now and then with
-    their number.
+    If the budget ends first, the tiling holds the regions visited so far. `progress` is called now and then with their
+    number.
     """
     domain = question.perturbed.domain
     path = (
@@ -44,7 +44,7 @@ def search(
     )
     w_delta = W_DELTA if options.w_delta is None else options.w_delta
     delta = question.delta.value(question.map_size)
-    # Sums of a matrix product depend on the number of threads of BLAS; the products here are small.
+    # The sums in a matrix product depend on the number of BLAS threads; the products here are small.
     with threadpool_limits(limits=1):
         walker = Walker(question, delta, budget, asks_everything=method == "bfs", progress=progress)
         components = None
@@ -54,7 +54,7 @@ def search(
             visited, components = BoundaryFollower(walker, path).run()
         else:
             visited = BoundarySearch(walker, path, w_delta if question.property.asks_attention else 0.0).run()
-        # Before `_is_whole` looks across facets again.
+        # Before `_is_whole`, which looks across facets again.
         face_checks, lps = walker.traversal.face_checks, walker.traversal.programs.solved
         is_whole = _is_whole(walker, visited)
         check_visited(question, visited, walker.traversal.accuracy())
@@ -67,7 +67,7 @@ def search(
         face_checks=face_checks,
         lps=lps,
         failures=walker.failures,
-        # The gaps between the visited regions count, if nothing else lies beyond their facets.
+        # The gaps between visited regions count if nothing else lies beyond their facets.
         sliver_share=walker.traversal.sliver_share + (max(0.0, 1.0 - _volume(visited)) if is_whole else 0.0),
         stopped=walker.stopped,
         is_whole=is_whole,
@@ -80,9 +80,9 @@ def _volume(visited: list[Visited]) -> float:
 
 
 def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
-    """Whether the visited regions are all there are: beyond their facets lie only visited regions and the border.
+    """Whether the visited regions are all regions: beyond their facets lie only visited regions and the border.
 
-    The volumes must add up as well; they alone would miss a corner of volume AREA.
+    The volumes must add up as well; on their own they would miss a corner of volume AREA.
     """
     if walker.stopped is not None or walker.failures or not visited or abs(_volume(visited) - 1.0) > AREA:
         return False
@@ -105,7 +105,7 @@ def _parse_end(line: str | Sequence[float] | np.ndarray) -> np.ndarray | None:
 
 
 def breadth_first(walker: Walker, start: np.ndarray) -> list[Visited]:
-    """Visit all regions, nearest (in facets) to the one at `start` (d,) first; the budget may end it early."""
+    """Visit all regions, nearest (in facets) to the one at `start` (d,) first; the budget may end the search early."""
     visited: list[Visited] = []
     region = walker.attempt(walker.traversal.region_at, start)
     if region is None:
@@ -135,7 +135,7 @@ class BoundarySearch:
         self.order = count()
 
     def run(self) -> list[Visited]:
-        """Visit the regions on the line and near the outermost boundary; the budget may end it early."""
+        """Visit the regions on the line and near the outermost boundary; the budget may end the search early."""
         visited: list[Visited] = []
         first = self.walker.attempt(self.walker.traversal.region_beyond, self.line.start, self.line.step)
         if first is None:
@@ -175,7 +175,7 @@ class BoundarySearch:
         if holds in (Holds.PARTLY, Holds.UNKNOWN):
             return True
         if wanted is Property.CR:
-            # The margin is continuous: beyond a region that keeps the label everywhere it is kept in part at least.
+            # The margin is continuous: a neighbour of a region that keeps the label keeps it at least in part.
             return False
         delta = self.walker.labeller.delta
         if one.classification != Label.MR and any(abs(end - delta) <= self.w_delta for end in one.inconsistency):
@@ -183,7 +183,7 @@ class BoundarySearch:
         return self._touches_other(one, OTHER[holds])
 
     def _touches_other(self, one: Visited, other: Holds) -> bool:
-        """Whether a region has a facet to one that has the other label, or may have it."""
+        """Whether a region has a facet to one that has, or may have, the other label."""
         region, walker = one.region, self.walker
         is_pattern_enough = walker.question.perturbed.moving_axis is None and walker.property is Property.AR
         for facet in range(len(region.halfspaces)):
@@ -221,5 +221,5 @@ class BoundarySearch:
             self._push(beyond, is_following, distance)
 
     def _push(self, region: TraversedRegion, is_following: bool, distance: float) -> None:
-        # Among equal distances the last one in comes out first: consecutive regions are then neighbours.
+        # At equal distances the last one in comes out first: consecutive regions are then neighbours.
         heapq.heappush(self.queue, (-distance, -next(self.order), region, is_following))

@@ -1,4 +1,4 @@
-"""Searches as arrays in `regions.npz`, and as rows of an export; stored searches are checked before use."""
+"""Searches as arrays in `regions.npz` and as rows of an export; stored searches are checked before use."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ SHAPES: Shapes = {
     "component_region": (np.int64, ("sides",)),
     "component_is_inner": (np.uint8, ("sides",)),
 }
-"""Type in memory and shape of every array; a word is a size."""
+"""Type and shape of every array; a word is a size."""
 Arrays = dict[str, np.ndarray]
 KINDS = {"classification": CLASSIFICATIONS, "attention": ATTENTIONS}
 
@@ -42,12 +42,12 @@ KINDS = {"classification": CLASSIFICATIONS, "attention": ATTENTIONS}
 def pack_search(question: Question, visited: list[Visited], components: Sequence[BoundaryPart]) -> Arrays:
     """The arrays of a search in `regions.npz`.
 
-    halfspaces (F, d+1) in theta, unit inward normal n and offset c with n·θ + c ≥ 0; those of region r are
-    starts[r]:starts[r+1]. inside (R, d) is a theta inside each region, volume (R,) its share of the domain, logits
-    (R, d+1, K) slope in theta and constant. cell (R,), clip[clip_starts[r]:clip_starts[r+1]] and pattern (R, B) are
-    the packed bits that tell a region from all others. classification and attention (R,): 0 not asked for, 1
-    undecided, then 2, 3, 4 for CR, MR, CB or AR, IR, AB. margin and inconsistency (R, 2) are bounds over the region.
-    component, component_region and component_is_inner (N,): the regions along each component of the boundary.
+    halfspaces (F, d+1) in theta: unit inward normal n and offset c with n·θ + c ≥ 0; those of region r are
+    starts[r]:starts[r+1]. inside (R, d): a theta inside each region; volume (R,): its share of the domain; logits
+    (R, d+1, K): slope in theta and constant. cell (R,), clip[clip_starts[r]:clip_starts[r+1]] and pattern (R, B):
+    the packed bits that identify a region. classification and attention (R,): 0 not asked for, 1 undecided, then 2,
+    3, 4 for CR, MR, CB or AR, IR, AB. margin and inconsistency (R, 2): bounds over the region. component,
+    component_region and component_is_inner (N,): the regions along each component of the boundary.
     """
     domain = question.perturbed.domain
     regions = [one.region for one in visited]
@@ -92,14 +92,14 @@ def pack_search(question: Question, visited: list[Visited], components: Sequence
 
 
 def _in_theta(rows: np.ndarray, domain: Domain) -> np.ndarray:
-    """Half-spaces (F, d+1) of the unit cube in theta, with unit normals again."""
+    """Half-spaces (F, d+1) of the unit cube in theta, normalised again."""
     normals = rows[:, :-1] / domain.widths
     offsets = rows[:, -1] - normals @ domain.low
     return np.column_stack([normals, offsets]) / np.linalg.norm(normals, axis=1)[:, None]
 
 
 def checked_arrays(arrays: Arrays, content: dict[str, Any], question: Question) -> Arrays:
-    """The arrays in their types, once they fit each other, the question and the answer; raises StoreError."""
+    """The arrays in their types, if they fit each other, the question and the answer; raises StoreError."""
     count, parts = int(content["visited"]), len(content["components"] or ())
     sizes = {"regions": count, "axes": question.perturbed.domain.dimension, "classes": question.model.classes}
     bounds = ("margin", "inconsistency")

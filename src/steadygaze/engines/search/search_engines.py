@@ -15,15 +15,15 @@ from .paper_searches import search
 from .search_tiling import SearchTiling, restore_tiling
 
 MOST_CONFIRMING = 200_000
-"""Boxes that may be bounded to confirm that a search covers the domain."""
+"""The most boxes to bound when confirming that a search covers the domain."""
 
 
 @dataclass(frozen=True)
 class SearchEngine(Engine):
     """Visits regions one by one, for up to four parameters.
 
-    `status` speaks of the visited regions; `verdict` of the whole domain, so it is robust only if all of it was visited
-    and a refinement, which covers every theta, confirms it.
+    `status` describes the visited regions, `verdict` the whole domain: robust only if all of it was visited and a
+    refinement, which covers every theta, confirms it.
     """
 
     gives_shares = False
@@ -39,13 +39,13 @@ class SearchEngine(Engine):
             return None
         return (
             f"the domain from {domain.low.tolist()} to {domain.high.tolist()} does not contain zero, the unperturbed "
-            "image, where the search starts; widen the ranges, or take --method map or bfs"
+            "image, where the search starts; widen the ranges, or use --method map or bfs"
         )
 
     def run(
         self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
     ) -> Result:
-        """Search, and confirm what the visited regions promise for the whole domain."""
+        """Search; if the visited regions keep the property and cover the domain, confirm it by a refinement."""
         started = time.perf_counter()
 
         def advance(visited: int) -> None:
@@ -59,12 +59,11 @@ class SearchEngine(Engine):
         return Result(question, tiling, question.delta, question.agreement, seconds=seconds)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> SearchTiling:
-        """The stored search."""
         return restore_tiling(content, folder, question)
 
 
 def _confirm(question: Question, budget: Budget) -> Verdict:
-    """Decide a question by a refinement, with the time that is left and a limit of its own for boxes."""
+    """Decide a question by a refinement, with the remaining time and its own limit for boxes."""
     own = Budget(budget.limits, started=budget.started)
 
     def advance(done: Progress) -> None:

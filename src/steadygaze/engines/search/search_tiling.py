@@ -1,4 +1,4 @@
-"""The tiling of a search: the visited regions with their labels; as arrays, rows of an export, and loaded again.
+"""The tiling of a search: the visited regions with their labels, as arrays and rows of an export, and loading them.
 
 A loaded search can be shown, drawn and exported, but not continued: its regions lack the neuron behind each facet.
 """
@@ -37,7 +37,7 @@ ARITHMETIC = "for the real-valued network, by float64 arithmetic with error boun
 
 @dataclass(frozen=True, eq=False)
 class VisitedAnswer(DeltaAnswer):
-    """The answer of a search, for the δ that it was run with."""
+    """The answer of a search, for the δ of its run."""
 
     exact = None
 
@@ -50,10 +50,10 @@ class VisitedAnswer(DeltaAnswer):
 
     @cached_property
     def shares(self) -> Shares:
-        """Shares by the volumes of visited regions with one label everywhere; all others count as undecided.
+        """Shares from the volumes of visited regions with one label everywhere; all others count as undecided.
 
-        In two dimensions unsplit parts are known, and volumes add up within AREA; nothing follows elsewhere. A search
-        does not add up kinks, so nothing follows for the attention.
+        In two dimensions the slivers are known, and volumes add up within AREA; other dimensions prove no shares. A
+        search does not add up kinks, so it proves no shares of the attention.
         """
         cells = np.zeros((3, 3))
         if self.compound.domain.dimension == 2:
@@ -102,7 +102,7 @@ class VisitedAnswer(DeltaAnswer):
     def verdict(self, wanted: Property) -> Verdict:
         """The proved verdict on the property of the question, over the whole domain.
 
-        One visited region that violates is enough. Robust needs a search of all of the domain and a proof that covers
+        One visited region that violates is enough. Robust needs a search of the whole domain and a proof that covers
         every theta: the search finds regions up to tolerances, which are no proof.
         """
         tiling = self.tiling
@@ -115,7 +115,7 @@ class VisitedAnswer(DeltaAnswer):
 
     @property
     def witnesses(self) -> np.ndarray:
-        """None: a search labels whole regions."""
+        """None: a search labels only whole regions."""
         return np.zeros((0, self.compound.domain.dimension))
 
     @property
@@ -130,7 +130,6 @@ class VisitedAnswer(DeltaAnswer):
 
     @property
     def inconsistencies(self) -> np.ndarray:
-        """Refused, as `joint`."""
         raise OptionError(_no_pieces(self.tiling.method))
 
     @property
@@ -146,7 +145,7 @@ class VisitedAnswer(DeltaAnswer):
 
 def _no_pieces(method: str) -> str:
     return (
-        f"a search ({method}) has regions alone, which are not split into pieces; take --method map or refine for "
+        f"a search ({method}) has only whole regions, no pieces; use --method map or refine for "
         "boundaries, pieces and maps of labels"
     )
 
@@ -156,10 +155,10 @@ class SearchTiling(Tiling[VisitedAnswer]):
     """The visited regions of a search, after a run or loaded.
 
     `line` is the theta where the search line ends (None without a line). `stopped` names the limit that ended the
-    search, `failures` counts regions and programs without an answer, `is_whole` tells that the visited regions are all
-    there are, up to tolerances. `components` are those of the outermost boundary (method boundary, else None).
-    `confirmation` is the verdict of a proof that covers every theta, asked for if the search `is_covering`. `stored`
-    holds the arrays of a loaded search.
+    search, `failures` counts regions and programs without an answer. `is_whole`: the visited regions are all regions,
+    up to tolerances. `components` are those of the outermost boundary (method boundary, else None). `confirmation` is
+    the verdict of a proof that covers every theta, made if the search `is_covering`. `stored` holds the arrays of a
+    loaded search.
     """
 
     kind = "search"
@@ -202,7 +201,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
 
     @property
     def enough_delta(self) -> float | None:
-        """None: a search knows its own δ alone."""
+        """None: a search answers only for its own δ."""
         return None
 
     @cached_property
@@ -222,7 +221,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
 
     @cached_property
     def search_status(self) -> Status:
-        """How the search ended, in the paper's meaning: Robust speaks of the visited regions."""
+        """How the search ended, in the paper's sense: Robust describes the visited regions."""
         if self.stopped is not None:
             return Status.stopped_by(self.stopped)
         held = {one.holds(self.question.property) for one in self.visited}
@@ -235,7 +234,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
 
     @property
     def is_covering(self) -> bool:
-        """Whether the property holds on every visited region, and the search found no other region."""
+        """Whether the property holds on every visited region, and no region was left unvisited."""
         return self.search_status is Status.ROBUST and self.is_whole
 
     def regions(self, answer: VisitedAnswer) -> Sequence[Any]:
@@ -243,11 +242,11 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return self.visited
 
     def region_at(self, theta: ArrayLike) -> int | None:
-        """None: a search answers for no single theta by its region."""
+        """None: a search does not locate single thetas."""
         return None
 
     def boundary(self, answer: VisitedAnswer, wanted: Property) -> Boundary:
-        """Refused: `components` has the boundary that a search followed."""
+        """Refused: `components` holds the boundary that a search followed."""
         raise OptionError(_no_pieces(self.method))
 
     def claims(self, answer: VisitedAnswer, kind: Violation, scale: float) -> Iterable[Claim]:
@@ -277,7 +276,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
     def words(self) -> list[str]:
         words, domain = ["--w-delta", repr(self.w_delta)] if self._uses_width else [], self.question.perturbed.domain
         if self.line is not None:
-            # The line is kept in t; rounding on the way back may move its end out of the domain.
+            # The line is stored in t; scaling back may round its end out of the domain.
             end = np.clip(self.line, domain.low, domain.high)
             words.append(f"--line={','.join(repr(float(value)) for value in end)}")
         return words
@@ -290,7 +289,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
     def parts(self, answer: VisitedAnswer, what: str) -> tuple[Part, ...]:
         if what != "regions":
             raise OptionError(
-                f"a search ({self.method}) has regions alone, which are not split into {what}; leave --what out, or "
+                f"a search ({self.method}) has only whole regions, no {what}; leave --what out, or "
                 "verify with --method map"
             )
         return (visited_part(self.arrays(), self.question.label, answer.delta),)
@@ -325,7 +324,7 @@ def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
     elif tiling.search_status is Status.ROBUST:
         first = (
             f"Nothing is proved of the whole domain: the property holds on every visited region, {ARITHMETIC}, but "
-            f"these cover {share} of it, and the rest was not looked at. The labels hold {exceptions}."
+            f"these cover {share} of it, and the rest was not visited. The labels hold {exceptions}."
         )
     else:
         first = (
@@ -337,15 +336,15 @@ def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
 
 
 def _covering(tiling: SearchTiling, verdict: Verdict, exceptions: str) -> str:
-    """The guarantee of a search that visited all of the domain, with what the proof for every theta adds."""
+    """The guarantee of a search that visited the whole domain, with the result of the proof for every theta."""
     visited = (
         f"The visited regions cover the domain up to tolerances: their volumes add up to it within {AREA:g}. On each "
         "of them the property holds"
     )
     if verdict is Verdict.ROBUST:
         return (
-            f"{visited}. That it holds at every theta is proved by a refinement of the same question, {ARITHMETIC}; "
-            "nothing is left out."
+            f"{visited}. A refinement of the same question proves it for every theta, {ARITHMETIC}; nothing is left "
+            "out."
         )
     if verdict is Verdict.NOT_ROBUST:
         return f"{visited}; but a refinement of the same question proves a violation between them, {ARITHMETIC}."
@@ -358,7 +357,7 @@ def _covering(tiling: SearchTiling, verdict: Verdict, exceptions: str) -> str:
 
 
 def restore_tiling(content: dict[str, Any], folder: Path, question: Question) -> SearchTiling:
-    """The search that a directory holds; StoreError if its arrays do not fit each other and the answer."""
+    """The search stored in a directory; StoreError if its arrays do not fit each other and the answer."""
     arrays = read_arrays(folder / MAP, list(SHAPES))
     try:
         arrays = checked_arrays(arrays, content, question)
@@ -370,7 +369,7 @@ def restore_tiling(content: dict[str, Any], folder: Path, question: Question) ->
     if content["schema_version"] < SCHEMA_VERSION and told == Verdict.ROBUST.value:
         told = Verdict.UNDECIDED.value  # earlier versions took the visited regions for a proof
     if (verdict.value, found.search_status.value) != (told, content["status"]):
-        raise StoreError(f"{folder}: its regions do not give its verdict; the result is damaged: run it again")
+        raise StoreError(f"{folder}: its regions contradict its verdict; the result is damaged: run it again")
     return found
 
 
@@ -397,7 +396,7 @@ def _rebuild(content: dict[str, Any], arrays: Arrays, question: Question) -> Sea
         failures=int(content["failures"]),
         sliver_share=float(content["sliver_share"] or 0.0),
         stopped=None if content["stopped"] is None else Stop(str(content["stopped"])),
-        # A sum of volumes may round to 1; a search that covers the domain has asked for a confirmation.
+        # A sum of volumes may round to 1; a search that covers the domain has a confirmation.
         is_whole=content["visited_share"] == 1.0 and not (content["status"] == "Robust" and told is None),
         components=read_components(content, arrays, regions),
         confirmation=None if told is None else Verdict(told),

@@ -1,8 +1,8 @@
 """The traversal: the region with volume at a theta, and the region beyond a facet, in any dimension.
 
-Both are one operation. `traversal_kernels.settle` decides the pattern just beyond a point layer by layer; the region is
-the intersection of the half-spaces of all neurons under that pattern: by comparing in one dimension, by clipping in
-two, by rays and linear programs from three on. It shares no geometry with the subdivision: each can check the other.
+Both are one operation. `traversal_kernels.settle` finds the pattern just beyond a point, layer by layer; the region is
+the intersection of all neurons' half-spaces under that pattern: by comparison in one dimension, by clipping in two, by
+rays and linear programs from three on. The subdivision shares none of this geometry: each can check the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,27 +19,27 @@ from . import traversal_kernels as kernels
 from .halfspaces import FacetFinder, LinearPrograms, LinearProgramTroubleError
 
 CLIPS = 256  # the most half-planes that may cut one polygon: bounds the rounding of its vertices
-# The fixed point of the unit cube that the direction at a theta leads to; no symmetry of the domain contains it.
+# The fixed point of the unit cube that sets the direction at a theta; no symmetry of the domain contains it.
 INWARD = (0.5223, 0.4639, 0.5361, 0.4857)
 # The half-spaces, sources, centres, inside and corners of a `TraversedRegion`.
 Shape = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
 
 
 class LostRegionError(Exception):
-    """No region was found where one must be: it is thinner than the tolerances, or a linear program failed."""
+    """No region was found where one must exist: it is thinner than the tolerances, or a linear program failed."""
 
 
 @dataclass(frozen=True, eq=False)
 class TraversedRegion:
     """A region with volume, in t, of the true dimension d.
 
-    halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, without redundant ones. sources (F,): the neuron
-    (counted through all layers of the program) that made each, or −1 − (2·axis + side) for a side of the knot cell.
+    halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, none redundant. sources (F,): the neuron
+    (numbered through all layers of the program) behind each, or −1 − (2·axis + side) for a side of the knot cell.
     centres (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: packed bits of
     the clip's and the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d): the vertices, if
     the dimension gives them for free. box: the lowest and highest corner (d,) of the knot cell. clearance (L,): the
     smallest |value| of a neuron of each classifier layer at `inside`, divided by the neuron's scale
-    (`Traversal.scales`). known_volume: the volume, if it was stored. These four are None if not known.
+    (`Traversal.scales`). known_volume: the volume, if it was stored. These four are None if unknown.
     """
 
     cell: int
@@ -62,7 +62,6 @@ class TraversedRegion:
 
     @property
     def dimension(self) -> int:
-        """The number of parameters d."""
         return len(self.inside)
 
     @cached_property
@@ -74,7 +73,7 @@ class TraversedRegion:
             return np.sort(self.centres, axis=0)
         found = HalfspaceIntersection(-self.halfspaces, self.inside).intersections
         if self.box is not None:
-            found = np.clip(found, *self.box)  # no theta of the domain lies outside of it
+            found = np.clip(found, *self.box)  # no theta of the domain lies outside the box
         if self.dimension > 2:
             return found
         return found[np.argsort(np.arctan2(*(found - self.inside).T[::-1]), kind="stable")]
@@ -90,7 +89,7 @@ class TraversedRegion:
         return polygon_area(points) if self.dimension == 2 else float(ConvexHull(points).volume)
 
     def contains(self, point: np.ndarray, *, within: float = 1e-9) -> bool:
-        """Tell whether a point (d,) satisfies all half-spaces, up to a distance."""
+        """Return whether a point (d,) satisfies all half-spaces, up to a distance."""
         return bool((self.halfspaces[:, :-1] @ point + self.halfspaces[:, -1] >= -within).all())
 
 
@@ -106,9 +105,9 @@ def polygon_area(corners: np.ndarray) -> float:
 
 
 class Traversal:
-    """Finds regions one by one; counts its linear programs, and each facet it looked across once (`face_checks`).
+    """Finds regions one by one; counts its linear programs, and each crossed facet once (`face_checks`).
 
-    With `by_programs` it uses rays and linear programs in two dimensions, too: the reference for the clipping.
+    With `by_programs` it uses rays and linear programs in two dimensions too: the reference for the clipping.
     """
 
     def __init__(self, cells: Sequence[CellProgram], dimension: int, *, by_programs: bool = False) -> None:
@@ -117,20 +116,19 @@ class Traversal:
         self.programs = LinearPrograms()
         self.face_checks = 0
         self.fallbacks = 0
-        self._looked: dict[bytes, int] = {}  # by region: one bit for each facet that was looked across
+        self._looked: dict[bytes, int] = {}  # by region: one bit for each facet already looked across
         self.finder = FacetFinder(dimension, self.programs)
         self._standings = [kernels.Standing.start(cell.program, cell.root, dimension) for cell in self.cells]
         self._room = np.zeros((5, 64)), np.zeros((2, 64), dtype=np.int64)
 
     @classmethod
     def of(cls, compound: Compound, *, by_programs: bool = False) -> "Traversal":
-        """The traversal of a compound network."""
         return cls(compound.programs, compound.domain.dimension, by_programs=by_programs)
 
     def region_at(self, point: np.ndarray) -> TraversedRegion:
         """A region with volume whose closure contains a point (d,) of the unit cube.
 
-        If several do, the fixed inward direction at the point decides. Raises LostRegionError.
+        The fixed inward direction at the point chooses among several. Raises LostRegionError.
         """
         where = np.asarray(point, dtype=np.float64)
         inward = np.array(INWARD[: self.dimension]) - where
@@ -141,7 +139,7 @@ class Traversal:
     def region_beyond(self, point: np.ndarray, direction: np.ndarray) -> TraversedRegion:
         """The region that a point (d,) enters when it moves in a direction, tilted by less than any rounding.
 
-        If that region is thinner than the tolerances, the one behind it: within 100 DISTANCE of the point.
+        If that region is thinner than the tolerances: the one behind it, within 100 DISTANCE of the point.
         """
         step = direction / max(float(np.abs(direction).max()), 1e-300)
         for moved in (0.0, 10.0, 100.0):
@@ -155,8 +153,8 @@ class Traversal:
     def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
         """The region beyond a facet; None on the border of the domain. Raises LostRegionError.
 
-        If nothing with volume lies beyond the facet's centre, it tries other points of the facet and counts a fallback:
-        a sliver lies between the two regions.
+        If nothing with volume lies beyond the facet's centre, tries other points of the facet and counts a fallback: a
+        sliver lies between the two regions.
         """
         cell = self.cell_across(region, facet)
         if cell is None:
@@ -184,7 +182,7 @@ class Traversal:
         self._count(region, facet)
         key = make_key(cell, *self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1])))
         if key == region.key:
-            raise LostRegionError("beyond a facet lies the region itself")
+            raise LostRegionError("the region beyond a facet is the region itself")
         return key
 
     def _count(self, region: TraversedRegion, facet: int) -> None:
@@ -202,11 +200,11 @@ class Traversal:
 
     @property
     def sliver_share(self) -> float:
-        """A bound of the share of the domain that the tolerances gave to a neighbour (two dimensions)."""
+        """A bound on the share of the domain that the tolerances gave to a neighbour (two dimensions)."""
         return float(sum(standing.sums[kernels.SLIVERS] for standing in self._standings))
 
     def highest(self, region: TraversedRegion, form: np.ndarray) -> float:
-        """An upper bound of a form (d+1,) on a region: on its vertices, from three dimensions on also by a program."""
+        """An upper bound of a form (d+1,) on a region: on its vertices, and from three dimensions on by a program."""
         seen = float((region.vertices @ form[:-1] + form[-1]).max())
         return seen if region.corners is not None else max(seen, self.finder.highest(region.halfspaces, form))
 
@@ -269,7 +267,7 @@ class Traversal:
         return region
 
     def _clearance(self, cell: int, inside: np.ndarray) -> np.ndarray:
-        """How far, layer by layer, the neurons of the classifier are from zero at a point (d,), by their scales."""
+        """The distance, layer by layer, of the classifier's neurons from zero at a point (d,), by their scales."""
         program = self.cells[cell].program
         first = CLIP_LAYERS if program.clipped else 0
         found = np.zeros(len(program.offsets) - 2 - first)
@@ -327,7 +325,7 @@ class Traversal:
         return rows[facets.places], sources[facets.places], facets.centres, facets.inside, None
 
     def _rows(self, cell: int) -> tuple[np.ndarray, np.ndarray]:
-        """The half-spaces of a knot cell and of all neurons that can change their sign in it, under the pattern."""
+        """The half-spaces of a knot cell and of all neurons that can change sign in it, under the pattern."""
         d, program, standing = self.dimension, self.cells[cell].program, self._standings[cell]
         low, high = self.cells[cell].low[:d], self.cells[cell].high[:d]
         hidden = int(program.offsets[-2])
@@ -336,7 +334,7 @@ class Traversal:
         # Scaled first: squares may underflow.
         size = largest * np.linalg.norm(slopes / np.where(largest > 0.0, largest, 1.0), axis=0)
         lowest = signed[d] + np.where(slopes > 0.0, low[:, None] * slopes, high[:, None] * slopes).sum(axis=0)
-        # A neuron whose sign is only rounding in the whole cell bounds nothing.
+        # A neuron whose values are only rounding in the whole cell bounds nothing.
         limit = np.maximum(DISTANCE * size, program.noise[:hidden])
         chosen = np.flatnonzero((lowest < -limit) & (size > 0.0))
         rows = (signed[:, chosen] / size[chosen]).T
@@ -345,7 +343,7 @@ class Traversal:
         return np.concatenate([sides, rows]), made_by.astype(np.int64)
 
     def _points_on(self, region: TraversedRegion, facet: int) -> Iterator[np.ndarray]:
-        """Points inside a facet to look beyond: its centre, then halfway to its neighbours' centres."""
+        """Points inside a facet to look across: its centre, then halfway to its neighbours' centres."""
         centre = region.centres[facet]
         yield centre
         normal, offset = region.halfspaces[facet, :-1], region.halfspaces[facet, -1]
@@ -357,5 +355,5 @@ class Traversal:
 
 
 def _directions(direction: np.ndarray) -> np.ndarray:
-    """A direction (d,) and then the axes, which break its ties: as if it were tilted by less and less."""
+    """A direction (d,), then the axes, which break ties: as if it were tilted by less and less."""
     return np.vstack([direction, np.diag(np.where(direction < 0.0, -1.0, 1.0))])

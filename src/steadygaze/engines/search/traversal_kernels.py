@@ -1,6 +1,6 @@
-"""Compiled loops of the traversal: forms and pattern at a point, decided layer by layer, and 2-D regions by clipping.
+"""Compiled loops of the traversal: forms and pattern at a point, layer by layer, and 2-D regions by clipping.
 
-One step moves the whole network to the pattern just beyond a point: it adds the columns of the inputs that changed.
+One step moves the whole network to the pattern just beyond a point: it adds the columns of the changed inputs.
 """
 
 from typing import NamedTuple
@@ -14,23 +14,23 @@ SLIVERS = 0
 
 
 class Standing(NamedTuple):
-    """Where the traversal stands in one knot cell: the forms and the pattern of the last region."""
+    """The state of the traversal in one knot cell: the forms and the pattern of the last region."""
 
     forms: np.ndarray  # (d+1, N) of each neuron before its ReLU
     outputs: np.ndarray  # (d+1, N) the output forms that the next layer's `forms` reflect
     active: np.ndarray  # (N,) uint8
-    updates: np.ndarray  # (L+1,) since the forms of a layer were computed from scratch, −1: not yet
+    updates: np.ndarray  # (L+1,) since the forms of a layer were computed from scratch; −1: not yet
     change: np.ndarray  # (d+1, widest) scratch
     listed: np.ndarray  # (2, widest) scratch
     peak: np.ndarray  # (N,) largest sum of the absolute coefficients of a form so far
-    missed: np.ndarray  # (N,) largest |value| on a part that the tolerance left out
+    missed: np.ndarray  # (N,) largest |value| on a part left out by the tolerance
     sums: np.ndarray  # (1,) slivers
     drift: np.ndarray  # (2, L+1) additions to the forms of a layer since they were computed from scratch, and changes
-    most_drift: np.ndarray  # (2, L+1) the most of both so far
+    most_drift: np.ndarray  # (2, L+1) the largest values of both so far
 
     @classmethod
     def start(cls, program, root, d):
-        """Before the first step in a knot cell whose first layer has the forms `root`, in d dimensions."""
+        """The state before the first step in a knot cell whose first layer has the forms `root`, in d dimensions."""
         neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
         widest = int(np.diff(program.offsets).max())
         forms, outputs = np.zeros((2, d + 1, neurons))
@@ -43,7 +43,6 @@ class Standing(NamedTuple):
 
 @compiled
 def _value(forms, k, point):
-    """The value of form k at a point (d,)."""
     d = point.shape[0]
     value = forms[d, k]
     for i in range(d):
@@ -94,7 +93,7 @@ def _add(program, standing, layer, columns):
 
 @compiled
 def _refresh(program, standing, layer):
-    """Bring the forms of a layer up to date with the pattern and the forms of the layer before it."""
+    """Update the forms of a layer to the pattern and the forms of the layer before it."""
     forms, outputs, change, offsets = standing.forms, standing.outputs, standing.change, program.offsets
     rows = forms.shape[0]
     first, end = offsets[layer], offsets[layer + 1]
@@ -154,7 +153,7 @@ def _refresh(program, standing, layer):
 
 @compiled
 def _decide(form, noise, limit, value, point, directions, k):
-    """Whether a neuron is active just beyond a point, by the first direction that decides it."""
+    """Whether a neuron is active just beyond a point; the first direction that decides counts."""
     if abs(value) > limit:
         return np.uint8(value > 0.0)
     for n in range(directions.shape[0]):
@@ -171,7 +170,7 @@ def _decide(form, noise, limit, value, point, directions, k):
 def settle(program, standing, point, directions):
     """Move to the pattern just beyond a point (d,): at point + ε directions[0] + ε² directions[1] + …
 
-    Every neuron that vanishes at the point is decided by its form there, layer by layer.
+    For a neuron that vanishes at the point, its form decides, layer by layer.
     """
     forms, offsets, noise = standing.forms, program.offsets, program.noise
     d, last = point.shape[0], offsets.shape[0] - 2
@@ -192,7 +191,7 @@ def settle(program, standing, point, directions):
 
 @compiled
 def pack(program, active, packed):
-    """Write the pattern as bits, every layer from a new byte on."""
+    """Write the pattern as bits; every layer starts a new byte."""
     for layer in range(program.offsets.shape[0] - 2):
         first, end, byte = program.offsets[layer], program.offsets[layer + 1], program.byte_start[layer]
         for n in range(0, end - first, 8):
@@ -206,7 +205,7 @@ def pack(program, active, packed):
 
 @compiled
 def _keep(x, y, source, value, limit, count, maker, out_x, out_y, out_source):
-    """The part of a polygon where value ≥ 0; vertices within the limit of 0 stay as they are."""
+    """The part of a polygon where value ≥ 0; vertices within the limit of 0 stay unchanged."""
     found = 0
     for i in range(count):
         j = i + 1 if i + 1 < count else 0
@@ -240,9 +239,9 @@ def _ball(x, y, count):
 def intersect_halfplanes(program, standing, low, high, x, y, source, value):
     """The polygon where all neurons keep their activity, inside the box from low to high.
 
-    x, y and source are (2, room): the polygon ends up in row 0, `source[0, i]` names the edge from vertex i on. Returns
-    the number of vertices: 0 if nothing with an inside remains, −1 if there is no room. It skips a half-plane that
-    reaches less than its limit into the polygon, and adds to the slivers what that half-plane would cut off.
+    x, y and source are (2, room): the polygon ends up in row 0; `source[0, i]` names the edge that starts at vertex i.
+    Returns the number of vertices: 0 if nothing with an inside remains, −1 if there is no room. Skips a half-plane that
+    reaches less than its limit into the polygon, and adds the area that it would cut off to the slivers.
     """
     forms, active, noise, offsets = standing.forms, standing.active, program.noise, program.offsets
     for i in range(4):
@@ -311,7 +310,7 @@ def outline(x, y, source, count, shortest, rows, makers, corners):
 
 @compiled
 def record_missed(program, standing, points):
-    """Raise `missed` to how far any neuron is on the wrong side of its activity at the vertices (V, d) of a region.
+    """Raise `missed` to the largest |value| on the wrong side of a neuron's activity, at vertices (V, d) of a region.
 
     Clipping records this itself.
     """
@@ -324,7 +323,7 @@ def record_missed(program, standing, points):
 
 @compiled
 def clearances(program, standing, first, scales, point, found):
-    """Write, for every hidden layer from the given one on, the smallest |value| / scale of its neurons at a point (d,).
+    """Write, for every hidden layer from `first` on, the smallest |value| / scale of its neurons at a point (d,).
 
     scales: of all neurons from that layer on. Neurons that are exactly zero, whatever the rounding, do not count.
     """
@@ -338,14 +337,14 @@ def clearances(program, standing, first, scales, point, found):
             if is_zero and not _is_reached(program, standing, layer, k, point):
                 continue
             share = abs(_value(forms, k, point)) / scales[k - offsets[first]]
-            # Not a number is no distance.
+            # NaN is no distance.
             least = min(least, share) if share >= 0.0 else 0.0
         found[layer - first] = least
 
 
 @compiled
 def _is_reached(program, standing, layer, k, point):
-    """Whether a neuron has a nonzero input or bias, without which its value is exactly zero."""
+    """Whether a neuron has a nonzero input or bias; without one, its value is exactly zero."""
     if layer == 0 or program.bias[k] != 0.0 or program.is_folded[layer]:
         return True
     source, first = program.offsets[layer - 1], program.offsets[layer]
@@ -355,7 +354,7 @@ def _is_reached(program, standing, layer, k, point):
         for r in range(standing.outputs.shape[0]):
             is_zero = is_zero and standing.outputs[r, source + i] == 0.0
         if is_zero and not (program.clipped == 1 and layer == 2 and not _value(standing.forms, i, point) < -CLIPPED):
-            continue  # except where rounding alone may have clipped a pixel to 0
+            continue  # unless rounding alone may have clipped a pixel to 0
         if start >= 0:
             if program.dense[start + i * width + k - first] != 0.0:
                 return True

@@ -1,4 +1,4 @@
-"""Visited regions with their labels, and the components of a boundary: the data that searches collect."""
+"""The data that searches collect: visited regions with their labels, and the components of a boundary."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +14,7 @@ CLASSIFICATIONS, ATTENTIONS = (
 
 
 class Holds(Enum):
-    """Whether a property holds on a region: everywhere, nowhere, in part, or not known."""
+    """Whether a property holds on a region: everywhere, nowhere, in part, or unknown."""
 
     EVERYWHERE = "everywhere"
     NOWHERE = "nowhere"
@@ -27,9 +27,9 @@ class Visited:
     """One region with its labels.
 
     classification is CR, MR, CB, undecided, or "" if not asked for; attention AR, IR, AB likewise. margin encloses
-    f_label − (largest other logit), inconsistency encloses ai, both over the region. `is_following`: the search reached
-    it while following a boundary. `is_doubtful`: its pattern is not certain, so bounds for any pattern decide its
-    attention.
+    f_label − (largest other logit) and inconsistency encloses ai, both over the region. `is_following`: the search was
+    following a boundary when it reached the region. `is_doubtful`: the pattern is uncertain, so bounds for any pattern
+    decide the attention.
     """
 
     region: TraversedRegion
@@ -41,7 +41,6 @@ class Visited:
     is_doubtful: bool = False
 
     def holds(self, wanted: Property) -> Holds:
-        """Whether a property holds on this region."""
         asked = {self.classification if wanted is not Property.AR else Label.CR}
         asked |= {self.attention if wanted is not Property.CR else Label.AR}
         if asked & {Label.MR, Label.IR}:
@@ -53,7 +52,7 @@ class Visited:
 
 @dataclass(frozen=True, eq=False)
 class BoundaryPart:
-    """One component of the outermost boundary: keys of the regions along it, on the reachable and on the other side."""
+    """One component of the outermost boundary: keys of the regions along it, on the reachable and the other side."""
 
     inner: frozenset[bytes]
     outer: frozenset[bytes]

@@ -20,8 +20,8 @@ from .labeller import Labeller
 from .traversal import LostRegionError, Traversal, TraversedRegion
 from .visited import Visited
 
-ASK_EVERY = 16  # steps between two questions to the budget: some milliseconds
-MOST_CHECKED = 2_000  # visited regions that are compared with a plain pass
+ASK_EVERY = 16  # steps between two checks of the budget: some milliseconds
+MOST_CHECKED = 2_000  # visited regions compared with a plain pass
 Found = TypeVar("Found")
 
 
@@ -76,11 +76,11 @@ class Walker:
             return None
 
     def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
-        """The region beyond a facet; None at the border, and (with a failure) if no region with volume is found."""
+        """The region beyond a facet; None at the border, or (with a failure) if no region with volume is found."""
         return self.attempt(self.traversal.cross, region, facet)
 
     def key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
-        """The key of the region beyond a facet; None at the border, and (with a failure) if it is not certain."""
+        """The key of the region beyond a facet; None at the border, or (with a failure) if the key is uncertain."""
         return self.attempt(self.traversal.key_beyond, region, facet)
 
     @property
@@ -94,7 +94,7 @@ class Line:
     """The search line in t, from zero at `start` (d,) to start + step; `widths` (d,) scale lengths back to theta.
 
     The plain diagonal runs through hundreds of vertices of a real map. Ties are broken as if the line were
-    zero + s (step + ε e_1 + ε² e_2 + …): it leaves every region through one facet.
+    zero + s (step + ε e_1 + ε² e_2 + …), which leaves every region through one facet.
     """
 
     start: np.ndarray
@@ -103,12 +103,12 @@ class Line:
 
     @classmethod
     def through(cls, domain: Domain, end: np.ndarray | None = None) -> "Line":
-        """The line from zero to a theta of the domain, or to the vertex of the domain that is farthest from zero."""
+        """The line from zero to a theta of the domain; by default to the vertex of the domain farthest from zero."""
         bounds = f"the domain from {domain.low.tolist()} to {domain.high.tolist()}"
         if not domain.contains_zero:
             raise OptionError(
                 f"{bounds} does not contain zero, the unperturbed image, where the search starts; widen the ranges, or "
-                "take --method map or bfs"
+                "use --method map or bfs"
             )
         if end is None:
             end = np.where(np.abs(domain.low) > np.abs(domain.high), domain.low, domain.high)
@@ -119,7 +119,7 @@ class Line:
                 "one for each"
             )
         if not domain.contains(end):
-            raise OptionError(f"{line} leaves {bounds}; give one number for each parameter, inside of its range")
+            raise OptionError(f"{line} leaves {bounds}; give one number for each parameter, inside its range")
         if not np.any(end):
             raise OptionError("the line ends at zero, where it starts; give another theta, or corner")
         start = domain.zero_in_t
@@ -132,7 +132,7 @@ class Line:
     def passage(self, region: TraversedRegion) -> tuple[float, float, int] | None:
         """Where the tilted line enters and leaves a region, and through which facet; None if it misses the region.
 
-        A line that ends inside has the facet −1 and leaves at 1.
+        For a line that ends inside: facet −1, and it leaves at 1.
         """
         normals = region.halfspaces[:, :-1]
         gap, speed = normals @ self.start + region.halfspaces[:, -1], normals @ self.step
@@ -143,7 +143,7 @@ class Line:
             return None
         moving = np.flatnonzero(~is_slow)
         shares = -gap[moving] / speed[moving]
-        # How each share changes with the tilt, one order after the other.
+        # How each share changes with the tilt, order by order.
         keys = np.column_stack([shares, -shares[:, None] * normals[moving] / speed[moving, None]])
         entering, leaving = np.flatnonzero(speed[moving] > 0.0), np.flatnonzero(speed[moving] < 0.0)
         enter = keys[_first(-keys, entering)] if len(entering) else np.full(keys.shape[1], -np.inf)
@@ -158,7 +158,7 @@ class Line:
 
 
 def _first(keys: np.ndarray, chosen: np.ndarray) -> int:
-    """The chosen row with the smallest keys; the next key breaks ties within the tolerance."""
+    """The chosen row with the smallest keys; within the tolerance, the next key breaks ties."""
     for column in keys.T:
         values = column[chosen]
         chosen = chosen[values <= values.min() + DISTANCE]
@@ -175,7 +175,7 @@ def _is_before(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def check_visited(question: Question, visited: list[Visited], accuracy: Accuracy) -> None:
-    """Compare pattern and logits of visited regions (a fixed sample of many) with a plain pass at a point inside each.
+    """Compare pattern and logits of visited regions (of many, a fixed sample) with a plain pass at a point inside each.
 
     `accuracy` bounds the errors of the traversal, which shares only the images with the plain pass. Raises
     InternalError.

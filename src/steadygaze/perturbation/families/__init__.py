@@ -1,6 +1,6 @@
 """The families of perturbations, one file each, and the parser of spec texts: keyword[:key=value,...][:low..high].
 
-A new family is one new file in this folder; its fields are the keys of its specs.
+A new family is one new file in this folder; its fields become the keys of its spec.
 """
 
 import pkgutil
@@ -18,7 +18,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNOREC
 
 
 def find_families() -> dict[str, type[Perturbation]]:
-    """Return every family of this folder by its keyword, in alphabetical order of the keywords.
+    """Return every family of this folder by keyword, in alphabetical order.
 
     >>> list(find_families())
     ['brightness', 'darkness', 'patch', 'translate']
@@ -29,18 +29,18 @@ def find_families() -> dict[str, type[Perturbation]]:
         for family in vars(module).values():
             if not (isinstance(family, type) and issubclass(family, Perturbation)):
                 continue
-            # A file may import another family to build on it; only its own families count.
+            # A file may import another family to build on it; count only the file's own families.
             if family.__module__ != module.__name__ or family.__abstractmethods__:
                 continue
             if family.keyword in found:
                 other = found[family.keyword].__module__
-                raise InternalError(f"{module.__name__}: the keyword '{family.keyword}' is already that of {other}")
+                raise InternalError(f"{module.__name__}: the keyword '{family.keyword}' already belongs to {other}")
             found[family.keyword] = family
     return dict(sorted(found.items()))
 
 
 def parse_spec(text: str) -> Perturbation:
-    """Return the perturbation that a spec describes; PerturbationError says what is wrong with the spec.
+    """Return the perturbation that a spec describes; PerturbationError explains a wrong spec.
 
     >>> parse_spec("patch:x=1,y=2,w=3,h=4,tone=-1:0..0.5").name
     'dark patch 3×4 at (1, 2)'
@@ -71,7 +71,7 @@ def _refuse(text: str, what: str) -> NoReturn:
 
 
 def _quote(text: str) -> str:
-    """Return a text in quotation marks, on one line, short enough for an error message."""
+    """Quote a text on one line, short enough for an error message."""
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
@@ -79,7 +79,7 @@ def _refuse_keyword(text: str, keyword: str, families: dict[str, type[Perturbati
     near = get_close_matches(keyword.lower(), families, n=1)
     guess = f", did you mean '{near[0]}'?" if near else "."
     example = families[near[0]].example if near else "brightness:0..0.5"
-    what = f"unknown keyword {_quote(keyword)}{guess}" if keyword else "it names no family."
+    what = f"unknown keyword {_quote(keyword)}{guess}" if keyword else "the keyword is missing."
     _refuse(text, f"{what} Expected one of {', '.join(families)}, for example {example}")
 
 
@@ -91,7 +91,7 @@ def _sort_parts(text: str, family: type[Perturbation], parts: list[str]) -> tupl
     if strange:
         _refuse(text, f"{_quote(strange[0])} is neither key=value nor low..high; expected for example {family.example}")
     if len(settings) > 1 or len(ends) > 1 or (settings and ends and parts[0] == ends[0]):
-        _refuse(text, "too many parts or in another order; expected keyword:key=value,key=value:low..high")
+        _refuse(text, "too many parts, or parts in the wrong order; expected keyword:key=value,key=value:low..high")
     return (settings[0] if settings else None), (ends[0] if ends else None)
 
 
@@ -104,7 +104,7 @@ def _read_settings(text: str, family: type[Perturbation], part: str) -> dict[str
             _refuse(text, f"{_quote(setting.strip())} is not key=value; expected for example {family.example}")
         if key not in kinds:
             near = get_close_matches(key, kinds, n=1)
-            keys = f"Expected {', '.join(kinds)}" if kinds else f"{family.keyword.capitalize()} takes only a range"
+            keys = f"Expected {', '.join(kinds)}" if kinds else f"{family.keyword.capitalize()} has only a range"
             guess = f", did you mean {near[0]!r}?" if near else "."
             _refuse(text, f"unknown key {_quote(key)}{guess} {keys}, for example {family.example}")
         if key in values:

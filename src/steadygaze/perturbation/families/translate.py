@@ -1,7 +1,7 @@
-"""Translation along one axis: theta counts pixels, between whole pixels the image is interpolated linearly.
+"""Translation along one axis: theta counts pixels; between whole pixels the image is interpolated linearly.
 
 Vacated pixels are zero, in the image and in the expected attention map, which moves in the same way. One pixel is the
-paper's x0 + theta * (shift(x0) - x0), with the zero padding that it names.
+paper's x0 + theta * (shift(x0) - x0), with its zero padding.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import InternalError
 from ..base import FloatArray, Perturbation
 
-# An end of a range this close to a whole pixel is that pixel: 30 * 0.1 must not leave a sliver beyond the knot at 3.
+# Ends of a range this close to a whole pixel snap to it: 30 * 0.1 must not leave a sliver beyond the knot at 3.
 SNAP = 1e-6
 
 
@@ -37,7 +37,7 @@ class Translate(Perturbation):
 
     @property
     def length(self) -> int:
-        """How many pixels it moves at most."""
+        """The most pixels that it moves."""
         return abs(self.dx or self.dy)
 
     @property
@@ -72,7 +72,7 @@ class Translate(Perturbation):
             key, word = ("dx", "wide") if self.dx else ("dy", "high")
             self.refuse(
                 f"{key}={self.dx or self.dy} is longer than the image, which is {side} pixels {word}; "
-                f"give at most {side}, where nothing of the image is left"
+                f"give at most {side}, which moves the whole image out"
             )
 
     def knots(self) -> tuple[float, ...]:
@@ -99,7 +99,7 @@ class Translate(Perturbation):
         return images
 
     def transport(self, maps: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-        """Return offset and slope of the expected maps (..., C, H, W): they move exactly as the image does."""
+        """Return offset and slope of the expected maps (..., C, H, W): they move exactly like the image."""
         return self.change(maps, low, high)
 
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
@@ -107,6 +107,6 @@ class Translate(Perturbation):
         if not low < high <= step + 1:
             raise InternalError(f"{self.spec}: [{low}, {high}] is not inside one whole pixel")
         slope = self.shift(image, step + 1) - self.shift(image, step)
-        # Anchored at the end nearer to 0: the offset beside 0 is exactly zero on both sides.
+        # Anchored at the end nearer to 0: beside 0 the offset is exactly zero on both sides.
         anchor = step if step >= 0 else step + 1
         return self.shift(image, anchor) - anchor * slope - image, slope
