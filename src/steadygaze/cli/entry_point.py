@@ -93,7 +93,10 @@ def _fail(error: BaseException) -> int:
     if isinstance(error, UsageError):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "steadygaze"
-        return _say(f"{error.format_message().rstrip('.')}; see {path} --help", BAD_INPUT)
+        message = error.format_message().rstrip(".")
+        return _say(
+            f"{message} See {path} --help" if message.endswith("?") else f"{message}; see {path} --help", BAD_INPUT
+        )
     if isinstance(error, SteadygazeError) and error.exit_code != BUG:
         return _say(str(error), error.exit_code)
     if isinstance(error, MemoryError):

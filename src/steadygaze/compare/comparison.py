@@ -239,7 +239,7 @@ def _network(question: Question) -> tuple[object, ...]:
 
 def _each(names: Sequence[str], texts: Sequence[str]) -> str:
     """One text for each result after its name; a text that equals the name stands alone."""
-    return ", ".join(text if text == name else f"{name}: {text}" for name, text in zip(names, texts, strict=True))
+    return "; ".join(text if text == name else f"{name}: {text}" for name, text in zip(names, texts, strict=True))
 
 
 def _result_data(name: str, result: Result) -> dict[str, Any]:

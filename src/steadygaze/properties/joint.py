@@ -5,6 +5,7 @@ boundary, and within the error of ai = δ. Their volumes count as undecided.
 """
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -101,7 +102,9 @@ class Shares:
         attentions = {Label.AR: Kept.YES, Label.IR: Kept.NO}
         shares: dict[str, tuple[float, float]] = {name: self.bounds(code, None) for name, code in labels.items()}
         shares |= {name: self.bounds(None, code) for name, code in attentions.items()}
-        shares |= {f"{a}&{b}": self.bounds(i, j) for a, i in labels.items() for b, j in attentions.items()}
+        for (first, i), (second, j) in product(labels.items(), attentions.items()):
+            low, high = self.bounds(i, j)
+            shares[f"{first}&{second}"] = low, min(high, shares[first][1], shares[second][1])
         return shares | {"undecided": (self.undecided, self.undecided)}
 
 
