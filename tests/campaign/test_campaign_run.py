@@ -154,14 +154,14 @@ def test_one_run_at_a_time(tmp_path: Path):
     assert not store.is_held()
     with held(tmp_path / "out"):
         assert store.is_held()
-        with pytest.raises(StoreError, match="another run is going on"):
+        with pytest.raises(StoreError, match="another run is active"):
             run(plan, tmp_path / "out")
     assert run(plan, tmp_path / "out") == {"Robust": 1}
 
 
 def test_a_run_that_only_begins_keeps_others_out(tmp_path: Path):
     """Before anything is in the directory: the plan that is written there is that of the run that holds it."""
-    with held(tmp_path / "out"), pytest.raises(StoreError, match="another run is going on"):
+    with held(tmp_path / "out"), pytest.raises(StoreError, match="another run is active"):
         run(plan_of(("answer",)), tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -188,7 +188,7 @@ def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     run(plan, tmp_path / "out")
     now = stores.made_by() | {"numpy": "9.9"}
     monkeypatch.setattr(stores, "made_by", lambda: now)
-    with pytest.raises(StoreError, match=r"was begun with numpy [\d.]+ \(now 9.9\); go on with that"):
+    with pytest.raises(StoreError, match=r"was started with numpy [\d.]+ \(now 9.9\); restore these"):
         run(plan, tmp_path / "out")
 
 

@@ -63,8 +63,8 @@ def test_other_methods(run: Runner, method: str):
     ("arguments", "words"),
     [
         (("nowhere",), "nowhere: no such directory"),
-        (("out", "--format", "xml"), "--format 'xml' is not known; expected csv, geojson, parquet"),
-        (("out", "--what", "all"), "--what 'all' is not known; expected regions or pieces"),
+        (("out", "--format", "xml"), "unknown --format 'xml'; expected csv, geojson, parquet"),
+        (("out", "--what", "all"), "unknown --what 'all'; expected regions or pieces"),
         (("out", "--delta", "x"), "not a threshold"),
         (("out", "--out", "out"), "out: is a directory"),
         (("out", "--out", "out/result.json"), "exists already"),

@@ -74,12 +74,12 @@ def test_stored_results_are_drawn_from_their_directories(tmp_path: Path) -> None
 
 
 CASES = [
-    ("pth", {}, r"figure 'pth' is not known. Did you mean path\?"),
+    ("pth", {}, r"unknown figure 'pth'. Did you mean path\?"),
     ("visited", {}, "visited needs a search, and the result is a map; take tiling"),
-    ("path", {"at": [[0.2]]}, r"theta 0.2 is outside of the domain \(brightness 0..0.1\); give one inside"),
+    ("path", {"at": [[0.2]]}, r"theta 0.2 is outside the domain \(brightness 0..0.1\); give one inside"),
     ("path", {"at": [[0.0, 0.0]]}, r"theta 0,0 has 2 numbers for 1 parameters \(brightness\); give one for each"),
     ("path", {"at": [["a"]]}, "is not numbers"),
-    ("path", {"at": [[0.1]] * 30}, "30 thetas are given; a figure shows up to 24"),
+    ("path", {"at": [[0.1]] * 30}, "30 thetas given, but a figure shows up to 24"),
     ("path", {"at": [[float("nan")]]}, "outside of the domain"),
     ("columns", {"at": [[0.2]]}, "outside of the domain"),
     ("boundary", {"at": [[0.2]]}, "outside of the domain"),
@@ -87,12 +87,12 @@ CASES = [
     ("strip", {"along": "patch"}, r"along 'patch' is not a parameter of this result; expected one of 1 \(brightness\)"),
     ("strip", {"along": "2"}, "is not a parameter"),
     ("strip", {"steps": 1}, "--steps is 1; expected a whole number from 2 to 24"),
-    ("map", {"at": [[0.1]]}, "--at does not go with map; it belongs to path, strip, boundary, columns"),
-    ("path", {"by": "cr"}, "--by does not go with path; it belongs to tiling"),
-    ("tiling", {"by": "colour"}, "--by 'colour' is not known; expected cr, ar, both, pattern"),
+    ("map", {"at": [[0.1]]}, "--at does not apply to map, only to path, strip, boundary, columns"),
+    ("path", {"by": "cr"}, "--by does not apply to path, only to tiling"),
+    ("tiling", {"by": "colour"}, "unknown --by 'colour'; expected cr, ar, both, pattern"),
     ("map", {"delta": "x"}, "delta 'x' is not a threshold"),
-    ("map", {"formats": ["gif"]}, "format 'gif' is not known; expected png, svg, pdf"),
-    ("map", {"formats": []}, "no format is given"),
+    ("map", {"formats": ["gif"]}, "unknown format 'gif'; expected png, svg, pdf"),
+    ("map", {"formats": []}, "no format given"),
 ]
 
 

@@ -198,7 +198,7 @@ def test_refusals(results, tmp_path, monkeypatch):
     ):
         with pytest.raises(OptionError, match=words):
             export(result, tmp_path / "a", **options)
-    with pytest.raises(OptionError, match="3; take --format csv or parquet"):
+    with pytest.raises(OptionError, match="3; use --format csv or parquet"):
         write_table(made(1, dimension=3), tmp_path / "a", "geojson")
     export(result, tmp_path / "a.csv")
     with pytest.raises(StoreError, match="exists already"):
