@@ -222,7 +222,7 @@ def test_a_violation_in_part_of_a_region_is_not_denied():
     result = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..1"], **question)
     assert result.verdict.value == "not robust" and result.sets["CB"] == 1 and not result.sets["MR"]
     text = Page(make_report(result)).text
-    assert "No violation is proved" not in text and "No violation is shown: each is in part of a region only." in text
+    assert "No violation is proved" not in text and "No violation is shown: each covers only part of a region." in text
 
 
 def test_texts_of_users_are_never_markup(tmp_path: Path):

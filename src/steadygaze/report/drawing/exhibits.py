@@ -52,7 +52,7 @@ def choose_exhibits(result: Result) -> tuple[Exhibit, ...]:
 
 
 def choose_beside(result: Result, farthest: Sequence[tuple[str, np.ndarray]]) -> tuple[Exhibit, ...]:
-    """At most six thetas that distinguish two boundaries: zero, the farthest thetas given, instructive and nearest ones."""
+    """At most six thetas that distinguish two boundaries: zero, given farthest thetas, instructive and nearest ones."""
     wishes = [(CLOSEST_VIOLATION, *wish) for wish in farthest]
     return _chosen(result, [*wishes, *_telling(result), *_nearest(result), *_corners(result)])
 

@@ -32,8 +32,8 @@ BLOCK = 2
 HATCH_PERIOD, HATCH_WIDTH, HATCH_DARKENING = 16, 3, 0.55
 """Distance and width of hatching lines in pixels of the picture, and how much they darken it."""
 ASIDE = np.array([2.0**-0.5, 3.0**-0.5])
-"""The point inside a pixel that is looked up. Centres do not work: lines with simple slopes run exactly through them, and
-rounding then leaves some centres to neither neighbour."""
+"""The point inside a pixel that is looked up. Centres do not work: lines with simple slopes run exactly through them,
+and rounding then leaves some centres to neither neighbour."""
 
 
 def draw_view(

@@ -33,7 +33,7 @@ class Wishes(TypedDict, total=False):
 
     at: thetas (d,): the path goes through them, the strip holds the other parameters there, boundary shows them,
     columns has a column for each. along: the parameter of a strip, by number (from 1 on) or by the beginning of its
-    name. steps: the number of images in path and strip. by: "cr", "ar", "both" or "pattern", for the colours of a tiling.
+    name. steps: the number of images in path and strip. by: "cr", "ar", "both" or "pattern", the colours of a tiling.
     """
 
     at: Sequence[ArrayLike]
