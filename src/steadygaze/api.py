@@ -155,25 +155,27 @@ def verify(
 ) -> Result:
     """Prove where the label and the attention of an image are kept under one to four perturbations at once.
 
-    model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`.
-    image: a PNG, JPEG or NPY file, "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1].
-    perturbations: objects, or specs such as "brightness:0..0.1".
-    property: "cr", "ar" or "both".
-    delta: an absolute threshold (3.0), or a percentage of the size of the original maps ("25%").
-    filter: "identity", "abs", "mean" or "abs+mean".
-    dist: "l1" or "l2".
-    classes: "all", "predicted" or numbers.
-    mean, std, scale: the preprocessing that the model file expects.
-    names: words for the classes.
-    method: "map": all regions, up to three perturbations, exact up to the tolerances that the result reports.
-        "refine": boxes decided by bounds, or by their regions if bounds do not suffice; for large networks and four
-        perturbations. "bfs", "gbs", "boundary": see `search`. "auto": a map if it is expected to be small.
-    until (refine): the share that may stay undecided (0.001), or "exact".
-    goal (refine): "verdict" also ends the run at the first violation.
-    resume (refine): the directory of an earlier refinement to continue.
-    w_delta, line: see `search`.
-    budget: limits; a run that reaches one gives a partial result.
-    progress: called with the finished share of the domain (0 for a search) and the number of regions.
+    * model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`.
+    * image: a PNG, JPEG or NPY file, "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1].
+    * perturbations: objects, or specs such as "brightness:0..0.1".
+    * property: "cr", "ar" or "both".
+    * delta: an absolute threshold (3.0), or a percentage of the size of the original maps ("25%").
+    * filter: "identity", "abs", "mean" or "abs+mean".
+    * dist: "l1" or "l2".
+    * classes: "all", "predicted" or numbers.
+    * mean, std, scale: the preprocessing that the model file expects.
+    * names: words for the classes.
+    * method: "map": all regions, up to three perturbations, exact up to the tolerances that the result reports.
+      "refine": boxes decided by bounds, or by their regions if bounds do not suffice; for large networks and four
+      perturbations. "bfs", "gbs", "boundary": see `search`. "auto": a map if it is expected to be small, else
+      "refine".
+    * until (refine): the share that may stay undecided (0.001), or "exact".
+    * goal (refine): "verdict" also ends the run at the first violation.
+    * resume (refine): the directory of an earlier refinement to continue.
+    * w_delta, line: see `search`.
+    * threads (map and refine): by default one for each processor.
+    * budget: limits; a run that reaches one gives a partial result.
+    * progress: called with the finished share of the domain (0 for a search) and the number of regions.
 
     >>> result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], delta=3.0)
     >>> result.verdict.value, result.label, result.areas["CR"]
@@ -218,10 +220,10 @@ def search(
 ) -> Result:
     """Visit regions of a question one by one, for up to four perturbations at once: `verify` by a search.
 
-    method: "bfs" (all regions), "gbs" (regions on a line from zero and near the outermost boundary, as in the paper) or
-        "boundary" (regions along the boundary only).
-    w_delta (gbs): how far from δ a region near the boundary may be, 0.2 as in the paper.
-    line (gbs and boundary): "corner", or the theta where the line from zero ends.
+    * method: "bfs" (all regions), "gbs" (regions on a line from zero and near the outermost boundary, as in the paper)
+      or "boundary" (regions along the boundary only).
+    * w_delta (gbs): how far from δ a region near the boundary may be, 0.2 as in the paper.
+    * line (gbs and boundary): "corner", or the theta where the line from zero ends.
 
     The other arguments are those of `verify`. `status` is about the visited regions, `verdict` about the whole domain:
     it is robust only if the search visited all of it and a refinement, which covers every theta, confirms it.
@@ -257,16 +259,16 @@ def draw(
 ) -> list[Path]:
     """Draw a figure from results, or from the directories that hold them; returns the files written.
 
-    kind: "map", "path", "strip", "boundary", "columns" (of several results), "tiling" or "visited" (of searches).
-    path: the name of the files without their endings.
-    formats: "png", "svg", "pdf".
-    force: replace existing files.
-    delta: another threshold, for maps and refinements.
-    at: thetas (d,). A path goes through them, boundary shows them, columns has one column for each, and strip holds the
-        other parameters at the only one.
-    along: the parameter of a strip, by number from 1 on or by the beginning of its name.
-    steps: the number of images in path and strip.
-    by: the colours of a tiling, "cr", "ar", "both" or "pattern".
+    * kind: "map", "path", "strip", "boundary", "columns" (of several results), "tiling" or "visited" (of searches).
+    * path: the name of the files without their endings.
+    * formats: "png", "svg", "pdf".
+    * force: replace existing files.
+    * delta: another threshold, for maps and refinements.
+    * at: thetas (d,). A path goes through them, boundary shows them, columns has one column for each; strip needs a single
+      one and holds the other parameters there.
+    * along: the parameter of a strip, by number from 1 on or by the beginning of its name.
+    * steps: the number of images in path and strip.
+    * by: the colours of a tiling, "cr", "ar", "both" or "pattern".
     """
     from .report import figures  # noqa: PLC0415 (matplotlib is slow to import)
 
@@ -303,9 +305,9 @@ def export(
 ) -> int:
     """Write the regions of a result, or of a directory that holds one, to a file; returns the number of rows.
 
-    format: "csv", "geojson" (one or two parameters) or "parquet" (needs pyarrow).
-    what: "regions" (a row for each region and box), or "pieces" (of maps and refinements: parts with a single label).
-    delta: another threshold, except for searches.
+    * format: "csv", "geojson" (one or two parameters) or "parquet" (needs pyarrow).
+    * what: "regions" (a row for each region and box), or "pieces" (of maps and refinements: parts with a single label).
+    * delta: another threshold, except for searches.
 
     docs/export.md lists the columns.
     """

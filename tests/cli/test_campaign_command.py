@@ -102,7 +102,7 @@ BAD = [
     (("status", "nowhere"), "nowhere: holds no campaign"),
     (("table", "nowhere"), "nowhere: holds no campaign"),
     (("table", "nowhere", "--format", "xls"), "--format is 'xls'; expected text, json, csv, parquet"),
-    (("table", "nowhere", "--format", "parquet"), "give --out FILE"),
+    (("table", "nowhere", "--format", "parquet"), "--format parquet needs --out FILE"),
 ]
 
 

@@ -217,7 +217,7 @@ def test_another_delta_of_a_search_is_refused(run: Runner):
     run(*LINE, "--method", "gbs", "--out", "out")
     result = run("show", "out", "--delta", "2.0")
     assert (result.code, result.out) == (2, "") and result.err.count("\n") == 1
-    assert "out: a search (gbs) answers δ = 3 alone" in result.err
+    assert "out: a search (gbs) answers only δ = 3" in result.err
 
 
 def test_the_boundary_of_a_stored_search_is_refused(run: Runner):

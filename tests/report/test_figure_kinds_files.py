@@ -111,7 +111,7 @@ def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: 
             OptionError, match=rf"{kind} needs a map or a refinement, but the result is a search \(gbs\)"
         ):
             make_figure(kind, search)
-    with pytest.raises(OptionError, match=r"a search \(gbs\) answers δ = 25% alone"):
+    with pytest.raises(OptionError, match=r"a search \(gbs\) answers only δ = 25%"):
         make_figure("tiling", search, delta=3.0)
     with pytest.raises(OptionError, match="map needs one result, 2 given; columns allows several"):
         make_figure("map", [result, result])

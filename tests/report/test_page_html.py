@@ -209,7 +209,7 @@ def test_violations_are_told_where_the_unperturbed_image_is_outside():
     assert "Attention violation" in searched and "Where all parameters are 0." not in searched
 
 
-@pytest.mark.parametrize(("range", "place"), [("0..0.1", "the unperturbed image."), ("0.9..1", "the corner that is")])
+@pytest.mark.parametrize(("range", "place"), [("0..0.1", "the unperturbed image."), ("0.9..1", "the corner nearest")])
 def test_the_key_home_goes_where_the_page_says(range: str, place: str):
     result = steadygaze.verify("M-FNN-100", "mnist:69990", [f"brightness:{range}"], delta=3.0)
     text = " ".join(make_explorer(result, make_thresholds(result)).html.split())

@@ -203,7 +203,7 @@ def test_what_the_sentence_claims_holds_at_sampled_thetas(result: Result):
 
 
 def test_shares_in_the_sentences_are_those_of_samples(result: Result):
-    """The share of right label with other evidence, against thetas drawn evenly from the domain."""
+    """The share of the same label with other evidence, against thetas drawn evenly from the domain."""
     domain = result.question.perturbed.domain
     sentences = headline(result)
     text = next(sentence for sentence in sentences if "still predicts 7" in sentence)
