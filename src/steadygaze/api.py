@@ -264,8 +264,8 @@ def draw(
     * formats: "png", "svg", "pdf".
     * force: replace existing files.
     * delta: another threshold, for maps and refinements.
-    * at: thetas (d,). A path goes through them, boundary shows them, columns has one column for each; strip needs a single
-      one and holds the other parameters there.
+    * at: thetas (d,). A path goes through them, boundary shows them, columns has one column for each; strip needs one
+      and holds the other parameters there.
     * along: the parameter of a strip, by number from 1 on or by the beginning of its name.
     * steps: the number of images in path and strip.
     * by: the colours of a tiling, "cr", "ar", "both" or "pattern".

@@ -79,9 +79,7 @@ def test_a_violation_at_a_single_theta_is_named_by_its_witness():
     }  # fmt: skip
     found = summary(verdict="not robust", property="cr", area={"CR": [0.5, 1.0], "MR": [0.0, 0.5]}, witnesses=[witness])
     where = "brightness = 0.25, translation right = 1 px"
-    assert verdict_text(found).startswith(
-        f"At {where} the network no longer predicts 8. The violated share"
-    )
+    assert verdict_text(found).startswith(f"At {where} the network no longer predicts 8. The violated share")
 
 
 def test_other_thresholds():

@@ -140,7 +140,7 @@ def test_what_cannot_be_compared_is_refused():
     own = answered(0, "moving")
     with pytest.raises(OptionError, match="two or more results, not 1"):
         compare_results([own])
-    with pytest.raises(OptionError, match="two results or more, not 0"):
+    with pytest.raises(OptionError, match="two or more results, not 0"):
         compare_results([])
     found = search("M-FNN-100", "mnist:69990", ["brightness:0..0.05"], method="bfs")
     with pytest.raises(OptionError, match=r"result 2 is a search \(bfs\)"):

@@ -78,11 +78,11 @@ CASES = [
     ("visited", {}, "visited needs a search, but the result is a map; use tiling"),
     ("path", {"at": [[0.2]]}, r"theta 0.2 is outside the domain \(brightness 0..0.1\); give one inside"),
     ("path", {"at": [[0.0, 0.0]]}, r"theta 0,0 has 2 numbers for 1 parameters \(brightness\); give one for each"),
-    ("path", {"at": [["a"]]}, "is not numbers"),
+    ("path", {"at": [["a"]]}, "expected one number for each of"),
     ("path", {"at": [[0.1]] * 30}, "30 thetas given, but a figure shows up to 24"),
-    ("path", {"at": [[float("nan")]]}, "outside of the domain"),
-    ("columns", {"at": [[0.2]]}, "outside of the domain"),
-    ("boundary", {"at": [[0.2]]}, "outside of the domain"),
+    ("path", {"at": [[float("nan")]]}, "outside the domain"),
+    ("columns", {"at": [[0.2]]}, "outside the domain"),
+    ("boundary", {"at": [[0.2]]}, "outside the domain"),
     ("strip", {"at": [[0.0], [0.1]]}, "strip needs one theta"),
     ("strip", {"along": "patch"}, r"along 'patch' is not a parameter of this result; expected one of 1 \(brightness\)"),
     ("strip", {"along": "2"}, "is not a parameter"),
@@ -122,7 +122,7 @@ def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: 
 
 def test_labels_that_were_not_asked_for_are_refused() -> None:
     cr = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs", property="cr")
-    with pytest.raises(OptionError, match=r"this result has no attention of its regions.*take --by cr"):
+    with pytest.raises(OptionError, match=r"this result has no attention of its regions.*use --by cr"):
         make_figure("tiling", cr, by="both")
 
 
