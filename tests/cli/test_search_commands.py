@@ -79,7 +79,7 @@ def test_robust_regions_on_a_line_are_no_proof(run: Runner):
     assert result.code == 3
     for words in (
         "UNDECIDED: No violation was found on the 29 visited regions, but that is no proof for the whole domain.",
-        "To decide the rest, use",
+        "To decide the rest,",
         "status   Robust: Every visited region satisfies the property.",
         "Nothing is proved of the whole domain",
         "attention kept     not asked",
