@@ -17,7 +17,7 @@ from .results.export import check_what, make_table, write_table
 from .results.result import Result
 
 Drawn = str | Path | Result
-"""What figures are drawn from: results, or the directories that hold them."""
+"""A result, or the directory that holds it."""
 
 SEARCHES = ("bfs", "gbs", "boundary")
 LineLike = str | Sequence[float] | np.ndarray
@@ -26,7 +26,7 @@ __all__ = ["compare", "draw", "export", "load", "search", "verify"]
 
 
 class QuestionOptions(TypedDict, total=False):
-    """The options of a question, as `verify` and `search` take them."""
+    """The options of a question, for `verify` and `search`."""
 
     property: str
     delta: str | float
@@ -155,18 +155,27 @@ def verify(
 ) -> Result:
     """Prove where the label and the attention of an image are kept under one to four perturbations at once.
 
-    model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`. image: a PNG, JPEG or NPY file,
-    "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1]. perturbations: objects or specs.
-    property: "cr", "ar" or "both". delta: 3.0, or "25%" of the original maps. filter: "identity", "abs", "mean" or
-    "abs+mean". dist: "l1" or "l2". classes: "all", "predicted" or numbers. mean, std and scale are what the model file
-    expects of its pixels; names are words for the classes.
-    method: "map" (all regions, up to three perturbations: exact up to the tolerances that the result reports), "refine"
-    (boxes decided by bounds first, and by their regions where bounds do not suffice; for large networks and four
-    perturbations), a search ("bfs", "gbs", "boundary"; see `search`), or "auto": the map while it is expected to be
-    small. A refinement ends when the share that is not decided is at most `until` (0.001), or nothing is left
-    ("exact"), with goal "verdict" also at the first violation; `resume` is the directory of an earlier one to go on
-    from. A budget that ends first makes the result partial. `progress` is
-    called with the share of the domain that is done (0 for a search), and the number of regions.
+    * model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`.
+    * image: a PNG, JPEG or NPY file, "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1].
+    * perturbations: objects, or specs such as "brightness:0..0.1".
+    * property: "cr", "ar" or "both".
+    * delta: an absolute threshold (3.0), or a percentage of the size of the original maps ("25%").
+    * filter: "identity", "abs", "mean" or "abs+mean".
+    * dist: "l1" or "l2".
+    * classes: "all", "predicted" or numbers.
+    * mean, std, scale: the preprocessing that the model file expects.
+    * names: words for the classes.
+    * method: "map": all regions, up to three perturbations, exact up to the tolerances that the result reports.
+      "refine": boxes decided by bounds, or by their regions if bounds do not suffice; for large networks and four
+      perturbations. "bfs", "gbs", "boundary": see `search`. "auto": a map if it is expected to be small, else
+      "refine".
+    * until (refine): the share that may stay undecided (0.001), or "exact".
+    * goal (refine): "verdict" also ends the run at the first violation.
+    * resume (refine): the directory of an earlier refinement to continue.
+    * w_delta, line: see `search`.
+    * threads (map and refine): by default one for each processor.
+    * budget: limits; a run that reaches one gives a partial result.
+    * progress: called with the finished share of the domain (0 for a search) and the number of regions.
 
     >>> result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], delta=3.0)
     >>> result.verdict.value, result.label, result.areas["CR"]
@@ -211,11 +220,13 @@ def search(
 ) -> Result:
     """Visit regions of a question one by one, for up to four perturbations at once: `verify` by a search.
 
-    method: "bfs" (all regions), "gbs" (those on a line from zero and near the outermost boundary, as in the paper) or
-    "boundary" (those along the boundary alone). w_delta (gbs): how far from δ a region may be to count as near, 0.2 as
-    in the paper. line (gbs and boundary): "corner", or the theta where the line from zero ends. The other arguments are
-    those of `verify`. `status` speaks of what was visited; `verdict` of the whole domain, so it is robust only when all
-    of it was visited and a refinement, which covers every theta, confirms it.
+    * method: "bfs" (all regions), "gbs" (regions on a line from zero and near the outermost boundary, as in the paper)
+      or "boundary" (regions along the boundary only).
+    * w_delta (gbs): how far from δ a region near the boundary may be, 0.2 as in the paper.
+    * line (gbs and boundary): "corner", or the theta where the line from zero ends.
+
+    The other arguments are those of `verify`. `status` is about the visited regions, `verdict` about the whole domain:
+    it is robust only if the search visited all of it and a refinement, which covers every theta, confirms it.
 
     >>> result = search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs", property="ar", delta=3.0)
     >>> result.verdict.value, result.status.value, result.sets["CR"], 0.0 < result.coverage < 1.0
@@ -250,14 +261,18 @@ def draw(
     steps: int | None = None,
     by: str | None = None,
 ) -> list[Path]:
-    """Draw a figure from results, or from the directories that hold them, into PATH.png and so on; returns the files.
+    """Draw a figure from results, or from the directories that hold them; returns the files written.
 
-    kind: "map", "path", "strip", "boundary", "columns" (of several results), "tiling" or "visited" (of searches).
-    formats: "png", "svg", "pdf". An existing file is refused without `force`. delta: another threshold, for maps and
-    refinements. at: thetas (d,): the path goes through them, boundary shows them, columns has one column for each;
-    strip takes one, where it holds the other parameters. along: the parameter of a strip, by number from 1 on or by the
-    beginning of its name. steps: how many images path and strip show. by: "cr", "ar", "both" or "pattern", the colours
-    of a tiling.
+    * kind: "map", "path", "strip", "boundary", "columns" (of several results), "tiling" or "visited" (of searches).
+    * path: the name of the files without their endings.
+    * formats: "png", "svg", "pdf".
+    * force: replace existing files.
+    * delta: another threshold, for maps and refinements.
+    * at: thetas (d,). A path goes through them, boundary shows them, columns has one column for each; strip needs one
+      and holds the other parameters there.
+    * along: the parameter of a strip, by number from 1 on or by the beginning of its name.
+    * steps: the number of images in path and strip.
+    * by: the colours of a tiling, "cr", "ar", "both" or "pattern".
     """
     from .report import figures  # noqa: PLC0415 (matplotlib is slow to import)
 
@@ -272,8 +287,8 @@ def draw(
 def compare(results: Sequence[str | Path | Result], *, delta: str | float | None = None) -> Comparison:
     """Compare two or more maps and refinements, given as results or as directories that hold them.
 
-    Each is asked for its own δ, unless `delta` is given for all. What differs, the shares of each, rankings, and where
-    the first keeps what another does not stand in the `Comparison`; difference maps need the same domain.
+    Each answers for its own δ, unless `delta` is given for all. The `Comparison` holds the differences between the
+    questions, the shares, rankings, and difference maps against the first; these need the same domain.
 
     >>> sides = [verify("M-FNN-100", "mnist:69990", [spec]) for spec in ("brightness:0..0.1", "darkness:0..0.1")]
     >>> found = compare(sides)
@@ -294,9 +309,11 @@ def export(
 ) -> int:
     """Write the regions of a result, or of a directory that holds one, to a file; returns the number of rows.
 
-    format: "csv", "geojson" (one and two parameters) or "parquet" (needs pyarrow). what: "regions" (a row for each
-    region and box), or "pieces" (of maps and refinements: the parts of them that have one label alone). docs/export.md
-    has the columns. Another δ than that of the result can be given, except for searches.
+    * format: "csv", "geojson" (one or two parameters) or "parquet" (needs pyarrow).
+    * what: "regions" (a row for each region and box), or "pieces" (of maps and refinements: parts with a single label).
+    * delta: another threshold, except for searches.
+
+    docs/export.md lists the columns.
     """
     check_what(what)
     chosen = load(result) if isinstance(result, str | Path) else result

@@ -1,7 +1,7 @@
 """The question: a model, an image, perturbations, and the property asked of them.
 
-A question parses, describes and stores itself, and tells how it differs from another one. It computes the label, the
-notes, and whether the model file computes what was read from it.
+A question parses, describes and stores itself, and lists its differences from another one. It computes the label and
+the notes, and checks the model as read against the model file.
 """
 
 import math
@@ -49,7 +49,7 @@ class QuestionOption:
     expected: str = "a text, or a list of texts"
     is_number: bool = False
     is_in_key: bool = False
-    """Whether the key of a problem always holds the value, and not only where it differs from the paper's."""
+    """Whether the key of a problem always holds the value, even if it equals the paper's."""
 
 
 def _class_words(text: Any) -> str:
@@ -77,7 +77,7 @@ OPTIONS = {
         _class_words, "the classes whose maps are compared: `all`, `predicted`, or their numbers", "all"
     ),
 }  # fmt: skip
-"""The options of a question: what campaigns read, store and list beside model, image and perturbations."""
+"""The options of a question, which campaigns read, store and list beside model, image and perturbations."""
 
 
 class DomainFacts(Struct, frozen=True):
@@ -90,7 +90,7 @@ class DomainFacts(Struct, frozen=True):
 
 
 class ModelFacts(Struct, frozen=True):
-    """The model: its name, the hash of its file, and how many classes it has."""
+    """The model: its name, the hash of its file, and its number of classes."""
 
     name: str
     sha256: str
@@ -105,7 +105,7 @@ class ImageFacts(Struct, frozen=True):
 
 
 class AttentionFacts(Struct, frozen=True):
-    """How attention maps are compared; the gradient goes without saying, in every version of the stored form."""
+    """How attention maps are compared. `method` is unset for the gradient, as in older stored forms."""
 
     filter: str
     distance: str
@@ -113,7 +113,7 @@ class AttentionFacts(Struct, frozen=True):
     method: str | UnsetType = UNSET
 
     def text(self, names: Sequence[str] | None = None) -> str:
-        """The comparison in words; `names` are those of all classes.
+        """The comparison in words; `names` has one name for each class.
 
         >>> AttentionFacts("abs", "l2", "all").text(), AttentionFacts("mean", "l1", [3, 8]).text()
         ('filter abs, distance L2, all classes', 'filter mean, distance L1, classes 3, 8')
@@ -140,7 +140,7 @@ class QuestionFacts(Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is verified. `names` are words for the classes; `image_name` and `model_name` appear in answers."""
+    """A verification problem. `names` are words for the classes; `image_name` and `model_name` appear in answers."""
 
     model: Model
     perturbed: Perturbed
@@ -174,8 +174,8 @@ class Question:
         )
 
     def stored(self, delta: Threshold) -> dict[str, Any]:
-        """What restoring the question needs beside `describe` and the pixels, asked for a threshold."""
-        # The replay knows what the file expects of its pixels.
+        """The data that `restore` needs beside `describe` and the pixels, for a threshold."""
+        # The replay keeps the preprocessing that the file expects.
         preprocessing = self.model.replay.preprocessing
         place = os.path.realpath(self.model.path)
         bundled = next((model.name for model in zoo.models() if os.path.realpath(model.path) == place), None)
@@ -193,7 +193,7 @@ class Question:
         }
 
     def words(self, delta: Threshold, image: str) -> list[str]:
-        """The command that asks the question, for a threshold and an image by name or file, without the method."""
+        """The words of the command that asks this question, without the method; `image` is a name or a file."""
         stored, attention = self.stored(delta)["model"], self.attention
         words = ["steadygaze", "verify", stored["bundled"] or stored["path"], "--image", image]
         for spec in self.specs:
@@ -211,7 +211,7 @@ class Question:
     def restore(
         cls, content: Mapping[str, Any], pixels: np.ndarray, model: Model, *, notes: Sequence[str] = ()
     ) -> "Question":
-        """The question in the content of a `result.json`, with its pixels and its model; `notes` are added to it."""
+        """Restore a question from the content of a `result.json`, its pixels and its model; `notes` are added."""
         stored, attention = content["stored"], content["attention"]
         classes = None if attention["classes"] == "all" else tuple(int(number) for number in attention["classes"])
         names = tuple(str(name) for name in stored["class_names"])
@@ -263,7 +263,7 @@ class Question:
 
     @cached_property
     def map_size(self) -> float:
-        """The size Σ_j ‖map_j(x0)‖ of the original maps, to which relative thresholds refer."""
+        """The size Σ_j ‖map_j(x0)‖ of the original maps; relative thresholds are shares of it."""
         return self.attention.size(self.original)
 
     @cached_property
@@ -284,20 +284,20 @@ class Question:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """How far the model file, run by onnxruntime, is from what was read from it; too far is an error."""
+        """The difference between the model as read and its file, run by onnxruntime; too large is an error."""
         return check_agreement(self.model, self.perturbed.x0, self._farthest)
 
     @cached_property
     def _farthest(self) -> list[np.ndarray]:
-        """The images at the lower and upper corner of the domain that are not the unperturbed one."""
+        """The images at the lower and upper corner of the domain, without the unperturbed one."""
         ends = (self.perturbed.domain.low, self.perturbed.domain.high)
         return [self.perturbed.image(end) for end in ends if end.any()]
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Sentences that a reader of the answer should know."""
+        """Sentences for the reader of the answer."""
         notes = [*self.model.notes, *self.image_notes]
-        # Estimated, not replayed: a stored question has the same notes with any version of onnxruntime.
+        # An estimate, not a replay: the notes must not depend on the version of onnxruntime.
         notes += coarse_notes(self.model.graph, self.perturbed.x0, self._farthest, self.model.replay.float_type)
         close = 0
         values = self.perturbed.x0.reshape(1, -1)
@@ -313,17 +313,17 @@ class Question:
         if self.property is not Property.CR and self.original_doubt > 0.0:
             notes.append(
                 "the signs of some neurons at the unperturbed image are not certain in float64, and exact arithmetic "
-                "did not settle them: the expected maps, and a δ relative to them, may be others; answers about "
-                "attention allow for that"
+                "did not settle them: the expected maps, and a δ relative to them, may be off; answers about attention "
+                "allow for that"
             )
         return tuple(notes)
 
     @cached_property
     def original_doubt(self) -> float:
-        """How far the maps of the unperturbed image may be off because signs of neurons are not certain there.
+        """How far the maps of the unperturbed image may be off because signs of its neurons are uncertain.
 
-        A bound of the sum over classes of the distances; 0 where all signs are proved, by bounds or by exact
-        arithmetic, to be those that float64 finds.
+        A bound of the sum over classes of the distances; 0 if bounds or exact arithmetic prove the signs that float64
+        finds.
         """
         try:
             bounder = Bounder(self.model.graph, self.perturbed, self.label, self.attention)
@@ -363,13 +363,13 @@ def make_question(
     scale: float = 1.0,
     names: Sequence[str] | None = None,
 ) -> Question:
-    """Read and check everything that a question consists of; see `steadygaze.verify` for the arguments."""
+    """Read and check all parts of a question; see `steadygaze.verify` for the arguments."""
     pixels, image_name, notes = _image(image)
     if not isinstance(model, Model):
         path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
         model = _read_fitting(path, pixels.shape, mean=mean, std=std, scale=scale)
     elif mean is not None or std is not None or scale != 1.0:
-        raise OptionError("mean, std and scale belong to reading a model; give them to read_model")
+        raise OptionError("mean, std and scale apply to model files only; give them to read_model")
     pixels = fit_image(pixels, model.input_shape, image_name)
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
     perturbed = compose([parse_spec(item) if isinstance(item, str) else item for item in chosen], pixels)
@@ -388,7 +388,7 @@ def make_question(
 
 
 def _read_fitting(path: Path, image_shape: tuple[int, ...], **preprocessing: Any) -> Model:
-    """Read a model for images of a shape; where the shape does not fit, `fit_image` says so better afterwards."""
+    """Read a model for images of a shape; if the shape does not fit, `fit_image` raises a better error later."""
     try:
         return read_model(path, image_shape=image_shape, **preprocessing)
     except (ModelError, OptionError) as error:
@@ -431,7 +431,7 @@ def _classes(classes: str | Sequence[int], model: Model, image: np.ndarray) -> t
         numbers = []
     if not numbers or len(set(numbers)) < len(numbers) or not all(0 <= n < model.classes for n in numbers):
         raise OptionError(
-            f"classes {classes!r} do not fit; expected all, predicted, or different numbers from 0 to "
+            f"no such classes: {classes!r}; expected all, predicted, or different numbers from 0 to "
             f"{model.classes - 1} such as 3,8"
         )
     return tuple(sorted(numbers))

@@ -1,4 +1,4 @@
-"""Numbers and words for people: shares, thetas, counts, names. The same share reads the same wherever it is printed.
+"""Numbers and words for people: shares, thetas, counts, names. A share reads the same everywhere.
 
 A proved lower bound is rounded down and an upper bound up, so a rounded number never claims more than was proved: no
 lower bound below 1 reads 100 %, no upper bound above 0 reads 0 %. Shares have two decimals of a percent; those below
@@ -19,7 +19,7 @@ TIGHT, LEAST = 1e-6, 1e-4
 
 
 def percent_down(share: float) -> str:
-    """A share in percent, not more than it is.
+    """A share in percent, rounded down.
 
     >>> percent_down(0.12999), percent_down(1.0), percent_down(1.0 - 1e-12), percent_down(2.99e-6), percent_down(0.0)
     ('12.99 %', '100 %', '99.99 %', '0.00029 %', '0 %')
@@ -28,7 +28,7 @@ def percent_down(share: float) -> str:
 
 
 def percent_up(share: float) -> str:
-    """A share in percent, not less than it is.
+    """A share in percent, rounded up.
 
     >>> percent_up(0.12001), percent_up(0.9999999), percent_up(2.91e-6), percent_up(0.0), percent_up(3e-12)
     ('12.01 %', '100 %', '0.0003 %', '0 %', '3e−10 %')
@@ -37,7 +37,7 @@ def percent_up(share: float) -> str:
 
 
 def share_text(low: float, high: float | None = None) -> str:
-    """A share with proved bounds, or one that is known.
+    """A share with proved bounds, or a known share.
 
     >>> share_text(0.12434), share_text(0.25, 0.25 + 1e-12), share_text(0.25, 0.5), share_text(0.0, 2e-9)
     ('12.43 %', '25.00 %', '25.00 to 50.00 %', '≤ 2e−7 %')
@@ -66,7 +66,7 @@ def share_between(low: float, high: float) -> str:
 
 
 def rounded_down(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits that is not above the given one.
+    """A number rounded down to some significant digits.
 
     >>> rounded_down(0.31999), rounded_down(-0.31999), rounded_down(0.0), rounded_down(1e-9)
     ('0.319', '−0.32', '0', '1e−9')
@@ -75,7 +75,7 @@ def rounded_down(value: float, digits: int = 3) -> str:
 
 
 def rounded_up(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits that is not below the given one.
+    """A number rounded up to some significant digits.
 
     >>> rounded_up(0.3111), rounded_up(-0.31999), rounded_up(12345.0)
     ('0.312', '−0.319', '12400')
@@ -84,7 +84,7 @@ def rounded_up(value: float, digits: int = 3) -> str:
 
 
 def rounded(value: float, digits: int = 5) -> str:
-    """A number to the nearest with so many significant digits: for numbers that are no bounds.
+    """A number rounded to some significant digits: never for bounds.
 
     >>> rounded(0.0123456789), rounded(3.0), rounded(-1.5), rounded(float("inf"))
     ('0.012346', '3', '−1.5', 'infinite')
@@ -93,7 +93,7 @@ def rounded(value: float, digits: int = 5) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number with five significant digits that can be typed again, for the terminal.
+    """A number with five significant digits in ASCII, for the terminal: users can paste it into a command.
 
     >>> number_text(0.0123456789), number_text(-3.0), number_text(4e-13)
     ('0.012346', '-3', '4e-13')
@@ -102,7 +102,7 @@ def number_text(value: float) -> str:
 
 
 def counted(count: int, word: str, words: str | None = None) -> str:
-    """A number of things.
+    """A count with its noun.
 
     >>> counted(1, "region"), counted(1200, "region"), counted(2, "box", "boxes")
     ('1 region', '1,200 regions', '2 boxes')
@@ -111,7 +111,7 @@ def counted(count: int, word: str, words: str | None = None) -> str:
 
 
 def class_text(name: str, number: int) -> str:
-    """A class by name, and by number if the name is another one.
+    """A class by name, and by number if the name differs from it.
 
     >>> class_text("7", 7), class_text("Sneaker", 7)
     ('7', 'Sneaker (class 7)')
@@ -130,7 +130,7 @@ def unit_of(name: str) -> str:
 
 
 def named_theta(names: Sequence[str], theta: Sequence[float]) -> str:
-    """A theta with the names of its parameters, to the nearest of five digits.
+    """A theta with the names of its parameters, rounded to five digits.
 
     >>> named_theta(["brightness", "translation right [px]"], [-0.25, 1.2345678])
     'brightness = −0.25, translation right ≈ 1.2346 px'
@@ -144,9 +144,9 @@ def named_theta(names: Sequence[str], theta: Sequence[float]) -> str:
 
 
 def caption_theta(theta: np.ndarray, widths: np.ndarray) -> str:
-    """A theta (d,) as it stands in captions, rounded to a ten-thousandth of the widths (d,) of the domain or finer.
+    """A theta (d,) for captions, rounded to a ten-thousandth of the widths (d,) of the domain or finer.
 
-    Three parameters are rounded to about a thousandth, four to a hundredth: more does not fit.
+    Three parameters are rounded to about a thousandth, four to a hundredth: more digits do not fit.
 
     >>> caption_theta(np.array([0.3]), np.ones(1)), caption_theta(np.array([1.96e-12, 1]), np.array([1, 3.0]))
     ('θ = 0.3', 'θ ≈ (0, 1)')
@@ -161,7 +161,7 @@ def caption_theta(theta: np.ndarray, widths: np.ndarray) -> str:
 
 
 def comparison(value: float, delta: float) -> str:
-    """An inconsistency against δ; where their digits would look the same, only which is larger.
+    """An inconsistency against δ; if both would print the same digits, only the larger one is named.
 
     >>> comparison(3.0, 3.0), comparison(3.00012, 3.0), comparison(3.00000012, 3.0)
     ('3 ≤ δ = 3', '3.0001 > δ = 3', 'just > δ = 3')
@@ -201,7 +201,7 @@ def _digits(value: Decimal, digits: int, rounding: str) -> str:
     if not value:
         return "0"
     exponent = value.adjusted()
-    # Exponents only where people expect them.
+    # Exponents only for very small and very large numbers.
     is_plain = -6 <= exponent < 9
     text = f"{value if is_plain else value.scaleb(-exponent):f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text

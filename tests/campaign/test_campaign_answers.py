@@ -68,7 +68,7 @@ def test_what_was_not_asked_is_not_known(plan: Plan):
 def test_a_process_of_another_source_is_refused(plan: Plan):
     told = worker.needs(plan)
     assert told[1:] == plan.needs
-    with pytest.raises(StoreError, match="the source of steadygaze was changed"):
+    with pytest.raises(StoreError, match="the source of steadygaze changed"):
         worker.prepare(("0123", *told[1:]))
 
 

@@ -131,7 +131,7 @@ def test_only_whole_domains_count_and_the_better_answer(tmp_path: Path):
     assert line["images"] == 2 and line["IR"] == Share(close(0.4), close(0.6))  # the mean of 0.5 and of 0.3 to 0.7
     empty = insights(made_up_empty(tmp_path))
     assert all(not one.lines for one in empty.values())
-    assert all("no problem to tell it from" in one.to_text() for one in empty.values())
+    assert all("no problems for this table" in one.to_text() for one in empty.values())
 
 
 def made_up_empty(tmp_path: Path) -> Store:

@@ -116,7 +116,7 @@ def test_a_scheduler_that_goes_away_leaves_what_has_ended(tmp_path: Path, cluste
         if time.monotonic() > until:
             stop.set()
 
-    with pytest.raises(StoreError, match=r"the scheduler is gone.*; run again to go on"):
+    with pytest.raises(StoreError, match=r"the scheduler is gone.*; run again to continue"):
         run_campaign(plan, tmp_path / "out", scheduler=cluster.address, duty=DUTY, progress=watch, cancelled=stop)
     assert 2 <= len(Store.open(tmp_path / "out").rows()) < len(MANY)
     assert run_campaign(plan, tmp_path / "out", workers=2, duty=DUTY).missing == 0

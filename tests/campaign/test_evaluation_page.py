@@ -133,5 +133,5 @@ def test_filters_come_from_a_campaign_of_their_own(maker: ModuleType, tmp_path: 
     runs = '[[runs]]\nmethod = "map"\nfilter = ["identity", "mean"]\n'
     filters = made_up(tmp_path / "filters", lambda task: shares(0.9, 0.5), runs)
     page = maker.make_page(made_up(tmp_path, answer), others={"filter": filters})
-    assert page.count("moves with filter and distance") == 1 and "campaign `made up` at commit" in page
+    assert page.count("varies with filter and distance") == 1 and "campaign `made up` at commit" in page
     assert "| M-FNN-100 | mean | l2 | 4 | 10.00 % |" in page

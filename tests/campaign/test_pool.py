@@ -146,7 +146,7 @@ def test_a_system_that_can_start_no_process_is_given_time(monkeypatch: pytest.Mo
     monkeypatch.setattr(pools, "WorkerProcess", start)
     assert outcomes(asked("q", "answer"))["q"].end is End.ANSWERED
     failures += [OSError(12, "Cannot allocate memory")] * 3
-    with pytest.raises(StoreError, match=r"cannot be started \(Cannot allocate memory\); mend that, and run again"):
+    with pytest.raises(StoreError, match=r"cannot be started \(Cannot allocate memory\); fix this and run again"):
         outcomes(asked("q", "answer"))
 
 

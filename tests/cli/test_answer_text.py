@@ -28,11 +28,11 @@ def test_a_verdict_reads_as_in_the_report_without_a_range():
 @pytest.mark.parametrize(
     ("changes", "advice"),
     [
-        ({}, "To decide the rest, take --method map or bfs."),
-        ({"method": "bfs"}, "To decide the rest, take --method map."),
+        ({}, "To decide the rest, use --method map or bfs."),
+        ({"method": "bfs"}, "To decide the rest, use --method map."),
         (
             {"stopped": "timeout of 1 s"},
-            "To decide the rest, give it more time, regions or memory, or take smaller ranges.",
+            "To decide the rest, give it more time, regions or memory, or use smaller ranges.",
         ),
         ({"verdict": "robust"}, ""),
     ],
@@ -46,11 +46,11 @@ def test_a_search_that_proves_nothing_says_what_to_do(changes, advice):
     ("low", "high", "text"),
     [
         (None, None, "none in the domain"),
-        (0.25, None, "none is proved; none below distance 0.25"),
-        (0.0, None, "none is proved so far"),
+        (0.25, None, "none proved; none below distance 0.25"),
+        (0.0, None, "none proved so far"),
         (0.5, 0.5 + 1e-9, "brightness = 0.1, translation right = 2 px (distance 0.5)"),
         (0.25, 0.5, "brightness = 0.1, translation right = 2 px (distance 0.5; none below distance 0.25)"),
-        (0.0, 0.5, "brightness = 0.1, translation right = 2 px (distance 0.5; a nearer one is not excluded)"),
+        (0.0, 0.5, "brightness = 0.1, translation right = 2 px (distance 0.5; a nearer one may exist)"),
     ],
 )
 def test_nearest_violation(low, high, text):
@@ -79,13 +79,11 @@ def test_a_violation_at_a_single_theta_is_named_by_its_witness():
     }  # fmt: skip
     found = summary(verdict="not robust", property="cr", area={"CR": [0.5, 1.0], "MR": [0.0, 0.5]}, witnesses=[witness])
     where = "brightness = 0.25, translation right = 1 px"
-    assert verdict_text(found).startswith(
-        f"At {where} the network no longer predicts 8. How much of the domain violates"
-    )
+    assert verdict_text(found).startswith(f"At {where} the network no longer predicts 8. The violated share")
 
 
 def test_other_thresholds():
     assert kept_text(summary()) == "at 10 % 50.00 %; at 25 % 100 % (of the original maps' size, 12)"
     assert enough_text(summary()) == "from δ = 2.5 (20.84 % of the original maps), kinks aside"
-    assert enough_text(summary(ar_at_delta={"all": None})) == "not known, as the map is partial"
+    assert enough_text(summary(ar_at_delta={"all": None})) == "unknown: the map is partial"
     assert enough_text(summary(delta={"text": "3", "value": 3.0, "map_size": 0.0})) == "from δ = 2.5, kinks aside"

@@ -69,7 +69,7 @@ def test_a_run_prints_its_progress_and_the_table(done: tuple[Path, subprocess.Co
 
 def test_status(done: tuple[Path, subprocess.CompletedProcess], run: Runner):
     told = run("campaign", "status", done[0])
-    assert told.code == 0 and told.out.startswith("tiny: 6 of 6 problems have ended; no run is going on\n")
+    assert told.code == 0 and told.out.startswith("tiny: 6 of 6 problems have ended; no run is active\n")
     answer = run("campaign", "status", done[0], "--json").json
     assert (answer["problems"], answer["open"], answer["is_running"]) == (6, 0, False)
     assert sum(answer["status"].values()) == 6 and answer["failures"] == []
@@ -102,7 +102,7 @@ BAD = [
     (("status", "nowhere"), "nowhere: holds no campaign"),
     (("table", "nowhere"), "nowhere: holds no campaign"),
     (("table", "nowhere", "--format", "xls"), "--format is 'xls'; expected text, json, csv, parquet"),
-    (("table", "nowhere", "--format", "parquet"), "give --out FILE"),
+    (("table", "nowhere", "--format", "parquet"), "--format parquet needs --out FILE"),
 ]
 
 

@@ -61,7 +61,7 @@ def test_insights_in_all_formats(run: Runner, place: Path, stored: str):
 
 BAD = [
     (("figures", "nowhere"), "nowhere: holds no campaign"),
-    (("figures", "out", "--format", "bmp"), "--format 'bmp' is not known"),
+    (("figures", "out", "--format", "bmp"), "unknown --format 'bmp'"),
     (("figures", "out", "--plan", "none.toml"), "none.toml: no such file"),
     (("figures", "out", "--plan", "smoke"), "another plan"),
     (("insights", "nowhere"), "nowhere: holds no campaign"),

@@ -106,7 +106,7 @@ def test_a_result_is_never_replaced(run: Runner, pair: tuple[str, str]):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("one",), "two directories or more"),
+        (("one",), "two or more directories"),
         ((), "Missing argument"),
         (("one", "nowhere"), "nowhere: no such directory"),
         (("one", "two", "--delta", "x"), "not a threshold"),

@@ -54,7 +54,7 @@ def test_other_methods(run: Runner, method: str):
     covered = shown["visited_share"] if method == "gbs" else 1.0
     assert sum(float(row["share"]) for row in read("out-regions.csv")) == pytest.approx(covered, abs=1e-9)
     if method == "gbs":
-        for option, words in (("--what=pieces", "regions alone"), ("--delta=3.0", "alone; leave --delta out")):
+        for option, words in (("--what=pieces", "regions alone"), ("--delta=3.0", "; leave --delta out")):
             refused = run("export", "out", option, "--out", "other.csv")
             assert (refused.code, refused.out) == (2, "") and words in refused.err and not Path("other.csv").exists()
 
@@ -63,8 +63,8 @@ def test_other_methods(run: Runner, method: str):
     ("arguments", "words"),
     [
         (("nowhere",), "nowhere: no such directory"),
-        (("out", "--format", "xml"), "--format 'xml' is not known; expected csv, geojson, parquet"),
-        (("out", "--what", "all"), "--what 'all' is not known; expected regions or pieces"),
+        (("out", "--format", "xml"), "unknown --format 'xml'; expected csv, geojson, parquet"),
+        (("out", "--what", "all"), "unknown --what 'all'; expected regions or pieces"),
         (("out", "--delta", "x"), "not a threshold"),
         (("out", "--out", "out"), "out: is a directory"),
         (("out", "--out", "out/result.json"), "exists already"),

@@ -36,7 +36,7 @@ def test_refine_from_question_to_boundary(run: Runner):
     theirs = run("boundary", "map", "--json").json
     assert found["reachable_share"] == pytest.approx(theirs["reachable_share"], abs=1e-9)
     assert (found["method"], theirs["method"]) == ("refine", "map")
-    assert "Rests on boxes and regions" in run("boundary", "out").out
+    assert "Based on boxes and regions" in run("boundary", "out").out
 
 
 def test_every_key_of_a_refinement_is_documented(run: Runner):

@@ -45,7 +45,7 @@ def test_a_search(run: Runner):
     done = run("report", "out")
     assert done.code == 10 and done.out.startswith("NOT ROBUST: Everywhere on")
     refused = run("report", "out", "--delta", "5", "--out", "other.html")
-    assert refused.code == 2 and ": a search (gbs) answers δ = " in refused.err and not Path("other.html").exists()
+    assert refused.code == 2 and ": a search (gbs) answers only δ = " in refused.err and not Path("other.html").exists()
 
 
 def test_an_existing_file_is_refused_without_force(run: Runner, stored: Path):

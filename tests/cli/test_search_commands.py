@@ -79,7 +79,7 @@ def test_robust_regions_on_a_line_are_no_proof(run: Runner):
     assert result.code == 3
     for words in (
         "UNDECIDED: No violation was found on the 29 visited regions, but that is no proof for the whole domain.",
-        "To decide the rest, take",
+        "To decide the rest,",
         "status   Robust: Every visited region satisfies the property.",
         "Nothing is proved of the whole domain",
         "attention kept     not asked",
@@ -217,7 +217,7 @@ def test_another_delta_of_a_search_is_refused(run: Runner):
     run(*LINE, "--method", "gbs", "--out", "out")
     result = run("show", "out", "--delta", "2.0")
     assert (result.code, result.out) == (2, "") and result.err.count("\n") == 1
-    assert "out: a search (gbs) answers δ = 3 alone" in result.err
+    assert "out: a search (gbs) answers only δ = 3" in result.err
 
 
 def test_the_boundary_of_a_stored_search_is_refused(run: Runner):

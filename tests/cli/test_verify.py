@@ -43,7 +43,7 @@ def test_the_summary_for_people(run: Runner):
         "nearest IR",
         "brightness ≈ 0.0",
         "AR at other δ  at 10 %",
-        "all of it AR   from δ = ",
+        "entirely AR    from δ = ",
         "Proved for the real-valued network",
         "out/map.png",
     ):

@@ -53,7 +53,7 @@ def test_three_parameters_have_bounds_from_shares(seed):
     sides = [renamed(answered(number, "solid"), model_name=f"net {number}") for number in (seed, seed + 1)]
     found = compare_results(sides)
     assert not any(one.is_exact for one in found.differences)
-    assert "not laid over each other" in found.summary()["guarantee"]
+    assert "not overlaid" in found.summary()["guarantee"]
     rng = np.random.default_rng(seed)
     domain = sides[0].question.perturbed.domain
     thetas = domain.low + rng.random((300, 3)) * domain.widths
@@ -138,9 +138,9 @@ def test_directories_are_read(tmp_path):
 
 def test_what_cannot_be_compared_is_refused():
     own = answered(0, "moving")
-    with pytest.raises(OptionError, match="two results or more, not 1"):
+    with pytest.raises(OptionError, match="two or more results, not 1"):
         compare_results([own])
-    with pytest.raises(OptionError, match="two results or more, not 0"):
+    with pytest.raises(OptionError, match="two or more results, not 0"):
         compare_results([])
     found = search("M-FNN-100", "mnist:69990", ["brightness:0..0.05"], method="bfs")
     with pytest.raises(OptionError, match=r"result 2 is a search \(bfs\)"):

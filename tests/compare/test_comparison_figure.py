@@ -84,7 +84,7 @@ def test_other_domains_have_bars_and_risks_alone():
 def test_more_results_than_fit_are_counted():
     found = comparison("line", *range(7))
     written = words(found)
-    assert any(text.startswith("Difference maps that are not shown: 2;") for text in written)
+    assert any(text.startswith("Difference maps not shown: 2;") for text in written)
 
 
 def test_hostile_and_long_names_stay_inside(tmp_path):

@@ -74,25 +74,25 @@ def test_stored_results_are_drawn_from_their_directories(tmp_path: Path) -> None
 
 
 CASES = [
-    ("pth", {}, r"figure 'pth' is not known. Did you mean path\?"),
-    ("visited", {}, "visited needs a search, and the result is a map; take tiling"),
-    ("path", {"at": [[0.2]]}, r"theta 0.2 is outside of the domain \(brightness 0..0.1\); give one inside"),
+    ("pth", {}, r"unknown figure 'pth'. Did you mean path\?"),
+    ("visited", {}, "visited needs a search, but the result is a map; use tiling"),
+    ("path", {"at": [[0.2]]}, r"theta 0.2 is outside the domain \(brightness 0..0.1\); give one inside"),
     ("path", {"at": [[0.0, 0.0]]}, r"theta 0,0 has 2 numbers for 1 parameters \(brightness\); give one for each"),
-    ("path", {"at": [["a"]]}, "is not numbers"),
-    ("path", {"at": [[0.1]] * 30}, "30 thetas are given; a figure shows up to 24"),
-    ("path", {"at": [[float("nan")]]}, "outside of the domain"),
-    ("columns", {"at": [[0.2]]}, "outside of the domain"),
-    ("boundary", {"at": [[0.2]]}, "outside of the domain"),
-    ("strip", {"at": [[0.0], [0.1]]}, "strip takes one theta"),
+    ("path", {"at": [["a"]]}, "expected one number for each of"),
+    ("path", {"at": [[0.1]] * 30}, "30 thetas given, but a figure shows up to 24"),
+    ("path", {"at": [[float("nan")]]}, "outside the domain"),
+    ("columns", {"at": [[0.2]]}, "outside the domain"),
+    ("boundary", {"at": [[0.2]]}, "outside the domain"),
+    ("strip", {"at": [[0.0], [0.1]]}, "strip needs one theta"),
     ("strip", {"along": "patch"}, r"along 'patch' is not a parameter of this result; expected one of 1 \(brightness\)"),
     ("strip", {"along": "2"}, "is not a parameter"),
     ("strip", {"steps": 1}, "--steps is 1; expected a whole number from 2 to 24"),
-    ("map", {"at": [[0.1]]}, "--at does not go with map; it belongs to path, strip, boundary, columns"),
-    ("path", {"by": "cr"}, "--by does not go with path; it belongs to tiling"),
-    ("tiling", {"by": "colour"}, "--by 'colour' is not known; expected cr, ar, both, pattern"),
+    ("map", {"at": [[0.1]]}, "--at does not apply to map, only to path, strip, boundary, columns"),
+    ("path", {"by": "cr"}, "--by does not apply to path, only to tiling"),
+    ("tiling", {"by": "colour"}, "unknown --by 'colour'; expected cr, ar, both, pattern"),
     ("map", {"delta": "x"}, "delta 'x' is not a threshold"),
-    ("map", {"formats": ["gif"]}, "format 'gif' is not known; expected png, svg, pdf"),
-    ("map", {"formats": []}, "no format is given"),
+    ("map", {"formats": ["gif"]}, "unknown format 'gif'; expected png, svg, pdf"),
+    ("map", {"formats": []}, "no format given"),
 ]
 
 
@@ -108,12 +108,12 @@ def test_what_does_not_fit_is_refused(
 def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: Result, search: Result) -> None:
     for kind in ("map", "path", "strip", "boundary", "columns"):
         with pytest.raises(
-            OptionError, match=rf"{kind} needs a map or a refinement, and the result is a search \(gbs\)"
+            OptionError, match=rf"{kind} needs a map or a refinement, but the result is a search \(gbs\)"
         ):
             make_figure(kind, search)
-    with pytest.raises(OptionError, match=r"a search \(gbs\) answers δ = 25% alone"):
+    with pytest.raises(OptionError, match=r"a search \(gbs\) answers only δ = 25%"):
         make_figure("tiling", search, delta=3.0)
-    with pytest.raises(OptionError, match="map is drawn from one result, 2 are given; columns takes several"):
+    with pytest.raises(OptionError, match="map needs one result, 2 given; columns allows several"):
         make_figure("map", [result, result])
     other = steadygaze.verify("M-FNN-100", "mnist:69991", ["brightness:0..0.01"], threads=1)
     with pytest.raises(OptionError, match="columns compare networks on one image"):
@@ -122,7 +122,7 @@ def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: 
 
 def test_labels_that_were_not_asked_for_are_refused() -> None:
     cr = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs", property="cr")
-    with pytest.raises(OptionError, match=r"this result has no attention of its regions.*take --by cr"):
+    with pytest.raises(OptionError, match=r"this result has no attention of its regions.*use --by cr"):
         make_figure("tiling", cr, by="both")
 
 

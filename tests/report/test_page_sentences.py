@@ -63,7 +63,7 @@ CASES = {
             "attention.",
             f"In between 10.00 % and 20.01 % of the domain the network still predicts 8, but {DIFFER}.",
             "Up to 10.00 % of the domain is undecided.",
-            "The run was stopped (timeout of 10 s) before it was done.",
+            "The run was stopped (timeout of 10 s) before it was complete.",
         ],
     ),
     "a single theta": (
@@ -72,7 +72,7 @@ CASES = {
         KeptRange((0.0,), (0.5,), False), [
             "Up to brightness +0.5 the network keeps its label 8.", "At brightness = 0.7 the network no longer "
                 "predicts 8.",
-            "How much of the domain violates is not decided.", "Up to 50.00 % of the domain is undecided.",
+            "The violated share of the domain is undecided.", "Up to 50.00 % of the domain is undecided.",
         ],
     ),
     "undecided by a hair": ({"verdict": "undecided", "area": {"undecided": [1e-9, 1e-9]}}, None, [
@@ -141,14 +141,14 @@ def test_the_small_print_names_what_the_verdict_leaves_out():
 
 
 SEARCHES = {
-    "nothing found": ({}, ["no proof for the whole domain", "25.00 % of the domain; nothing is said of the rest"]),
+    "nothing found": ({}, ["no proof for the whole domain", "25.00 % of the domain; nothing is proved about the rest"]),
     "stopped": ({"stopped": "limit of 9 regions"}, ["no proof", "was stopped (limit of 9 regions)"]),
     "lost": ({"status": "Failed", "failures": 2, "undecided": {"classification": 1, "attention": None}},
              ["2 regions or programs got no answer", "1 label could not be decided"]),
     "violated": (
         {"verdict": "not robust", "sets": {"CR": 5, "MR": 3, "CB": 2, "AR": 0, "IR": 12, "AB": 0}},
         ["Everywhere on 3 and on part of 2 of the 12 visited regions the network no longer predicts 8.",
-         f"Everywhere on 12 of the 12 visited regions {DIFFER}.", "nothing is said of the rest"],
+         f"Everywhere on 12 of the 12 visited regions {DIFFER}.", "nothing is proved about the rest"],
     ),
     "all visited": ({"verdict": "robust", "visited_share": 1.0}, ["Everywhere in the domain (brightness from 0 "
         "to +1)"]),
@@ -203,7 +203,7 @@ def test_what_the_sentence_claims_holds_at_sampled_thetas(result: Result):
 
 
 def test_shares_in_the_sentences_are_those_of_samples(result: Result):
-    """The share of right label with other evidence, against thetas drawn evenly from the domain."""
+    """The share of the same label with other evidence, against thetas drawn evenly from the domain."""
     domain = result.question.perturbed.domain
     sentences = headline(result)
     text = next(sentence for sentence in sentences if "still predicts 7" in sentence)

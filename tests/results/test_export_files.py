@@ -185,7 +185,7 @@ def test_searches_in_memory_and_on_disk(tmp_path):
     assert sum(row["share"] for row in read_csv(tmp_path / "a.csv", 1)) == pytest.approx(1.0, abs=1e-9)
     with pytest.raises(OptionError, match="regions alone"):
         export(found, tmp_path / "c.csv", what="pieces")
-    with pytest.raises(OptionError, match="answers δ = 25% alone"):
+    with pytest.raises(OptionError, match="answers only δ = 25%"):
         export(found, tmp_path / "c.csv", delta=1.0)
 
 
@@ -198,7 +198,7 @@ def test_refusals(results, tmp_path, monkeypatch):
     ):
         with pytest.raises(OptionError, match=words):
             export(result, tmp_path / "a", **options)
-    with pytest.raises(OptionError, match="3; take --format csv or parquet"):
+    with pytest.raises(OptionError, match="3; use --format csv or parquet"):
         write_table(made(1, dimension=3), tmp_path / "a", "geojson")
     export(result, tmp_path / "a.csv")
     with pytest.raises(StoreError, match="exists already"):

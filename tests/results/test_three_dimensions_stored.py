@@ -115,7 +115,7 @@ def test_the_map_of_two_parameters_is_refused_for_three(folder: Path, tmp_path: 
     content["stored"]["files"] = {name: _sha256(forged / name) for name in content["stored"]["files"]}
     content["checksum"] = _checksum(content)
     (forged / "result.json").write_text(json.dumps(content))
-    with pytest.raises(StoreError, match="holds other arrays"):
+    with pytest.raises(StoreError, match="does not hold the arrays"):
         load(forged)
 
 

@@ -112,8 +112,8 @@ def test_what_float64_cannot_tell_is_passed_over(bump):
     found = find_witnesses(claiming(bump, (close, 1e-12)))
     assert found.witnesses == ()
     assert found.notes == (
-        "there is no witness of the lost label: each of the 1 thetas that were tried is closer to a threshold than a "
-        "single evaluation in float64 can tell",
+        "there is no witness of the lost label: each of the 1 thetas tried is too close to a threshold to "
+        "decide in float64",
     )
     both = find_witnesses(claiming(bump, (close, 1e-12), (CENTRE, 1e-12)))
     assert [witness.point.theta[0] for witness in both.witnesses] == [CENTRE]

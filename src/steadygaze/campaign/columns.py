@@ -1,8 +1,8 @@
-"""The columns of a campaign's results and how each is computed, and solving one problem into them.
+"""The columns of a campaign's results, how each is computed, and solving one problem into them.
 
 One row stands for one problem. A new column is one entry here: tables, exports and docs/campaign.md follow. `solve` and
-`prepare` run inside worker processes and know nothing of limits, files or other problems. The same question gives the
-same answer; time and memory are measured outside.
+`prepare` run inside worker processes, without limits, files or other problems. The same question gives the same answer;
+time and memory are measured outside.
 """
 
 import math
@@ -29,16 +29,16 @@ SETS = (*LABELS, Label.AR, Label.IR, Label.AB)
 PERCENTS = tuple(f"{100 * part:g}%" for part in RELATIVE_DELTAS)
 SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02"))
 SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
-"""Domains of a few regions: solving them compiles the code, and computes next to nothing."""
+"""Domains with a few regions: solving them compiles the code and computes little else."""
 WATCHED = Limits(memory_gib=2.0**20)
-"""The parent limits time and memory; a second limit in here would depend on the machine."""
+"""The parent limits time and memory; a second limit in the worker would depend on the machine."""
 
 
 @dataclass(frozen=True)
 class CampaignColumn:
-    """One column, and the functions that give its value; a value that is unknown, or does not apply, is empty.
+    """One column, and the functions that give its value; an unknown or inapplicable value is empty.
 
-    question: from plan and task (unless given, the task's field of that name); answer: from the result.
+    question: from plan and task (by default the task's field of that name); answer: from the result.
     """
 
     name: str
@@ -85,7 +85,7 @@ def _fact(result: Result, name: str) -> Any:
 
 
 def _share(result: Result, share: str) -> Bounds | None:
-    """Bounds of a share; of searches only those of CR and MR, in two dimensions, where unsplit parts are known."""
+    """Bounds of a share; for searches only of CR and MR, in two dimensions, where unsplit parts are known."""
     if result.tiling.answers_any_delta:
         return result.areas[share]
     is_flat, is_asked = result.question.perturbed.domain.dimension == 2, result.sets[Label.CR] is not None
@@ -139,28 +139,28 @@ def _option_column(name: str) -> CampaignColumn:
 
 C = CampaignColumn
 QUESTION = (
-    C("key", "text", "the name of the problem, unique in the campaign; also that of its file in `rows/`"),
+    C("key", "text", "the name of the problem, unique in the campaign, and of its file in `rows/`"),
     C("model", "text", "the network, as the plan spells it"),
     C("neurons", "whole", "its number of ReLUs", lambda plan, task: plan.models[task.model].neurons),
-    C("group", "text", "what models and images of the plan have in common; may be empty",
+    C("group", "text", "the group of model and image in the plan; may be empty",
       lambda plan, task: plan.models[task.model].group),
     C("image", "text", "the image, as the plan spells it"),
     C("combination", "text", "the name of the perturbations in the plan"),
-    C("perturbations", "text", "their specs, joined by blanks",
+    C("perturbations", "text", "their specs, joined by spaces",
       lambda plan, task: " ".join(plan.combinations[task.combination])),
     C("method", "text", "`map`, `refine`, `bfs`, `gbs` or `boundary`"),
     C("algorithm", "text", "method and property in the paper's words, such as `gbs-CRAR`"),
     *(_option_column(name) for name in OPTIONS),
     C("until", "text", "of `refine`: the share that may stay undecided, or `exact`",
       lambda plan, task: None if task.until is None else str(task.until)),
-    C("w_delta", "number", "of `gbs`: how far from δ a region still counts as near the boundary"),
+    C("w_delta", "number", "of `gbs`: how far from δ a region near the boundary may be"),
     C("limit_seconds", "number", "the time limit", lambda plan, task: task.seconds),
     C("limit_gib", "number", "the memory limit in GiB", lambda plan, task: task.memory_gib)
 )  # fmt: skip
 ANSWER = (
     C("status", "text",
-      "`Robust` (nothing that was visited or decided violates the property), `NotRobust`, `Timeout` or `Failed`"),
-    C("verdict", "text", "what is proved of the whole domain: `robust`, `not robust` or `undecided`",
+      "`Robust` (no visited or decided part violates the property), `NotRobust`, `Timeout` or `Failed`"),
+    C("verdict", "text", "the verdict on the whole domain: `robust`, `not robust` or `undecided`",
       answer=lambda result: result.verdict.value),
     C("reason", "text", "why the status is `Timeout` or `Failed`"),
     C("label", "whole", "the predicted class of the unperturbed image",
@@ -169,33 +169,33 @@ ANSWER = (
       answer=lambda result: result.answer.delta),
     C("map_size", "number", "the size of the original attention maps",
       answer=lambda result: result.question.map_size),
-    C("regions", "whole", "regions that were found or visited one by one; of a refinement those of mapped boxes",
+    C("regions", "whole", "regions found or visited one by one; for a refinement, those of mapped boxes",
       answer=lambda result: result.region_count),
     C("boxes", "whole", "boxes of a refinement",
       answer=lambda result: None if result.tiling.boxes is None else len(result.tiling.boxes)),
-    C("visited_share", "number", "the share of the domain that was visited, mapped or decided",
+    C("visited_share", "number", "the share of the domain visited, mapped or decided",
       answer=lambda result: result.coverage if result.tiling.boxes is None else 1.0 - result.areas["undecided"][0]),
-    C("face_checks", "whole", "facets that a search looked across; 0 for a map or a refinement, which look at none",
+    C("face_checks", "whole", "facets that a search looked across; 0 for maps and refinements",
       answer=lambda result: _fact(result, "face_checks") or 0),
-    C("lps", "whole", "linear programs that were solved", answer=lambda result: _fact(result, "lps") or 0),
+    C("lps", "whole", "linear programs solved", answer=lambda result: _fact(result, "lps") or 0),
     C("undecided", "number",
       "the share of the domain left undecided: by a map in label or attention, by a refinement in the property asked",
       answer=lambda result: result.areas["undecided"][0] if result.tiling.answers_any_delta else None),
     *(column for share in SHARES for column in _share_columns(share)),
     *(column for percent in PERCENTS for column in _percent_columns(percent)),
     *(_count_column(name) for name in SETS),
-    C("regions_cr_ir", "whole", "regions labelled CR and IR at once: right label, other evidence",
+    C("regions_cr_ir", "whole", "regions labelled CR and IR at once: same label, other evidence",
       answer=_count_cr_ir),
     *(column for name in (Label.CR, Label.AR) for column in _nearest_columns(name)),
     C("components", "whole", "of `boundary`: components of the outermost boundary",
       answer=lambda result: None if (found := _fact(result, "components")) is None else len(found)),
     C("sliver_share", "number",
-      "bound of the share of the domain on kinks, where the attention is undecided; of a search, of what was cut off",
+      "bound of the share of the domain on kinks, where the attention is undecided; for a search, of the parts cut off",
       answer=lambda result: _fact(result, "sliver_share") if result.sliver_share is None else result.sliver_share)
 )  # fmt: skip
 MEASURED = (
     C("seconds", "number", "time for the problem: reading, solving, self-checks"),
-    C("peak_mib", "number", "the most memory that the worker process held meanwhile, in MiB"),
+    C("peak_mib", "number", "peak memory of the worker process during the problem, in MiB"),
 )
 COLUMNS = (*QUESTION, *ANSWER, *MEASURED)
 EMPTY_ANSWER: dict[str, None] = dict.fromkeys(column.name for column in ANSWER)
@@ -208,23 +208,23 @@ def make_record(plan: Plan, task: Task, row: Mapping[str, Any]) -> dict[str, Any
         for column in QUESTION
     }
     values = question | dict(row["answer"]) | dict(row["measured"])
-    # A row that was stored before a column existed lacks it.
+    # Rows stored before a column existed lack it.
     return {column.name: values.get(column.name) for column in COLUMNS}
 
 
 def needs(plan: Plan) -> tuple[str, ...]:
-    """What `prepare` takes for a plan: the digest of the source that solves problems, and `Plan.needs`."""
+    """The arguments of `prepare` for a plan: the digest of the source that solves problems, and `Plan.needs`."""
     return made_by()["source"], *plan.needs
 
 
 def prepare(told: Sequence[str]) -> None:
-    """Compile what a plan needs (see `needs`), or load what was compiled before: no problem has to wait for it.
+    """Compile the code that a plan needs (see `needs`), or load it, so no problem has to wait for it.
 
-    Refuses a process that starts after the source has changed: one source makes all rows.
+    Refuses a process that starts after the source has changed: all rows come from one source.
     """
     source, *wanted = told
     if made_by()["source"] != source:
-        raise StoreError("the source of steadygaze was changed while the campaign runs")
+        raise StoreError("the source of steadygaze changed while the campaign runs")
     for model in ("M-FNN-100", "M-CNN-S"):
         for specs in (*SMALL, SOLID) if "solid" in wanted else SMALL:
             problem = make_question(model, "mnist:69990", specs, delta=3.0)
@@ -243,7 +243,7 @@ def solve(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_problem(question: Mapping[str, Any]) -> Question:
-    """The problem of a question (see `Plan.question`); files that have changed since are refused."""
+    """The problem of a question (see `Plan.question`); refuses files that have changed since."""
     task, model, image = question["task"], question["model"], question["image"]
     bundled = {each.name: each.path for each in zoo.models()}
     place = image["location"]
@@ -256,7 +256,7 @@ def make_problem(question: Mapping[str, Any]) -> Question:
 
 
 def answer(problem: Question, method: str, *, until: Until | None, w_delta: float | None) -> dict[str, Any]:
-    """The columns `ANSWER` of a problem; the method leaves out the options that it does not take."""
+    """The columns `ANSWER` of a problem; the method ignores options that do not apply to it."""
     given: dict[str, Any] = {"until": until, "w_delta": w_delta, "threads": 1}
     options = RunOptions(**{name: value for name, value in given.items() if name in ENGINES[method].takes})
     result = RunPlan.check(method, options).run(problem, Budget(WATCHED))
@@ -268,7 +268,7 @@ def answer(problem: Question, method: str, *, until: Until | None, w_delta: floa
 def _status(result: Result, until: Until | None) -> tuple[Status, str | None]:
     """The status in the paper's words, and the reason of a failure.
 
-    A refinement that decided as much as asked, and found no violation, is Robust as a search is: on the part it saw.
+    A refinement that decided as much as asked and found no violation is Robust, as a search is, on the part it saw.
     """
     if result.stopped is not None or result.status is not Status.FAILED:
         return result.status, result.stopped

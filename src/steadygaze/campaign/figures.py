@@ -1,6 +1,6 @@
-"""Figures (A) to (G) of the paper's evaluation from a campaign, one file each. Solves nothing, (G) apart.
+"""Figures (A) to (G) of the paper's evaluation from a campaign, one file each. Solves nothing, except for (G).
 
-(A) and (B): how problems ended, where attention is asked and for the label alone. (C): seconds against neurons. (D):
+(A) and (B): how problems ended, with attention and for the label alone. (C): seconds against neurons. (D):
 regions by combination. (E) and (F): seconds against regions and face checks. (G): the regions that one search visited;
 a campaign stores no regions, so a cheap search is chosen by its row and run again in this process.
 """
@@ -43,24 +43,24 @@ SETTING_TEXTS = {
     "delta": "δ = {}", "filter": "{}", "dist": "{}", "classes": "classes {}", "until": "until {}",
     "w_delta": "w^δ = {}"
 }  # fmt: skip
-ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value)  # statuses of problems that came to an answer
-TIMED = (*ENDED, Status.TIMEOUT.value)  # statuses of problems whose time says something; failed ones ended early
+ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value)  # statuses of answered problems
+TIMED = (*ENDED, Status.TIMEOUT.value)  # statuses of problems with a meaningful time; failed ones ended early
 SMALLEST_SECONDS = 1e-3  # drawn in place of a time that was rounded to 0
 LIKED_REGIONS, LIKED_SHARE = 300, 0.3
-"""The example of (G) has enough regions to be seen, few enough to be told apart, and this share of the domain."""
-MOST_WORK = 3_000_000  # regions times neurons that take seconds, not minutes
+"""The example of (G) covers this share of the domain, with enough regions to see and few enough to tell apart."""
+MOST_WORK = 3_000_000  # regions times neurons: a search takes seconds, not minutes
 LIMIT_SECONDS = 120.0
 DISLIKED = {"ar": 0.0, "both": 0.5, "cr": 1.5}
-"""The paper shows a search for the attention; a search that can be seen comes before that."""
+"""The paper shows a search for the attention; visibility comes first."""
 
 
 class NothingToDrawError(Exception):
-    """A campaign lacks the problems that a figure shows; the text says which."""
+    """A campaign lacks the problems for a figure; the text says which."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The files that were written, and why other figures are missing."""
+    """The files written, and the reasons for missing figures."""
 
     files: tuple[Path, ...]
     missing: dict[str, str]
@@ -104,9 +104,9 @@ def draw_figures(
     force: bool = False,
     plan: Plan | None = None,
 ) -> Drawn:
-    """Write all figures of a campaign into a folder, which is made if need be.
+    """Write all figures of a campaign into a folder, which is created if needed.
 
-    Without `force` existing files are refused before anything is drawn. `plan` locates models and images that are not
+    Without `force`, refuses existing files before it draws anything. `plan` locates models and images that are not
     bundled (only for (G)).
     """
     place, whole = Path(folder), located(store.plan, plan)
@@ -115,7 +115,7 @@ def draw_figures(
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{place}: cannot be made ({error.strerror}); choose another --out") from None
+        raise StoreError(f"{place}: cannot be created ({error.strerror}); choose another --out") from None
     records = make_records(store)
     makers = figure_makers(store.plan, records)
     makers["G"] = partial(_draw_example, whole, records)
@@ -130,7 +130,7 @@ def draw_figures(
 
 
 def figure_makers(plan: Plan, records: Sequence[Record]) -> dict[str, Callable[[], Figure]]:
-    """Functions that draw figures (A) to (F), by letter; NothingToDrawError tells what a campaign lacks for one."""
+    """Functions that draw figures (A) to (F), by letter; NothingToDrawError says what a campaign lacks for one."""
     series = make_series(plan, records)
     sizes = _sizes(series)
     fills = dict(zip(sizes, p.shades(len(sizes)), strict=True))
@@ -247,20 +247,20 @@ def _draw_against(
 def _draw_example(plan: Plan, records: Sequence[Record]) -> Figure:
     known = {task.key for task in plan.tasks if has_files(plan, task)}
     if not known:
-        raise NothingToDrawError("where the models and images are is not known; give --plan FILE")
+        raise NothingToDrawError("the locations of the models and images are unknown; give --plan FILE")
     task = choose_example(plan, [record for record in records if record["key"] in known])
     if task is None:
         raise NothingToDrawError("no gbs problem of up to three parameters has come to an answer")
     result = search_again(plan, task)
     if result.stopped is not None:
-        raise NothingToDrawError(f"searching {task.key} again was ended by its {result.stopped}")
+        raise NothingToDrawError(f"the repeated search of {task.key} was stopped ({result.stopped})")
     return search_figure(result)
 
 
 def choose_example(plan: Plan, records: Sequence[Record]) -> Task | None:
-    """The gbs problem to show: preferably of the attention, not robust, and of some 300 regions that can be seen.
+    """The gbs problem to show: preferably for the attention, not robust, with some 300 visible regions.
 
-    The choice depends on answers alone: it is the same in every run of the campaign.
+    The choice depends on answers only, so it is the same in every run of the campaign.
     """
     by_key = {record["key"]: record for record in records if record["status"] in ENDED}
     tasks = [
@@ -284,10 +284,10 @@ def choose_example(plan: Plan, records: Sequence[Record]) -> Task | None:
 
 
 def located(plan: Plan, given: Plan | None) -> Plan:
-    """A stored plan with the locations of its files: from the given plan, or of bundled ones; others stay empty."""
+    """A stored plan with the locations of its files, from the given plan or the bundled files; others stay empty."""
     if given is not None:
         if given.as_data() != plan.as_data():
-            raise OptionError("--plan is another plan than that of the campaign; give the one that was run")
+            raise OptionError("--plan names another plan than that of the campaign; give the one that was run")
         return given
     bundled = {model.name for model in zoo.models()}
     models = {name: replace(one, location=name if name in bundled else "") for name, one in plan.models.items()}
@@ -301,7 +301,7 @@ def has_files(plan: Plan, task: Task) -> bool:
 
 
 def search_again(plan: Plan, task: Task) -> Result:
-    """Repeat the search of a problem, as a worker of the campaign made it, for at most two minutes."""
+    """Repeat the search of a problem as a worker of the campaign ran it, for at most two minutes."""
     problem = make_problem(plan.question(task))
     budget = Budget(Limits(timeout_seconds=LIMIT_SECONDS))
     return RunPlan.check(task.method, RunOptions(w_delta=task.w_delta)).run(problem, budget)
@@ -326,7 +326,7 @@ def _seconds(record: Record) -> float:
 
 
 def _regions(record: Record) -> int:
-    """Regions found or visited, 0 if unknown; of a refinement with its boxes, which stand for many regions each."""
+    """Regions found or visited, 0 if unknown; for a refinement plus its boxes, each of which covers many regions."""
     return 0 if record["regions"] is None else int(record["regions"]) + int(record["boxes"] or 0)
 
 

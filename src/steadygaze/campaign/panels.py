@@ -1,6 +1,6 @@
 """Small multiples on a sheet: a title, a legend, and panels of the same scale with bars, boxes or points.
 
-Knows values and colours, and nothing of campaigns.
+Knows values and colours, but not campaigns.
 """
 
 import math
@@ -28,11 +28,11 @@ from ..report.drawing.sheet import (
 )
 
 PANEL = (3.7, 2.5)
-SINGLE = 6.8  # width of a panel, in inches, that has no others beside it
+SINGLE = 6.8  # width of a single panel in inches
 CHARACTER = 0.085  # width of a character below an axis, in inches
 LEFT, RIGHT, GAP, AXIS, TITLE, LEGEND = 0.85, 0.3, 0.3, 0.62, 0.3, 0.25
 MOST_COLUMNS = 3
-SMALLEST_WRITTEN = 0.09  # parts of a bar that are smaller have no room for a number
+SMALLEST_WRITTEN = 0.09  # smaller parts of a bar have no room for a number
 OPEN = "open"  # the kind that is drawn hatched
 
 
@@ -54,7 +54,7 @@ class LogScale:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "LogScale":
-        """The scale that gives all values, each above zero, some room.
+        """The scale with some room around all values, each above zero.
 
         >>> LogScale.of([3.0, 40.0]).low < 3.0, LogScale.of([5.0]).high > 5.0
         (True, True)
@@ -64,7 +64,7 @@ class LogScale:
         return cls(10 ** (low - room), 10 ** (high + room))
 
     def set(self, axes: Axes, *, is_below: bool) -> None:
-        """Give axes this scale, with ticks that people read."""
+        """Give axes this scale, with readable ticks."""
         (axes.set_xscale if is_below else axes.set_yscale)("log")
         (axes.set_xlim if is_below else axes.set_ylim)(self.low, self.high)
         axis = axes.xaxis if is_below else axes.yaxis
@@ -76,7 +76,7 @@ class LogScale:
         axes.set_axisbelow(True)
 
     def ticks(self) -> list[float]:
-        """Powers of ten: not all if there are many, with 2 and 5 between if there are few."""
+        """Powers of ten: some of them if there are many, with 2 and 5 in between if there are few."""
         first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
         powers = list(range(first, last + 1))
         if len(powers) >= 3:
@@ -201,7 +201,7 @@ def draw_boxes(
             medianprops={"color": INK, "linewidth": 2.0, "solid_capstyle": "butt"},
             whiskerprops={"color": INK, "linewidth": 0.6}, capprops={"color": INK, "linewidth": 0.6}
         )  # fmt: skip
-        spread = (np.arange(len(own)) * 0.618) % 1.0 - 0.5  # the same every time, and scattered
+        spread = (np.arange(len(own)) * 0.618) % 1.0 - 0.5  # scattered, but reproducible
         axes.plot(place + 0.5 * width * spread, own, ".", color=INK, markersize=1.8, alpha=0.5, zorder=3)
 
 

@@ -1,6 +1,6 @@
-"""From a TOML file, or the name of a bundled plan, to a `Plan`: looks up, hashes and orders everything.
+"""Reads a `Plan` from a TOML file or a bundled plan: looks up, hashes and orders everything.
 
-Refuses a mistake in one line, with its place in the file, before anything runs. Solves nothing.
+Reports a mistake in one line, with its place in the file, before anything runs. Solves nothing.
 """
 
 import re
@@ -112,7 +112,7 @@ class _PlanFile(_Table, frozen=True, kw_only=True):
 
 TABLES = {"campaign": _Campaign, "limits": _Limits, "models": _Models, "images": _Images, "runs": _Run}
 USUAL = {"until": UNTIL, "w_delta": W_DELTA}
-"""Keys name these settings only where they differ."""
+"""Keys name these settings only if they differ."""
 
 
 def read_plan(text: str | Path) -> Plan:
@@ -158,7 +158,7 @@ class _Reader:
         tasks: dict[str, Task] = {}
         for task in self._tasks(models, images, combinations):
             if task.key in tasks:
-                self._refuse(f"{task.key} is asked for twice; leave one of the two runs out")
+                self._refuse(f"{task.key} occurs twice; leave one of the two runs out")
             tasks[task.key] = task
             if len(tasks) > MOST_TASKS:
                 self._refuse(f"more than {MOST_TASKS:,} problems; split the plan")
@@ -166,7 +166,7 @@ class _Reader:
 
     def _add(self, place: str, known: dict[str, Any], entry: PlannedImage | PlannedModel) -> None:
         if entry.name in known:
-            self._refuse(f"{place}: {entry.name} is there twice; leave one out")
+            self._refuse(f"{place}: {entry.name} occurs twice; leave one out")
         known[entry.name] = entry
 
     def _combinations(self) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -186,7 +186,7 @@ class _Reader:
                     yield f"images {number}", PlannedImage(name, table.group, digest_of(image_file(location)), location)
 
     def _image_files(self, place: str, text: str) -> Iterator[tuple[str, str]]:
-        """Name and location of each image that a text stands for: a bundled slice, a file, a folder."""
+        """Name and location of each image of a text: a bundled slice, a file, a folder."""
         if zoo.is_reference(text):
             dataset, _, numbers = text.partition(":")
             first, dots, last = numbers.partition("..")
@@ -246,7 +246,7 @@ class _Reader:
                     yield _task(model, image.name, name, option)
 
     def _check_fit(self, image: PlannedImage, name: str, specs: Sequence[str]) -> None:
-        """Refuse perturbations that leave an image or do not go together, before anything runs."""
+        """Refuse perturbations that leave the image or cannot be combined, before anything runs."""
         if (image.name, name) not in self.fitting:
             self.fitting.add((image.name, name))
             self._checked(f"combinations.{name}, {image.name}", compose, [*map(parse_spec, specs)], _pixels(image))
@@ -273,7 +273,7 @@ class _Reader:
         wanted = _listed(patterns)
         for pattern in wanted:
             if not any(_matches(name, pattern) for name in names):
-                self._refuse(f"{place} has {pattern!r}, which fits none of {', '.join(names)}")
+                self._refuse(f"{place} has {pattern!r}, which matches none of {', '.join(names)}")
         return [name for name in names if any(_matches(name, pattern) for pattern in wanted)]
 
     def _checked(self, place: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -288,7 +288,7 @@ class _Reader:
 
 
 def _explain(error: str, content: Mapping[str, Any]) -> str:
-    """An error of msgspec as a user reads it: the place and the value in the file, and what is expected there."""
+    """An error of msgspec for users: the place and the value in the file, and the expected value."""
     text, _, path = error.partition(" - at `$")
     steps = re.findall(r"\.(\w+)(?:\[(\d+)\])?", path)
     kind: Any = _PlanFile
@@ -301,7 +301,7 @@ def _explain(error: str, content: Mapping[str, Any]) -> str:
     key = re.fullmatch("Object (contains unknown|missing required) field `(.*)`", text)
     if key is not None and key[1] == "contains unknown":
         known = kind.__struct_fields__
-        return f"{place} has a key {key[2]!r}, which is not known.{_guess(key[2], known)} Expected {', '.join(known)}"
+        return f"{place} has an unknown key {key[2]!r}.{_guess(key[2], known)} Expected {', '.join(known)}"
     if key is None and not steps:
         return dot + text  # from __post_init__
     name = steps[0][0] if key is None else key[2]

@@ -1,7 +1,7 @@
 """run_campaign(plan, out) -> Report: solves every problem without a row, and stores each row as soon as it ends.
 
 Runs on worker processes of this machine, or on a Dask cluster (extra `cluster`), whose workers solve each problem in a
-worker process with the same limits: a problem that crashes does not take the Dask worker down. Prints nothing.
+worker process with the same limits: a crashing problem does not end the Dask worker. Prints nothing.
 """
 
 import contextlib
@@ -25,8 +25,8 @@ from .stored_campaign import Plan, Store, Task, held, made_by
 from .worker_pool import GO_ON, LOOK_SECONDS, Asked, Duty, End, Pool, ProcessLimits, ProcessOutcome, WorkerProcess
 
 CONNECT_SECONDS = 15
-FETCH_SECONDS = 3  # for an answer that a Dask worker has; one that died with its worker takes longer
-RETRIES = 2  # how often a problem is given out again when a Dask worker could not even begin with it
+FETCH_SECONDS = 3  # to fetch an answer from a Dask worker; an answer that died with its worker takes longer
+RETRIES = 2  # further attempts if a Dask worker could not even start a problem
 COUNT_SECONDS = 2.0  # time between two counts of the workers of the cluster
 
 _idle: list[tuple[Duty, WorkerProcess]] = []
@@ -35,7 +35,7 @@ _idle_lock = threading.Lock()
 
 @dataclass(frozen=True)
 class CampaignProgress:
-    """How far a campaign is: ended problems by status; keys of those that run; seconds left, if known."""
+    """The progress of a campaign: ended problems by status, keys of running ones, seconds left if known."""
 
     total: int
     counts: Mapping[str, int]
@@ -50,7 +50,7 @@ class CampaignProgress:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run left behind: problems by status, and how many have not ended because it was interrupted."""
+    """The outcome of a run: problems by status, and how many have not ended because it was interrupted."""
 
     counts: Mapping[str, int]
     missing: int
@@ -70,13 +70,13 @@ def run_campaign(
 
     workers: processes on this machine, by default one for each processor; scheduler: the address of a Dask scheduler
     whose workers are used instead. A problem that fails, crashes, or exceeds its limits is a row like any other. After
-    an interruption of any kind the same call goes on where it was: the rows are those of an undisturbed run, `seconds`
-    and `peak_mib` apart. `duty` replaces what workers do.
+    an interruption of any kind the same call continues: the rows are those of an undisturbed run, except for `seconds`
+    and `peak_mib`. `duty` replaces the functions of the workers.
     """
     if workers is not None and workers < 1:
         raise OptionError(f"workers is {workers}; expected a whole number above 0")
     if workers is not None and scheduler is not None:
-        raise OptionError("workers and a scheduler were given; the cluster has its own workers: leave one of them out")
+        raise OptionError("workers and a scheduler were given, but the cluster has its own workers: leave one out")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = workers or processors
     duty = duty or Duty.of(columns.solve, columns.prepare, columns.needs(plan))
@@ -116,7 +116,7 @@ def make_row(key: str, outcome: ProcessOutcome) -> dict[str, Any]:
 
 
 class Pace:
-    """The time that problems will take: the mean seconds of the most similar ones that have ended."""
+    """Estimates the time of problems by the mean seconds of the most similar ones that have ended."""
 
     def __init__(self) -> None:
         self._seconds: dict[Hashable, list[float]] = {}
@@ -128,9 +128,9 @@ class Pace:
                 self._seconds.setdefault(kind, []).append(seconds)
 
     def seconds_left(self, tasks: Iterable[Task], workers: int) -> float | None:
-        """Seconds that these problems will take on so many workers; None while nothing is known.
+        """Estimated seconds for these problems on some workers; None while nothing is known.
 
-        At least as long as the longest of them, which no number of workers makes shorter.
+        At least the time of the longest problem, which more workers do not shorten.
 
         >>> Pace().seconds_left([], 2) is None
         True
@@ -200,7 +200,7 @@ class Cluster:
             raise OptionError(
                 "a Dask cluster needs more packages; install them: pip install 'steadygaze[cluster]'"
             ) from None
-        # Our own errors tell what went wrong, once.
+        # The errors of this module name the cause; Dask's logs would repeat it.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             self._client = Client(self.address, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -212,7 +212,7 @@ class Cluster:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # The scheduler, or a worker, may be gone at any moment: the campaign has what it needs.
+        # The scheduler or a worker may be gone by now; the campaign no longer needs them.
         if self._is_connected:
             with contextlib.suppress(Exception):
                 self._client.run(end_idle, on_error="ignore")
@@ -224,7 +224,7 @@ class Cluster:
         """How many problems the cluster solves at once, as counted a moment ago."""
         if time.monotonic() - self._counted[0] > COUNT_SECONDS:
             count = self._counted[1]
-            with contextlib.suppress(Exception):  # `run` tells that a scheduler is gone
+            with contextlib.suppress(Exception):  # `run` reports a missing scheduler
                 workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
                 count = sum(worker["nthreads"] for worker in workers)
             self._counted = time.monotonic(), count
@@ -240,13 +240,13 @@ class Cluster:
     ) -> Iterator[tuple[Asked, ProcessOutcome] | None]:
         """As `Pool.run`; if a worker dies, another one gets its problem.
 
-        A problem that takes several workers with it is Failed (how many: `allowed-failures` of the scheduler).
+        A problem that ends several workers is Failed (how many: `allowed-failures` of the scheduler).
         """
         ended: queue.Queue[Any] = queue.Queue()
         waiting: dict[Any, tuple[Asked, Any]] = {}
         mine = made_by()
         for asked in questions:
-            # The same question to the same versions has the same name: a campaign that goes on finds it in the cluster.
+            # The same question to the same versions has the same name: a resumed campaign finds it in the cluster.
             name = sha256(repr((asked.question, asked.limits, self.duty, sorted(mine.items()))).encode()).hexdigest()
             key = f"steadygaze-{name[:12]}-{asked.key}"
             future = self._client.submit(
@@ -273,7 +273,7 @@ class Cluster:
                 self._client.cancel([future for _, future in waiting.values()])
 
     def _outcome(self, future: Any) -> ProcessOutcome | None:
-        """How a problem ended; None if its outcome was lost with its worker, and it is being solved again."""
+        """How a problem ended; None if its outcome was lost with its worker and it is being solved again."""
         from distributed import KilledWorker  # noqa: PLC0415 (an extra)
 
         if future.status in ("cancelled", "lost"):
@@ -301,7 +301,7 @@ class Cluster:
 
     def _gone(self, error: BaseException | None) -> StoreError:
         reason = "" if error is None else f" ({type(error).__name__})"
-        return StoreError(f"--scheduler {self.address}: the scheduler is gone{reason}; run again to go on")
+        return StoreError(f"--scheduler {self.address}: the scheduler is gone{reason}; run again to continue")
 
 
 def solve_remotely(
@@ -321,7 +321,7 @@ def solve_remotely(
         while (outcome := process.look()) is None:
             wait([process.connection], timeout=LOOK_SECONDS)
             if not _is_wanted(key):
-                raise Reschedule  # nobody hears it, unless the same problem was asked for again this very moment
+                raise Reschedule  # has no effect, unless the same problem was submitted again at this moment
     except BaseException:
         process.kill()
         raise
@@ -357,7 +357,7 @@ def _ready_process(duty: Duty) -> WorkerProcess:
 
 
 def _is_wanted(key: str) -> bool:
-    """Whether the scheduler still wants the answer: after Ctrl-C, or the end of the campaign's process, it does not."""
+    """Whether the scheduler still wants the answer: not after Ctrl-C or the end of the campaign."""
     from distributed import get_worker  # noqa: PLC0415 (an extra)
 
     try:

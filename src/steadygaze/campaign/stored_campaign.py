@@ -1,7 +1,7 @@
-"""A campaign as data: its plan with every problem in order, the directory that holds it, and what made its rows.
+"""A campaign as data: its plan with every problem in order, its directory, and the versions that made its rows.
 
-`campaign.json` says what a campaign is, `rows/KEY.json` how each problem ended. Nothing else is state. Every file is
-written atomically, and one run at a time holds the directory. Solves nothing.
+`campaign.json` holds the plan, `rows/KEY.json` how each problem ended. There is no other state. Every file is written
+atomically, and one run at a time holds the directory. Solves nothing.
 """
 
 import json
@@ -31,7 +31,7 @@ from ..results.directory import atomic_file
 
 try:
     import fcntl
-except ImportError:  # this system has no such locks: two runs at once go unnoticed
+except ImportError:  # without such locks, two runs at once go unnoticed
     fcntl = None  # type: ignore[assignment]
 
 METHODS = tuple(ENGINES)
@@ -44,7 +44,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 PACKAGES = ("steadygaze", "numpy", "scipy", "numba", "onnxruntime", "highspy")
 SILENT = ("cli", "report", "compare", "campaign/figures.py", "campaign/panels.py", "campaign/plan_file.py",
           "campaign/tables.py")  # fmt: skip
-"""Parts of the source that only show answers; the plan that a file gives is compared with the stored one."""
+"""Parts of the source that only show answers; plan files are compared with the stored plan instead."""
 
 
 def image_file(location: str) -> Path:
@@ -130,7 +130,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What workers must prepare for: methods, and `solid` if a problem has three parameters or more."""
+        """The code that workers must prepare: methods, and `solid` if a problem has three parameters or more."""
         is_solid = any(len(self.combinations[task.combination]) > 2 for task in self.tasks)
         return (*self.methods, "solid") if is_solid else self.methods
 
@@ -174,13 +174,13 @@ def make_key(*words: str) -> str:
     key = "_".join(safe)
     if safe == plain and len(key) <= LONGEST_KEY and not key.startswith("."):
         return key
-    # Letters that no file name should have were replaced: a digest tells such names apart.
+    # Letters unfit for file names were replaced: a digest tells such names apart.
     digest = sha256("\0".join(words).encode()).hexdigest()[:8]
     return f"{key[:LONGEST_KEY].lstrip('.')}_{digest}"
 
 
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
-    """What `campaign.json` holds; `plan` is `Plan.as_data`."""
+    """The content of `campaign.json`; `plan` is `Plan.as_data`."""
 
     schema_version: int
     commit: str | None
@@ -198,7 +198,7 @@ class Store:
 
     @classmethod
     def open(cls, directory: str | Path) -> "Store":
-        """Open the campaign in a directory for reading; StoreError where there is none."""
+        """Open the campaign in a directory for reading; StoreError if there is none."""
         place = Path(directory)
         try:
             content = json.loads((place / HEAD).read_text(encoding="utf-8"))
@@ -213,9 +213,9 @@ class Store:
 
     @classmethod
     def begin(cls, directory: str | Path, plan: Plan) -> "Store":
-        """Open a `held` directory for a run: a new one, or one that a run of the same plan has left.
+        """Open a `held` directory for a run: a new one, or that of an earlier run of the same plan.
 
-        Refuses a directory of anything else, of another plan, and of other versions of the packages that compute.
+        Refuses any other directory, another plan, and other versions of the packages that compute.
         """
         place = Path(directory)
         if not (place / HEAD).exists():
@@ -231,7 +231,7 @@ class Store:
         former = found.head.made_by
         other = [f"{name} {former.get(name)} (now {now})" for name, now in made_by().items() if former.get(name) != now]
         if other:
-            raise StoreError(f"{place}: was begun with {', '.join(other)}; go on with that, or choose another --out")
+            raise StoreError(f"{place}: was started with {', '.join(other)}; restore these, or choose another --out")
         _tidy(place)
         return cls(place, plan, found.head)
 
@@ -252,7 +252,7 @@ class Store:
         return cls(place, plan, head)
 
     def is_held(self) -> bool:
-        """Whether a run is going on, as far as the system tells."""
+        """Whether a run is active, as far as the system shows."""
         try:
             with held(self.directory):
                 return False
@@ -260,12 +260,12 @@ class Store:
             return True
 
     def put(self, row: Mapping[str, Any]) -> None:
-        """Store how a problem ended, for good."""
+        """Store how a problem ended."""
         try:
             write_whole(self._path(row["key"]), json.dumps(row, indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise StoreError(
-                f"{self.directory}: a row cannot be written ({error.strerror}); mend that, and run again to go on"
+                f"{self.directory}: a row cannot be written ({error.strerror}); fix this and run again to continue"
             ) from None
 
     def rows(self) -> dict[str, dict[str, Any]]:
@@ -279,7 +279,7 @@ class Store:
                 if found[key]["key"] != key:
                     raise ValueError
             except (OSError, ValueError, KeyError, TypeError):
-                raise StoreError(f"{path}: is damaged; delete it, and run again to solve that problem again") from None
+                raise StoreError(f"{path}: is damaged; delete it and run again to solve that problem again") from None
         return found
 
     def _path(self, key: str) -> Path:
@@ -288,7 +288,7 @@ class Store:
 
 @contextmanager
 def held(directory: str | Path) -> Iterator[None]:
-    """Make a directory and keep other runs out of it while the block runs; a process that is killed lets go."""
+    """Make a directory and keep other runs out of it while the block runs; a killed process releases it."""
     place = Path(directory)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -297,7 +297,7 @@ def held(directory: str | Path) -> Iterator[None]:
         raise _not_writable(place, error) from None
     try:
         if not _is_locked(handle):
-            raise StoreError(f"{place}: another run is going on there; wait for it or end it")
+            raise StoreError(f"{place}: another run is active there; wait for it or stop it")
         yield
     finally:
         os.close(handle)
@@ -322,14 +322,14 @@ def _not_writable(place: Path, error: OSError) -> StoreError:
 
 
 def _tidy(place: Path) -> None:
-    """Remove files that a killed run had begun to write."""
+    """Remove the unfinished files of a killed run."""
     for leftover in place.rglob(f"{TEMPORARY}*"):
         leftover.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file into an existing folder atomically: a crash leaves the old content or the new."""
-    path.parent.stat()  # an OSError where there is no such folder
+    path.parent.stat()  # raises OSError if there is no such folder
     with atomic_file(path) as new:
         new.write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -351,7 +351,7 @@ def _head_text(head: Head) -> str:
 def made_by() -> dict[str, str]:
     """Versions of the packages that compute, and a digest of the source that solves problems.
 
-    A campaign goes on only with the versions it began with. They do not tell processors apart.
+    A campaign continues only with the versions it started with. They do not include the processor.
     """
     digest = sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -365,7 +365,7 @@ def made_by() -> dict[str, str]:
 def commit() -> str | None:
     """The commit of the source, with `+changes` if files differ from it; None if unknown."""
     try:
-        # An installed copy may lie inside the repository of something else, which does not track it.
+        # An installed copy may lie inside another repository, which does not track it.
         _git("ls-files", "--error-unmatch", "__init__.py")
         return _git("rev-parse", "HEAD") + ("+changes" if _git("status", "--porcelain", ".") else "")
     except (OSError, subprocess.SubprocessError):

@@ -1,8 +1,8 @@
 """The rows of a campaign → tables: one line per problem as CSV or Parquet, the paper's statuses, and insights.
 
-Insights are the tables that the paper argues in words: attention, label, δ, filter, ranking. They use maps and
-refinements alone, whose bounds hold for the whole domain, compare on the same problems, and give means of proved
-bounds. Tables follow the order of the plan. Solves nothing and prints nothing.
+Insights are tables of findings that the paper states in words: attention, label, δ, filter, ranking. They use only maps
+and refinements, whose bounds hold for the whole domain, compare on the same problems, and give means of proved bounds.
+Tables follow the order of the plan. Solves nothing and prints nothing.
 """
 
 import csv
@@ -24,7 +24,7 @@ from .stored_campaign import Plan, Store, Task
 STATUSES = tuple(status.value for status in Status)
 INSIGHT_SETTINGS = tuple(name for name in OPTIONS if name != "property")
 SETTINGS = (*INSIGHT_SETTINGS, "until", "w_delta")
-"""Settings that tell two problems of one algorithm apart besides model, image and perturbations."""
+"""Settings that distinguish problems of one algorithm, besides model, image and perturbations."""
 ALL = "all"
 Record = dict[str, Any]
 
@@ -52,7 +52,7 @@ def to_parquet(records: Sequence[Record], *, is_measured: bool = True) -> bytes:
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise OptionError(
-            "Parquet needs another package; install it: pip install 'steadygaze[export]', or take --format csv"
+            "Parquet needs another package; install it: pip install 'steadygaze[export]', or use --format csv"
         ) from None
     kinds = {"text": pyarrow.string(), "whole": pyarrow.int64(), "number": pyarrow.float64()}
     schema = pyarrow.schema([(column.name, kinds[column.kind]) for column in _columns(is_measured=is_measured)])
@@ -76,10 +76,10 @@ def group_tasks(plan: Plan, kind: Callable[[Task], tuple[Any, ...]]) -> dict[tup
 
 
 def count_statuses(plan: Plan, records: Sequence[Record], *, is_measured: bool = True) -> list[Record]:
-    """The table of the paper's appendix: how many problems ended how, for every algorithm and number of neurons.
+    """The table of the paper's appendix: the number of problems by status, for every algorithm and number of neurons.
 
-    `open` counts problems that have not ended. Seconds (where a Timeout counts with its limit, and a Failed problem not
-    at all) and memory are left out unless `is_measured`.
+    `open` counts problems that have not ended. Seconds (a Timeout counts with its limit, a Failed problem does not
+    count) and memory need `is_measured`.
     """
     by_key = {record["key"]: record for record in records}
     groups = group_tasks(plan, lambda task: (task.algorithm, plan.models[task.model].neurons))
@@ -180,14 +180,14 @@ class Insight:
 
     def to_text(self) -> str:
         """The table for people, with its title and note."""
-        body = to_text(self.lines) if self.lines else "no problem to tell it from\n"
+        body = to_text(self.lines) if self.lines else "no problems for this table\n"
         return f"{self.name}: {self.title}\n{body}" + (f"({self.note})\n" if self.note else "")
 
     def to_csv(self) -> str:
         """The table as CSV; a share has columns `_low` and `_high`, a rank `_first` and `_last`; unknown is empty."""
         flat = [dict(pair for item in line.items() for pair in _flat(*item)) for line in self.lines]
         names = dict.fromkeys(name for row in flat for name in row)
-        # A share that is unknown in a line has two empty columns, not one of its own.
+        # An unknown share has two empty columns.
         return _csv([name for name in names if f"{name}_low" not in names], flat)
 
     def as_data(self) -> Record:
@@ -206,7 +206,7 @@ def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def mean_share(bounds: Iterable[tuple[float, float]]) -> Share:
-    """The mean of shares that are known between bounds (at least one), between the means of the bounds.
+    """The mean of one or more shares with bounds: the means of the bounds.
 
     >>> mean_share([(0.0, 0.5), (1.0, 1.0)])
     Share(low=0.5, high=0.75)
@@ -215,7 +215,7 @@ def mean_share(bounds: Iterable[tuple[float, float]]) -> Share:
 
 
 def ratio_share(parts: Sequence[tuple[float, float]], wholes: Sequence[tuple[float, float]]) -> Share | None:
-    """The sum of some parts as a share of the sum of their wholes; None if the wholes may add up to nothing.
+    """The sum of some parts as a share of the sum of their wholes; None if the wholes may add up to 0.
 
     >>> ratio_share([(0.1, 0.2)], [(0.4, 0.5)]), ratio_share([(0.0, 0.0)], [(0.0, 0.1)])
     (Share(low=0.2, high=0.5), None)
@@ -225,7 +225,7 @@ def ratio_share(parts: Sequence[tuple[float, float]], wholes: Sequence[tuple[flo
 
 
 def make_insights(records: Sequence[Record]) -> tuple[Insight, ...]:
-    """All insights, in the order of `TABLES`; a table without answers to tell from has no lines."""
+    """All insights, in the order of `TABLES`; a table without answers has no lines."""
     starts = ("cr", "ar", percent_column(PERCENTS[0]))
     known = [
         record
@@ -251,7 +251,7 @@ def _show_collapse(records: Sequence[Record]) -> Insight:
                 | {"rank": Ranks(place.first, place.last), Label.IR: lost[name], Label.MR: _mean(compared[name], "mr")}
                 | {"images": len(compared[name]), "images where most": _most_often(compared, name)}
             )
-    note = "IR, MR: mean shares of the domain; a rank is a range where bounds leave the order open, or values are equal"
+    note = "IR, MR: mean shares of the domain; a rank is a range if bounds leave the order open or values are equal"
     return Insight("collapse", "which perturbation takes most attention away, for every network", note, tuple(lines))
 
 
@@ -272,7 +272,7 @@ def _show_silent(records: Sequence[Record]) -> Insight:
                 | {"CR&IR of CR": ratio_share(_all(each, "cr_ir"), _all(each, "cr"))}
                 | {"regions": regions or None, "regions CR&IR": silent if regions else None}
             )
-    note = "CR&IR: mean share of the domain with the right label and other evidence; regions: of maps alone"
+    note = "CR&IR: mean share of the domain with the same label and other evidence; regions: of maps only"
     return Insight("silent", "how often the label is kept, but the attention is not", note, tuple(lines))
 
 
@@ -290,13 +290,13 @@ def _show_delta(records: Sequence[Record]) -> Insight:
             line |= {f"AR at δ={one}": _mean(by_delta[one], "ar") if one in by_delta else None for one in deltas}
             lines.append(line | {"map size": sum(one["map_size"] for one in first) / len(first)})
     note = "mean shares of the domain; percentages are of the size of the original maps, whose mean is the last column"
-    return Insight("delta", "how the share of AR moves with δ", note, tuple(lines))
+    return Insight("delta", "how the share of AR varies with δ", note, tuple(lines))
 
 
 def _show_filter(records: Sequence[Record]) -> Insight:
     lines = []
     for settings, own in _by_settings(records, without=("delta", "filter", "dist")):
-        # The shares of this table do not depend on the δ that was asked for: one answer for each problem.
+        # These shares do not depend on the δ of the question: one answer for each problem.
         once = _narrowest(own, ("filter", "dist"), [percent_column(part) for part in PERCENTS])
         tagged = [{**one, "way": (one["filter"], one["dist"])} for one in once]
         ways = _balanced(tagged, "way", ("model", "image", "combination"))
@@ -309,7 +309,7 @@ def _show_filter(records: Sequence[Record]) -> Insight:
     note = "mean shares of the domain on the problems that all filters and distances have; percentages as for delta"
     if len({(one["filter"], one["dist"]) for one in records}) == 1:
         note += '; this plan has one filter and distance: give runs several, filter = ["identity", "abs", "mean"]'
-    return Insight("filter", "how the share of AR moves with filter and distance", note, tuple(lines))
+    return Insight("filter", "how the share of AR varies with filter and distance", note, tuple(lines))
 
 
 def _show_ranking(records: Sequence[Record]) -> Insight:
@@ -371,7 +371,7 @@ def _by_model(records: Sequence[Record]) -> list[tuple[Record, str, list[Record]
 
 
 def _balanced(records: Sequence[Record], kind: str, names: tuple[str, ...]) -> dict[Any, list[Record]]:
-    """Records by the column to compare, only those whose other columns occur with all of its values; may be empty."""
+    """Records by the column to compare, only those whose other columns occur with all its values; may be empty."""
     groups = {value: {tuple(one[name] for name in names): one for one in each} for (value,), each in _by(records, kind)}
     common = set.intersection(*(set(each) for each in groups.values())) if groups else set()
     return {value: [own[key] for key in own if key in common] for value, own in groups.items()} if common else {}
@@ -386,7 +386,7 @@ def _mean(records: Sequence[Record], start: str) -> Share:
 
 
 def _most_often(compared: Mapping[str, Sequence[Record]], name: str) -> int:
-    """For how many images a combination is proved to take more attention away than every other."""
+    """The number of images for which a combination is proved to take more attention away than every other."""
     most: dict[str, float] = {}
     for one in (one for other, each in compared.items() if other != name for one in each):
         most[one["image"]] = max(one["ir_high"], most.get(one["image"], -1.0))

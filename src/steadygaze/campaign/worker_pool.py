@@ -1,7 +1,7 @@
 """Worker processes of this machine, each with one question at a time: questions in, outcomes out as they end.
 
-Starts processes, limits their time and memory from outside by killing them, replaces those that died, and ends them
-all. Does not know what a question means. Stores nothing and prints nothing.
+Starts processes, kills those that exceed their time or memory, replaces those that died, and ends them all. Does not
+interpret questions. Stores nothing and prints nothing.
 """
 
 import contextlib
@@ -25,15 +25,15 @@ from typing import Any, Self
 from ..errors import StoreError
 
 SCRIPT = Path(__file__).with_name("worker_script.py")
-PREPARE_SECONDS = 1800.0  # preparing compiles everything once, on a busy machine in minutes
+PREPARE_SECONDS = 1800.0  # preparing compiles everything once, which takes minutes on a busy machine
 TAKE_SECONDS = 10.0
-"""A waiting process takes a question in less than a millisecond; one that takes none for so long is lost."""
+"""A waiting process receives a question within a millisecond; after this time it counts as lost."""
 SETTLE_SECONDS = 0.3
-"""Whoever kills all processes of a campaign one by one may reach this one last: until then no death is believed."""
+"""A user who kills all processes of a campaign may reach this one last: wait this long before believing a death."""
 LOOK_SECONDS = 0.05  # time between two checks of the limits; an answer is noticed at once
 STARTS = 3  # processes in a row that may die before they are ready
 RETRY_SECONDS = 1.0  # pause after the system could start no process
-GO_ON = "mend that, and run again to go on"
+GO_ON = "fix this and run again to continue"
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
@@ -41,7 +41,7 @@ ONE_THREAD = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Duty:
-    """What worker processes do: functions by `module:function`; `prepare` runs first and takes `needs`."""
+    """The work of worker processes: functions by `module:function`; `prepare` runs first, with `needs`."""
 
     solve: str
     prepare: str | None = None
@@ -51,14 +51,14 @@ class Duty:
     def of(
         cls, solve: Callable[..., Any], prepare: Callable[..., Any] | None = None, needs: Sequence[str] = ()
     ) -> "Duty":
-        """The duty for functions of modules, which another process can import."""
+        """The duty for functions of importable modules."""
         first, second = (each and f"{each.__module__}:{each.__qualname__}" for each in (solve, prepare))
         return cls(str(first), second, tuple(needs))
 
 
 @dataclass(frozen=True)
 class ProcessLimits:
-    """What one question may use."""
+    """The limits of one question."""
 
     seconds: float
     memory_gib: float
@@ -74,7 +74,7 @@ class End(Enum):
 
 @dataclass(frozen=True)
 class ProcessOutcome:
-    """How one question ended: its `answer`, or the `reason` why there is none; time and memory, if known."""
+    """How one question ended: its `answer`, or the `reason` for none; time and memory, if known."""
 
     end: End
     answer: dict[str, Any] | None
@@ -85,7 +85,7 @@ class ProcessOutcome:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with its limits, and a key to know it by."""
+    """A question with its key and limits."""
 
     key: Hashable
     question: Mapping[str, Any]
@@ -124,11 +124,11 @@ class WorkerProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can still take a question."""
+        """Whether the process can still answer a question."""
         return self._process.poll() is None
 
     def look_ready(self) -> bool:
-        """Whether it is prepared; StoreError if preparing failed, or takes far too long."""
+        """Whether the process is prepared; StoreError if that failed or takes too long."""
         if not self.is_ready and (self.connection.poll() or not self.is_alive):
             if _receive(self.connection) is None:
                 self._process.kill()
@@ -140,9 +140,9 @@ class WorkerProcess:
         return self.is_ready
 
     def give(self, question: Mapping[str, Any], limits: ProcessLimits) -> bool:
-        """Ask; the clock runs once the question is taken. False if nobody took it: the process has died waiting.
+        """Send a question; the clock starts when the process receives it. False if the process died while waiting.
 
-        `is_alive` would not tell: the system calls a process alive until the last of its threads has ended.
+        `is_alive` does not show that: the system calls a process alive until the last of its threads has ended.
         """
         _send(self.connection, question)
         is_taken = self.connection.poll(TAKE_SECONDS) and _receive(self.connection) is not None
@@ -170,7 +170,7 @@ class WorkerProcess:
             return self._stopped(End.FAILED, _death_text(code), seconds)
         self._limits = None
         measured = message["seconds"], message["peak_mib"] or self._peak_mib or None
-        # The limits hold for the measurements of the process, too: an excess between two looks is not a matter of luck.
+        # The limits also hold for the measurements of the process, which catch an excess between two checks.
         exceeded = _exceeded(limits, *measured)
         if exceeded is not None:
             return ProcessOutcome(exceeded[0], None, exceeded[1], *measured)
@@ -179,7 +179,7 @@ class WorkerProcess:
         return ProcessOutcome(End.ANSWERED, message["answer"], None, *measured)
 
     def kill(self) -> None:
-        """End the process at once and give back its resources; may be called twice."""
+        """End the process at once and free its resources; may be called twice."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         self._process.wait()
@@ -203,7 +203,7 @@ class WorkerProcess:
 class Pool:
     """Worker processes that live until the `with` block ends.
 
-    The first one prepares alone (compiled code is kept on disk), the others follow when it is ready.
+    The first one prepares alone (compiled code stays on disk), the others follow when it is ready.
     """
 
     def __init__(self, duty: Duty, *, workers: int) -> None:
@@ -229,7 +229,7 @@ class Pool:
 
     @property
     def ready(self) -> tuple[int, ...]:
-        """Numbers of the processes that answer, or could."""
+        """The ids of the processes that are alive."""
         return tuple(process.pid for process in (*self._idle, *self._busy) if process.is_alive)
 
     def run(
@@ -237,7 +237,7 @@ class Pool:
     ) -> Iterator[tuple[Asked, ProcessOutcome] | None]:
         """Answer all questions, in any order; yields None now and then while nothing has ended.
 
-        Ends early once `is_cancelled`; a question not yielded until then has not ended.
+        Ends early once `is_cancelled`; a question not yielded by then has not ended.
         """
         waiting = deque(questions)
         while (waiting or self._busy) and not is_cancelled():
@@ -249,7 +249,7 @@ class Pool:
             wait([process.connection for process in (*self._busy, *self._starting)], timeout=LOOK_SECONDS)
             self._look_at_starting()
             ended = [(process, process.look()) for process in self._busy]
-            # A death that came with the wish to stop may be part of it.
+            # A death that coincides with a cancellation may be part of it.
             if is_cancelled():
                 return
             for process, outcome in ended:
@@ -260,7 +260,7 @@ class Pool:
             yield None
 
     def _start(self, waiting: int) -> None:
-        """Start processes for the questions that wait; until one was ready, a single one."""
+        """Start processes for the questions that wait; only one until it is ready."""
         size = self.size if self._was_ready else 1
         free = len(self._idle) + len(self._starting)
         missing = min(size - len(self._busy), waiting) - free
@@ -293,7 +293,7 @@ class Pool:
 
 
 def resident_mib(pid: int) -> float:
-    """Memory that a process holds now, in MiB; 0 if the system does not tell."""
+    """Memory that a process holds now, in MiB; 0 if unknown."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):
@@ -310,7 +310,7 @@ def _exceeded(limits: ProcessLimits, seconds: float, peak_mib: float | None) -> 
 
 
 def _death_text(code: int) -> str:
-    """Why a process ended by itself, in words that do not depend on the run.
+    """The reason why a process ended, in words that do not depend on the run.
 
     >>> _death_text(-11), _death_text(3)
     ('the process was ended by SIGSEGV', 'the process ended with exit code 3')
@@ -326,7 +326,7 @@ def _death_text(code: int) -> str:
 
 
 def _send(connection: Connection, message: Mapping[str, Any]) -> None:
-    # A process that has just died is noticed when its answer is awaited.
+    # The wait for its answer notices a process that has just died.
     with contextlib.suppress(OSError):
         connection.send_bytes(json.dumps(message).encode())
 

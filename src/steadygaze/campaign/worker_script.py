@@ -1,6 +1,6 @@
 """The script of a worker process: reads questions from a pipe, sends answers back, and ends when its parent does.
 
-Needs only the standard library, so that a process starts at once; imports the function that answers by name. Knows no
+Needs only the standard library, so a process starts at once, and imports the answering function by name. Knows no
 limits: `worker_pool` enforces them from outside.
 """
 
@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-PARENT_GONE = 1  # exit code that nobody reads
+PARENT_GONE = 1  # nobody reads this exit code
 _SET_PARENT_DEATH_SIGNAL = 1
 
 
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     end_with_parent(lifeline, parent if is_signalled else None)
     with contextlib.suppress(OSError):
-        # If memory runs out, the system ends this process rather than that of the campaign.
+        # If memory runs out, the system should end this process, not the campaign.
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
     connection = Connection(pipe)
     with contextlib.suppress(EOFError, OSError):
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> None:
         if duty["prepare"] is not None:
             load(duty["prepare"])(duty["needs"])
         solve = load(duty["solve"])
-        # Imported modules stay for good: collecting garbage after every answer need not look at them.
+        # Imported modules stay in memory: garbage collection after every answer can skip them.
         gc.collect()
         gc.freeze()
         connection.send_bytes(b'{"is_ready": true}')
@@ -62,7 +62,7 @@ def serve(connection: Connection, solve: Callable[[dict[str, Any]], dict[str, An
         measured = {"seconds": time.perf_counter() - started, "peak_mib": peak_mib() if is_reset else None}
         answer = json.dumps(json.loads(message) | measured).encode()
         del message
-        give_back_memory()  # before answering, so that the next question is taken at once
+        give_back_memory()  # before the answer: the process is then ready for the next question
         connection.send_bytes(answer)
 
 
@@ -75,8 +75,8 @@ def load(name: str) -> Callable[..., Any]:
 def end_with_parent(lifeline: int, parent: int | None) -> None:
     """End this process, whatever it is doing, as soon as the parent is gone.
 
-    On Linux the system does it, if the parent is the main thread of its process: the thread counts. Everywhere a thread
-    waits for the other end of the lifeline to be closed.
+    On Linux the system does it if the main thread of the parent started this process. On all systems a thread waits
+    until the other end of the lifeline is closed.
     """
 
     def wait() -> None:
@@ -91,7 +91,7 @@ def end_with_parent(lifeline: int, parent: int | None) -> None:
 
 
 def reset_peak() -> bool:
-    """Make the system forget the peak memory of this process; tells whether it could."""
+    """Reset the peak memory of this process; returns whether that worked."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
@@ -100,7 +100,7 @@ def reset_peak() -> bool:
 
 
 def peak_mib() -> float | None:
-    """Peak memory since the last reset, in MiB; None if the system does not tell."""
+    """Peak memory since the last reset, in MiB; None if unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
             if line.startswith("VmHWM:"):
@@ -109,7 +109,7 @@ def peak_mib() -> float | None:
 
 
 def give_back_memory() -> None:
-    """Collect garbage and return free memory to the system: memory of one problem must not count for the next."""
+    """Collect garbage and return free memory to the system: the memory of one problem must not count for the next."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

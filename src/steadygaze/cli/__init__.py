@@ -1,4 +1,4 @@
-"""The command line: parse, call the api, print, exit code. `main` is the entry point, `app` the commands."""
+"""The command line: parses options, calls the api, prints. `main` is the entry point, `app` holds the commands."""
 
 from .entry_point import app, main
 

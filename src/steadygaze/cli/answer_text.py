@@ -1,4 +1,4 @@
-"""Answers for the terminal: the question, the verdict with advice, and the facts beside it. Prints nothing."""
+"""Answers for the terminal: the question, the verdict with advice, and facts. Prints nothing."""
 
 from collections.abc import Iterator, Mapping
 
@@ -30,7 +30,7 @@ def property_text(summary: AnswerFacts) -> str:
 
 
 def verdict_text(summary: Summary) -> str:
-    """The verdict as in reports; if nothing is proved of the whole domain, also what to do."""
+    """The verdict as in reports; if it is undecided for a search, with advice."""
     return " ".join([*verdict_sentences(summary), *_advice(summary)])
 
 
@@ -38,12 +38,12 @@ def _advice(summary: Summary) -> Iterator[str]:
     if summary.is_search and summary.verdict is Verdict.UNDECIDED:
         is_mappable, is_bfs = len(summary.domain.names) <= MAX_MAP_PARAMETERS, summary.method == "bfs"
         methods = ["map"] * is_mappable + ["bfs"] * (not is_bfs)
-        other = f"take --method {' or '.join(methods)}" if methods else "take smaller ranges"
+        other = f"use --method {' or '.join(methods)}" if methods else "use smaller ranges"
         if summary.stopped or summary.confirmation is not None:
-            other = "give it more time, regions or memory, or take smaller ranges"
+            other = "give it more time, regions or memory, or use smaller ranges"
         yield sentence(f"to decide the rest, {other}")
     if summary.is_search and summary.verdict is Verdict.NOT_ROBUST and not _has_violating_region(summary):
-        yield "Take --method refine to see where."
+        yield "Use --method refine to see where."
 
 
 def _has_violating_region(summary: Summary) -> bool:
@@ -56,14 +56,14 @@ def domain_facts(summary: Summary, seconds: Mapping[str, float], reason: str | N
     if summary.is_measured:
         yield "nearest IR", nearest_text(summary, Label.AR)
         yield "AR at other δ", kept_text(summary)
-        yield "all of it AR", enough_text(summary)
+        yield "entirely AR", enough_text(summary)
     if reason is not None:
         yield "method", f"{summary.method}: {reason}"
     boxes = summary.boxes
     if boxes is not None:
         exact = f", {boxes['exact']:,} mapped region by region" if boxes["exact"] else ""
         yield "boxes", f"{boxes['bounded']:,} decided by bounds{exact}, {boxes['open']:,} open"
-    # The file of timings may be gone; no answer depends on it.
+    # The file of timings may be missing; no answer depends on it.
     is_timed = {"total", "engine"} <= seconds.keys()
     time = f" in {seconds['total']:.1f} s (engine {seconds['engine']:.1f} s)" if is_timed else ""
     yield "regions", f"{summary.regions:,}{time}"
@@ -97,21 +97,21 @@ def delta_text(summary: AnswerFacts) -> str:
 
 
 def nearest_text(summary: Summary, name: str) -> str:
-    """Where the nearest violation of CR or AR is, or that there is none; for AR, kinks are left out."""
+    """The nearest violation of CR or AR, or its absence; for AR, without kinks."""
     found = (summary.nearest or {})[name]
     low, high = found.low, found.high
     aside = " outside of kinks" if name == Label.AR and summary.sliver_share else ""
     if high is None and low is None:
         return f"none in the domain{aside}"
-    below = f"none below distance {rounded_down(low, 5)}{aside}" if low else "a nearer one is not excluded"
+    below = f"none below distance {rounded_down(low, 5)}{aside}" if low else "a nearer one may exist"
     if high is None or low is None or found.theta is None:
-        return f"none is proved; {below}" if low else "none is proved so far"
+        return f"none proved; {below}" if low else "none proved so far"
     where = f"{named_theta(summary.domain.names, found.theta)} (distance {rounded_up(high, 5)}"
     return f"{where})" if high - low <= 1e-5 * high else f"{where}; {below})"
 
 
 def kept_text(summary: Summary) -> str:
-    """The share of AR at other thresholds, which are relative to the size of the original maps."""
+    """The share of AR at thresholds relative to the size of the original maps."""
     kept = {name: bounds for name, bounds in (summary.ar_at_delta or {}).items() if isinstance(bounds, tuple)}
     shares = "; ".join(f"at {name.removesuffix('%')} % {share_text(*bounds)}" for name, bounds in kept.items())
     return f"{shares} (of the original maps' size, {number_text(summary.delta.map_size)})"
@@ -121,10 +121,10 @@ def enough_text(summary: Summary) -> str:
     """The smallest known δ at which the whole domain is AR, kinks aside."""
     enough, size, is_map = (summary.ar_at_delta or {})["all"], summary.delta.map_size, summary.boxes is None
     if not isinstance(enough, float):
-        return f"not known, as {'the map is partial' if is_map else 'that was not proved'}"
+        return f"unknown: {'the map is partial' if is_map else 'not proved'}"
     share = f" ({rounded_up(100.0 * enough / size, 4)} % of the original maps)" if size > 0.0 else ""
-    # The bounds of boxes are wide wherever the question needs no precise ones.
-    return f"{'from' if is_map else 'at the latest from'} δ = {enough:.8g}{share}, kinks aside"
+    # Boxes have wide bounds if these suffice for the question.
+    return f"{'from' if is_map else 'from at most'} δ = {enough:.8g}{share}, kinks aside"
 
 
 def _within(summary: AnswerFacts) -> str:
@@ -136,10 +136,10 @@ def _component_texts(summary: Summary) -> Iterator[str]:
     parts = summary.components
     if parts is None:
         if summary.method == "boundary":
-            yield "not known, as the search was stopped"
+            yield "unknown: the search was stopped"
         return
-    found = f"{counted(len(parts), 'component')}{'' if parts else ': nothing that touches the border was found'}"
-    yield found + (" found; others may be missing, as regions were lost" if summary.failures else "")
+    found = f"{counted(len(parts), 'component')}{'' if parts else ': found none that touches the border'}"
+    yield found + (" found; others may be missing because regions were lost" if summary.failures else "")
     for place, part in enumerate(parts, start=1):
         inner = counted(part["inner"], "region")
         yield f"component {place}: {inner} along its inner side, {part['outer']:,} along the outer"

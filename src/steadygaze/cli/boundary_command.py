@@ -35,10 +35,10 @@ def boundary(
 ) -> int:
     """Find the outermost boundary of a stored map or refinement: how far from zero a property is kept.
 
-    Tells how much of the domain the unperturbed image can reach while the property is kept, and which parts that
-    encloses (enclaves). Draws boundary.png and boundary.svg beside the map. The domain must contain zero, and a map
-    must be complete; undecided boxes of a refinement count as not kept. The exit code is that of the verdict for this
-    property, as for show.
+    Shows how much of the domain the unperturbed image can reach while the property is kept, and which parts the
+    boundary encloses (enclaves). Draws boundary.png and boundary.svg beside the map. The domain must contain zero, and
+    a map must be complete; undecided boxes of a refinement count as not kept. The exit code is that of the verdict for
+    this property, as for show.
     """
     result = load_at(directory, delta)
     try:
@@ -55,7 +55,7 @@ def boundary(
 
 
 def _draw(result: Result, found: Boundary, directory: Path) -> list[Path]:
-    """Draw the boundary; a failure to write pictures does not withhold the answer."""
+    """Draw the boundary; if the pictures cannot be written, the answer is printed all the same."""
     from ..report.figures.boundary import draw_boundary  # noqa: PLC0415 (matplotlib is slow to import)
 
     try:
@@ -66,7 +66,7 @@ def _draw(result: Result, found: Boundary, directory: Path) -> list[Path]:
 
 
 def describe_boundary(summary: BoundarySummary, *, pictures: Sequence[Path] = ()) -> None:
-    """Print one boundary for people; `summary` comes from `summarise_boundary`."""
+    """Print a boundary; `summary` comes from `summarise_boundary`."""
     console = Console(highlight=False)
     console.print(Text(question_text(summary)))
     console.print(Text(reach_text(summary), style="bold"))
@@ -83,21 +83,21 @@ def reach_text(summary: BoundarySummary) -> str:
     """One sentence: how much of the domain can be reached from zero while the property is kept."""
     kept = property_text(summary)
     if not summary.starts:
-        return f"Nothing can be reached from theta = 0: no piece around it is proved to be one where {kept}."
+        return f"Nothing can be reached from theta = 0: no piece around it has a proof that {kept}."
     if not summary.components and not summary.enclaves and summary.verdict is Verdict.ROBUST:
         return f"All of the domain can be reached from theta = 0 while {kept}: there is no boundary."
     return f"From theta = 0, {share_text(summary.reachable_share)} of the domain can be reached while {kept}."
 
 
 def certainty_text(summary: BoundarySummary) -> str:
-    """What the boundary rests on, and where it could be another one."""
+    """The basis of the boundary, and its uncertain parts."""
     return " ".join(_certainty(summary))
 
 
 def _certainty(summary: BoundarySummary) -> Iterator[str]:
     undecided, is_map = summary.undecided, summary.method == "map"
     what = "the pieces of the map" if is_map else "boxes and regions"
-    yield f"Rests on {what}; two of them touch where their common side is wider than {TOUCH:g} of the domain."
+    yield f"Based on {what}; two of them touch if their common side is wider than {TOUCH:g} of the domain."
     if summary.starts > 1:
         yield (
             f"At theta = 0, {summary.starts} components that satisfy the property meet; all of them count as reachable."
@@ -151,7 +151,7 @@ def _enclave_table(summary: BoundarySummary) -> Table:
 
 
 def _numbered(name: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table whose rows are numbered; only the first ones are listed."""
+    """A table with numbered rows, cut after `MAX_ROWS`."""
     table = numbers_table(*titles)
     for number, cells in enumerate(rows[:MAX_ROWS], start=1):
         table.add_row(f"{name} {number}", *cells)

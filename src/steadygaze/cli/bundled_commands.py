@@ -25,7 +25,7 @@ MODEL, IMAGE, DELTA = "M-FNN-100", "mnist:69992", "3.0"
 """A nine; δ as in the paper."""
 
 MAPS = {
-    # The patch darkens the stroke below the loop: first other evidence is used for the nine, then it is no nine.
+    # The patch darkens the stroke below the loop: the network first uses other evidence for the nine, then loses it.
     "brightness-patch": ("brightness:0..0.3", "patch:x=10,y=14,w=8,h=8,tone=-1"),
     "translation-brightness": ("translate:dx=2:0..1.5", "brightness:0..0.3"),
 }
@@ -39,7 +39,7 @@ def demo(
 ) -> int:
     """Map a bundled network on a bundled image, with pictures and reports.
 
-    Needs nothing but this package. The exit code is 0 whatever the verdicts are.
+    Needs nothing but this package. The exit code is 0 for any verdict.
     """
     from ..report.page.html import write_report  # noqa: PLC0415 (matplotlib is slow to import)
 
@@ -77,7 +77,7 @@ def models() -> int:
         table.add_row(model.name, model.dataset, model.layers, f"{model.neurons:,}", accuracy, model.training)
     console = Console()
     if not console.is_terminal:
-        console.width = 140  # whole rows for programs that read them
+        console.width = 140  # programs that read the output get whole rows
     console.print(table)
     references: dict[str, list[str]] = {}
     for image in zoo.images():

@@ -1,4 +1,4 @@
-"""`steadygaze campaign`: solve many problems, see how far they are, and make tables and figures. Decides nothing."""
+"""`steadygaze campaign`: solves many problems, shows progress, makes tables and figures. Decides nothing."""
 
 import json as json_text
 import sys
@@ -22,7 +22,7 @@ from .run_progress import showing_campaign, stopping_on_signals
 from .stored_commands import parse_formats
 
 MAX_REASONS = 20
-"""Different reasons that are printed; --json has all problems."""
+"""Distinct reasons printed; --json has all problems."""
 
 CampaignOption = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a campaign.")]
 
@@ -59,11 +59,11 @@ def run(
     quiet: Annotated[bool, o.option("--quiet", "Print errors only.")] = False,
     debug: o.DebugOption = False,
 ) -> int:  # fmt: skip
-    """Solve the problems of a plan, or those that an interrupted run has left.
+    """Solve the problems of a plan, or the rest of an interrupted run.
 
     Each problem has limits of time and memory, enforced from outside its process; a problem that is killed, crashes or
-    runs out of memory is Failed, with the reason. Ctrl-C, or any other end, loses no finished problem: run again to
-    continue. Exit code: 0 when all problems have ended, whatever their status, 3 when some have not.
+    runs out of memory is Failed, with the reason. An interruption (Ctrl-C, a crash) loses no finished problem: run
+    again to continue. Exit code: 0 when all problems have ended, whatever their status, 3 when some have not.
     """
     plan = read_plan(file)
     budget = Budget()
@@ -79,7 +79,7 @@ def run(
 
 @campaign.command()
 def status(directory: CampaignOption, json: o.JsonOption = False, debug: o.DebugOption = False) -> int:
-    """Tell how far a campaign is: how many problems have ended and how, and why problems failed."""
+    """Show the progress of a campaign: how many problems have ended, how they ended, and why some failed."""
     store = Store.open(directory)
     records = tables.make_records(store)
     counts = {name: sum(record["status"] == name for record in records) for name in tables.STATUSES}
@@ -96,7 +96,7 @@ def status(directory: CampaignOption, json: o.JsonOption = False, debug: o.Debug
         }
         print_json(content)
         return 0
-    state = "a run is going on" if store.is_held() else "no run is going on"
+    state = "a run is active" if store.is_held() else "no run is active"
     print(f"{store.plan.name}: {len(records):,} of {len(store.plan.tasks):,} problems have ended; {state}")
     print(tables.to_text([{"status": name, "problems": number} for name, number in counts.items()]), end="")
     reasons = Counter((record["status"], record["reason"]) for record in failures)
@@ -117,7 +117,7 @@ def table(
         Path | None, o.option("--out FILE", "The file to write; required for parquet.", default="stdout")
     ] = None,
     answers: Annotated[bool, o.option(
-        "--answers", "Leave out seconds and memory: the rest is the same, byte for byte, whenever the campaign is run.",
+        "--answers", "Leave out seconds and memory: all runs of a campaign then give the same bytes.",
     )] = False,
     force: o.ForceFilesOption = False,
     debug: o.DebugOption = False,
@@ -127,7 +127,7 @@ def table(
     docs/campaign.md describes the columns of the results.
     """
     if format == "parquet" and out is None:
-        raise OptionError("--format parquet is not for the terminal; give --out FILE")
+        raise OptionError("--format parquet needs --out FILE")
     if out is not None:
         check_file(out, force=force)
     store = Store.open(directory)
@@ -151,7 +151,7 @@ def figures(
     ] = None,
     format: o.FormatsOption = None,
     plan: Annotated[str | None, o.option(
-        "--plan FILE", "The plan that was run: tells where (G) finds models and images that are not bundled.", None,
+        "--plan FILE", "The plan that was run: says where (G) finds models and images that are not bundled.", None,
     )] = None,
     force: o.ForceFilesOption = False,
     json: o.JsonOption = False,
@@ -161,7 +161,7 @@ def figures(
 
     (A), (B): how problems ended, with attention and for the label alone. (C): seconds against neurons. (D): regions by
     combination. (E), (F): seconds against regions and face checks. (G): the regions that a search visited, from a cheap
-    gbs problem that is searched again. Problems that have not ended are left out, or shown as open.
+    gbs problem that is searched again. Figures omit problems that have not ended, or show them as open.
     """
     from ..campaign.figures import draw_figures  # noqa: PLC0415 (matplotlib is slow to import)
 
@@ -186,22 +186,22 @@ def insights(
         read=o.one_of(*tables.TABLES),
     )] = None,
     format: Annotated[str, o.option(
-        "--format text|json|csv", "The format; csv takes one --table.", read=o.one_of("text", "json", "csv"),
+        "--format text|json|csv", "The format; csv needs one --table.", read=o.one_of("text", "json", "csv"),
     )] = "text",
     out: Annotated[Path | None, o.option("--out FILE", "The file to write.", default="stdout")] = None,
     force: o.ForceFilesOption = False,
     debug: o.DebugOption = False,
 ) -> int:  # fmt: skip
-    """Make the tables that the paper argues in words, from the maps and refinements of a campaign.
+    """Make tables of findings that the paper states in words, from the maps and refinements of a campaign.
 
     collapse: which perturbation takes most attention away, for every network. silent: how often the label is kept but
-    the attention is not (CR and IR). delta: how the share of AR moves with δ. filter: how it moves with filter and
+    the attention is not (CR and IR). delta: how the share of AR varies with δ. filter: how it varies with filter and
     distance. ranking: how label and attention rank networks differently. Shares are means over images, with proved
     bounds.
     """
     if format == "csv" and table is None:
         names = ", ".join(tables.TABLES)
-        raise OptionError(f"--format csv is for one table; give --table and one of {names}")
+        raise OptionError(f"--format csv writes one table; give --table with one of {names}")
     if out is not None:
         check_file(out, force=force)
     found = tables.make_insights(tables.make_records(Store.open(directory)))
@@ -225,7 +225,7 @@ def _tell(store: Store, report: Report) -> None:
 
 
 def _put_table(content: str | bytes, out: Path | None, *, what: str = "") -> None:
-    """Print a table, or write it into a file as a whole and tell so."""
+    """Print a table, or write it to a file atomically and say so."""
     if out is None:
         sys.stdout.write(str(content))
         return

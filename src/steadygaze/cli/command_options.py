@@ -1,6 +1,6 @@
-"""The options of verify and those that several commands share: spelling, help, and how their text becomes a value.
+"""The options of verify and those that several commands share: spelling, help, and readers of their values.
 
-Readers raise OptionError, so every error has the same form and quotes the text received, whatever the version of typer.
+Readers raise OptionError, so every error has the same form and quotes the text received, with any version of typer.
 """
 
 import math
@@ -30,7 +30,7 @@ T = TypeVar("T")
 def option(
     spelling: str, help: str, panel: str | None = OUTPUT, *, default: str | None = None, read: Reader | None = None
 ) -> Any:
-    """An option `--name METAVAR`, or a flag `--name`; `default` tells what happens without it."""
+    """An option `--name METAVAR`, or a flag `--name`; `default` says what happens without it."""
     name, _, metavar = spelling.partition(" ")
     parser = None if read is None else lambda text: read(name, text)
     return typer.Option(
@@ -71,7 +71,7 @@ def theta(name: str, text: str) -> list[float]:
 
 
 def one_of(*words: str) -> Reader:
-    """A reader that takes one of the words.
+    """A reader that accepts one of the words.
 
     >>> one_of("bfs", "gbs")("--method", "gsb")
     Traceback (most recent call last):
@@ -142,7 +142,7 @@ ImageOption = Annotated[str, option(
 PerturbOption = Annotated[list[str], option(
     "--perturb SPEC",
     "A perturbation: brightness, brightness:-0.2..0.5, darkness:0..0.3, patch:x=12,y=12,w=4,h=4, translate:dy=1 or "
-    "translate:dx=3:0..1.5. Repeat the option to combine up to four (a map takes up to three).", QUESTION,
+    "translate:dx=3:0..1.5. Repeat the option to combine up to four (a map allows up to three).", QUESTION,
 )]  # fmt: skip
 PropertyOption = Annotated[str, option(
     "--property cr|ar|both",
@@ -162,13 +162,13 @@ DistOption = Annotated[str, option("--dist l1|l2", "The distance between two map
 ClassesOption = Annotated[str, option("--classes all|predicted|3,8", "The classes whose maps are compared.", QUESTION)]
 RequireOption = Annotated[Requirement | None, option(
     "--require TEXT",
-    "Required shares of the domain, such as 'CR&AR>=0.9' or 'CR>=99% and IR<0.5'. The exit code then tells whether "
+    "Required shares of the domain, such as 'CR&AR>=0.9' or 'CR>=99% and IR<0.5'. The exit code then says whether "
     "they are proved, instead of the verdict.", QUESTION, read=lambda _, text: Requirement.parse(text),
 )]  # fmt: skip
 MethodOption = Annotated[str, option(
     "--method auto|map|refine|bfs|gbs|boundary",
     "Two methods cover the whole domain: map finds all regions and their shares for every δ; refine decides boxes by "
-    "bounds first, and region by region where bounds do not suffice (for large networks and four perturbations). Three "
+    "bounds first, and region by region if bounds do not suffice (for large networks and four perturbations). Three "
     "visit region by region: all of them (bfs), those on a line from zero and near the boundary, as in the paper "
     "(gbs), or those along the boundary alone (boundary). gbs and boundary find violations but visit part of the "
     "domain, so they rarely prove robustness.", METHOD, read=one_of(*METHODS),
@@ -176,7 +176,7 @@ MethodOption = Annotated[str, option(
 )]  # fmt: skip
 UntilOption = Annotated[Any, option(
     "--until SHARE|exact",
-    "For refine: the share of the domain that may stay undecided, or exact to decide as much as a map does.",
+    "For refine: the share of the domain that may stay undecided, or exact to decide as much as a map.",
     METHOD, default="0.001", read=until_share,
 )]  # fmt: skip
 GoalOption = Annotated[Literal["map", "verdict"] | None, option(
@@ -191,7 +191,7 @@ ResumeOption = Annotated[Path | None, option(
 )]  # fmt: skip
 WDeltaOption = Annotated[float | None, option(
     "--w-delta NUMBER",
-    "For gbs: a region counts as near the boundary if its inconsistency differs from δ by at most this.",
+    "For gbs: a region counts as near the boundary if its inconsistency differs from δ by at most this much.",
     METHOD, default="0.2", read=_width,
 )]  # fmt: skip
 LineOption = Annotated[Any, option(
@@ -207,7 +207,7 @@ StdOption = Annotated[
     Sequence[float] | None, option("--std S", "See --mean; as many numbers.", CLASSIFIER, read=numbers)
 ]
 ScaleOption = Annotated[float | None, option(
-    "--scale 1|255", "See --mean; 255 for a model that takes pixels from 0 to 255.", CLASSIFIER, default="1",
+    "--scale 1|255", "See --mean; 255 for a model that expects pixels from 0 to 255.", CLASSIFIER, default="1",
     read=number,
 )]  # fmt: skip
 ClassNamesOption = Annotated[
@@ -233,7 +233,7 @@ ThreadsOption = Annotated[int | None, option(
     default="one for each processor", read=whole_number,
 )]  # fmt: skip
 OutOption = Annotated[Path | None, option(
-    "--out DIR", "The directory for the result and the pictures.", default="named after the question",
+    "--out DIR", "The directory for the result and its pictures.", default="named after the question",
 )]  # fmt: skip
 QuietOption = Annotated[bool, option("--quiet", "Print errors only (and the object that --json asks for).")]
 

@@ -1,4 +1,4 @@
-"""`steadygaze compare`: prints, draws and stores stored results side by side. Computes no map."""
+"""`steadygaze compare`: prints, draws and saves stored results side by side. Computes no map."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,10 +18,10 @@ from . import command_options as o
 from .printing import numbers_table, print_json, print_notes, print_places
 
 MAX_NAME, MAX_NAMED = 20, 4
-"""Longer names, or more of them, do not fit over columns; numbers stand for them there."""
+"""Longer names, or more of them, do not fit over columns, which then show numbers."""
 
 MAX_CONTRARY = 3
-"""Pairs of results listed in the sentence on contrary rankings."""
+"""Pairs listed in the sentence on contrary rankings."""
 
 SHARES = {
     Label.CR: "CR: label kept",
@@ -56,14 +56,14 @@ def compare(
     """Compare stored maps and refinements: several networks, images or perturbations side by side.
 
     Shows the shares of each, and ranks networks by how much they keep and perturbations by their risk. If all have the
-    same domain, it tells where the first keeps label and attention and another does not. The exit code is 0.
+    same domain, it shows where the first keeps label and attention and another does not. The exit code is 0.
     """
     from ..compare.comparison_figure import check_place, save_comparison  # noqa: PLC0415 (matplotlib is slow to import)
 
     if out is not None:
         check_place(out, force=force)
     if len(directories) < 2:
-        raise OptionError("a comparison takes two directories or more; give another one")
+        raise OptionError("a comparison needs two or more directories; give another one")
     for directory in directories:
         stored = store.read_summary(directory)
         if stored.is_search:
@@ -83,7 +83,7 @@ def compare(
 
 
 def describe_comparison(summary: Mapping[str, Any], *, files: Sequence[Path] = ()) -> None:
-    """Print one comparison for people: shares side by side, difference maps in numbers, ranks."""
+    """Print a comparison: shares side by side, difference maps in numbers, ranks."""
     console = Console(highlight=False)
     names = column_names(summary["names"])
     console.print(Text(_question_text(summary, names)))
@@ -101,7 +101,7 @@ def describe_comparison(summary: Mapping[str, Any], *, files: Sequence[Path] = (
 
 
 def column_names(names: Sequence[str]) -> list[str]:
-    """The names for the heads of columns; numbers stand for names that are long or many.
+    """The heads of columns: names, or numbers if the names are too long or too many.
 
     >>> column_names(["A", "B"]), column_names(["A", "a name that is far too long"])
     (['A', 'B'], ['[1]', '[2]'])
@@ -112,7 +112,7 @@ def column_names(names: Sequence[str]) -> list[str]:
 
 
 def _question_text(summary: Mapping[str, Any], shown: Sequence[str]) -> str:
-    """The compared results, and what they have in common."""
+    """The compared results, and the parts of their questions that are the same."""
     names, first = summary["names"], summary["results"][0]
     if shown == list(names):
         lines = [f"Compared: {', '.join(names)}"]

@@ -24,9 +24,9 @@ from .verify_command import verify
 BAD_INPUT = SteadygazeError.exit_code
 BUG = InternalError.exit_code
 READER_GONE = 141
-"""The exit code of shells for a program whose reader has gone."""
+"""The exit code of shells for a program that writes to a closed pipe."""
 
-# The base of all usage errors: part of typer in new versions and of click in old ones.
+# The base class of usage errors is in typer in new versions, and in click in old ones.
 UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(
@@ -55,14 +55,14 @@ def steadygaze(
 ) -> int:
     """Prove where an image classifier keeps its label and its attention under perturbations of an image."""
     if context.invoked_subcommand is None:
-        # An empty command must not look like a proof, so its exit code is not 0.
+        # An empty command must not look like a proof: its exit code is not 0.
         typer.echo(context.get_help(), err=True)
         return BAD_INPUT
     return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; arguments are those of the process unless given."""
+    """Run the command line and return its exit code; by default with the arguments of the process."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     is_debug = "--debug" in given
     for stream in (sys.stdout, sys.stderr):
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             if not is_debug and not sys.warnoptions:
-                warnings.simplefilter("ignore")  # of libraries: a user can do nothing about them
+                warnings.simplefilter("ignore")  # warnings of libraries: users cannot act on them
             code = get_command(app).main(given, prog_name="steadygaze", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -100,8 +100,8 @@ def _fail(error: BaseException) -> int:
     if isinstance(error, SteadygazeError) and error.exit_code != BUG:
         return _say(str(error), error.exit_code)
     if isinstance(error, MemoryError):
-        limits = "set --memory or --max-regions for a partial result, or take smaller ranges"
-        return _say(f"out of memory, so nothing is decided; {limits}", Verdict.UNDECIDED.exit_code)
+        limits = "set --memory or --max-regions for a partial result, or use smaller ranges"
+        return _say(f"out of memory: nothing is decided; {limits}", Verdict.UNDECIDED.exit_code)
     what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
     report = "" if "please report" in what else "; please report it with the command and the model"
     return _say(f"internal error: {what}{report} (--debug shows where)", BUG)

@@ -34,7 +34,7 @@ def describe(
     pictures: Sequence[Path] = (),
     reason: str | None = None,
 ) -> None:
-    """Print the answer of any method with its guarantee; `reason` tells why the method was taken."""
+    """Print the answer of any method with its guarantee; `reason` says why the method was chosen."""
     console = Console(highlight=False)
     console.print(Text(question_text(summary)))
     print_verdict(console, summary.verdict, verdict_text(summary))
@@ -59,7 +59,7 @@ def describe(
 
 
 def print_verdict(console: Console, verdict: Verdict, text: str) -> None:
-    """Print the verdict in its colour, then what it means."""
+    """Print the verdict in its colour, then its meaning."""
     console.print(Text.assemble(_styled(verdict, verdict.value.upper()), ": ", text))
 
 
@@ -73,7 +73,7 @@ def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
 
 
 def print_places(console: Console, name: str, paths: Iterable[Path]) -> None:
-    """Print where files are, one line each."""
+    """Print the paths of files, one line each."""
     for path in paths:
         console.print(Text(f"{name:8}{path}"), soft_wrap=True)
 

@@ -26,7 +26,7 @@ class Outcome(Enum):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command line: that of the verdict with the same consequence."""
+        """The exit code: that of the verdict with the same consequence."""
         return {Outcome.MET: Verdict.ROBUST, Outcome.NOT_MET: Verdict.NOT_ROBUST}.get(self, Verdict.UNDECIDED).exit_code
 
 
@@ -68,7 +68,7 @@ class Requirement:
         return cls(text, tuple(_read_term(text, part) for part in re.split(r",|\band\b", text, flags=re.IGNORECASE)))
 
     def judge(self, area: Mapping[str, Sequence[float]]) -> Outcome:
-        """Judge the bounds (low, high) of the shares: one term that is not met decides, else one that is undecided."""
+        """Judge the bounds (low, high) of the shares: NOT_MET if one term is, else UNDECIDED if one term is."""
         outcomes = {term.judge(area) for term in self.terms}
         for outcome in (Outcome.NOT_MET, Outcome.UNDECIDED):
             if outcome in outcomes:

@@ -1,7 +1,7 @@
-"""While a run goes on: its progress on stderr, and what Ctrl-C and SIGTERM do.
+"""The progress of a run on stderr, and the effect of Ctrl-C and SIGTERM.
 
 Turns the reports of engines and campaigns into one line that is redrawn and wiped at the end, and signals into
-`budget.cancelled` and KeyboardInterrupt. If stderr is no terminal, a campaign prints a plain line now and then.
+`budget.cancelled` and KeyboardInterrupt. If stderr is not a terminal, a campaign prints a plain line now and then.
 """
 
 import os
@@ -25,7 +25,7 @@ from ..engines.contract import Progress as RunProgress
 from ..words import counted, share_text
 
 ABORTED = 130
-"""The exit code of shells for a program that Ctrl-C ended."""
+"""The exit code of shells for a program ended by Ctrl-C."""
 
 READING = "reading (the first run compiles)"
 MAPPING = "mapping"
@@ -83,7 +83,7 @@ class Display:
             self.task = progress.add_task(READING, total=1.0, text="")
 
     def advance(self, done: RunProgress) -> None:
-        """Show how far an engine is."""
+        """Show the progress of an engine."""
         if done.share is None:
             self._count(done.regions)
         elif done.boxes is None:
@@ -111,12 +111,12 @@ class Display:
         self._show(SEARCHING, 0.0, f"{counted(visited, 'region')} visited", *rate)
 
     def say_writing(self) -> None:
-        """The result is there and is being written."""
+        """The run is complete and its result is being written."""
         if self.progress is not None:
             self.progress.update(self.task, description=WRITING)
 
     def _seconds(self) -> float:
-        """The time since the first report: reading and compiling came before it and say nothing about the rate."""
+        """The time since the first report: it excludes reading and compiling, which say nothing about the rate."""
         now = time.monotonic()
         self.started = self.started or now
         return now - self.started
@@ -138,7 +138,7 @@ def showing_progress(budget: Budget, *, is_wanted: bool) -> Iterator[Display]:
 
 @contextmanager
 def showing_campaign(budget: Budget, *, is_wanted: bool) -> Iterator[Callable[[CampaignProgress], None]]:
-    """Show the progress of a campaign; yields the function that takes its reports."""
+    """Show the progress of a campaign; yields the function that receives its reports."""
     if not is_wanted:
         yield lambda advance: None
     elif not sys.stderr.isatty():

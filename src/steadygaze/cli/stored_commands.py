@@ -22,10 +22,10 @@ PAGE = "report.html"
 """Name of the report inside a result's directory."""
 
 FIGURE = "Figure"
-"""Heading of the options that only figures have."""
+"""Heading of the options for figures only."""
 
 OTHER_FORMATS = ("bmp", "eps", "gif", "jpeg", "jpg", "ps", "tif", "tiff", "webp")
-"""Suffixes that ask for a format that is not written; any other suffix is part of a name."""
+"""Suffixes of formats that cannot be written; any other suffix is part of a name."""
 
 
 def show(
@@ -34,7 +34,7 @@ def show(
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:
-    """Show a stored answer again, for a map or a refinement also at another delta.
+    """Show a stored answer; for a map or a refinement, also at another delta.
 
     The exit code is that of the verdict, as for verify.
     """
@@ -43,12 +43,12 @@ def show(
         result = load_at(directory, delta)
         summary, seconds = result.described, result.seconds
     elif summary.is_search:
-        store.read_checked(directory)  # the answer of a search rests on its regions alone
+        store.read_checked(directory)  # the answer of a search depends on its regions only
     if json:
         print_json({**summary.plain(), "seconds": seconds})
     else:
         print_notes(summary.notes)
-        # The pictures show the threshold of the run, not another one.
+        # The pictures show the threshold of the run.
         pictures = sorted(directory.glob(f"{picture_name(summary)}.*")) if delta is None else []
         describe(summary, seconds=seconds, directory=directory, pictures=pictures)
     return summary.verdict.exit_code
@@ -63,7 +63,7 @@ def report(
     force: o.ForceOption = False,
     debug: o.DebugOption = False,
 ) -> int:
-    """Write a stored result as one HTML file that holds everything and needs no network.
+    """Write a stored result as one self-contained HTML file.
 
     It has the verdict in sentences, shares with bounds, nearest violations with images and maps, the map (also
     interactive), the boundary, other thresholds, the guarantee, and the command that repeats the run. The exit code is
@@ -72,7 +72,7 @@ def report(
     from ..report.page.html import check_target, headline, write_report  # noqa: PLC0415 (matplotlib is slow to import)
 
     target = directory / PAGE if out is None else out
-    store.read_summary(directory)  # a directory that holds no result is refused first
+    store.read_summary(directory)  # refuses a directory without a result first
     check_target(target, force=force)
     result = load_at(directory, delta)
     page = write_report(result, target, force=force, directory=directory)
@@ -86,7 +86,7 @@ def export(
     directory: o.DirectoryOption,
     format: Annotated[str, o.option(
         "--format csv|geojson|parquet",
-        "The format of the file. GeoJSON takes one and two parameters; Parquet needs pyarrow.",
+        "The format of the file. GeoJSON holds one or two parameters; Parquet needs pyarrow.",
     )] = "csv",
     what: Annotated[str, o.option(
         "--what regions|pieces",
@@ -102,7 +102,7 @@ def export(
     """Write the regions of a stored result with labels, bounds and shares to a file.
 
     For a map: all regions, or their pieces. For a refinement: boxes decided by bounds, and exact regions. For a search:
-    the visited regions. docs/export.md has the columns. The exit code is 0.
+    the visited regions. docs/export.md lists the columns. The exit code is 0.
     """
     check_what(what)
     check_format(format, len(store.read_summary(directory).domain.names))
@@ -124,7 +124,7 @@ def figure(
     at: Annotated[list[str] | None, o.option(
         "--at THETA",
         "A theta such as 0.5,1. Repeat the option for several: the path goes through them, boundary shows them, "
-        "columns has one column for each; strip takes one and holds the other parameters there.",
+        "columns has one column for each; strip needs a single one and holds the other parameters there.",
         FIGURE, default="chosen by the kind",
     )] = None,
     along: Annotated[str | None, o.option(
@@ -177,7 +177,7 @@ def figure(
 
 
 def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
-    """The formats as given, or that of the name of the file, or PNG.
+    """The formats as given, else the suffix of the file, else PNG.
 
     >>> parse_formats(["png,SVG", "pdf"], None), parse_formats(None, Path("a.pdf")), parse_formats(None, Path("a"))
     (('png', 'svg', 'pdf'), ('pdf',), ('png',))
@@ -185,17 +185,17 @@ def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
     if given is None:
         suffix = "" if out is None else out.suffix.lower().removeprefix(".")
         if suffix in OTHER_FORMATS:
-            raise OptionError(f"--out {out}: {suffix} is not written; expected {', '.join(FORMATS)}")
+            raise OptionError(f"--out {out}: cannot write {suffix}; expected {', '.join(FORMATS)}")
         return (suffix if suffix in FORMATS else "png",)
     words = [word.strip().lower() for text in given for word in text.split(",")]
     for word in words:
         if word not in FORMATS:
-            raise OptionError(f"--format {word!r} is not known; expected {', '.join(FORMATS)}, or several: png,pdf")
+            raise OptionError(f"unknown --format {word!r}; expected {', '.join(FORMATS)}, or several: png,pdf")
     return tuple(words)
 
 
 def load_at(directory: Path, delta: str | None) -> Result:
-    """The stored result, asked for its own δ or for another one."""
+    """The stored result, for its own δ or another one."""
     result = api.load(directory)
     if delta is None:
         return result

@@ -1,4 +1,4 @@
-"""`steadygaze verify`: from the options to a stored result, pictures, a summary and an exit code."""
+"""`steadygaze verify`: runs a verification, stores and draws the result, prints a summary."""
 
 import tempfile
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def verify(
 
 @dataclass(frozen=True)
 class Delivered:
-    """A stored and drawn answer: its summary, where everything is, and why its method was picked."""
+    """A stored and drawn answer: its summary, its files, and the reason for its method."""
 
     summary: Summary
     seconds: dict[str, float]
@@ -103,7 +103,7 @@ class Delivered:
 
 
 def check_writable(directory: Path, *, force: bool) -> None:
-    """Refuse, before anything is computed, a directory that could not be written afterwards."""
+    """Refuse a directory that cannot be written, before anything is computed."""
     place = store.check_directory(directory, force=force).parent
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -115,7 +115,7 @@ def check_writable(directory: Path, *, force: bool) -> None:
 
 
 def store_and_draw(result: Result, directory: Path, *, force: bool, reason: str | None = None) -> Delivered:
-    """Store a result and draw its pictures beside it; `reason` tells why its method was taken."""
+    """Store a result and draw its pictures beside it; `reason` says why its method was chosen."""
     summary, folder = result.described, result.save(directory, force=force)
     try:
         pictures = tuple(Path(path) for path in result.plot(folder / picture_name(summary)))
@@ -132,7 +132,7 @@ def picture_name(summary: Summary) -> str:
 
 
 def tell(delivered: Delivered, *, requirement: Requirement | None = None, is_json: bool = False) -> None:
-    """Print a stored answer on stdout, for people or as JSON."""
+    """Print a stored answer on stdout, as text or as JSON."""
     summary, seconds, reason = delivered.summary, delivered.seconds, delivered.reason
     directory, pictures = delivered.directory, delivered.pictures
     if not is_json:

@@ -1,1 +1,1 @@
-"""Several results side by side: what differs, their shares, difference maps, rankings, and a figure of them."""
+"""Several results side by side: differences, shares, difference maps, rankings, and a figure."""

@@ -1,4 +1,4 @@
-"""Several results → one comparison: what differs, names, notes, difference maps, rankings, plain data.
+"""Several results → one comparison: differences, names, notes, difference maps, rankings, plain data.
 
 Reads the questions and shares of results. Solves nothing and draws nothing.
 """
@@ -21,9 +21,9 @@ from ..threshold import Threshold
 from .overlay import Bounds, combine, lay_over
 from .ranking import Ranking, find_contrary, is_distance, make_rankings
 
-SCHEMA_VERSION = 1  # grows whenever a reader of the older form would misread the newer one
-KINDS = ("network", "image", "perturbation", "attention", "delta")  # what can differ between two results
-MOST_LAID_OVER = 2  # parameters up to which the pieces of two results are laid over each other
+SCHEMA_VERSION = 1  # grows with every incompatible change
+KINDS = ("network", "image", "perturbation", "attention", "delta")  # the parts of a question that may differ
+MOST_LAID_OVER = 2  # parameters up to which the pieces of two results are overlaid
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Difference:
     """Where one of two results (numbered `first` and `second`) keeps a property and the other does not.
 
     shares: proved bounds of the shares of the domain where both keep it, only the first, only the second, neither, and
-    where one of them is undecided. `is_exact`: the pieces were laid over each other; otherwise the bounds follow from
-    the results' own shares.
+    where one of them is undecided. `is_exact`: the pieces were overlaid; otherwise the bounds follow from the results'
+    own shares.
     """
 
     first: int
@@ -44,10 +44,10 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `compare` returns. Immutable.
+    """A comparison of results, as `compare` returns it. Immutable.
 
-    names: one for each result; differs: which of `KINDS` the results do not share; notes: what limits the comparison;
-    rankings: by what is kept, or by risk. Difference maps set every result against the first, on one common domain.
+    names: one for each result; differs: which of `KINDS` differ; notes: limits of the comparison; rankings: by the
+    share kept, or by risk. Difference maps compare every result with the first, on one common domain.
     """
 
     results: tuple[Result, ...]
@@ -62,7 +62,7 @@ class Comparison:
 
     @cached_property
     def rankings(self) -> tuple[Ranking, ...]:
-        """The rankings that make sense for what differs."""
+        """The rankings that suit the differences."""
         return make_rankings(self.results, self.differs)
 
     @cached_property
@@ -105,7 +105,7 @@ class Comparison:
         }
 
     def plot(self, path: str | Path) -> list[Path]:
-        """Draw areas and difference maps: PATH.png, .svg or .pdf as its suffix says, all three without one."""
+        """Draw areas and difference maps: PATH.png, .svg or .pdf by its suffix, or all three without one."""
         from .comparison_figure import draw_comparison  # noqa: PLC0415 (matplotlib is slow to import)
 
         return draw_comparison(self, path)
@@ -114,7 +114,7 @@ class Comparison:
 def compare_results(results: Sequence[Result], *, delta: str | float | None = None) -> Comparison:
     """Compare maps and refinements, each at its own δ unless one is given for all; OptionError for anything else."""
     if len(results) < 2:
-        raise OptionError(f"a comparison takes two results or more, not {len(results)}; give more directories")
+        raise OptionError(f"a comparison needs two or more results, not {len(results)}; give more directories")
     for place, result in enumerate(results, start=1):
         if not result.tiling.answers_any_delta:
             raise OptionError(
@@ -172,13 +172,13 @@ def describe(result: Result, kind: str) -> str:
 
 
 def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequence[str]) -> tuple[str, ...]:
-    """Sentences on what limits the comparison."""
+    """Sentences on the limits of the comparison."""
     notes = []
     first = results[0].question
     is_measured = all(result.is_measured for result in results)
     if len({result.question.property for result in results}) > 1:
         asked = _each(names, [result.question.property.value for result in results])
-        notes.append(f"The properties asked for differ ({asked}), so the verdicts do not mean the same.")
+        notes.append(f"The properties asked for differ ({asked}), so the verdicts mean different things.")
     elif not differs:
         notes.append("All results answer the same question.")
     if any((result.question.label, result.question.names) != (first.label, first.names) for result in results):
@@ -186,7 +186,7 @@ def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequenc
         notes.append(f"The labels of the unperturbed images differ ({labels}); CR means that each keeps its own.")
     if "delta" in differs:
         deltas = _each(names, [f"δ = {result.delta}" for result in results])
-        notes.append(f"The thresholds differ ({deltas}), so AR does not mean the same; give one for all with --delta.")
+        notes.append(f"The thresholds differ ({deltas}), so AR means different things; give one for all with --delta.")
     elif results[0].delta.is_relative and is_measured and ("network" in differs or "image" in differs):
         values = _each(names, [f"{result.answer.delta:.5g}" for result in results])
         notes.append(f"δ = {results[0].delta} is relative to each result's own original maps ({values}).")
@@ -199,27 +199,25 @@ def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequenc
             notes.append("Only the order of the perturbations differs; verify in the same order for difference maps.")
     for name, result in zip(names, results, strict=True):
         if not result.is_complete:
-            notes.append(f"{name}: partial, as the run was ended ({result.stopped}); the rest counts as undecided.")
+            notes.append(f"{name}: partial: the run was stopped ({result.stopped}); the rest counts as undecided.")
         if not result.is_measured:
             notes.append(f"{name}: attention was not measured (--property cr).")
     return tuple(notes)
 
 
 def guarantee(comparison: Comparison) -> str:
-    """What the comparison rests on, in a few sentences."""
+    """The basis of the comparison, in a few sentences."""
     kinks = min(1.0, sum(result.sliver_share or 0.0 for result in comparison.results))
-    sentences = ["Every number rests on the proofs of the results, and holds as far as they do."]
+    sentences = ["Every number follows from the proofs of the results and holds as far as they do."]
     if kinks > 0.0:
         sentences.append(kinks_text(kinks))
     if any(not difference.is_exact for difference in comparison.differences):
         sentences.append(
-            "With three parameters and more the results are not laid over each other: shares of difference maps are "
-            "bounds that follow from the results' own shares."
+            "With three or more parameters the results are not overlaid: shares of difference maps are bounds that "
+            "follow from the results' own shares."
         )
     elif comparison.differences:
-        sentences.append(
-            "Areas of difference maps are those of the pieces laid over each other, up to rounding, kinks aside."
-        )
+        sentences.append("Areas of difference maps are those of the overlaid pieces, up to rounding, kinks aside.")
     return " ".join(sentences)
 
 
@@ -231,7 +229,7 @@ def _differ(results: Sequence[Result], second: int, wanted: Property) -> Differe
 
 
 def _network(question: Question) -> tuple[object, ...]:
-    """The identity of a network: its file, and how it scales pixels."""
+    """The identity of a network: its file and its preprocessing."""
     preprocessing = getattr(question.model.replay, "preprocessing", None)
     given = () if preprocessing is None else (preprocessing.mean, preprocessing.std, preprocessing.scale)
     return question.model.sha256, question.model_name, *(str(numbers) for numbers in given)

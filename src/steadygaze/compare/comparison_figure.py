@@ -1,7 +1,7 @@
 """A comparison as a figure and on disk: bars of the shares with their ranks, difference maps below, `comparison.json`.
 
-Every statement in the figure is one that the comparison holds. A difference map looks up every pixel; the shares beside
-it are areas.
+Every statement in the figure comes from the comparison. A difference map looks up every pixel; the shares beside it are
+areas.
 """
 
 import json
@@ -33,7 +33,7 @@ from .ranking import Rank, is_distance
 
 NAME, NUMBERS = "comparison", "json"
 ENDINGS = (NUMBERS, *FORMATS)
-FILES = tuple(f"{NAME}.{ending}" for ending in ENDINGS)  # what a directory of a comparison holds
+FILES = tuple(f"{NAME}.{ending}" for ending in ENDINGS)  # the files of a comparison
 
 WIDTH, LEFT, RIGHT, MARGIN = 13.0, 0.85, 0.4, 0.4
 TEXT_WIDTH = WIDTH - 2 * MARGIN
@@ -45,9 +45,9 @@ PIXELS = 900
 MOST_PAIRS = 4  # difference maps in one figure; the summary has them all
 BAR_TITLES, BAR, BAR_PITCH, WIDEST_NAME = 0.42, 0.3, 0.44, 3.1
 RANK_WIDTH, MOST_RANKINGS = 0.95, 5
-SMALLEST_WRITTEN = 0.07  # parts of a bar that are smaller have no room for a number
+SMALLEST_WRITTEN = 0.07  # smaller parts of a bar have no room for a number
 DOTS, HATCH = "....", "/////"
-"""Dots mark the label alone, which must not look like label and attention together; the hatch marks undecided parts."""
+"""Dots distinguish the label alone from label and attention; the hatch marks undecided parts."""
 
 COLOURS = {"both": KEPT, "first": JOINT["CR&IR"], "second": MIXED, "neither": JOINT["MR&IR"], "undecided": UNKNOWN}
 TITLES = {Property.CR: "Label kept by", Property.AR: "Attention kept by", Property.BOTH: "Label and attention kept by"}
@@ -62,7 +62,7 @@ PARTS = {
 
 
 def check_place(path: str | Path, *, force: bool = False) -> Path:
-    """Refuse, before anything is computed, a place that `save_comparison` would refuse; returns the place."""
+    """Return the place, or raise what `save_comparison` would raise, before anything is computed."""
     target = Path(os.path.realpath(path))
     if _ending(target) in ENDINGS:
         return check_file(target, force=force)
@@ -103,7 +103,7 @@ def save_comparison(comparison: Comparison, path: str | Path, *, force: bool = F
 
 
 def draw_comparison(comparison: Comparison, path: str | Path, *, force: bool = True) -> list[Path]:
-    """Write the figure to PATH; its suffix .png, .svg or .pdf says which, without one all three are written."""
+    """Write the figure to PATH in the format of its suffix .png, .svg or .pdf, or in all three without one."""
     suffix = _ending(Path(path))
     formats = (suffix,) if suffix in FORMATS else FORMATS
     return write_figure(lambda: comparison_figure(comparison), path, formats=formats, force=force)
@@ -117,7 +117,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
     hidden = len(comparison.results) - 1 - len(pairs) if comparison.differences else 0
     notes = list(comparison.notes)
     if hidden:
-        notes.append(f"Difference maps that are not shown: {hidden}; --json has their shares.")
+        notes.append(f"Difference maps not shown: {hidden}; --json has their shares.")
     sheet = Sheet(WIDTH, HEADER + bars + sum(heights) + NOTE * len(notes) + 0.15)
     _write_header(sheet, comparison, has_maps=bool(pairs))
     _draw_bars(sheet, comparison)
@@ -157,7 +157,7 @@ def value_text(rank: Rank, measure: str) -> str:
 def _write_header(sheet: Sheet, comparison: Comparison, *, has_maps: bool) -> None:
     kinds = ("network", "image", "perturbation")
     differs = [kind for kind in kinds if kind in comparison.differs]
-    # Two results may share a network where another one differs.
+    # Two results may share a network while a third differs.
     texts = {tuple(describe(result, kind) for kind in kinds) for result in comparison.results}
     is_each = len(differs) == 1 and len(texts) == len(comparison.results)
     title = f"{len(comparison.results)} {f'{differs[0]}s' if is_each else 'results'} compared"
@@ -225,14 +225,14 @@ def _parts(result: Result) -> list[tuple[float, Row]]:
             (sum(cells[Kept.NO]), Row("MR label changed, likewise", colour=CHANGED, hatch=DOTS)),
         ]
     rest = 1.0 - sum(share for share, _ in parts)
-    # The rounding error of a sum is not worth an entry of the legend.
+    # Rounding errors get no entry in the legend.
     if rest > SMALLEST_SHARE_SHOWN:
         parts.append((rest, Row("undecided", colour=UNKNOWN, hatch=HATCH)))
     return [(share, row) for share, row in parts if share > 0.0]
 
 
 def _draw_legend(sheet: Sheet, entries: Sequence[Row], left: float, top: float) -> None:
-    """The parts of the bars side by side; further to the left than the bars where there is no room."""
+    """The parts of the bars side by side; further to the left than the bars if there is no room."""
     texts = [sheet.write(0.0, top + ROW / 2, entry.text, size=8.5) for entry in entries]
     widths = [0.24 + sheet.measure(text) + 0.22 for text in texts]
     at = max(MARGIN, min(left, sheet.width - MARGIN - sum(widths)))
@@ -243,7 +243,7 @@ def _draw_legend(sheet: Sheet, entries: Sequence[Row], left: float, top: float) 
 
 
 def _pairs(comparison: Comparison) -> list[list[Difference]]:
-    """The differences to be drawn, those of one pair together."""
+    """The differences to draw, grouped by pair."""
     if comparison.results[0].question.compound.domain.dimension > MAX_MAP_PARAMETERS:
         return []
     seconds = range(1, min(len(comparison.results), MOST_PAIRS + 1))
@@ -285,7 +285,7 @@ def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Diffe
                 LEFT, top + 0.05, f"Section at {name} = {rounded(value, 4)}", size=9.5, width=WIDTH - LEFT - RIGHT
             )
             top += SECTION_TITLE
-        # The piece of every pixel, −1 where there is none.
+        # The piece of every pixel, −1 for none.
         owners = [np.append(one.piece, -1)[owners_on_grid(one.polygons, BLOCK * PIXELS)] for one in pair]
         for place, (left, difference) in enumerate(zip(lefts, differences, strict=True)):
             axes = sheet.axes(left, top, width, height)
@@ -293,7 +293,7 @@ def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Diffe
             _name_axes(axes, own, pair[0], is_first=place == 0)
         top += height + AXIS
     if len(sections) > 1:
-        text = "Shares of the whole domain, as far as the shares of the two results tell:"
+        text = "Shares of the whole domain, bounded by the shares of the two results:"
         sheet.write(LEFT, top - 0.02, text, size=9.5)
         top += SECTION_TITLE
     for left, difference in zip(lefts, differences, strict=True):
@@ -337,7 +337,7 @@ def _name_axes(axes: Axes, result: Result, section: Section, *, is_first: bool) 
 
 
 def _rows(comparison: Comparison, difference: Difference) -> list[Row]:
-    """The colours with their shares; undecided only if it is more than the strips along thresholds."""
+    """The colours with their shares; undecided parts only if they exceed the strips along thresholds."""
     first, second = (comparison.names[place] for place in (difference.first, difference.second))
     words = {"both": "both", "first": f"only {first}", "second": f"only {second}", "neither": "neither"}
     shares = difference.shares
@@ -356,5 +356,5 @@ def _not_writable(path: str | Path, error: OSError) -> StoreError:
 
 
 def _write_numbers(summary: dict[str, Any], path: Path) -> None:
-    # ASCII alone: UTF-8 cannot write a file name that is not text.
+    # ASCII only: UTF-8 cannot encode every file name.
     path.write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n", encoding="ascii")

@@ -1,7 +1,7 @@
 """Two tilings of one domain → the shares where both keep a property, only one of them, or neither.
 
-With one and two parameters the pieces are laid over each other, and areas are exact up to rounding. With more, only the
-two results' own shares are combined, into bounds that hold wherever the parts lie.
+With one and two parameters the pieces are overlaid, and areas are exact up to rounding. With more, the shares of the
+two results give bounds that hold wherever the parts lie.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ COMBINATIONS = {
 }
 """Who keeps a property, and the codes of the two results there."""
 
-LARGEST_SIDE = 1024  # side of the grid that finds pieces that may meet: a million squares
+LARGEST_SIDE = 1024  # side of the grid that finds overlapping pieces: a million squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +46,13 @@ class Overlay:
         """Lower and upper bound of the share where the first result has one code and the second the other."""
         may_be_first = np.isin(np.arange(3), (first, Kept.UNKNOWN))[:, None]
         may_be_second = np.isin(np.arange(3), (second, Kept.UNKNOWN))[None]
-        # A part in doubt in one result alone keeps its code in the other.
+        # A part that is doubtful in one result only keeps its code in the other.
         in_doubt = np.select([may_be_second, may_be_first], self.doubt, self.doubt.min(axis=0))
         low = float(self.cells[first, second] - self.doubt[:, first, second].sum())
         high = float(np.where(may_be_first & may_be_second, self.cells, in_doubt).sum()) + self.missing
-        # The whole domain and none of it are exactly 1 and 0, whatever the rounding of the sum.
+        # The whole domain and none of it are exactly 1 and 0, despite the rounding of the sum.
         total = float(self.cells.sum()) + self.missing
-        # Rounding may move two borders on one line apart; the gap between them does not exist.
+        # Rounding may open a gap between two borders on one line; it does not count.
         low, high = (1.0 if low >= total else low if low > AREA else 0.0), (1.0 if high >= total else high)
         return max(0.0, low - self.kinks), min(1.0, high + self.kinks)
 
@@ -71,7 +71,7 @@ class Overlay:
 
 
 def lay_over(first: Result, second: Result, wanted: Property) -> Overlay:
-    """Lay the pieces of two results on the same domain of one or two parameters over each other.
+    """Overlay the pieces of two results on the same domain of one or two parameters.
 
     The areas of all combinations add up to the domain, those of one result's codes to its own areas, up to the gaps
     that rounding leaves between pieces.
@@ -88,7 +88,7 @@ def lay_over(first: Result, second: Result, wanted: Property) -> Overlay:
 
 
 def combine(first: Shares, second: Shares, wanted: Property) -> dict[str, Bounds]:
-    """Bounds of the combinations from the shares of two results alone, wherever their parts lie in the domain.
+    """Bounds of the combinations from the shares of two results, wherever their parts lie in the domain.
 
     >>> sure = Shares(((1.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
     >>> half = Shares(((0.5, 0.0, 0.5), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
@@ -121,12 +121,12 @@ def lost_share(shares: Shares, wanted: Property) -> Bounds:
     low = float(cells[Kept.NO].sum() + cells[: Kept.NO, Kept.NO].sum())
     high = total - float(cells[Kept.YES, Kept.YES]) if cells[Kept.YES, Kept.YES] > 0.0 else total
     low, high = (1.0 if low == total else min(low, 1.0)), (1.0 if high == total else min(max(high, low), 1.0))
-    # Where the label is lost, kinks change nothing.
+    # If the label is lost, kinks change nothing.
     return max(float(cells[Kept.NO].sum()), low - shares.slivers, 0.0), min(1.0, high + shares.slivers)
 
 
 def _tiling(result: Result, wanted: Property) -> tuple[np.ndarray, ...]:
-    """The arrays of a result that the loops take: vertices, starts, bounding boxes, codes and strips of its pieces."""
+    """The arrays of a result for the loops: vertices, starts, bounding boxes, codes and strips of its pieces."""
     joint = result.answer.joint
     polygons, (codes, strips) = joint.polytopes, joint.kept(wanted)
     x, y = np.ascontiguousarray(polygons.points.T)

@@ -1,6 +1,6 @@
 """Proved bounds → rankings: networks by the share they keep, perturbations by the risk they pose.
 
-A result comes before another only where the bounds prove it; otherwise both have a range of ranks. Computes no shares.
+A result comes before another only if the bounds prove it; otherwise both have a range of ranks. Computes no shares.
 """
 
 import math
@@ -58,7 +58,7 @@ class Ranking:
 
 
 def is_distance(measure: str) -> bool:
-    """Whether a measure is a distance, of which the smallest comes first."""
+    """Whether a measure is a distance: the smallest comes first."""
     return measure.startswith("nearest")
 
 
@@ -78,7 +78,7 @@ def make_rankings(results: Sequence[Result], differs: Sequence[str]) -> tuple[Ra
 
 
 def value_of(result: Result, measure: str) -> Bounds:
-    """The proved bounds of a measure; the distance to a violation is infinite where there is none."""
+    """The proved bounds of a measure; the distance to a violation is infinite if there is none."""
     if is_distance(measure):
         nearest = result.nearest[Label.CR if measure.endswith(Label.MR) else Label.AR]
         return nearest.low, nearest.high

@@ -35,7 +35,7 @@ def attention_text(question: Question) -> str:
 
 
 def delta_text(result: Result) -> str:
-    """The threshold, and what it refers to where it is relative."""
+    """The threshold, and its base if it is relative."""
     delta = f"δ = {rounded(result.answer.delta, 4)}"
     if result.delta.is_relative:
         delta += f" ({result.delta} of the original map's size {rounded(result.question.map_size, 4)})"
@@ -43,7 +43,7 @@ def delta_text(result: Result) -> str:
 
 
 def extent_text(result: Result) -> str:
-    """The regions and boxes that a figure rests on; a partial result says why it is one."""
+    """The regions and boxes behind a figure; for a partial result, also the limit that ended it."""
     regions = counted(result.region_count, "region")
     found = result.tiling.boxes
     if found is not None:

@@ -1,1 +1,1 @@
-"""What a verification delivers: the answer, witnesses, and how they are kept on disk."""
+"""The results of a verification: answers, witnesses, and their files on disk."""

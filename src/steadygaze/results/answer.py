@@ -59,20 +59,19 @@ def margin_at(regions: RegionSet, label: int, region: np.ndarray, points: np.nda
 
 
 TRIED = 8
-"""Pieces at whose centres a violation of the attention is looked for that is smaller than the kinks."""
+"""The number of pieces whose centres are tried for violations of the attention smaller than the kinks."""
 
 
 class DeltaAnswer(ABC):
-    """The answer for one δ, whatever engine found it: shares, counts, nearest violations, and P labelled pieces.
+    """The answer for one δ, from any engine: shares, counts, nearest violations, and P labelled pieces.
 
-    Pieces tile the part of the domain that was reached, and count into regions and boxes by `joint.pieces.region`.
-    joint: the pieces with both labels. exact: the answer of the regions that were found one by one; None if there are
-    none.
+    Pieces tile the reached part of the domain; `joint.pieces.region` has their regions and boxes. joint: the pieces
+    with both labels. exact: the answer of the regions found one by one; None if there are none.
     """
 
     delta: float
 
-    if TYPE_CHECKING:  # fields of some answers, computed by others
+    if TYPE_CHECKING:  # fields of some answers, properties of others
 
         @property
         def exact(self) -> "Answer | None": ...
@@ -89,7 +88,7 @@ class DeltaAnswer(ABC):
     @property
     @abstractmethod
     def coverage(self) -> float:
-        """The share of the domain that was mapped, decided or visited."""
+        """The share of the domain mapped, decided or visited."""
 
     @property
     @abstractmethod
@@ -118,7 +117,7 @@ class DeltaAnswer(ABC):
     @property
     @abstractmethod
     def inconsistencies(self) -> np.ndarray:
-        """The value (P,) that stands for ai on each piece in a picture."""
+        """The value (P,) of ai that pictures show for each piece."""
 
     @property
     @abstractmethod
@@ -152,10 +151,10 @@ class DeltaAnswer(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Everything that a map knows, ready to be asked for any δ.
+    """The data of a map, which answers for any δ.
 
-    `size` is Σ_j ‖map_j(x0)‖, what relative thresholds refer to. Where attention was not measured, `curves` and
-    `errors` are None, and the attention of every region is undecided.
+    `size` is Σ_j ‖map_j(x0)‖, the base of relative thresholds. If attention was not measured, `curves` and `errors` are
+    None, and the attention of every region is undecided.
     """
 
     compound: Compound
@@ -183,7 +182,7 @@ class Answers:
         return Answer(self, delta, labels, joint, self._with_kinks(found, joint, delta))
 
     def _with_kinks(self, found: Shares, joint: JointPieces, delta: float) -> Shares:
-        """The shares with what lies on kinks, where nothing is claimed of the attention unless bounds decide it."""
+        """The shares; on kinks the attention is undecided unless bounds decide it."""
         slivers = self.slivers
         if slivers == 0.0 or self.errors is None:
             return found
@@ -203,7 +202,7 @@ class Answers:
 
     @cached_property
     def slivers(self) -> float:
-        """A bound of the share of the domain that lies on kinks, where the attention may be another one."""
+        """A bound of the share of the domain on kinks, where the attention may differ."""
         return self._kinks if self.errors is None else self._settled.slivers
 
     @property
@@ -217,7 +216,7 @@ class Answers:
 
     @cached_property
     def doubtful(self) -> Doubtful:
-        """The regions without a certain map, with bounds of ai that hold whatever it is."""
+        """The regions without a certain map, with bounds of ai that hold for any map."""
         return self._settled.doubtful
 
     @cached_property
@@ -228,7 +227,7 @@ class Answers:
 
     @cached_property
     def hull_inconsistency(self) -> float:
-        """An upper bound of ai on all regions and kinks, by bounds alone; infinite where it would cost too much."""
+        """An upper bound of ai on all regions and kinks, by bounds alone; infinite if it would cost too much."""
         count, work = len(self.regions), 2 * self.compound.graph.classes * hull_work(self.compound)
         if self.errors is None or count * work > MOST_WORK:
             return np.inf
@@ -237,7 +236,7 @@ class Answers:
 
     @cached_property
     def kink_inconsistency(self) -> float:
-        """An upper bound of ai on kinks between patterns of no region; infinite where it would cost too much."""
+        """An upper bound of ai on kinks between patterns of no region; infinite if it would cost too much."""
         if self.errors is None or len(self.regions) * hull_work(self.compound) > MOST_WORK:
             return np.inf
         curves = SingleCurves(self.compound, self.errors.options, self.errors.original_doubt)
@@ -245,29 +244,29 @@ class Answers:
 
     @cached_property
     def proof(self) -> HullProof:
-        """What proves single regions and thetas again, by bounds that do not depend on the map."""
+        """Proves single regions and thetas again, by bounds that do not depend on the map."""
         assert self.errors is not None
         around = region_coverage(self.regions.accuracy)
         return HullProof(self.compound, self.pieces.label, self.errors.options, around)
 
     @cached_property
     def largest_inconsistency(self) -> float:
-        """A bound of ai over all regions, from the error bound for all maps; infinite where it is not certain."""
+        """A bound of ai over all regions, from the error bound for all maps; infinite if that is not certain."""
         if self.curves is None or self.errors is None or self.regions.stopped is not None:
             return math.inf
         top = float(reaches(self.curves, self.taus)[:, 1].max(initial=0.0)) + self.errors.coarse
         found = max(top, float(self.doubtful.bounds[:, 1].max(initial=0.0)))
-        # Not a number bounds nothing.
+        # NaN bounds nothing.
         return found if math.isfinite(top) and math.isfinite(found) else math.inf
 
     @cached_property
     def enough_delta(self) -> float | None:
-        """The smallest δ known to make every region AR, kinks aside, rounded up; None where a map is not certain."""
+        """The smallest δ known to make every region AR, kinks aside, rounded up; None if a map is not certain."""
         if self.curves is None or self.errors is None or math.isinf(self.largest_inconsistency):
             return None
         top = reaches(self.curves, self.taus)[:, 1]
         near = np.unique(self.curves.curve[top >= top.max() - 2.0 * self.errors.coarse])
-        settled = self.errors.settle(near, self.taus)  # all others stay below whatever comes of these
+        settled = self.errors.settle(near, self.taus)  # all others stay below, whatever the outcome
         top = reaches(settled.curves, self.taus[settled.regions])[:, 1] + settled.slack[settled.curves.curve]
         return round_up(max(float(top.max()), float(self.doubtful.bounds[:, 1].max(initial=0.0))))
 
@@ -304,7 +303,7 @@ class Answer(DeltaAnswer):
         return self.inconsistency_at(self.joint.pieces.region, self.joint.polytopes.centres)
 
     def inconsistency_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """ai (N,) at points (N, D) in t of the given regions (N,), up to rounding; NaN where it was not measured."""
+        """ai (N,) at points (N, D) in t of the given regions (N,), up to rounding; NaN if it was not measured."""
         answers = self.answers
         if answers.curves is None:
             return np.full(len(points), np.nan)
@@ -371,9 +370,9 @@ class Answer(DeltaAnswer):
 
 
 def verdict_from(shares: Shares, wanted: Property) -> Verdict:
-    """What shares prove of a property over the whole domain."""
+    """The verdict that shares prove for a property over the whole domain."""
     cells = np.array(shares.cells)
-    # A violation of the attention counts where there is more of it than kinks.
+    # A violation of the attention counts if its share exceeds that of the kinks.
     label_fails, attention_fails = cells[Kept.NO].sum(), cells[:, Kept.NO].sum() - shares.slivers
     label_open, attention_open = cells[Kept.UNKNOWN].sum(), cells[:, Kept.UNKNOWN].sum() + shares.slivers
     if shares.has_violation:
@@ -386,7 +385,7 @@ def verdict_from(shares: Shares, wanted: Property) -> Verdict:
 
 
 def round_up(number: float, digits: int = 8) -> float:
-    """The smallest number with so many significant digits that is not below the given one.
+    """A number rounded up to some significant digits.
 
     >>> round_up(1.23456781, 4), round_up(0.125, 2), round_up(0.0)
     (1.235, 0.13, 0.0)

@@ -1,7 +1,7 @@
 """The map of a result as named arrays in one compressed file, and back: regions, pieces, curves of the inconsistency.
 
 The bytes depend on the arrays alone. Reading checks every array before use, because compiled loops trust their indices.
-A piece that is a whole region shares its shape. Polyhedra have other arrays than polygons (see `array_shapes`).
+A piece that is a whole region shares its shape. Polyhedra and polygons have different arrays (see `array_shapes`).
 """
 
 import math
@@ -29,19 +29,19 @@ from ..regions.region import RegionSet
 from .answer import Answers
 
 SCHEMA_VERSION = 3
-"""Grows whenever a reader of the older form would misread the newer one."""
+"""Grows with every incompatible change."""
 
 READ_VERSIONS = (2, 3)
 
 OLDER = (
     "stored by an earlier version (schema 2), whose error bounds could miss violations on networks made for that, and "
-    "which took kinks for 1e-10 wide; verify again for what is proved today"
+    "which assumed kinks to be 1e-10 wide; verify again for a current proof"
 )
-"""What a reader of an older result should know."""
+"""The note on an older result."""
 
 
 STAMP = (1980, 1, 1, 0, 0, 0)
-"""The date of every member: the first that the zip format knows."""
+"""The date of every member: the earliest of the zip format."""
 
 HEADER_BYTES = 10_000
 KINDS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
@@ -53,22 +53,22 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(f"{name}.npy", STAMP)
             member.compress_type = zipfile.ZIP_DEFLATED
-            member.create_system = 3  # Unix, whatever the machine
+            member.create_system = 3  # Unix, on every machine
             member.external_attr = 0o644 << 16
             with archive.open(member, "w", force_zip64=True) as stream:
                 npy.write_array(stream, np.ascontiguousarray(_narrow(array)), version=(1, 0), allow_pickle=False)
 
 
 def read_arrays(path: Path, names: list[str]) -> dict[str, np.ndarray]:
-    """Read the arrays of exactly these names; raises StoreError with one line for anything else.
+    """Read the arrays of exactly these names; raises StoreError for anything else.
 
-    Nothing is unpickled, and nothing is allocated before the sizes in the file fit each other and the machine.
+    Unpickles nothing, and allocates only after the sizes in the file fit each other and the machine.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             if sorted(member.filename for member in members) != sorted(f"{name}.npy" for name in names):
-                raise StoreError(f"{path}: holds other arrays than a result does; run the verification again")
+                raise StoreError(f"{path}: does not hold the arrays of a result; run the verification again")
             room, needed = machine_gib() * 2**30, sum(member.file_size for member in members)
             if needed > room:
                 raise StoreError(f"{path}: needs {needed / 2**30:.3g} GiB, this machine has {room / 2**30:.3g}")
@@ -91,7 +91,7 @@ def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> np.ndarray:
         shape, is_fortran, kind = npy.read_array_header_1_0(stream, max_header_size=HEADER_BYTES)
         size = stream.tell() + math.prod(shape) * kind.itemsize
     if kind not in KINDS or is_fortran or size != archive.getinfo(name).file_size:
-        raise StoreError(f"{path}: {name} claims {shape} of {kind}, which is not what it holds; run again")
+        raise StoreError(f"{path}: {name} claims {shape} of {kind}, but holds something else; run again")
     with archive.open(name) as stream:
         return npy.read_array(stream, allow_pickle=False)
 
@@ -140,7 +140,7 @@ SHAPES: Shapes = {
     "places": (np.float64, ("breakpoints",)),
     "jumps": (np.float64, ("breakpoints",)),
 }
-"""Type in memory and shape of every array of a map of polygons; a word is a size, and the same everywhere."""
+"""Type in memory and shape of every array of a map of polygons; a word is a size, the same in all arrays."""
 
 SOLID_SHAPES: Shapes = {
     "region_points": (np.float64, ("vertices", 3)),
@@ -153,13 +153,13 @@ SOLID_SHAPES: Shapes = {
     "part_facet_starts": (np.int64, ("parts+1",)),
     "part_incidence": (np.int64, ("part vertices", "part words")),
 }
-"""What replaces the above in a map of polyhedra; the edges go. Incidence is stored as signed numbers."""
+"""The arrays of a map of polyhedra instead of the above; without edges. Incidence is stored as signed numbers."""
 
 NEW_ARRAYS = ("beside", "pixels_beside", "drift", "most_strip", "witnesses")
-"""What results of schema version 2 do not have."""
+"""The arrays that schema version 2 lacks."""
 
 BORDER = 1e-9
-"""How far outside of the unit square or cube a rounded vertex may lie."""
+"""How far outside the unit square or cube a rounded vertex may lie."""
 
 REGION_ARRAYS = ("cuts", "cell", "pattern", "clip", "clips", "logits", "doubtful")
 ACCURACY_ARRAYS = ("peaks", "missed", "beside", "pixels_beside", "drift")
@@ -172,7 +172,7 @@ CURVE_ARRAYS = (
 def array_shapes(coordinates: int, *, is_measured: bool = True, version: int = SCHEMA_VERSION) -> Shapes:
     """The arrays of a map with so many coordinates (2 or 3), in the order in which they are stored.
 
-    Where attention was not measured, there are no curves. `version` is the schema version of the result.
+    If attention was not measured, there are no curves. `version` is the schema version of the result.
     """
     shapes = SHAPES
     if coordinates > 2:
@@ -182,7 +182,7 @@ def array_shapes(coordinates: int, *, is_measured: bool = True, version: int = S
 
 
 def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> dict[str, np.ndarray]:
-    """Named arrays from which `unpack_map` rebuilds the map exactly, together with the regions' few single numbers."""
+    """Named arrays from which `unpack_map` rebuilds the map exactly, together with a few single numbers."""
     is_whole = _find_whole(regions, pieces)
     parts = pieces.polytopes.take(np.flatnonzero(~is_whole))
     found = {f"region_{name}": array for name, array in regions.polytopes.arrays().items()}
@@ -204,10 +204,10 @@ def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> di
 def unpack_map(
     arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any], question: Question, *, is_measured: bool = True
 ) -> tuple[RegionSet, Pieces, Inconsistency | None]:
-    """The map of a problem from named arrays; `numbers` are the single numbers that are stored of its regions.
+    """The map of a problem from named arrays; `numbers` are the single numbers stored for its regions.
 
-    The curves are None where attention was not measured. Raises StoreError where shapes or indices do not fit each
-    other or the problem.
+    The curves are None if attention was not measured. Raises StoreError if shapes or indices do not fit each other or
+    the problem.
     """
     if "depth" not in numbers:
         arrays, numbers = _completed(arrays, question), {"depth": 0, "skipped": 0, "gap": 0.0, "holes": 0.0, **numbers}
@@ -261,7 +261,7 @@ def unpack_map(
 def unpack_answers(
     arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any], question: Question, *, is_measured: bool = True
 ) -> Answers:
-    """The regions in arrays with everything that is known of them; raises StoreError if they do not fit."""
+    """The regions in arrays with all stored facts; raises StoreError if they do not fit."""
     regions, pieces, curves = unpack_map(arrays, numbers, question, is_measured=is_measured)
     compound, errors = question.compound, None
     if curves is not None:
@@ -270,7 +270,7 @@ def unpack_answers(
 
 
 def read_answers(path: Path, numbers: Mapping[str, Any], question: Question, *, version: int) -> Answers:
-    """The regions that a file holds; raises StoreError with its name."""
+    """The regions in a file; raises StoreError with its name."""
     arrays = read_arrays(path, list(array_shapes(question.compound.coordinates, version=version)))
     try:
         return unpack_answers(arrays, numbers, question)
@@ -279,7 +279,7 @@ def read_answers(path: Path, numbers: Mapping[str, Any], question: Question, *, 
 
 
 def _completed(arrays: Mapping[str, np.ndarray], question: Question) -> dict[str, np.ndarray]:
-    """The arrays of schema version 2 with what it did not store: its claims stay what they were."""
+    """The arrays of schema version 2, completed so that its claims stay the same."""
     neurons, maps = sum(question.compound.hidden), len(question.compound.hidden) + 1
     return {
         **arrays,
@@ -320,12 +320,12 @@ def shaped(
     *,
     may_be_infinite: bool = False,
 ) -> np.ndarray:
-    """The array in its type in memory, if its shape fits the sizes known so far; learns the new ones."""
+    """The array in its type in memory, if its shape fits the known sizes; adds new sizes."""
     kind, template = shape
     is_whole_number = np.issubdtype(kind, np.integer)
     require(np.issubdtype(array.dtype, np.integer) == is_whole_number, name, f"is of type {array.dtype}")
     require(array.ndim == len(template), name, f"has shape {array.shape}")
-    # Rows that do not exist have no width: a run that was stopped at once has no patterns to tell it.
+    # Without rows the width is unknown: a run that was stopped at once has no patterns.
     for size, wanted in zip(array.shape, template if len(array) else template[:1], strict=False):
         if isinstance(wanted, int):
             require(size == wanted, name, f"has shape {array.shape}")
@@ -402,7 +402,7 @@ def _check_incidence(kind: str, arrays: Mapping[str, np.ndarray]) -> None:
     require(incidence.shape[1] >= 1 and facets.max(initial=0) <= 64 * incidence.shape[1], name, "has too few words")
     for word in range(incidence.shape[1]):
         bits = np.clip(facets - 64 * word, 0, 64).astype(np.uint64)
-        # A shift by all 64 bits is not defined: the halves are shifted one after the other.
+        # A shift by 64 bits is undefined: two shifts by half do it.
         beyond = (incidence[:, word] >> (bits // np.uint64(2))) >> (bits - bits // np.uint64(2))
         require(not beyond.any(), name, "names facets that do not exist")
     if not len(incidence):
@@ -414,12 +414,12 @@ def _check_incidence(kind: str, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def check_range(name: str, array: np.ndarray, low: float, end: float) -> None:
-    """Raise StoreError where an array has values outside of low ≤ value < end."""
+    """Raise StoreError if an array has values outside low ≤ value < end."""
     if array.size:
-        require(low <= array.min() and array.max() < end, name, f"has values outside of {low:g} to {end:g}")
+        require(low <= array.min() and array.max() < end, name, f"has values outside {low:g} to {end:g}")
 
 
 def require(is_right: bool | np.bool_, name: str, what: str) -> None:
-    """Raise StoreError with what is wrong with an array."""
+    """Raise StoreError unless a condition on an array holds."""
     if not is_right:
         raise StoreError(f"the array {name} {what}; the result is damaged: run the verification again")

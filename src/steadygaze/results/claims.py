@@ -1,4 +1,4 @@
-"""Thetas where a result claims a violation, with everything that is needed to test the claim.
+"""Thetas where a result claims a violation, with the data to test the claim.
 
 A map claims violations at the centres of its pieces, nearest to zero first.
 """
@@ -17,7 +17,7 @@ from .answer import Answer
 
 
 class Violation(StrEnum):
-    """What goes wrong at a theta."""
+    """Kinds of violations at a theta."""
 
     LABEL = "label"
     ATTENTION = "attention"
@@ -28,10 +28,10 @@ class Violation(StrEnum):
 class Claim:
     """A theta (d,) of a violation.
 
-    bits: the classifier's pattern there, one boolean array (1, n) per ReLU layer; None where it is that of a plain
-    forward pass. label_slack and attention_slack() bound how far the claimed margin and inconsistency may be off;
-    infinite where the pattern is not certain. A claim is refuted only beyond them. is_exact: exact arithmetic has
-    confirmed the claim at this very theta.
+    bits: the classifier's pattern there, one boolean array (1, n) per ReLU layer; None for that of a plain
+    forward pass. label_slack and attention_slack() bound the errors of the claimed margin and inconsistency; infinite
+    if the pattern is not certain. A claim is refuted only beyond them. is_exact: exact arithmetic has confirmed the
+    claim at this very theta.
     """
 
     theta: np.ndarray
@@ -42,7 +42,7 @@ class Claim:
 
 
 TRIES = 16
-"""Pieces of a kind that are looked at closely; the last one is the deepest of all."""
+"""Pieces of a kind to examine closely; the last one is the deepest of all."""
 
 BLOCK = 1 << 16
 
@@ -50,8 +50,8 @@ BLOCK = 1 << 16
 def piece_claims(answer: Answer, kind: Violation, scale: float) -> Iterator[Claim]:
     """Claims of a kind: the centres of pieces nearest to zero that may be deep, then of the deepest of all.
 
-    `scale` is the size of the logits: margins far below the rounding of a replay of logits of that size are passed over
-    where there are larger ones.
+    `scale` is the size of the logits: margins far below the rounding of a replay of logits of that size are skipped if
+    there are larger ones.
     """
     joint = answer.joint
     if kind is Violation.LABEL:
@@ -76,11 +76,11 @@ def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, scale: fl
     is_unmeasured = kind is Violation.ATTENTION
     margins = np.full(len(order), np.inf) if is_unmeasured else np.abs(_margins(answer, order))
     depth = margins if kind is Violation.LABEL else answer.labels.reach[answer.joint.pieces.region[order], 0]
-    # Below this no tolerance of the replay lies; where all margins do, all are tried.
+    # No tolerance of the replay is below this; if all margins are, all are tried.
     is_wide = margins > 2.0 * LEAST_SHARE * scale
     if is_wide.any():
         order, depth = order[is_wide], depth[is_wide]
-    # A depth that is not a number is the least of all.
+    # NaN is the smallest depth.
     return np.append(order[: TRIES - 1], order[np.argmax(np.where(np.isnan(depth), -np.inf, depth))])
 
 
@@ -104,7 +104,7 @@ def _claim(answer: Answer, piece: int) -> Claim:
         return 2.0 * min(answers.errors.coarse, float(answers.errors.of(curve)[0]))
 
     least, most = joint.pieces.margin[piece]
-    # Where logits are equal up to rounding, a piece has both signs, and its centre may be on the other side.
+    # If logits are equal up to rounding, a piece has both signs, and its centre may be on the other side.
     mixed = (-least if joint.pieces.keeps_label[piece] else most) if least < 0.0 < most else 0.0
     return Claim(
         theta=answers.compound.to_theta(joint.polytopes.centres[piece][None])[0],

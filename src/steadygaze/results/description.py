@@ -1,7 +1,7 @@
-"""The verdict in words for people who are no experts: sentences that claim no more than was proved.
+"""The verdict in words for readers who are not experts: sentences that claim no more than was proved.
 
-Turns a summary, and the box around zero in which a property is proved, into text. Ranges and shares are rounded in the
-direction in which the sentence stays true. Runs no network and knows no HTML.
+Turns a summary, and the box around zero in which a property is proved, into text. Ranges and shares are rounded so that
+the sentence stays true. Runs no network and knows no HTML.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,16 +31,16 @@ from .result import Result
 from .summary import Summary
 
 SMALLEST_RANGE = 1e-3
-"""A proved box around zero that is smaller than this share of the ranges is not worth a number."""
+"""A proved box around zero gets no number if it is smaller than this share of the ranges."""
 NAMED_UNDECIDED = 5e-4
-"""A smaller undecided share stands in the small print, not in the verdict."""
+"""A smaller undecided share appears in the small print only."""
 
 
 @dataclass(frozen=True)
 class KeptRange:
     """A box in theta, low and high (d,), around the unperturbed image in which a property is proved to be kept.
 
-    On kinks (`sliver_share`) the attention may not be kept. `is_all` tells that the box is the whole domain.
+    On kinks (`sliver_share`) the attention may not be kept. `is_all`: the box is the whole domain.
     """
 
     low: tuple[float, ...]
@@ -117,7 +117,7 @@ def small_print(summary: Summary) -> list[str]:
     if is_search and summary.verdict is not Verdict.ROBUST:
         found.append(
             "Statements about regions hold except on kinks, narrow strips along their borders, whose share a search "
-            "does not add up."
+            "does not measure."
         )
     elif not is_search and kinks > 0.0 and summary.is_measured:
         found.append(
@@ -128,15 +128,15 @@ def small_print(summary: Summary) -> list[str]:
 
 
 def _search_sentences(summary: Summary) -> list[str]:
-    """The verdict on a search, which speaks of the whole domain only if all of it was visited."""
+    """The verdict on a search; it is about the whole domain only if all of it was visited."""
     share = summary.visited_share
     cover = (
         "These regions cover the whole domain, up to tolerances."
         if share == 1.0
-        else f"These regions cover {percent_down(share)} of the domain; nothing is said of the rest."
+        else f"These regions cover {percent_down(share)} of the domain; nothing is proved about the rest."
     )
     if summary.verdict is Verdict.NOT_ROBUST:
-        between = "A refinement proves a violation between the regions that were visited."
+        between = "A refinement proves a violation between the visited regions."
         return [*(_search_violations(summary) or [between]), cover, *_stopped(summary, "search")]
     visited = counted(summary.visited, "visited region")
     found = [f"No violation was found on the {visited}, but that is no proof for the whole domain.", cover]
@@ -161,7 +161,7 @@ def undecided_share(summary: Summary) -> float:
 
 
 def allowed_text(summary: Summary) -> str:
-    """The threshold as a sentence names it."""
+    """The threshold as part of a sentence."""
     text = summary.delta.text
     if text.endswith("%"):
         return f"the allowed {text.removesuffix('%')} % of the original maps' size"
@@ -169,7 +169,7 @@ def allowed_text(summary: Summary) -> str:
 
 
 def label_text(summary: Summary) -> str:
-    """The label by name, and by number if the name is another one."""
+    """The label by name, and by number if the name differs from it."""
     return class_text(summary.label_name, summary.label)
 
 
@@ -254,12 +254,12 @@ def _violations(summary: Summary) -> list[str]:
         found.append(f"In {share_between(*area['MR'])} of the domain {lost}.")
     if found:
         return found
-    # Single thetas violate, but no share of the domain is proved to.
+    # Only single thetas are proved to violate, no share of the domain.
     for name, words in ((Label.CR, lost), (Label.AR, differ)):
         theta = summary.violating_theta(name) if name in _parts(wanted, Label.CR, Label.AR) else None
         if theta is not None:
             found.append(f"At {named_theta(summary.domain.names, theta)} {words}.")
-    return [*found, "How much of the domain violates is not decided."]
+    return [*found, "The violated share of the domain is undecided."]
 
 
 def _search_violations(summary: Summary) -> list[str]:
@@ -275,7 +275,7 @@ def _search_violations(summary: Summary) -> list[str]:
 
 
 def _stopped(summary: Summary, what: str) -> list[str]:
-    return [f"The {what} was stopped ({summary.stopped}) before it was done."] if summary.stopped else []
+    return [f"The {what} was stopped ({summary.stopped}) before it was complete."] if summary.stopped else []
 
 
 def _end(value: float, name: str, *, is_low: bool, digits: int = 3) -> str:

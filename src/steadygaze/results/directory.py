@@ -1,6 +1,6 @@
 """Atomic writes of directories and files: a crash leaves either the old one or the new one.
 
-The next write to the same place removes what killed runs left behind.
+The next write to the same place removes the leftovers of killed runs.
 """
 
 import os
@@ -15,16 +15,16 @@ from ..errors import StoreError
 
 try:
     import fcntl
-except ImportError:  # no such locks on this system: leftovers then stay, and nothing else changes
+except ImportError:  # without such locks leftovers stay; nothing else changes
     fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
 def atomic_directory(target: Path, *, replaces: bool) -> Iterator[Path]:
-    """Give an empty sibling directory, which becomes `target` when the block ends without an error.
+    """Yield an empty sibling directory, which becomes `target` when the block ends without an error.
 
-    With `replaces` an existing target is exchanged only then; without it that is an OSError. After an error everything
-    is as before.
+    With `replaces`, it replaces an existing target only then; without, that is an OSError. After an error everything is
+    as before.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target.parent):
@@ -44,7 +44,7 @@ def atomic_directory(target: Path, *, replaces: bool) -> Iterator[Path]:
 
 @contextmanager
 def atomic_file(target: Path) -> Iterator[Path]:
-    """Give a place beside `target` for a file, which replaces it when the block ends without an error."""
+    """Yield a path beside `target` for a file that replaces it when the block ends without an error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.parent / f"{_prefix(target)}new-{uuid.uuid4().hex}"
     try:
@@ -58,7 +58,7 @@ def atomic_file(target: Path) -> Iterator[Path]:
 
 
 def check_file(path: str | Path, *, force: bool = False) -> Path:
-    """Refuse, before anything is computed, a file that is in the way; returns its place. Raises StoreError."""
+    """Return the place of a file to write; StoreError, before anything is computed, if something is in the way."""
     target = Path(path)
     try:
         if target.is_dir():
@@ -67,7 +67,7 @@ def check_file(path: str | Path, *, force: bool = False) -> Path:
             raise StoreError(f"{path}: exists already; choose another --out, or replace it with --force")
         above = next((folder for folder in target.absolute().parents if folder.exists()), target.parent)
         if not above.is_dir():
-            raise StoreError(f"{path}: cannot be written, as {above} is not a directory; choose another --out")
+            raise StoreError(f"{path}: cannot be written: {above} is not a directory; choose another --out")
         if not os.access(above, os.W_OK):
             raise StoreError(f"{path}: cannot be written (Permission denied); choose another --out")
     except OSError as error:
@@ -90,7 +90,7 @@ def _put(new: Path, target: Path, *, replaces: bool) -> None:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed runs left beside the target; put an old one back that lost its place."""
+    """Remove the leftovers of killed runs beside the target; restore an old target that was moved away."""
     for old in target.parent.glob(f"{_prefix(target)}old-*"):
         if target.exists():
             shutil.rmtree(old, ignore_errors=True)
@@ -102,7 +102,7 @@ def _sweep(target: Path) -> None:
 
 
 def _prefix(target: Path) -> str:
-    # A digest, since the name itself may already be as long as names can be, and may hold wildcards.
+    # A digest: the name itself may already have the maximal length, and may hold wildcards.
     return f".steadygaze-{sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
 
 

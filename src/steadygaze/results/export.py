@@ -31,12 +31,12 @@ INTEGER, NUMBER, TEXT, POINTS = "int64", "float64", "string", "list of lists of 
 """The types of columns."""
 
 BLOCK = 8192
-"""Rows that are made and written at a time, so that memory does not grow with their number."""
+"""Rows made and written at a time: memory does not grow with their number."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, type, unit, and what it holds. `is_optional`: a row may have nothing there."""
+    """A column: its name, type, unit and meaning. `is_optional`: a cell may be empty."""
 
     name: str
     kind: str
@@ -48,13 +48,13 @@ class Column:
 Block = dict[str, Any]
 """Columns of some rows, in the order of the schema: arrays for numbers, lists for texts and points.
 
-In an array of numbers NaN stands for nothing, in an array of integers −1, in a list None.
+An empty cell is NaN in an array of numbers, −1 in an array of integers, None in a list.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows of one kind: how many, and what makes the rows from one to another as a block without `id`."""
+    """Rows of one kind: their number, and the function that makes a range of them as a block without `id`."""
 
     count: int
     make: Callable[[int, int], Block]
@@ -62,9 +62,9 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What an export writes: parts one after another, and facts about all of them.
+    """The content of an export: parts one after another, and facts about all of them.
 
-    dimension is the number of parameters; `facts` are plain data, with texts that come from users.
+    dimension is the number of parameters; `facts` are plain data and contain text from users.
     """
 
     parts: tuple[Part, ...]
@@ -92,7 +92,7 @@ class Table:
 
 
 def make_columns(dimension: int) -> tuple[Column, ...]:
-    """The columns for so many parameters.
+    """The columns for a number of parameters.
 
     >>> [column.name for column in make_columns(1)][-5:]
     ['delta', 'low_1', 'high_1', 'inside_1', 'vertices']
@@ -101,10 +101,10 @@ def make_columns(dimension: int) -> tuple[Column, ...]:
     return (
         Column("id", INTEGER, "", "number of the row, from 0"),
         Column("kind", TEXT, "", "`region` or `box` (of a refinement, known by bounds alone)"),
-        Column("number", INTEGER, "", "number of the region (as in `result.regions`) or box that the row is, or is in"),
+        Column("number", INTEGER, "", "number of the region (as in `result.regions`) or box of the row"),
         Column("classification", TEXT, "", "`CR`, `MR`, `CB` (both occur) or `undecided`", is_optional=True),
         Column("attention", TEXT, "", "`AR`, `IR`, `AB` (both occur) or `undecided`", is_optional=True),
-        Column("winner", INTEGER, "class", "the class that wins everywhere in it, where that is one", is_optional=True),
+        Column("winner", INTEGER, "class", "the class that wins everywhere in it, if there is one", is_optional=True),
         Column("share", NUMBER, "of the domain", "its length, area or volume"),
         Column(
             "label_open", NUMBER, "of the domain", "the part of `share` where the label is not decided",
@@ -114,15 +114,17 @@ def make_columns(dimension: int) -> tuple[Column, ...]:
             "attention_open", NUMBER, "of the domain", "the part of `share` where the attention is not decided",
             is_optional=True,
         ),
-        Column("margin_low", NUMBER, "logit", "no margin (f_label − largest other logit) is below", is_optional=True),
-        Column("margin_high", NUMBER, "logit", "no margin is above", is_optional=True),
         Column(
-            "inconsistency_low", NUMBER, "as δ", "no inconsistency in the region or box is below", is_optional=True
+            "margin_low", NUMBER, "logit", "lower bound of the margin (f_label − largest other logit)", is_optional=True
+        ),
+        Column("margin_high", NUMBER, "logit", "upper bound of the margin", is_optional=True),
+        Column(
+            "inconsistency_low", NUMBER, "as δ", "lower bound of the inconsistency in region or box", is_optional=True
         ),
         Column(
-            "inconsistency_high", NUMBER, "as δ", "no inconsistency in the region or box is above", is_optional=True
+            "inconsistency_high", NUMBER, "as δ", "upper bound of the inconsistency in region or box", is_optional=True
         ),
-        Column("delta", NUMBER, "as δ", "the threshold that `attention` is about"),
+        Column("delta", NUMBER, "as δ", "the threshold of `attention`"),
         *(Column(f"low_{axis}", NUMBER, "theta", f"smallest value of parameter {axis}") for axis in axes),
         *(Column(f"high_{axis}", NUMBER, "theta", f"largest value of parameter {axis}") for axis in axes),
         *(Column(f"inside_{axis}", NUMBER, "theta", f"parameter {axis} of a theta inside") for axis in axes),
@@ -134,7 +136,7 @@ def make_columns(dimension: int) -> tuple[Column, ...]:
 
 
 def shape_columns(corners: np.ndarray, starts: np.ndarray, inside: np.ndarray) -> Block:
-    """The columns that say where rows are: corners (V, d), of row r starts[r]:starts[r+1]; thetas inside (R, d)."""
+    """The columns with the places of rows: corners (V, d), of row r starts[r]:starts[r+1]; thetas inside (R, d)."""
     axes = range(inside.shape[1])
     low, high = (end.reduceat(corners, starts[:-1], axis=0) for end in (np.minimum, np.maximum))
     points = corners.tolist()
@@ -174,7 +176,7 @@ def make_table(result: "Result", what: str) -> Table:
 def check_what(what: str) -> str:
     """The kind of rows, if it is one; OptionError otherwise."""
     if what not in WHATS:
-        raise OptionError(f"--what {what!r} is not known; expected {' or '.join(WHATS)}")
+        raise OptionError(f"unknown --what {what!r}; expected {' or '.join(WHATS)}")
     return what
 
 
@@ -265,7 +267,7 @@ def _bounds(
 
 
 def _margin_bounds(answer: Answer, polytopes: Polytopes, region: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest margin, and a bound of the largest: no rival can be farther behind than the one that is least so."""
+    """The smallest margin, and an upper bound: the least, over the rivals, of the largest lead."""
     found, label = answer.answers.regions, answer.answers.pieces.label
     points = np.hstack([polytopes.points, np.ones((len(polytopes.points), 1))])
     logits = np.einsum("nd,ndk->nk", points, found.logits[region][polytopes.owner])
@@ -275,7 +277,7 @@ def _margin_bounds(answer: Answer, polytopes: Polytopes, region: np.ndarray) -> 
 
 
 def shape_of(compound: Compound, polytopes: Polytopes) -> Block:
-    """The columns that say where shapes in t are, in theta."""
+    """The columns with the places of shapes in t, in theta."""
     points, starts = polytopes.points, polytopes.starts
     if compound.domain.dimension == 1:
         ends = np.stack(polytopes.extent(0), axis=1)
@@ -295,11 +297,11 @@ ENDINGS = {"csv": ".csv", "geojson": ".geojson", "parquet": ".parquet"}
 def check_format(format: str, dimension: int) -> str:
     """The format, if it can hold shapes of so many parameters, and what writes it is installed; OptionError else."""
     if format not in ENDINGS:
-        raise OptionError(f"--format {format!r} is not known; expected {', '.join(ENDINGS)}")
+        raise OptionError(f"unknown --format {format!r}; expected {', '.join(ENDINGS)}")
     if format == "geojson" and dimension > MOST_DRAWN:
         raise OptionError(
-            f"GeoJSON holds shapes of one or two parameters, this result has {dimension}; take --format csv or "
-            "parquet, which take any number"
+            f"GeoJSON holds shapes of one or two parameters, this result has {dimension}; use --format csv or "
+            "parquet, which hold any number"
         )
     if format == "parquet":
         _pyarrow()
@@ -307,7 +309,7 @@ def check_format(format: str, dimension: int) -> str:
 
 
 def write_table(table: Table, path: str | Path, format: str, *, force: bool = False) -> Path:
-    """Write a table to a file, which appears when it is complete; an existing one is refused without `force`."""
+    """Write a table to a file, atomically; refuses an existing file without `force`."""
     write = {"csv": _write_csv, "geojson": _write_geojson, "parquet": _write_parquet}[
         check_format(format, table.dimension)
     ]
@@ -333,7 +335,7 @@ def _csv_number(value: float) -> Any:
 
 
 def _write_geojson(table: Table, path: Path) -> None:
-    """A FeatureCollection as in RFC 7946, whose positions are thetas; what the question was is a foreign member."""
+    """A FeatureCollection as in RFC 7946, whose positions are thetas; a foreign member holds the question."""
     names = [column.name for column in table.columns if column.kind != POINTS]
     columns = [column for column in table.columns if column.kind != POINTS]
     with path.open("w", encoding="ascii") as stream:
@@ -355,7 +357,7 @@ def _json_number(value: float) -> Any:
 
 
 def _geometry(corners: list[list[float]]) -> dict[str, Any]:
-    """A polygon with a closed ring; with one parameter a line on the first axis, as a position has two numbers.
+    """A polygon with a closed ring; with one parameter a line on the first axis, because positions have two numbers.
 
     >>> _geometry([[0.25], [0.5]])
     {'type': 'LineString', 'coordinates': [[0.25, 0.0], [0.5, 0.0]]}
@@ -386,7 +388,7 @@ def _arrays(table: Table, block: Block) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _cells(column: Column, block: Block, number: Callable[[float], Any]) -> list[Any]:
-    """The cells of a column as plain values; nothing is None, and of numbers what `number` makes of it."""
+    """The cells of a column as plain values, numbers converted by `number`; an empty cell is None."""
     values = block[column.name]
     if isinstance(values, np.ndarray):
         values = values.tolist()
@@ -400,10 +402,10 @@ def _cells(column: Column, block: Block, number: Callable[[float], Any]) -> list
 def _pyarrow() -> tuple[Any, Any]:
     """The library that writes Parquet, an extra of the installation."""
     try:
-        import pyarrow  # noqa: PLC0415 (large, and needed for one format alone)
+        import pyarrow  # noqa: PLC0415 (large, and needed for one format only)
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise OptionError(
-            "Parquet needs pyarrow, which is not installed: pip install 'steadygaze[export]', or take --format csv"
+            "Parquet needs pyarrow, which is not installed: pip install 'steadygaze[export]', or use --format csv"
         ) from None
     return pyarrow, parquet

@@ -2,8 +2,8 @@
 
 Inside a region the logits are affine in every pixel as long as no ReLU changes its sign, so a central difference has no
 error but the rounding of the file's float type, divided by the step. The largest step that keeps all signs comes from
-the linear steps in float64. Where they differ by more, proved bounds of the same differences in float64 decide whether
-the map is wrong or the file's arithmetic too coarse. Compares unfiltered maps; filters and distances are not looked at.
+the linear steps in float64. If map and differences disagree by more, proved bounds of the same differences in float64
+decide whether the map is wrong or the file's arithmetic too coarse. Compares unfiltered maps, without distances.
 """
 
 from collections.abc import Sequence
@@ -23,19 +23,19 @@ LARGEST = 12
 """Pixels of each class with the largest gradient."""
 
 RANDOM = 4
-"""Further pixels of each class, always the same."""
+"""Further random pixels of each class, the same in every run."""
 
 SEED = 20241
 
 LONGEST_STEP = 0.25
-"""Steps need not be longer: rounding grows with the pixels."""
+"""The longest step: rounding grows with the pixels."""
 
 INSIDE = 0.9
-"""Share of the way to the nearest kink that a step may go."""
+"""The longest step as a share of the distance to the nearest kink."""
 
 SHARP = 0.25
 """An entry is compared if its tolerance is at most this share of the largest gradient of its class: a wrong sign or a
-missing neuron then shows; with more noise agreement would mean little."""
+missing neuron is then visible; with more noise, agreement would mean little."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class MapCheck:
 
     `checked` entries were compared; `skipped` ones have no step that is short enough for the ReLUs and long enough for
     the rounding. difference and tolerance are those of the entry that comes closest to its tolerance (or exceeds it
-    most); they and `agrees` are None where nothing could be compared. is_finite: whether all differences are numbers;
-    where they are not, difference and tolerance are None and nothing agrees. is_refuted: whether proved bounds in
-    float64 contradict the gradients, too.
+    most); they and `agrees` are None if nothing could be compared. is_finite: whether all differences are finite; if
+    not, difference and tolerance are None and nothing agrees. is_refuted: whether proved bounds in float64 contradict
+    the gradients, too.
     """
 
     classes: tuple[int, ...]
@@ -84,8 +84,8 @@ def check_maps(
     """Compare the gradients under a pattern with finite differences through the model file.
 
     image (C, H, W) lies inside the region of the pattern; bits: one boolean array (1, n) per ReLU layer; classes (2,).
-    `noise` bounds the rounding of a replayed logit, so that an entry's tolerance is noise / step; `neurons` holds that
-    of the inputs of the ReLUs, (n,) per layer: no step comes closer to a kink.
+    `noise` bounds the rounding of a replayed logit, so an entry's tolerance is noise / step; `neurons` has such bounds
+    for the inputs of the ReLUs, (n,) per layer: no step comes closer to a kink.
     """
     gradients = maps_under(model.graph, bits, np.eye(model.classes)[classes])
     pixels = _pixels(np.abs(gradients))
@@ -139,7 +139,7 @@ def longest_steps(
 
 
 def _pixels(sizes: np.ndarray) -> np.ndarray:
-    """The pixels to look at, ascending: those with the largest of sizes (classes, pixels), and random ones."""
+    """The pixels to check, ascending: those with the largest of sizes (classes, pixels), and random ones."""
     generator = np.random.default_rng(SEED)
     count = sizes.shape[1]
     chosen = [np.argsort(-row, kind="stable")[:LARGEST] for row in sizes]
@@ -166,7 +166,7 @@ def _is_refuted(
 ) -> bool:
     """Whether proved bounds of the differences between moved images (2, S, C·H·W) contradict gradients (2, C·H·W).
 
-    Signs that are not certain leave the gradient open, and contradict nothing; neither does what is not a number.
+    Uncertain signs leave the gradient open and contradict nothing, nor does NaN.
     """
     rows = Readout.of(graph.steps[-1], np.eye(graph.classes, dtype=np.int64)[classes])
     flat = moved.reshape(-1, 1, moved.shape[2])

@@ -48,7 +48,7 @@ class Point:
 
 
 def view_point(question: Question, theta: np.ndarray, bits: list[np.ndarray], *, region: int | None = None) -> Point:
-    """Everything about a theta (d,) of the domain under a pattern, one array (1, n) of bits per ReLU layer."""
+    """The point of a theta (d,) of the domain under a pattern, one array (1, n) of bits per ReLU layer."""
     image = question.perturbed.image(theta)
     logits = question.model.graph.logits(image[None])[0]
     maps = maps_under(question.model.graph, bits, question.attention.targets(len(logits)))
@@ -65,10 +65,10 @@ def view_point(question: Question, theta: np.ndarray, bits: list[np.ndarray], *,
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The result of any method: a question, the units that cover its domain or part of it, and what is proved of them.
+    """The result of any method: a question, the units that cover its domain or part of it, and their proofs.
 
-    Immutable; `with_delta` asks the same units for another threshold. agreement: how the model file compares with what
-    was read from it. checked: what the self-check of a tiling found, None for searches. seconds: by part of the run.
+    Immutable; `with_delta` answers for another threshold. agreement: the model as read against its file. checked: the
+    self-check of a tiling, None for searches. seconds: by part of the run.
     """
 
     question: Question
@@ -95,16 +95,16 @@ class Result:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What was proved of the property over the whole domain."""
+        """The proved verdict on the property over the whole domain."""
         return self.verdict_of(self.question.property)
 
     def verdict_of(self, wanted: Property) -> Verdict:
-        """What was proved of a property over the whole domain."""
+        """The proved verdict on a property over the whole domain."""
         return self.answer.verdict(wanted)
 
     @property
     def status(self) -> Status:
-        """How the run ended, in the paper's words; it speaks of the units that were visited."""
+        """How the run ended, in the paper's words; it is about the visited units only."""
         return self.tiling.status(self.answer, self.verdict)
 
     @property
@@ -114,7 +114,7 @@ class Result:
 
     @property
     def coverage(self) -> float:
-        """The share of the domain that was mapped, decided or visited."""
+        """The share of the domain mapped, decided or visited."""
         return self.answer.coverage
 
     @property
@@ -129,7 +129,7 @@ class Result:
 
     @property
     def stopped(self) -> Stop | None:
-        """The limit that ended the run before it was done, None for none."""
+        """The limit that ended the run early, None for none."""
         return self.tiling.stopped
 
     @property
@@ -144,7 +144,7 @@ class Result:
 
     @property
     def region_count(self) -> int:
-        """How many regions were found one by one."""
+        """The number of regions found one by one."""
         return self.tiling.region_count
 
     @cached_property
@@ -180,28 +180,28 @@ class Result:
         return self.findings.witnesses
 
     def with_delta(self, delta: str | float) -> "Result":
-        """The same proofs, asked for another δ: absolute (3.0) or relative ("25%"). A search knows only its own."""
+        """The same proofs for another δ: absolute (3.0) or relative ("25%"). A search answers only its own."""
         if not self.tiling.answers_any_delta:
             raise OptionError(
-                f"a {self.tiling.kind} ({self.method}) answers δ = {self.delta} alone; leave --delta out, or run "
+                f"a {self.tiling.kind} ({self.method}) answers only δ = {self.delta}; leave --delta out, or run "
                 "verify with another --delta or with --method map"
             )
         return replace(self, delta=Threshold.parse(delta))
 
     def region_at(self, theta: ArrayLike) -> int | None:
-        """The region that contains theta (d,), or None where there is none."""
+        """The region that contains theta (d,), or None."""
         return self.tiling.region_at(theta)
 
     def at(self, theta: ArrayLike) -> Point:
         """Everything about one theta (d,) of the domain, from the plain definitions (a forward and a backward pass).
 
-        Where the value of a neuron is nothing but rounding, its activity is that of theta's region.
+        If the value of a neuron is only rounding, its activity is that of theta's region.
         """
         domain = self.question.perturbed.domain
         where = np.asarray(theta, dtype=np.float64)
         if not domain.contains(where):
             low, high = domain.low.tolist(), domain.high.tolist()
-            raise PerturbationError(f"theta {where.tolist()} is outside of the domain from {low} to {high}")
+            raise PerturbationError(f"theta {where.tolist()} is outside the domain from {low} to {high}")
         image, region = self.question.perturbed.image(where), self.region_at(where)
         return view_point(self.question, where, self._pattern(image, region), region=region)
 
@@ -218,14 +218,14 @@ class Result:
         ]
 
     def boundary(self, property: str | Property | None = None) -> Boundary:
-        """The outermost boundary of a property ("cr", "ar", "both"; that of the question unless given) at this δ.
+        """The outermost boundary of a property ("cr", "ar", "both"; by default that of the question) at this δ.
 
         The domain must contain zero, and a map must be complete. Undecided parts count as not kept.
         """
         return self.tiling.boundary(self.answer, Property.parse(property or self.question.property))
 
     def summary(self) -> dict[str, Any]:
-        """The answer as plain data: what `--json` prints and `result.json` stores, timings apart."""
+        """The answer as plain data, as `--json` prints and `result.json` stores it, without timings."""
         return self.described.plain()
 
     @cached_property
@@ -236,19 +236,19 @@ class Result:
         return summarise(self)
 
     def save(self, directory: str | Path, *, force: bool = False) -> Path:
-        """Store the result in a directory, atomically; an existing one is refused without `force`."""
+        """Store the result in a directory, atomically; refuses an existing one without `force`."""
         from .store import save  # noqa: PLC0415 (stores results)
 
         return save(self, directory, force=force)
 
     def plot(self, path: str | Path) -> list[Path]:
-        """Draw the map or the visited regions as PNG and SVG; from four parameters on there is no picture."""
+        """Draw the map or the visited regions as PNG and SVG; four parameters have no picture."""
         from ..report.figures import draw_result  # noqa: PLC0415 (matplotlib is slow to import)
 
         return draw_result(self, path)
 
     def report(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write the report: one HTML file that needs nothing else; an existing report is refused without `force`."""
+        """Write the report: one self-contained HTML file; refuses an existing report without `force`."""
         from ..report.page.html import write_report  # noqa: PLC0415 (matplotlib is slow to import)
 
         return write_report(self, path, force=force)

@@ -1,8 +1,8 @@
-"""Results on disk: a result into a directory, and a directory into the same result, ready for another δ.
+"""Results on disk: writes a result to a directory and reads the same result back, ready for another δ.
 
-`result.json` holds the answer and what is needed to rebuild the question, `regions.npz` the map, `image.npy` the pixels
-(`image.png` for people), `timings.json` what differs from run to run. The model is not copied: its place and hash are
-kept. Files are never trusted: what is damaged, foreign or of another version is refused.
+`result.json` holds the answer and the data to rebuild the question, `regions.npz` the map, `image.npy` the pixels
+(`image.png` for people), `timings.json` the data that differ from run to run. The model is not copied: its place and
+hash are stored. Files are never trusted: damaged, foreign and other versions are refused.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ from .tiling import Tiling
 
 ANSWER, MAP, PIXELS, PICTURE, TIMINGS = "result.json", "regions.npz", "image.npy", "image.png", "timings.json"
 FIGURES = (".png", ".svg", ".pdf", ".html")
-"""What may lie beside a result without being in the way of --force."""
+"""Files beside a result that do not block --force."""
 
 PACKAGES = ("steadygaze", "numpy", "scipy", "numba", "onnx", "onnxruntime")
 LONGEST_ANSWER = 1 << 28
@@ -46,8 +46,8 @@ LONGEST_NAME = 120
 def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
     """Store a result in a new directory, all or nothing; returns its path.
 
-    The bytes of `result.json` and `regions.npz` depend on the question and the versions alone. An existing directory is
-    refused; with `force` it is replaced if it is a result, once the new one is complete.
+    The bytes of `result.json` and `regions.npz` depend on the question and the versions alone. Refuses an existing
+    directory; with `force`, replaces it if it is a result, once the new one is complete.
     """
     target = check_directory(directory, force=force)
     question, tiling = result.question, result.tiling
@@ -79,7 +79,7 @@ def load(
 ) -> Result:  # fmt: skip
     """The stored result of any method; `restore` makes its tiling from the content of `result.json`.
 
-    The model is read again from where it was, or from `model`; its hash must be the same. Raises StoreError.
+    Reads the model from its old place, or from `model`; its hash must be the same. Raises StoreError.
     """
     folder = Path(directory)
     content = read_checked(folder)
@@ -100,7 +100,7 @@ def load(
 
 @contextmanager
 def refusing_damage(folder: Path) -> Iterator[None]:
-    """Turn what goes wrong while a result is rebuilt into a StoreError that names its directory."""
+    """Turn any error while a result is rebuilt into a StoreError that names its directory."""
     try:
         yield
     except StoreError:
@@ -115,7 +115,7 @@ def refusing_damage(folder: Path) -> Iterator[None]:
 
 
 def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given: str | Path | None) -> Model:
-    """The model, from where it is said to be, if its hash is the same."""
+    """The model from its stored place, if its hash is the same."""
     stored, digest = content["stored"]["model"], content["model"]["sha256"]
     mend = f"put the file with SHA-256 {digest[:12]}… there, or run the verification again"
     if given is not None:
@@ -141,7 +141,7 @@ def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given
 def read_pixels(path: Path) -> np.ndarray:
     """The stored image (C, H, W)."""
     try:
-        # Mapped, so that a header with absurd dimensions fails on the size of the file before anything is allocated.
+        # Mapped: a header with absurd dimensions fails on the size of the file before anything is allocated.
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)
         if pixels.dtype != np.float64 or pixels.ndim != 3 or not 0 < pixels.size <= 4 * MAX_PIXELS:
             raise ValueError(f"{pixels.shape} of {pixels.dtype}")
@@ -152,7 +152,7 @@ def read_pixels(path: Path) -> np.ndarray:
 
 
 def read_checked(folder: Path) -> dict[str, Any]:
-    """The content of `result.json`, once the arrays and the image beside it have the hashes that it gives."""
+    """The content of `result.json`, if the arrays and the image beside it have the stored hashes."""
     content = _read_answer(folder)
     for name in (MAP, PIXELS):
         path = folder / name
@@ -178,7 +178,7 @@ def read_summary(directory: str | Path) -> Summary:
 
 
 def read_seconds(directory: str | Path) -> dict[str, float]:
-    """How long the run took, by part; empty when `timings.json` is gone or unreadable, which changes no answer."""
+    """The seconds of the run, by part; empty if `timings.json` is missing or unreadable, which changes no answer."""
     try:
         content = json.loads((Path(directory) / TIMINGS).read_text(encoding="utf-8"))
         return {str(name): float(seconds) for name, seconds in content["seconds"].items()}
@@ -187,9 +187,9 @@ def read_seconds(directory: str | Path) -> dict[str, float]:
 
 
 def read_origin(directory: str | Path) -> dict[str, Any]:
-    """Where an answer comes from: "versions" of packages, and of the run "finished" and "machine" where they are known.
+    """The origin of an answer: "versions" of packages, and "finished" and "machine" of the run if known.
 
-    Raises StoreError for what is not a result; `timings.json` may be gone.
+    Raises StoreError for anything but a result; `timings.json` may be missing.
     """
     origin = {"versions": _read_answer(Path(directory))["stored"].get("versions")}
     with suppress(OSError, ValueError, RecursionError):
@@ -205,7 +205,7 @@ def current_versions() -> dict[str, str | None]:
 
 
 def check_directory(directory: str | Path, *, force: bool = False) -> Path:
-    """Refuse now what `save` would refuse after the run; returns the place that will be written, links followed."""
+    """Return the directory that `save` will write, links followed; StoreError now if `save` would refuse it."""
     target = Path(os.path.realpath(directory))
     try:
         if not target.exists():
@@ -233,7 +233,7 @@ def check_directory(directory: str | Path, *, force: bool = False) -> Path:
 def default_directory(question: Question, *, method: str | None = None) -> Path:
     """A name made of model, image, perturbations and the method of a search, at most 120 characters long.
 
-    It holds ASCII letters, digits and . _ - alone.
+    It has only ASCII letters, digits and . _ -
     """
     image = re.sub(r"\.(png|jpe?g|npy)$", "", question.image_name, flags=re.IGNORECASE)
     texts = (question.model_name, image, *(_name_of(spec) for spec in question.specs))
@@ -245,7 +245,7 @@ def default_directory(question: Question, *, method: str | None = None) -> Path:
 
 
 def _name_of(spec: str) -> str:
-    """A spec as part of a name; a minus sign becomes m, so that ranges stay different.
+    """A spec as part of a name; a minus sign becomes m: ranges stay distinct.
 
     >>> _name_of("patch:x=12,y=12,w=4,h=4"), _name_of("brightness:-0.2..0.5")
     ('patch-x12-y12-w4-h4', 'brightness-m0.2-to-0.5')
@@ -303,13 +303,13 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    """Hash of everything else in the answer, so that a changed character shows."""
+    """Hash of everything else in the answer: it reveals any change."""
     rest = {key: value for key, value in content.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
-    # ASCII alone: a file name that is not text would otherwise not be writable as UTF-8.
+    # ASCII only: UTF-8 cannot encode every file name.
     path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="ascii")
 
 
@@ -319,7 +319,7 @@ def _sha256(path: Path) -> str:
 
 
 def _picture(pixels: np.ndarray) -> Image.Image:
-    """The image for people: grey or RGB; other numbers of channels side by side."""
+    """The image for people: grey or RGB; any other channels side by side."""
     values = np.rint(255.0 * pixels).astype(np.uint8)
     if len(values) == 3:
         return Image.fromarray(np.ascontiguousarray(np.moveaxis(values, 0, 2)))

@@ -1,6 +1,6 @@
 """The summary of a result: one typed record for every method, which `--json` prints and `result.json` stores.
 
-It holds no timing and no path: the same question gives the same bytes.
+It holds no timings and no paths: the same question gives the same bytes.
 """
 
 import json
@@ -29,7 +29,7 @@ SINGLE_THETAS = "Single thetas are proved to violate; the violating share of the
 
 
 class ThresholdFacts(Struct, frozen=True):
-    """A threshold as given, as a number, and the size of the original maps that a relative one refers to."""
+    """A threshold as given, as a number, and the size of the original maps, the base of relative thresholds."""
 
     text: str
     value: float
@@ -106,7 +106,7 @@ class WitnessFacts(Struct, frozen=True):
 
 
 class AnswerFacts(Struct, frozen=True, kw_only=True):
-    """The part that results and boundaries share: who answered which question, and how.
+    """The part that results and boundaries share: the question, and how it was answered.
 
     kind: "map", "refinement" or "search"; earlier versions did not store it.
     """
@@ -130,11 +130,11 @@ class AnswerFacts(Struct, frozen=True, kw_only=True):
 
 
 class Summary(AnswerFacts, frozen=True, kw_only=True):
-    """The answer of any method. None stands for a fact that the method does not know.
+    """The answer of any method. None: the method does not know the fact.
 
     area: proved bounds of the shares of the domain. ar_at_delta: the share of AR at other thresholds, and under "all"
-    the smallest δ known to make everything AR. sets: regions by label, None where the label was not asked for;
-    undecided counts the others. visited_share: how much of the domain was mapped, decided or visited. Refinements fill
+    the smallest δ known to make everything AR. sets: regions by label, None if the label was not asked for;
+    undecided counts the others. visited_share: the share of the domain mapped, decided or visited. Refinements fill
     boxes, guarantee_shares, until, goal and relaxation; searches following to line.
     """
 
@@ -171,7 +171,7 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, content: Mapping[str, Any], place: object) -> Self:
-        """The summary in the content of a `result.json`; StoreError names the place if it is none."""
+        """The summary in the content of a `result.json`; StoreError names the place if it is incomplete."""
         kind = "search" if "area" not in content else "refinement" if content.get("boxes") else "map"
         try:
             return msgspec.convert({"kind": kind} | dict(content), cls)
@@ -182,7 +182,7 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
 
     @property
     def is_search(self) -> bool:
-        """Whether the method visits regions one by one; the others speak of the whole domain."""
+        """Whether the method visits regions one by one; the others cover the whole domain."""
         return self.kind == "search"
 
     @property
@@ -302,7 +302,7 @@ def _common(result: Result, verdict: Verdict, wanted: Property) -> dict[str, Any
 
 
 def kinks_text(share: float) -> str:
-    """One sentence on where the attention is undecided between regions; the share is rounded up.
+    """One sentence on kinks, where the attention is undecided; the share is rounded up.
 
     >>> kinks_text(1.23e-10)
     'On kinks, the borders between regions, the attention is undecided: at most 1.3e−8 % of the domain.'

@@ -1,7 +1,7 @@
-"""What an engine delivers: units with a shape (regions, boxes, visited regions) that cover the domain or part of it.
+"""The output of an engine: units with a shape (regions, boxes, visited regions) that cover the domain or part of it.
 
-A tiling answers for any threshold that it knows, packs itself into arrays, and says what its labels rest on. Everything
-downstream asks a `Tiling`; none of it needs to know which engine ran.
+A tiling answers for the thresholds it supports, packs itself into arrays, and describes the proofs of its labels.
+Everything downstream uses a `Tiling`, whatever engine made it.
 """
 
 from abc import ABC, abstractmethod
@@ -52,8 +52,8 @@ class Tiling(ABC, Generic[AnswerT]):
     """The units of one question, which give answers of one type. Immutable.
 
     kind: "map", "refinement" or "search". method: the engine that made it. stopped: the limit that ended the run, None
-    for none. answers: the regions that were found one by one, ready for any δ, and boxes: the boxes of a refinement;
-    None if there are none. answers_any_delta: whether `answer` takes thresholds other than that of the question.
+    for none. answers: the regions found one by one, ready for any δ, and boxes: the boxes of a refinement; None if
+    there are none. answers_any_delta: whether `answer` accepts thresholds other than that of the question.
     """
 
     kind: str
@@ -71,12 +71,12 @@ class Tiling(ABC, Generic[AnswerT]):
 
     @property
     def exact_regions(self) -> RegionSet | None:
-        """The regions that were found one by one, as a map holds them; None if there are none."""
+        """The regions found one by one, as a map holds them; None if there are none."""
         return None if self.answers is None else self.answers.regions
 
     @property
     def region_count(self) -> int:
-        """How many regions were found one by one."""
+        """The number of regions found one by one."""
         return 0 if self.exact_regions is None else len(self.exact_regions)
 
     @property
@@ -96,7 +96,7 @@ class Tiling(ABC, Generic[AnswerT]):
         """The smallest δ known to make the whole domain AR, kinks aside, rounded up; None if unknown."""
 
     def status(self, answer: AnswerT, verdict: Verdict) -> Status:
-        """How the run ended, in the paper's words: a limit comes first, whatever was proved until then."""
+        """How the run ended, in the paper's words: a limit comes first, whatever was proved before."""
         if self.stopped is not None:
             return Status.stopped_by(self.stopped)
         found = {Verdict.ROBUST: Status.ROBUST, Verdict.NOT_ROBUST: Status.NOT_ROBUST}
@@ -123,7 +123,7 @@ class Tiling(ABC, Generic[AnswerT]):
         """The proofs behind an answer, and the undecided share, in a few sentences."""
 
     def facts(self, answer: AnswerT) -> dict[str, Any]:
-        """The fields of the summary that only this kind of tiling knows."""
+        """The fields of the summary that only this kind of tiling has."""
         return {}
 
     def words(self) -> list[str]:
@@ -136,7 +136,7 @@ class Tiling(ABC, Generic[AnswerT]):
 
     @abstractmethod
     def parts(self, answer: AnswerT, what: str) -> tuple[Part, ...]:
-        """The rows of an export: "regions" (all units) or "pieces" (the parts of them with one label alone)."""
+        """The rows of an export: "regions" (all units) or "pieces" (their parts with a single label)."""
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -144,7 +144,7 @@ class Tiling(ABC, Generic[AnswerT]):
 
     @property
     def numbers(self) -> Mapping[str, Any] | None:
-        """What is stored of exact regions beside their arrays."""
+        """The numbers stored for exact regions beside their arrays."""
         regions = self.exact_regions
         if regions is None:
             return None

@@ -1,4 +1,4 @@
-"""Regions one by one, in theta: what a reader of a map holds in hand. The arrays behind them stay in t."""
+"""Regions one by one, in theta, for users of a map. The arrays behind them are in t."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -2,8 +2,8 @@
 
 Proved bounds at the theta, over a box without extent, test each claim; they share nothing with regions, patterns or
 their error bounds. A confirmed claim is a violation, even if onnxruntime cannot show it in the file's float type: then
-it is flagged. A claim that stays open is passed over. A claim refuted beyond all error bounds means that a proof is
-false: it ends in an InternalError, never in an answer.
+it is flagged. A claim that stays open is skipped. A claim refuted beyond all error bounds means that a proof is false:
+it raises InternalError, and there is no answer.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ UNKNOWN = (-np.inf, np.inf)
 
 @dataclass(frozen=True)
 class Enclosed:
-    """Proved bounds (low, high) of the margin and of the inconsistency at a theta; infinite ends say nothing."""
+    """Proved bounds (low, high) of the margin and of the inconsistency at a theta; infinite ends bound nothing."""
 
     margin: tuple[float, float]
     inconsistency: tuple[float, float]
@@ -43,11 +43,11 @@ class Enclosing:
         self.question = question
 
     def at(self, theta: np.ndarray, *, has_attention: bool) -> Enclosed:
-        """Bounds at theta (d,); those of the inconsistency only if wanted."""
+        """Bounds at theta (d,); of the inconsistency only if wanted."""
         if self._bounder is None:
             return Enclosed(UNKNOWN, UNKNOWN)
         compound = self.question.compound
-        # Back and forth between theta and t costs a few roundings; the bounds of the pixels allow for more than that.
+        # Conversion between theta and t costs a few roundings; the bounds of the pixels allow for more.
         place = compound.domain.to_unit(theta[None])
         cell = self.question.perturbed.cell_of(theta).index
         found = self._bounder.bound(cell, place, place, np.array([has_attention]))
@@ -63,7 +63,7 @@ class Enclosing:
 
 
 def _ends(bounds: np.ndarray) -> tuple[float, float]:
-    """Bounds as numbers; where an end is not a number, nothing is known."""
+    """Bounds as numbers; infinite if an end is NaN."""
     low, high = (float(end) for end in bounds)
     return (low, high) if low <= high else UNKNOWN
 
@@ -73,17 +73,17 @@ __all__ = ["Findings", "LogitReplay", "Violation", "Witness", "find_witnesses"]
 _NAMES = {
     Violation.LABEL: "the lost label",
     Violation.ATTENTION: "the lost attention",
-    Violation.EVIDENCE: "the right label with other evidence",
+    Violation.EVIDENCE: "the same label with other evidence",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class LogitReplay:
-    """What onnxruntime gives for the witness's image: logits (K,), and their largest difference to the graph's.
+    """The logits (K,) of onnxruntime for the witness's image, and their largest difference from the graph's.
 
     The tolerance is the estimated effect of rounding in the file's float type (see `network.replay`). Either is
-    None where it is not finite. shows_label: whether the replay keeps or loses the label as the witness does, where the
-    label is part of the claim.
+    None if it is not finite. shows_label: whether the replay keeps or loses the label as the witness does, if the label
+    is part of the claim.
     """
 
     logits: np.ndarray
@@ -93,12 +93,12 @@ class LogitReplay:
 
     @property
     def label(self) -> int | None:
-        """The class that onnxruntime predicts; None where a logit is not finite."""
+        """The class that onnxruntime predicts; None if a logit is not finite."""
         return int(np.argmax(self.logits)) if np.isfinite(self.logits).all() else None
 
     @property
     def is_explained(self) -> bool:
-        """Whether all logits are within the tolerance; never where something is not finite."""
+        """Whether all logits are finite and within the tolerance."""
         return self.difference is not None and self.tolerance is not None and self.difference <= self.tolerance
 
     @property
@@ -111,9 +111,9 @@ class LogitReplay:
 class Witness:
     """A theta that violates, with everything about it.
 
-    is_deep: its margin exceeds twice the replay tolerance (where the label is part of the claim), and its inconsistency
-    exceeds δ by more than the error of the maps would be in the file's float type (where attention is). remark: how
-    onnxruntime differs there, for people; None where it does not.
+    is_deep: its margin exceeds twice the replay tolerance (if the label is part of the claim), and its inconsistency
+    exceeds δ by more than the error of the maps in the file's float type (if attention is). remark: how onnxruntime
+    differs there, in words; None if it does not.
     """
 
     kind: Violation
@@ -143,8 +143,8 @@ class _Candidate:
 def find_witnesses(result: Result) -> Findings:
     """One witness for each kind of violation that the result claims, in the order label, attention, both.
 
-    Each is the first of the claims that is deep enough for the float type of the model file; if none of them is, the
-    first one that is confirmed, and flagged. Raises InternalError when proved bounds refute a claim.
+    Each is the first claim that is deep enough for the float type of the model file, else the first confirmed one,
+    flagged. Raises InternalError if proved bounds refute a claim.
     """
     enclosing = Enclosing(result.question)
     witnesses, notes = [], []
@@ -157,8 +157,8 @@ def find_witnesses(result: Result) -> Findings:
                 notes.append(f"the witness of {_NAMES[kind]} is real, but {witness.remark}")
         elif tried and _is_proved(result, kind):
             notes.append(
-                f"there is no witness of {_NAMES[kind]}: each of the {tried} thetas that were tried is closer to a "
-                "threshold than a single evaluation in float64 can tell"
+                f"there is no witness of {_NAMES[kind]}: each of the {tried} thetas tried is too close to a "
+                "threshold to decide in float64"
             )
     return Findings(tuple(witnesses), tuple(notes))
 
@@ -184,7 +184,7 @@ def _is_proved(result: Result, kind: Violation) -> bool:
 
 
 class _Tested(NamedTuple):
-    """One part of a claim: proved bounds of what must be positive, and how far the claim itself may be off."""
+    """One part of a claim: proved bounds of a value that must be positive, and the error bound of the claim itself."""
 
     low: float
     high: float
@@ -192,7 +192,7 @@ class _Tested(NamedTuple):
 
 
 def _examine(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) -> _Candidate | None:
-    """The theta of a claim, or None where float64 cannot confirm it; InternalError where it is refuted."""
+    """The theta of a claim, or None if float64 cannot confirm it; InternalError if it is refuted."""
     tests = list(_tests(result, kind, claim, enclosing))
     for test in tests:
         # NaN and infinity refute nothing.
@@ -215,7 +215,7 @@ def _examine(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing
 
 
 def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) -> Iterator[_Tested]:
-    """What has to be positive for the claim to hold, as proved bounds at its theta."""
+    """The values that must be positive for the claim to hold, as proved bounds at its theta."""
     found = enclosing.at(claim.theta, has_attention=kind is not Violation.LABEL)
     low, high = found.margin
     if kind is Violation.LABEL:
@@ -229,21 +229,21 @@ def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) 
 
 
 def _has_pattern(result: Result, claim: Claim) -> bool:
-    """Whether a plain pass finds the pattern of the claim; the error of the claimed maps holds for that one alone."""
+    """Whether a plain pass finds the pattern of the claim; the error of the claimed maps holds only for that one."""
     image = result.question.perturbed.image(claim.theta)
     plain = pattern_at(result.question.model.graph, image.reshape(1, -1))
     return claim.bits is None or all((a == b).all() for a, b in zip(claim.bits, plain, strict=True))
 
 
 def _refutation(result: Result, kind: Violation, claim: Claim, test: _Tested) -> str:
-    """Everything that is needed to reproduce a false claim, in one line."""
+    """The data to reproduce a false claim, in one line."""
     point = result.at(claim.theta)
     question = result.question
     specs = " × ".join(question.specs)
     preprocessing = getattr(question.model.replay, "preprocessing", None)
     return (
         f"the result claims a violation ({kind}) at theta {claim.theta.tolist()!r}, but proved bounds there refute it: "
-        f"what must be positive, up to an error of {test.slack!r}, lies between {test.low!r} and {test.high!r} "
+        f"a value that must be positive, up to an error of {test.slack!r}, lies between {test.low!r} and {test.high!r} "
         f"(a plain evaluation gives margin {point.margin!r} and inconsistency {point.inconsistency!r}). Nothing is "
         f"delivered. Please report it with the model and the image: method {result.method}, model "
         f"{question.model_name} (SHA-256 {question.model.sha256}; {preprocessing}), image {question.image_name}, "
@@ -254,7 +254,7 @@ def _refutation(result: Result, kind: Violation, claim: Claim, test: _Tested) ->
 
 
 def _tolerance(rounding: FileRounding, point: Point) -> float:
-    """How far a replayed logit may be off; infinite where a value leaves the range of the file's float type."""
+    """The error of a replayed logit; infinite if a value leaves the range of the file's float type."""
     return max(rounding.effect, LEAST_SHARE * float(np.abs(point.logits).max()))
 
 

@@ -1,7 +1,7 @@
 """The colours of all pictures, and views of regions: a colour for each label, and the rows of the table that name it.
 
-Lightness falls from both kept to neither kept, and no two neighbours differ in red against green alone, so figures can
-be read in grey print. Draws nothing.
+Lightness falls from both kept to neither kept, and no two neighbours differ only in red against green, so figures are
+readable in grey print. Draws nothing.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ BOX_INK = "#8a4b00"
 CHANGED = "#9170b8"
 """A piece whose label changes to an unknown class, or to several."""
 CHANGED_INK = JOINT["MR&IR"]
-"""Words about a label that is not kept."""
+"""Words about a lost label."""
 WINNERS = ("#6a1f5d", "#cf6a9b", "#1c6f72", "#b3a641", "#35468c")
 
 OTHER_WINNER = "#85858a"
@@ -92,7 +92,7 @@ Lines = tuple[tuple[np.ndarray, str, float], ...]
 class View:
     """One way to look at a tiling: a colour (P, 4) for each piece, the rows of its table, the lines of every section.
 
-    Pieces in `is_hatched` (P,) have lines over them, as grey print would not tell them from others.
+    Pieces in `is_hatched` (P,) have lines over them: they stay distinct in grey print.
     """
 
     title: str
@@ -104,7 +104,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """One set of labels: a colour and a meaning for each; `optional` labels have a row only where they occur."""
+    """One set of labels: a colour and a meaning for each; `optional` labels have a row only if they occur."""
 
     title: str
     colours: dict[str, str]
@@ -179,7 +179,7 @@ def joint_label(classification: str, attention: str) -> str:
 
 
 def winner_colours(ranked: list[int], label: int) -> dict[int, str]:
-    """A colour for the label and for each class that wins somewhere, given by falling share.
+    """A colour for the label and for each class that wins somewhere; classes come by falling share.
 
     >>> winner_colours([8], 9)[9] == KEPT, len(set(winner_colours(list(range(8)), 9).values()))
     (True, 7)

@@ -1,7 +1,7 @@
 """Exhibits: the thetas that a figure shows, given or chosen, and their pictures: image, attention maps, captions.
 
-Given thetas are checked; others are chosen along a path, along a parameter, or because they tell something: zero,
-nearest violations, pieces where label and attention part, corners.
+Given thetas are checked; others are chosen along a path, along a parameter, or as instructive: zero, nearest
+violations, pieces where label and attention disagree, corners.
 """
 
 from collections.abc import Sequence
@@ -28,31 +28,31 @@ MOST_SHOWN = 24
 MOST = 6
 """Thetas that a figure chooses."""
 CLOSEST_VIOLATION, CLOSEST_OTHER = 0.003, 0.05
-"""Thetas nearer to each other than these shares of the domain's widths show the same picture: one of them is enough."""
+"""Thetas closer than these shares of the domain's widths look the same: a figure shows one of them."""
 NEARER = 0.003
 """Figures say "nearest found" if a violation may be nearer by more than this, in widths of the domain."""
 CAPTION = 0.66
 """Height of a caption in inches."""
 
 Wish = tuple[float, str, np.ndarray]
-"""A theta that a figure may show: how near another one may be, why it is shown, and where it is."""
+"""A theta that a figure may show: its distance from others, the reason, and the theta."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """A theta to be shown: why, and everything about it."""
+    """A theta to show: the reason, and its point."""
 
     title: str
     point: Point
 
 
 def choose_exhibits(result: Result) -> tuple[Exhibit, ...]:
-    """At most six thetas in a fixed order, the unperturbed image first (also where zero is outside of the domain)."""
+    """At most six thetas in a fixed order, the unperturbed image first (even if zero is outside the domain)."""
     return _chosen(result, [*_nearest(result), *_telling(result), *_corners(result)])
 
 
 def choose_beside(result: Result, farthest: Sequence[tuple[str, np.ndarray]]) -> tuple[Exhibit, ...]:
-    """At most six thetas that tell two boundaries apart: zero, the farthest thetas given, telling and nearest ones."""
+    """At most six thetas that distinguish two boundaries: zero, given farthest thetas, instructive and nearest ones."""
     wishes = [(CLOSEST_VIOLATION, *wish) for wish in farthest]
     return _chosen(result, [*wishes, *_telling(result), *_nearest(result), *_corners(result)])
 
@@ -72,7 +72,7 @@ def is_apart(theta: np.ndarray, others: Sequence[np.ndarray], widths: np.ndarray
 
 
 def unperturbed_point(result: Result) -> Point:
-    """Everything about the unperturbed image, also where zero is outside of the domain."""
+    """The point of the unperturbed image, even if zero is outside the domain."""
     question = result.question
     theta = np.zeros(question.perturbed.domain.dimension)
     if question.perturbed.domain.contains_zero:
@@ -103,7 +103,7 @@ def _nearest(result: Result) -> list[Wish]:
 
 
 def _telling(result: Result) -> list[Wish]:
-    """Inside the pieces that only both labels together show: the label kept for another reason, and the reverse."""
+    """Thetas inside pieces where label and attention disagree: the label kept with other evidence, and the reverse."""
     joint, compound = result.answer.joint, result.question.compound
     label = joint.label_codes
     centres = joint.polytopes.centres
@@ -137,7 +137,7 @@ def checked_thetas(domain: Domain, given: Sequence[ArrayLike]) -> list[np.ndarra
     [array([0.5]), array([1.])]
     """
     if len(given) > MOST_SHOWN:
-        raise OptionError(f"{len(given)} thetas are given; a figure shows up to {MOST_SHOWN}: leave some out")
+        raise OptionError(f"{len(given)} thetas given, but a figure shows up to {MOST_SHOWN}: leave some out")
     return [_checked(domain, theta) for theta in given]
 
 
@@ -145,7 +145,7 @@ def _checked(domain: Domain, given: Any) -> np.ndarray:
     try:
         theta = np.atleast_1d(np.asarray(given, dtype=np.float64))
     except (TypeError, ValueError):
-        raise OptionError(f"theta {given!r} is not numbers; give one for each of {', '.join(domain.names)}") from None
+        raise OptionError(f"theta {given!r}: expected one number for each of {', '.join(domain.names)}") from None
     words = ",".join(f"{value:g}" for value in theta.ravel()[:8])
     if theta.shape != domain.low.shape:
         raise OptionError(
@@ -156,7 +156,7 @@ def _checked(domain: Domain, given: Any) -> np.ndarray:
         ends = ", ".join(
             f"{name} {low:g}..{high:g}" for name, low, high in zip(domain.names, domain.low, domain.high, strict=True)
         )
-        raise OptionError(f"theta {words} is outside of the domain ({ends}); give one inside")
+        raise OptionError(f"theta {words} is outside the domain ({ends}); give one inside")
     return theta
 
 
@@ -168,8 +168,8 @@ def nearest_to_zero(domain: Domain) -> np.ndarray:
 def path_thetas(domain: Domain, through: Sequence[np.ndarray], steps: int) -> np.ndarray:
     """Thetas (N, d) on the path from zero through given thetas (to the farthest corner if there are none).
 
-    The given ones are among them; the others divide the legs between them evenly. N is `steps`, or more where more are
-    given. A domain without zero is entered where it is nearest to zero.
+    The given ones are among them; the others divide the legs between them evenly. N is `steps`, or more if more are
+    given. A domain without zero is entered at its theta nearest to zero.
 
     >>> unit = Domain(("a", "b"), np.zeros(2), np.ones(2))
     >>> path_thetas(unit, [np.array([1.0, 0.0]), np.array([1.0, 0.5])], 4).tolist()
@@ -192,7 +192,7 @@ def path_thetas(domain: Domain, through: Sequence[np.ndarray], steps: int) -> np
 
 
 def axis_of(domain: Domain, along: str | int | None) -> int:
-    """The parameter that is meant by a number (from 1 on) or the beginning of a name; the first one unless given.
+    """The parameter with this number (from 1 on) or beginning of its name; by default the first.
 
     >>> unit = Domain(("brightness", "translation right [px]"), np.zeros(2), np.ones(2))
     >>> axis_of(unit, None), axis_of(unit, "trans"), axis_of(unit, "2")
@@ -206,7 +206,7 @@ def axis_of(domain: Domain, along: str | int | None) -> int:
     found = [axis for axis, name in enumerate(domain.names) if words and name.lower().startswith(words)]
     if len(found) != 1:
         names = ", ".join(f"{place} ({name})" for place, name in enumerate(domain.names, start=1))
-        what = "fits several parameters" if found else "is not a parameter of this result"
+        what = "matches several parameters" if found else "is not a parameter of this result"
         raise OptionError(f"along {along!r} {what}; expected one of {names}, as number or beginning of the name")
     return found[0]
 
@@ -214,14 +214,14 @@ def axis_of(domain: Domain, along: str | int | None) -> int:
 def thetas_along(domain: Domain, axis: int, held: np.ndarray, steps: int) -> np.ndarray:
     """Thetas (steps, d) from the low to the high end of a parameter, the others as in `held` (d,).
 
-    Zero is among them where it is inside of the range.
+    Zero is among them if the range contains it.
 
     >>> unit = Domain(("a", "b"), np.array([-1.0, 0.0]), np.ones(2))
     >>> thetas_along(unit, 0, np.array([0.0, 0.5]), 4).round(2).tolist()
     [[-1.0, 0.5], [0.0, 0.5], [0.33, 0.5], [1.0, 0.5]]
     """
     low, high = float(domain.low[axis]), float(domain.high[axis])
-    # Rounded, so that captions need not say ≈ for 0.1 in steps of 0.2 from −0.5 on.
+    # Rounded: captions then need no ≈ for 0.1 in steps of 0.2 from −0.5 on.
     values = np.clip(np.round(np.linspace(low, high, steps), 12), low, high)
     if low < 0.0 < high and steps > 2:
         values[1 + np.argmin(np.abs(values[1:-1]))] = 0.0
@@ -234,7 +234,7 @@ def thetas_along(domain: Domain, axis: int, held: np.ndarray, steps: int) -> np.
 class ShownMaps:
     """The attention map that figures show: the label's, if it is compared, otherwise the first.
 
-    place counts into the maps of a `Point`; name is the name of its class; words describe it, one line each.
+    place is its index in the maps of a `Point`; name is that of its class; words describe it, one line each.
     """
 
     place: int
@@ -292,7 +292,7 @@ def show_scale(sheet: Sheet, left: float, top: float, height: float, norm: Norma
 def write_caption(
     sheet: Sheet, result: Result, place: int, exhibit: Exhibit, x: float, top: float, width: float
 ) -> None:
-    """Number, title, theta and prediction of an exhibit, in `CAPTION` inches from the top on."""
+    """Number, title, theta and prediction of an exhibit, in the top `CAPTION` inches."""
     point, domain = exhibit.point, result.question.perturbed.domain
     sheet.badge(x + 0.1, top + 0.08, place)
     sheet.write(x + 0.27, top + 0.08, exhibit.title, weight="bold", width=width - 0.27)

@@ -22,8 +22,8 @@ def place_badges(dots: np.ndarray, size: np.ndarray, *, is_path: bool = False) -
     """Offsets (N, 2) of the numbers from their dots (N, 2), all in inches from the lower left corner of the panel.
 
     Numbers stay inside the panel of the given size and keep off each other, off all dots and off each other's leaders
-    as far as there is room, and off the path from dot to dot where there is one; a number prefers the side of the
-    panel's centre.
+    as far as there is room, and off the path from dot to dot, if any; a number prefers the side of the panel's
+    centre.
 
     >>> place_badges(np.array([[0.0, 0.0]]), np.array([2.0, 2.0])).round(2).tolist()
     [[0.16, 0.16]]
@@ -45,7 +45,7 @@ def _lack(
     dot: np.ndarray, at: np.ndarray, dots: np.ndarray, centres: list[np.ndarray], size: np.ndarray,
     legs: list[tuple[np.ndarray, np.ndarray]],
 ) -> float:  # fmt: skip
-    """The largest distance that a number at a place lacks to anything in its way; 0 if the place suits."""
+    """How much too close a number at a place is to an obstacle, at worst; 0 if the place suits."""
     lacks = [0.0, 0.12 - float(np.minimum(at, size - at).min()), *(0.16 - np.hypot(*(dots - at).T))]
     lacks += [0.15 - _to_segment(at, start, end) for start, end in legs]
     for other, centre in zip(dots, centres, strict=False):
@@ -91,7 +91,7 @@ def mark_along(
     low, high = ends
     shown = [(place, theta) for place, theta in enumerate(thetas) if theta is not None]
     places = [left + width * (theta - low) / (high - low) for _, theta in shown]
-    # Over the plots, unlike the page; the axes lie exactly on it.
+    # These axes lie over the plots; the page lies below them.
     over = sheet.figure.add_axes((0, 0, 1, 1), zorder=5)
     over.set_axis_off()
     over.set_xlim(0, sheet.width)

@@ -1,7 +1,7 @@
-"""Sections drawn into axes: coloured pieces as polygons, or as a picture where there are too many; lines over them.
+"""Sections drawn into axes: coloured pieces as polygons, or as a picture if there are too many; lines over them.
 
 Drawing tens of thousands of polygons is slow, and antialiasing leaves seams between neighbours. Colours looked up pixel
-by pixel and averaged over blocks avoid both. Pictures only: areas are computed from the polygons.
+by pixel and averaged over blocks avoid both. Areas still come from the polygons.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from .sections import Section
 from .sheet import name_axis
 
 MOST_VECTOR_PIECES = 1500
-"""Sections with more pieces are drawn as a picture, in SVG too, where each polygon costs 200 bytes."""
+"""Sections with more pieces become a picture, also in SVG, where each polygon costs 200 bytes."""
 MOST_VECTOR_LINES = 30000
 """More segments become a picture in SVG and PDF."""
 PIXELS = 900
@@ -32,14 +32,14 @@ BLOCK = 2
 HATCH_PERIOD, HATCH_WIDTH, HATCH_DARKENING = 16, 3, 0.55
 """Distance and width of hatching lines in pixels of the picture, and how much they darken it."""
 ASIDE = np.array([2.0**-0.5, 3.0**-0.5])
-"""The point inside a pixel that is looked up. Centres would not do: lines with simple slopes run exactly through them,
+"""The point inside a pixel that is looked up. Centres do not work: lines with simple slopes run exactly through them,
 and rounding then leaves some centres to neither neighbour."""
 
 
 def draw_view(
     axes: Axes, section: Section, view: View, owners: np.ndarray | None, *, row: int = 0, is_partial: bool = False
 ) -> None:
-    """Draw section number `row` of a view, given its `pixel_owners`; `is_partial` hatches what no piece covers."""
+    """Draw section number `row` of a view, given its `pixel_owners`; `is_partial` hatches parts without a piece."""
     if is_partial:
         add_not_reached(axes, section)
     add_pieces(axes, section, view, owners)
@@ -56,7 +56,7 @@ def pixel_owners(section: Section) -> np.ndarray | None:
 
 
 def all_pixel_owners(section: Section) -> np.ndarray:
-    """The piece of every pixel (BLOCK · PIXELS of them along each side), −1 where there is none."""
+    """The piece of every pixel (BLOCK · PIXELS of them along each side), −1 for none."""
     return np.append(section.piece, -1)[owners_on_grid(section.polygons, BLOCK * PIXELS)]
 
 
@@ -97,7 +97,7 @@ def add_lines(axes: Axes, segments: np.ndarray, colour: str | Sequence[float], w
     """Draw segments (S, 2, 2), given in theta."""
     if not len(segments):
         return
-    # One path for all segments: an SVG would otherwise hold an element with its own style for each.
+    # One path for all segments: otherwise an SVG has an element with its own style for each.
     codes = np.tile(np.array([MplPath.MOVETO, MplPath.LINETO], dtype=np.uint8), len(segments))
     path = MplPath(segments.reshape(-1, 2), codes)
     patch = PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle="round", zorder=zorder)
@@ -120,7 +120,7 @@ def set_limits(axes: Axes, section: Section) -> None:
 
 
 def name_axes(axes: Axes, section: Section, *, has_name_beside: bool = True, has_ticks_beside: bool = True) -> None:
-    """Name the parameters of a section below and on the left; a single parameter has nothing on the left."""
+    """Name the parameters of a section below and on the left; a single parameter has no name on the left."""
     names = section.domain.names
     name_axis(axes, names[section.axes[0]], is_below=True)
     if len(names) == 1:
@@ -132,13 +132,13 @@ def name_axes(axes: Axes, section: Section, *, has_name_beside: bool = True, has
 
 
 def owners_on_grid(polygons: Polygons, side: int) -> np.ndarray:
-    """The polygon (side, side) near every pixel centre of the unit square, −1 where there is none; rows count upwards.
+    """The polygon (side, side) near every pixel centre of the unit square, −1 for none; rows count upwards.
 
     >>> triangle = Polygons(np.array([[0.0, 0], [1, 0], [0, 1]]), np.array([0, 3]), np.array([1, 2, 3]))
     >>> owners_on_grid(triangle, 3).tolist()
     [[0, 0, -1], [0, -1, -1], [-1, -1, -1]]
     """
-    # In units of pixels, with the points that are looked at on whole numbers.
+    # In units of pixels; the points looked up are whole numbers.
     start = polygons.points * side - ASIDE
     end = start[polygons.following]
     first, last = (
@@ -163,7 +163,7 @@ def owners_on_grid(polygons: Polygons, side: int) -> np.ndarray:
 
 
 def colour_grid(owners: np.ndarray, colours: np.ndarray) -> np.ndarray:
-    """RGBA (n, n, 4) of a grid of owners (n · BLOCK, …), averaged over blocks; colours (P, 4), transparent where −1."""
+    """RGBA (n, n, 4) of a grid of owners (n · BLOCK, …), averaged over blocks; colours (P, 4), transparent for −1."""
     table = np.vstack([colours, np.zeros((1, 4))])
     table[:, :3] *= table[:, 3:]
     side = len(owners) // BLOCK

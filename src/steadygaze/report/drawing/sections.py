@@ -16,7 +16,7 @@ from ...tolerances import BESIDE
 from ...words import rounded
 
 NEAR = 1e-4
-"""A section shows a theta that is nearer to its plane than this share of the domain's width."""
+"""A section shows a theta that is closer to its plane than this share of the domain's width."""
 SMALLEST = 1e-15
 """Polygons of a smaller area, as shares of the section, are rounding."""
 
@@ -25,7 +25,7 @@ SMALLEST = 1e-15
 class Section:
     """A flat part of a tiling: polygons (S of them) in two coordinates of t, and the piece that each belongs to.
 
-    axes are those two coordinates; `held` is the third one and its theta, None where there is none. outlines
+    axes are those two coordinates; `held` is the third one and its theta, or None. outlines
     (N, 2, 2) are the borders of regions and boxes.
     """
 
@@ -38,7 +38,7 @@ class Section:
 
     @property
     def place(self) -> str:
-        """Where the section lies, such as "at brightness = 0"; empty for a whole tiling."""
+        """The place of the section, such as "at brightness = 0"; empty for a whole tiling."""
         return "" if self.held is None else f"at {self.domain.names[self.held[0]]} = {rounded(self.held[1], 4)}"
 
     @property
@@ -66,7 +66,7 @@ class Section:
 
 
 def make_sections(result: Result) -> tuple[Section, ...]:
-    """The whole tiling, or the three sections of a result with three parameters where one of them is zero.
+    """The whole tiling, or for three parameters the three sections where one parameter is zero.
 
     A parameter whose range does not contain zero is held at its low end.
     """
@@ -87,7 +87,7 @@ def domain_of(result: Result) -> Domain:
 
 
 def held_at(domain: Domain, axis: int) -> tuple[float, float]:
-    """Where sections hold a parameter: its theta (zero, or the low end of its range), and t beside it.
+    """The value of a parameter held in sections: its theta (zero, or the low end of its range), and t beside it.
 
     Zero is often a border of the domain or a knot, where regions end.
     """

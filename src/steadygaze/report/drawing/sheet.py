@@ -1,7 +1,7 @@
 """A page measured in inches from its top left corner: texts, tables, images, axes, and the files it is written to.
 
-Text from users goes through `Sheet.write` or `name_axis`: it is never read as mathematics, characters without a glyph
-are replaced, and it is shortened to the width it is given. The same figure gives the same bytes: matplotlib's settings
+Text from users goes through `Sheet.write` or `name_axis`: it is never parsed as mathematics, characters without a glyph
+are replaced, and long text is shortened to the given width. The same figure gives the same bytes: matplotlib's settings
 are global, so figures are drawn one at a time with its defaults, and the caller's settings are restored.
 """
 
@@ -67,7 +67,7 @@ _SETTINGS = {
 
 
 class Sheet:
-    """A figure of a given size in inches; its `page` takes artists in inches, downwards from the top left corner."""
+    """A figure of a given size in inches; its `page` has coordinates in inches, downwards from the top left corner."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
@@ -96,7 +96,7 @@ class Sheet:
         self, left: float, top: float, text: str, *, size: float = 9, width: float | None = None, colour: str = INK,
         weight: str = "normal", across: str = "left", down: str = "center",
     ) -> Text:  # fmt: skip
-        """Write one line; it is shortened in its middle until it fits the width."""
+        """Write one line, shortened in its middle to fit the width."""
         artist = self.page.text(
             left, top, printable(text), fontsize=size, color=colour, weight=weight, ha=across, va=down,
             family=list(font_families()), parse_math=False,
@@ -106,7 +106,7 @@ class Sheet:
         return artist
 
     def badge(self, left: float, top: float, place: int) -> None:
-        """The number of an exhibit in a circle around the given point, as it stands on the maps."""
+        """The number of an exhibit in a circle around the given point, as on the maps."""
         self.write(left, top, str(place), size=BADGE_SIZE, across="center", weight="bold").set_bbox(BADGE)
 
     def box(
@@ -180,7 +180,7 @@ def write_header(sheet: Sheet, title: str, facts: Sequence[str], *, size: float 
 
 
 def printable(text: str) -> str:
-    """Text with what cannot be shown replaced: control characters by spaces, characters without a glyph by ▯.
+    """Text with control characters replaced by spaces, and characters without a glyph by ▯.
 
     >>> printable("a\\tb\\x00c"), printable("a$b_$.onnx")
     ('a b c', 'a$b_$.onnx')
@@ -212,13 +212,13 @@ def _glyphs(family: str) -> frozenset[int]:
 
 @contextmanager
 def drawing_settings() -> Iterator[None]:
-    """The settings that all figures are made and written with, for one thread at a time."""
+    """The settings for making and writing all figures, for one thread at a time."""
     with _ONE_AT_A_TIME, style.context(["default", _SETTINGS]):
         yield
 
 
 def finish(figure: Figure) -> Figure:
-    """Make sure that no text of a figure is read as mathematics; returns the figure."""
+    """Prevent matplotlib from parsing text of a figure as mathematics; returns the figure."""
     for text in figure.findobj(Text):
         text.set_parse_math(False)
     return figure
@@ -229,7 +229,7 @@ def write_figure(
 ) -> list[Path]:
     """Make a figure and write PATH.png, PATH.svg and so on (a suffix of path that names a format is dropped).
 
-    Each file appears whole or not at all. Without `force` an existing file is refused before anything is made.
+    Each file is written atomically. Without `force`, refuses an existing file before it makes anything.
     """
     files = figure_files(path, formats)
     refuse_in_the_way(files, force=force)
@@ -245,7 +245,7 @@ def write_figure(
 
 
 def figure_bytes(make: Callable[[], Figure], kind: str) -> bytes:
-    """Make a figure and give the bytes of its file in one format."""
+    """Make a figure and return the bytes of its file in one format."""
     with drawing_settings():
         return _figure_bytes(make(), kind)
 
@@ -264,9 +264,9 @@ def figure_files(path: str | Path, formats: Sequence[str]) -> list[Path]:
     """
     for name in formats:
         if name not in FORMATS:
-            raise OptionError(f"format {name!r} is not known; expected {', '.join(FORMATS)}")
+            raise OptionError(f"unknown format {name!r}; expected {', '.join(FORMATS)}")
     if not formats:
-        raise OptionError(f"no format is given; expected one or more of {', '.join(FORMATS)}")
+        raise OptionError(f"no format given; expected one or more of {', '.join(FORMATS)}")
     target = Path(path)
     if target.suffix.lower().removeprefix(".") in FORMATS:
         target = target.with_suffix("")
@@ -274,14 +274,14 @@ def figure_files(path: str | Path, formats: Sequence[str]) -> list[Path]:
 
 
 def refuse_in_the_way(files: Sequence[Path], *, force: bool) -> None:
-    """Raise StoreError for a file that exists already and may not be replaced, and for a directory of its name."""
+    """Raise StoreError if a file exists and may not be replaced, or if a directory has its name."""
     for file in files:
         try:
             is_folder, is_there = file.is_dir(), file.exists()
         except OSError as error:  # such as a name that is too long
             raise _not_writable(file, error) from None
         if is_folder:
-            raise StoreError(f"{file}: cannot be written, as it is a directory; choose another --out")
+            raise StoreError(f"{file}: cannot be written: it is a directory; choose another --out")
         if is_there and not force:
             raise StoreError(f"{file}: exists already; choose another --out, or replace it with --force")
 

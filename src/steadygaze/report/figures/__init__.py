@@ -1,6 +1,6 @@
-"""The kinds of figures by name: the results each takes, its options, and how it is made and written.
+"""The kinds of figures by name: the results and options of each, and the functions that make and write it.
 
-Checks what a figure is asked for; the module of each kind draws it.
+Checks the request; the module of each kind draws the figure.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ class Wishes(TypedDict, total=False):
 
     at: thetas (d,): the path goes through them, the strip holds the other parameters there, boundary shows them,
     columns has a column for each. along: the parameter of a strip, by number (from 1 on) or by the beginning of its
-    name. steps: how many images path and strip show. by: "cr", "ar", "both" or "pattern", for the colours of a tiling.
+    name. steps: the number of images in path and strip. by: "cr", "ar", "both" or "pattern", the colours of a tiling.
     """
 
     at: Sequence[ArrayLike]
@@ -44,7 +44,7 @@ class Wishes(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class FigureKind:
-    """A kind of figure: what it shows, how it is made, the options and results it takes.
+    """A kind of figure: its content, its maker, its options and results.
 
     takes: "map" (maps and refinements), "search", or "any". `make` gets one result, or a list if `is_of_several`.
     """
@@ -68,7 +68,7 @@ def _strip(result: Result, wishes: Wishes) -> Figure:
     domain = result.question.perturbed.domain
     held = [*checked_thetas(domain, wishes.get("at", ())), nearest_to_zero(domain)]
     if len(held) > 2:
-        raise OptionError(f"strip takes one theta, where the other parameters are held; {len(held) - 1} are given")
+        raise OptionError(f"strip needs one theta, where it holds the other parameters; {len(held) - 1} given")
     axis = axis_of(domain, wishes.get("along"))
     return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.get("steps") or STRIP_STEPS))
 
@@ -117,7 +117,7 @@ def result_figure(result: Result) -> Figure:
 def draw_result(result: Result, path: str | Path) -> list[Path]:
     """Write the figure of a result to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both.
 
-    From four parameters on there is no picture, and nothing is written or returned.
+    Four parameters have no picture: nothing is written or returned.
     """
     if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return []
@@ -128,7 +128,7 @@ def draw(
     kind: str, results: Result | Sequence[Result], path: str | Path, *, formats: Sequence[str] = ("png",),
     force: bool = False, delta: str | float | None = None, **wishes: Unpack[Wishes],
 ) -> list[Path]:  # fmt: skip
-    """Write a figure to PATH.png and so on, one file for each format; an existing one is refused without `force`.
+    """Write a figure to PATH.png and so on, one file for each format; refuses existing files without `force`.
 
     See `make_figure` for the rest. The same results give the same bytes.
     """
@@ -148,7 +148,7 @@ def make_figure(
     _check_wishes(kind, chosen, wishes)
     drawn = [results] if isinstance(results, Result) else list(results)
     if not drawn or (len(drawn) > 1 and not chosen.is_of_several):
-        raise OptionError(f"{kind} is drawn from one result, {len(drawn)} are given; columns takes several")
+        raise OptionError(f"{kind} needs one result, {len(drawn)} given; columns allows several")
     for result in drawn:
         _check_result(kind, chosen, result)
     if delta is not None:
@@ -160,7 +160,7 @@ def make_figure(
 def check_request(
     kind: str, path: str | Path, *, formats: Sequence[str], force: bool, **wishes: Unpack[Wishes]
 ) -> None:
-    """Refuse what `draw` would refuse for any results, before a large one is read."""
+    """Raise the errors of `draw` that do not depend on results, before a large one is read."""
     _check_wishes(kind, check_kind(kind), wishes)
     refuse_in_the_way(figure_files(path, formats), force=force)
 
@@ -171,7 +171,7 @@ def check_kind(kind: str) -> FigureKind:
         return KINDS[kind]
     near = get_close_matches(kind.lower(), KINDS, n=1, cutoff=0.5)
     guess = f" Did you mean {near[0]}?" if near else ""
-    raise OptionError(f"figure {kind!r} is not known.{guess} Expected {', '.join(KINDS)}")
+    raise OptionError(f"unknown figure {kind!r}.{guess} Expected {', '.join(KINDS)}")
 
 
 def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
@@ -180,9 +180,9 @@ def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
     for name, value in given.items():
         if value not in (None, False) and name not in chosen.options:
             fitting = [other for other, kind_of in KINDS.items() if name in kind_of.options]
-            raise OptionError(f"--{name} does not go with {kind}; it belongs to {', '.join(fitting)}: leave it out")
+            raise OptionError(f"--{name} does not apply to {kind}, only to {', '.join(fitting)}: leave it out")
     if by is not None and by not in BY:
-        raise OptionError(f"--by {by!r} is not known; expected {', '.join(BY)}")
+        raise OptionError(f"unknown --by {by!r}; expected {', '.join(BY)}")
     if steps is not None and not 2 <= steps <= MOST_SHOWN:
         raise OptionError(f"--steps is {steps}; expected a whole number from 2 to {MOST_SHOWN}")
 
@@ -191,17 +191,17 @@ def _check_result(kind: str, chosen: FigureKind, result: Result) -> None:
     names, is_search = result.question.perturbed.domain.names, result.tiling.kind == "search"
     if is_search and chosen.takes == "map":
         raise OptionError(
-            f"{kind} needs a map or a refinement, and the result is a search ({result.method}); take visited or "
+            f"{kind} needs a map or a refinement, but the result is a search ({result.method}); use visited or "
             "tiling, or run verify with --method map or refine"
         )
     if not is_search and chosen.takes == "search":
         raise OptionError(
-            f"{kind} needs a search, and the result is a {result.tiling.kind}; take tiling, or run verify with "
+            f"{kind} needs a search, but the result is a {result.tiling.kind}; use tiling, or run verify with "
             "--method gbs"
         )
     if chosen.most_parameters is not None and len(names) > chosen.most_parameters:
-        other = "" if is_search else "take path or strip, or "
+        other = "" if is_search else "use path or strip, or "
         raise OptionError(
-            f"{kind} shows up to {chosen.most_parameters} parameters, and the result has {len(names)}; {other}leave "
+            f"{kind} shows up to {chosen.most_parameters} parameters, but the result has {len(names)}; {other}leave "
             "some out"
         )

@@ -1,7 +1,7 @@
 """Figures of outermost boundaries: one property with a table, or label and attention side by side with images.
 
-Panels show what zero can reach, what it cannot, enclaves, and the boundary itself. Every statement is one that the
-boundary holds; nothing is decided here.
+Panels show the parts reachable from zero, other parts, enclaves, and the boundary. Every statement comes from the
+boundary; nothing is decided here.
 """
 
 from collections.abc import Sequence
@@ -37,13 +37,13 @@ SIDE, PITCH, IMAGE_GAP = 1.25, 1.76, 0.33
 TICKS = 0.2
 """Room for the numbers on the left of the second panel."""
 JUST_INSIDE = 0.01
-"""How far a farthest theta is moved into its piece, as a share of the way to the centre, to show what holds there."""
+"""How far a farthest theta is moved into its piece to show that piece, as a share of the way to the centre."""
 TITLES = {Property.CR: "How far the label is kept", Property.AR: "How far the attention is kept"}
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a kind of piece is drawn, and what it means."""
+    """The look and the meaning of a kind of piece."""
 
     text: str
     colour: str
@@ -57,7 +57,7 @@ LOOKS = (
     Look("not kept, in {enclaves}", "#f0a63c", "\\\\\\\\\\"),
     Look("not kept, outside", "#f3f1ee"),
 )
-"""By their codes; hatching separates looks that grey print would show alike."""
+"""By their codes; hatching separates looks that are alike in grey print."""
 LINES = (INK, *WINNERS)
 """Colours of the components of the outermost boundary, the longest first; further ones share the last."""
 ENCLAVE_LINE = "#8a4b00"
@@ -108,7 +108,7 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
 def boundary_text(boundary: Boundary) -> str:
     """How much the boundary encloses, or why there is none."""
     if boundary.farthest is None:
-        return "nothing around θ = 0 is proved to be kept"
+        return "nothing is proved to be kept around θ = 0"
     if not boundary.components and not boundary.enclaves:
         return "everything is reachable: there is no boundary"
     if not boundary.is_certain:
@@ -118,7 +118,7 @@ def boundary_text(boundary: Boundary) -> str:
 
 
 def boundaries_figure(result: Result, thetas: Sequence[np.ndarray]) -> Figure:
-    """Both boundaries side by side with images at thetas (d,) between them, or at telling ones if none are given."""
+    """Both boundaries side by side with images between them, at thetas (d,) or by default at instructive ones."""
     boundaries = {wanted: result.boundary(wanted) for wanted in (Property.CR, Property.AR)}
     given = [result.at(theta) for theta in thetas]
     exhibits = tuple(Exhibit(_title(result, point), point) for point in given) or _chosen(result, boundaries)
@@ -129,7 +129,7 @@ def boundaries_figure(result: Result, thetas: Sequence[np.ndarray]) -> Figure:
 
 
 def _chosen(result: Result, boundaries: dict[Property, Boundary]) -> tuple[Exhibit, ...]:
-    """Zero, the farthest theta of each boundary (attention first), and others that tell them apart."""
+    """Zero, the farthest theta of each boundary (attention first), and others that distinguish them."""
     farthest = [
         (f"farthest {wanted.value.upper()}", _just_inside(result, boundary, boundary.farthest))
         for wanted, boundary in reversed(boundaries.items())
@@ -163,7 +163,7 @@ def _draw_both(
 ) -> Sheet:
     """The label on the left, the attention on the right, the sections of each one below the other.
 
-    The images stand between them; with one parameter, whose panels are bands, below them.
+    The images are between them; with one parameter, whose panels are bands, below them.
     """
     is_line, count = sections[0].domain.dimension == 1, len(sections)
     size = ((WIDTH - LEFT - RIGHT - GAP) / 2, BAND) if is_line else (PANEL, PANEL if count == 1 else LOW_PANEL)
@@ -218,7 +218,7 @@ def _draw_panel(
     sheet: Sheet, boundary: Boundary, section: Section, corner: tuple[float, float], size: tuple[float, float],
     thetas: Sequence[np.ndarray | None], *, has_name_beside: bool = True,
 ) -> None:  # fmt: skip
-    """One panel with its pieces and lines, and numbers at the thetas (d,) it shows; its name stands above."""
+    """One panel with its pieces and lines, and numbers at the thetas (d,) it shows; its name is above."""
     left, top = corner
     sheet.write(left, top - SECTION_TITLE, section.place, size=9.5, weight="bold", width=size[0])
     axes = sheet.axes(left, top, *size)

@@ -72,7 +72,7 @@ def columns_figure(results: Sequence[Result], thetas: Sequence[ArrayLike]) -> Fi
 
 
 def group_networks(results: Sequence[Result], thetas: Sequence[ArrayLike]) -> list[NetworkRows]:
-    """The rows of each network, in the order in which they are given; OptionError if results are of other images."""
+    """The rows of each network, in the order given; OptionError if the images differ."""
     first = results[0].question
     found: dict[str, list[Result]] = {}
     for result in results:
@@ -118,13 +118,13 @@ def _columns_of(result: Result, thetas: Sequence[ArrayLike]) -> list[tuple[MapCo
 
 
 def order_columns(columns: Sequence[MapColumn]) -> list[MapColumn]:
-    """Each column once, columns with the same letter side by side, otherwise in the order in which they come."""
+    """Each column once, columns with the same letter side by side, otherwise in their order."""
     letters = list(dict.fromkeys(column.letter for column in columns))
     return sorted(dict.fromkeys(columns), key=lambda column: letters.index(column.letter))
 
 
 def numbered(column: MapColumn, columns: Sequence[MapColumn]) -> str:
-    """The letter of a column, with a number if others have the same.
+    """The letter of a column, with a number if others share it.
 
     >>> two = [MapColumn("P", "patch 1×1 at (0, 0)", "1"), MapColumn("P", "patch 1×1 at (2, 0)", "1")]
     >>> numbered(two[1], two), numbered(two[0], two[:1])

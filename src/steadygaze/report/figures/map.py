@@ -1,7 +1,7 @@
 """The figure of a map: classification, attention and both together, with exhibits below.
 
-One parameter gives bands above curves, two give panels, three give plane sections. Every statement in the figure is one
-that the result holds; nothing is verified here.
+One parameter gives bands above curves, two give panels, three give plane sections. Every statement in the figure comes
+from the result; nothing is verified here.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ BAND_PITCH = BAND + 0.08
 PLOTS = NUMBERS + 3 * BAND_PITCH + CURVES
 TABLE, TABLE_TITLE, TABLE_GAP = 3.7, 0.22, 0.2
 SMALLEST_SHARE_SHOWN = 1e-6
-"""Undecided strips along boundaries are smaller than this unless they are worth mentioning."""
+"""Smaller undecided strips along boundaries are not mentioned."""
 
 
 def map_figure(result: Result) -> Figure:
@@ -135,7 +135,7 @@ def make_views(result: Result, sections: Sequence[Section]) -> tuple[View, View,
     """Classification, attention and both together."""
     joint = result.answer.joint
     label, winner = joint.label_codes, joint.pieces.winner
-    # Winners as codes beside those of `Kept`: undecided pieces have no border with anything.
+    # Winners as codes beside those of `Kept`: undecided pieces have no borders.
     winners = np.where(label == Kept.NO, Kept.NO + 1 + winner, label)
     commons = [section.polygons.touching() for section in sections]
     decision, threshold, between = (
@@ -225,7 +225,7 @@ def _joint(result: Result, lines: tuple[Lines, ...]) -> View:
 
 
 def _open_rows(result: Result, which: str) -> list[Row]:
-    """Rows for the parts of the domain that are reached but undecided, and for those that were not reached."""
+    """Rows for the undecided and the unreached parts of the domain."""
     cells = np.array(result.answer.shares.cells)
     not_reached = share_not_reached(result)
     is_open = np.zeros((3, 3), dtype=bool)

@@ -1,4 +1,4 @@
-"""The figure of a path of combinations: perturbed images with predictions, and where the path runs on the map."""
+"""The figure of a path of combinations: perturbed images with predictions, and the path on the map."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ CHANGED_FRAME = 2.6
 
 
 def path_figure(result: Result, thetas: np.ndarray) -> Figure:
-    """Images at thetas (N, d) in the order of a path; one and two parameters show the path on the map as well."""
+    """Images at thetas (N, d) in the order of a path; with one or two parameters also the path on the map."""
     dimension = result.question.perturbed.domain.dimension
     margins = [(rounded(point.margin, 3), point) for point in map(result.at, thetas)]
     exhibits = [Exhibit(f"margin {text}" if point.theta.any() else "unperturbed", point) for text, point in margins]
@@ -79,7 +79,7 @@ def _write_header(sheet: Sheet, result: Result, exhibits: Sequence[Exhibit]) -> 
 
 
 def _draw_panel(sheet: Sheet, result: Result, view: View, section: Section, thetas: np.ndarray) -> None:
-    """Where the path of two parameters runs on the map of the label."""
+    """The path of two parameters on the map of the label."""
     sheet.write(PANEL_LEFT, HEADER + 0.05, view.title, size=11, weight="bold", width=PANEL)
     axes = sheet.axes(PANEL_LEFT, HEADER + 0.3, PANEL, PANEL)
     draw_view(axes, section, view, pixel_owners(section), is_partial=share_not_reached(result) > 0.0)

@@ -1,6 +1,6 @@
 """Along one parameter: margin and inconsistency as curves, and a strip of images, actual and expected maps.
 
-Turns the pieces that a line meets into intervals, exactly, and these into curves; runs no network but at the exhibits.
+Turns the pieces on a line into exact intervals, and these into curves; runs the network only at the exhibits.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ CURVES = 2 * CURVE_PITCH
 SAMPLES_PER_DOMAIN = 1000
 
 TOUCHING = 1e-9
-"""Pieces that are less apart than this touch."""
+"""Pieces closer than this touch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,8 @@ class LineCut:
 class Profile:
     """A map along theta (N,) of one parameter, with NaN in the gaps (G, 2) of theta that a partial map leaves.
 
-    margin and inconsistency (N,) are the curves, NaN where only bounds are known; margin_bounds and
-    inconsistency_bounds (N, 2) are these bounds, NaN where the curve is known and where there are none.
+    margin and inconsistency (N,) are the curves, NaN if only bounds are known; margin_bounds and inconsistency_bounds
+    (N, 2) are these bounds, NaN if the curve is known or nothing is.
     """
 
     theta: np.ndarray
@@ -84,7 +84,7 @@ class Profile:
 
 
 def strip_figure(result: Result, axis: int, thetas: np.ndarray) -> Figure:
-    """Thetas (N, d) that differ along one axis alone; with up to three parameters curves stand above them."""
+    """Thetas (N, d) that differ along one axis; with up to three parameters, curves above them."""
     domain = result.question.perturbed.domain
     name, ends = domain.names[axis], (float(domain.low[axis]), float(domain.high[axis]))
     short = name.partition(" ")[0]
@@ -203,7 +203,7 @@ def _draw_inconsistency(axes: Axes, curves: Profile, delta: float) -> None:
 
 
 def name_delta(axes: Axes, height: float, *, is_in_sight: bool) -> None:
-    """Write δ on the right at a height in axes; a threshold far above would press curves flat and is only named."""
+    """Write δ on the right at a height in axes; a threshold far above would flatten the curves and is only named."""
     axes.annotate(
         "δ" if is_in_sight else "δ ↑", xy=(1.0, min(height, 1.0)), xycoords="axes fraction", xytext=(4, 0),
         textcoords="offset points", va="center", fontsize=9.5, color=DELTA_LINE, weight="bold",
@@ -226,9 +226,9 @@ def line_through(answer: DeltaAnswer, axis: int, theta: np.ndarray) -> LineCut:
 
 
 def profile(answer: DeltaAnswer, line: LineCut) -> Profile:
-    """Margin and inconsistency along a line through a map; both ends of every piece that it meets are among the thetas.
+    """Margin and inconsistency along a line through a map; both ends of every piece on it are among the thetas.
 
-    The thetas of the profile are those of the parameter that the line runs along.
+    The thetas of the profile are values of the parameter along the line.
     """
     compound = answer.compound
     start, width = compound.domain.low[line.axis], compound.domain.widths[line.axis]

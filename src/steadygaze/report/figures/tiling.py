@@ -1,6 +1,6 @@
-"""The figure of a tiling: all regions with their edges, coloured by label or by pattern; of a refinement also boxes.
+"""The figure of a tiling: all regions with their edges, coloured by label or by pattern; for a refinement also boxes.
 
-Draws maps, refinements and searches. Every label is one that the result holds.
+Draws maps, refinements and searches. Every label comes from the result.
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ LEFT, RIGHT, GAP, WIDE_GAP = 0.85, 0.35, 0.5, 0.75
 PANEL, NARROW_PANEL, BAND, BAND_WIDTH = 6.4, 3.7, 0.8, 10.5
 TABLE, TITLE, AXIS, SECTION_TITLE = 3.5, 0.3, 0.6, 0.22
 EDGE, FINEST_EDGE = 0.5, 0.06
-"""Widths of edges in points: of large tiles, and at the least."""
+"""Widths of edges in points: for large tiles, and the smallest."""
 BRIGHTENED = 0.2
 """Wider edges have a bright rim."""
 
@@ -48,7 +48,7 @@ BY = (*KINDS, "pattern")
 """The ways to colour tiles."""
 PATTERN_TITLE = "Activation patterns of the classifier"
 GOLDEN = 0.6180339887498949
-"""Steps of this size spread any number of patterns over the shades, and neighbouring numbers far apart."""
+"""Steps of this size spread any number of patterns over the shades, with neighbouring numbers far apart."""
 
 MIXED_BOX = "#e3e3e3"
 """A box, which may hold many patterns."""
@@ -97,7 +97,7 @@ def _draw_section(
     width = edge_width(len(np.unique(section.piece)), size, is_line=section.domain.dimension == 1)
     edges = section.positions(section.outlines)
     if width > BRIGHTENED:
-        # Dark edges alone would be lost between dark tiles.
+        # Dark edges alone would be invisible between dark tiles.
         add_lines(axes, edges, to_rgba(PAPER, 0.4), 2.2 * width, zorder=1)
     add_lines(axes, edges, to_rgba(INK, 0.75), width, zorder=2)
     add_lines(axes, section.positions(box_edges), to_rgba(BOX_INK, 0.85), 1.4 * width, zorder=3)
@@ -106,7 +106,7 @@ def _draw_section(
 
 
 def edge_width(tiles: int, size: tuple[float, float], *, is_line: bool) -> float:
-    """Width of edges in points: a small part of the side of a tile of average size, so that colours stay visible.
+    """Width of edges in points: a small part of the side of an average tile, so colours stay visible.
 
     >>> edge_width(10, (6.0, 6.0), is_line=False), edge_width(10**6, (6.0, 6.0), is_line=False)
     (0.5, 0.06)
@@ -120,7 +120,7 @@ def _by_label(tiles: TileLabels, by: str) -> View:
     has_label, has_attention = (is_empty or any(labels) for labels in (tiles.classification, tiles.attention))
     if (by != "ar" and not has_label) or (by != "cr" and not has_attention):
         missing, other = ("label", "ar") if not has_label else ("attention", "cr")
-        raise OptionError(f"this result has no {missing} of its regions, as it was not asked for; take --by {other}")
+        raise OptionError(f"this result has no {missing} of its regions, which was not asked for; use --by {other}")
     labels = {
         "cr": tiles.classification,
         "ar": tiles.attention,

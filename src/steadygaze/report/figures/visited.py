@@ -1,6 +1,6 @@
 """The figure of a search: visited regions by phase and label, the regions it followed, its line, and zero.
 
-Every statement in the figure is one that the search holds; nothing is verified here. The rest of the domain stays
+Every statement in the figure comes from the search; nothing is verified here. The rest of the domain stays
 blank. Searches of one to three parameters have a figure.
 """
 
@@ -152,7 +152,7 @@ def _draw_panels(found: Result, views: Sequence[View], sections: Sequence[Sectio
 
 
 def _draw_bands(found: Result, views: Sequence[View], sections: Sequence[Section]) -> Sheet:
-    """The figure of a single parameter: a band for each view, and below the reach of margin and inconsistency."""
+    """The figure of a single parameter: a band for each view, and below the ranges of margin and inconsistency."""
     (section,) = sections
     domain, rows = section.domain, common_rows(found)
     asked = [kind for kind in ("margin", "inconsistency") if np.isfinite(found.tiling.arrays()[kind]).any()]
@@ -192,7 +192,7 @@ def _draw_bands(found: Result, views: Sequence[View], sections: Sequence[Section
 
 
 def _draw_view(axes: Axes, found: Result, view: View, section: Section, owners: np.ndarray | None) -> None:
-    """Regions and outlines; in a picture (`owners` given) all outlined regions have one outline together."""
+    """Regions and outlines; in a picture (`owners` given) all outlined regions share one outline."""
     is_outlined = outlined(found)
     set_limits(axes, section)
     if owners is not None:
@@ -247,7 +247,7 @@ def _component_thetas(found: Result) -> list[np.ndarray]:
 
 
 def _draw_reach(axes: Axes, found: Result, section: Section, kind: str, view: View) -> None:
-    """The values between which margin or inconsistency stays on every region, as a box in the colour of its label."""
+    """The range of margin or inconsistency on every region, as a box in the colour of its label."""
     start, end = (section.domain.low[0] + edge * section.domain.widths[0] for edge in section.polygons.extent(0))
     low, high = found.tiling.arrays()[kind][section.piece].T
     chosen = np.isfinite(low) & np.isfinite(high)

@@ -1,7 +1,7 @@
-"""The HTML report: one file with everything inside. Here: the files in assets/, and templates filled with content.
+"""The HTML report: one self-contained file. This module reads assets/ and fills templates.
 
-Every text is escaped, unless the template marks it as markup. Invisible controls of direction in names from users are
-written out: they could reorder the sentence around them.
+Every text is escaped, unless the template marks it as markup. Invisible direction controls in names from users are
+spelled out: they could reorder the sentence around them.
 """
 
 import re
@@ -22,7 +22,7 @@ def read_asset(name: str) -> str:
 
 
 def fill(name: str, content: Mapping[str, Any]) -> str:
-    """A template of assets/ with its content; a name that the content lacks is an error."""
+    """A template of assets/ with its content; a name missing from the content is an error."""
     return _environment().get_template(name).render(content)
 
 
@@ -35,7 +35,7 @@ def _environment() -> Environment:
 
 
 def visible(text: str) -> str:
-    r"""The text with escapes in place of controls of direction.
+    r"""The text with escapes instead of direction controls.
 
     >>> visible("a\u202eb"), visible("été")
     ('a\\u202eb', 'été')

@@ -1,6 +1,6 @@
 """Parts of a page with pictures: cards of single thetas, and the outermost boundary. Pictures become data URIs.
 
-A card shows image, actual and expected map, their difference, and what the network predicts. Nothing is decided here.
+A card shows image, actual and expected map, their difference, and the prediction. Nothing is decided here.
 """
 
 import base64
@@ -35,11 +35,11 @@ MOST_ROWS = 10
 
 
 Wish = tuple[str, str, np.ndarray]
-"""A theta that a page may show: a title, why it is shown, and where it is."""
+"""A theta that a page may show: a title, the reason, and the theta."""
 
 
 def make_cards(result: Result, summary: Summary) -> list[dict[str, Any]]:
-    """The unperturbed image, the nearest violations, and the witness of the right label with other evidence."""
+    """The unperturbed image, the nearest violations, and the witness of the same label with other evidence."""
     wishes: list[Wish] = []
     for name, title in ((Label.AR, "Nearest attention violation"), (Label.CR, "Nearest label violation")):
         found = result.nearest[name]
@@ -48,7 +48,7 @@ def make_cards(result: Result, summary: Summary) -> list[dict[str, Any]]:
             wishes.append((title, _nearest_text(found, where), found.theta))
     for witness in result.witnesses:
         if witness.kind is Violation.EVIDENCE:
-            wishes.append(("Right label, other evidence", "A replayed witness, see below.", witness.point.theta))
+            wishes.append(("Same label, other evidence", "A replayed witness, see below.", witness.point.theta))
     return _cards(result.question, summary, wishes, result.at, has_maps=result.is_measured)
 
 
@@ -67,7 +67,7 @@ def make_search_cards(result: Result, summary: Summary) -> list[dict[str, Any]]:
 
 
 def _nearest_text(found: Nearest, where: str) -> str:
-    """How near a violation is, and how near one could be in the part of the domain that `where` names.
+    """The distance of a violation, and how near another could be in the part of the domain that `where` names.
 
     Distances divide every parameter by its range.
     """
@@ -76,13 +76,13 @@ def _nearest_text(found: Nearest, where: str) -> str:
         return f"{distance}; {where}nothing nearer violates, up to rounding."
     if found.low > 0.0:
         return f"{distance}; {where}nothing below {rounded_down(found.low, 5)} violates."
-    return f"{distance}; a nearer one is not excluded."
+    return f"{distance}; a nearer one may exist."
 
 
 def _cards(
     question: Question, summary: Summary, wishes: Sequence[Wish], view: Callable[[np.ndarray], Point], *, has_maps: bool
 ) -> list[dict[str, Any]]:
-    """A card for the unperturbed image, if the domain contains it, and for wishes that are apart from each other."""
+    """A card for the unperturbed image, if the domain contains it, and for wishes that keep their distance."""
     domain, shown, delta = question.perturbed.domain, ShownMaps.of(question), summary.delta.value
     chosen: list[Wish] = []
     for wish in wishes:
@@ -97,7 +97,7 @@ def _cards(
     cards = []
     for (title, reason, theta), point, values in zip(chosen, points, maps, strict=True):
         words = "label kept" if point.label == question.label else "label changed"
-        # At a border both labels are right within rounding; the margin shows it.
+        # On a border both labels are correct within rounding; the margin shows it.
         facts = [("predicts", f"{question.names[point.label]} ({words})"), ("margin", rounded(point.margin))]
         pictures = [{"title": "image", "text": "the perturbed image", "uri": image_uri(point.image)}]
         if has_maps:
@@ -116,7 +116,7 @@ def _cards(
 
 
 def describe_boundary(result: Result) -> dict[str, Any]:
-    """The boundary of the property that was asked for, in words and rows, or the reason why there is none."""
+    """The boundary of the property asked, in words and rows, or the reason for none."""
     try:
         found = result.boundary()
     except OptionError as error:
@@ -154,7 +154,7 @@ def _boundary_sentence(summary: BoundarySummary) -> str:
     text = f"At least {share} of the domain can be reached from the unperturbed image while {kept} all the way."
     if count:
         enclaves = counted(count, "enclave")
-        text += f" It encloses {enclaves}: parts inside of it where that does not hold, or is not decided."
+        text += f" It encloses {enclaves}: parts inside it where that does not hold, or is undecided."
     return text
 
 
@@ -162,7 +162,7 @@ def _boundary_rows(summary: BoundarySummary, found: Boundary) -> list[tuple[str,
     undecided = summary.undecided
     rows = [
         ("satisfies the property", f"at least {percent_down(summary.satisfying_share)}"),
-        ("of it not reachable from the unperturbed image", percent_up(summary.unreachable_share)),
+        ("satisfies it, but not reachable from the unperturbed image", percent_up(summary.unreachable_share)),
         ("inside the outermost boundary, enclaves included", f"at least {percent_down(summary.enclosed_share)}"),
     ]
     if summary.farthest is not None:
@@ -171,7 +171,7 @@ def _boundary_rows(summary: BoundarySummary, found: Boundary) -> list[tuple[str,
         text = f"{undecided['pieces_beside']:,}; if they satisfy the property, more can be reached"
         rows.append(("undecided pieces beside the boundary", text))
     if undecided["strip_share"] > 0.0:
-        rows.append(("too close to a threshold to call", f"at most {percent_up(undecided['strip_share'])}"))
+        rows.append(("too close to a threshold to decide", f"at most {percent_up(undecided['strip_share'])}"))
     if not found.is_certain and undecided["share"] > 0.0:
         rows.append(("undecided, counts as not kept", f"at most {percent_up(undecided['share'])}"))
     return rows

@@ -2,7 +2,7 @@
 
 Bokeh gives axes, zoom and pan in figures that the page fills in; assets/*.js rasterise the pieces, recolour them for
 another δ or view, and compute image, logits and attention maps of a theta from the embedded weights. The page shows as
-proved only what the result says. Names of users are escaped. No callback is written in Python: it would need `eval`.
+proved only claims of the result. Names from users are escaped. Callbacks are not in Python: they would need `eval`.
 """
 
 import json
@@ -47,7 +47,7 @@ from .tiles import (
 )
 
 MOST_UNITS = 50_000
-"""Up to so many regions and boxes the pieces themselves are embedded; with more, areas are merged."""
+"""With more regions and boxes, merged areas are embedded instead of the pieces."""
 SCRIPTS = (
     "data.js", "network.js", "stored.js", "map.js", "paint.js", "pictures.js", "panel.js", "controls.js", "link.js",
     "explorer.js",
@@ -55,7 +55,7 @@ SCRIPTS = (
 """In this order: each uses those before it."""
 
 FIXED = 2.0**32 - 1
-"""Positions in the unit square are whole numbers up to this one: finer than float32, in the same space."""
+"""Positions in the unit square are whole numbers up to this: finer than float32, in as many bytes."""
 HEIGHT, STRIP, CURVE, TOOLBAR = 560, 64, 225, 34
 
 FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
@@ -67,7 +67,7 @@ BAND = "#8fa9c4"
 class Explorer:
     """The interactive map as escaped markup: `head` (scripts and styles) and `html` (for the body).
 
-    A note in the body says what is proved.
+    A note in the body says which parts are proved.
     """
 
     html: str
@@ -77,7 +77,7 @@ class Explorer:
 def make_explorer(result: Result, steps: Thresholds) -> Explorer | None:
     """The interactive map of a result of one to three parameters with its thresholds; None for four and more.
 
-    It claims what the result proves; for the steps of the δ slider other than its own, see `thresholds`.
+    It claims what the result proves; see `thresholds` for other steps of the δ slider.
     """
     if result.question.compound.domain.dimension > MAX_MAP_PARAMETERS:
         return None
@@ -180,7 +180,7 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> st
     first = "Colours, labels and shares are proved at every step of the slider."
     if facts["isMerged"]:
         first = (
-            f"This map is too large to be shown piece by piece ({counted(result.region_count, 'region')}; the limit is "
+            f"This map is too large to show piece by piece ({counted(result.region_count, 'region')}; the limit is "
             f"{MOST_UNITS:,}): areas with the same labels are merged on a grid of {GRID} × {GRID} points, with the "
             "boundaries themselves on top; each colour is proved at its point, and the shares are those of the "
             "whole result."
@@ -191,7 +191,7 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> st
             "double precision."
         )
     return (
-        f"{first} The network is too large to be computed in this page: images and maps are stored for {stored.count} "
+        f"{first} The network is too large to compute in this page: images and maps are stored for {stored.count} "
         "thetas with 8 bits, their logits and inconsistencies exactly; other thetas show the nearest of them."
     )
 
@@ -224,7 +224,7 @@ def _head(steps: Filter) -> str:
 
 
 def renumbered(item: object, numbers: dict[str, str] | None = None) -> object:
-    """The answer of `json_item` with models numbered in order: Bokeh counts on from one figure to the next.
+    """The answer of `json_item` with models numbered in order: Bokeh itself continues its count from figure to figure.
 
     >>> renumbered({"id": "p1007", "of": [{"id": "p1003"}, {"id": "p1007"}]})
     {'id': 'm1', 'of': [{'id': 'm2'}, {'id': 'm1'}]}
@@ -243,7 +243,7 @@ def renumbered(item: object, numbers: dict[str, str] | None = None) -> object:
 
 
 def script_json(data: object) -> str:
-    """JSON that may stand in a script element: no tag can begin in it, and numbers that are not finite become null.
+    """JSON for a script element: it contains no tag, and infinite numbers and NaN become null.
 
     >>> script_json({"name": "</script>", "bound": float("inf")})
     '{"name":"\\\\u003c/script>","bound":null}'
@@ -272,7 +272,7 @@ def make_frames(result: Result) -> models.LayoutDOM:
 
 
 def marks_of(result: Result) -> list[dict[str, object]]:
-    """Thetas that are marked on the map: the unperturbed image, and the nearest violations that are proved."""
+    """Thetas marked on the map: the unperturbed image, and the nearest proved violations."""
     domain = result.question.compound.domain
     marks: list[dict[str, object]] = []
     if domain.contains_zero:
@@ -293,7 +293,7 @@ def _frame(low: np.ndarray, high: np.ndarray, height: int, x_range: Range1d | No
     ends = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
     x, y = (_range(*pair) for pair in ends)
     dimensions: Literal["both", "width"] = "both" if height == HEIGHT else "width"
-    # With Ctrl only: the map stands in a page that is longer than the window and must scroll.
+    # With Ctrl only: the page around the map must scroll.
     wheel = models.WheelZoomTool(dimensions=dimensions, modifiers={"ctrl": True})
     pan, box = models.PanTool(dimensions=dimensions), models.BoxZoomTool(dimensions=dimensions)
     frame = figure(
@@ -315,17 +315,17 @@ def _frame(low: np.ndarray, high: np.ndarray, height: int, x_range: Range1d | No
 
 
 def _range(low: float, high: float) -> Range1d:
-    """A range that cannot be left, or made so small that positions lose their digits."""
+    """A range with limits, never so small that positions lose their digits."""
     return Range1d(start=low, end=high, bounds=(low, high), min_interval=1e-6 * (high - low))
 
 
 def _name_axes(frame: figure, below: str, beside: str) -> None:
-    # As plain text: Bokeh takes "$$" for mathematics and would fetch the library for it.
+    # As plain text: Bokeh parses "$$" as mathematics and would fetch a library for it.
     frame.xaxis.axis_label, frame.yaxis.axis_label = PlainText(text=below), PlainText(text=beside)
 
 
 def _add_map(frame: figure) -> None:
-    """The picture, the marks and the selected theta, all to be filled in by the page."""
+    """The picture, the marks and the selected theta, which the page fills in."""
     frame.name = "sg-map"
     pixel = np.zeros((1, 1), dtype=np.uint32)
     picture = ColumnDataSource({"image": [pixel], "x": [0.0], "y": [0.0], "dw": [1.0], "dh": [1.0]}, name="sg-picture")
@@ -334,7 +334,7 @@ def _add_map(frame: figure) -> None:
     frame.segment(
         x0="x0", y0="y0", x1="x1", y1="y1", source=lines, line_color="colour", line_width=1.4, line_cap="round"
     )
-    # Marks are overlays: Bokeh then repaints them alone, and not the picture and the lines below them.
+    # Marks are overlays: Bokeh then repaints only them, not the picture and the lines below.
     marks = ColumnDataSource({"x": [], "y": [], "marker": []}, name="sg-marks")
     frame.scatter(
         x="x", y="y", marker="marker", source=marks, size=9, fill_color="white", line_color=INK, line_width=1.4,
@@ -359,8 +359,8 @@ def _profile_frames(result: Result) -> models.LayoutDOM:
     if result.is_measured:
         frames.append(_curve_frame("inconsistency", curves, curves.inconsistency, curves.inconsistency_bounds, shared))
     frames[-1].xaxis.axis_label = PlainText(text=domain.names[0])
-    # The plots stand below each other with the same width beside the axis, so that one theta is one vertical line; the
-    # tools of one of them serve all, since they share their range.
+    # The plots have the same width beside the axis, so one theta is one vertical line; the tools of one plot serve all,
+    # because they share their range.
     for frame in frames:
         frame.min_border_left = 74
         if frame is not frames[1]:
@@ -371,7 +371,7 @@ def _profile_frames(result: Result) -> models.LayoutDOM:
 
 
 def _curve_frame(name: str, curves: Profile, values: np.ndarray, bounds: np.ndarray, shared: Range1d) -> figure:
-    """One profile: the curve where it is known, a band between the bounds where only they are."""
+    """One profile: the curve if it is known, otherwise a band between the bounds."""
     known = np.concatenate([values, bounds.ravel(), [0.0]])
     known = known[np.isfinite(known)]
     room = 0.06 * (known.max() - known.min()) or 1.0

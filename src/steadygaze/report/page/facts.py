@@ -1,4 +1,4 @@
-"""The facts of a report as rows of text: the question, shares, what the proof rests on, tolerances, versions.
+"""The facts of a report as rows of text: the question, shares, the basis of the proof, tolerances, versions.
 
 Turns summaries into words and rounds outward. Knows no HTML, and decides nothing.
 """
@@ -31,7 +31,7 @@ FactRow = tuple[str, str]
 STOPPED_EARLY = " It was stopped before it finished."
 LABELS = (
     ("CR&AR", "label and attention kept"),
-    ("CR&IR", "label kept, attention not: right answer, other evidence"),
+    ("CR&IR", "label kept, attention not: same label, other evidence"),
     ("MR&AR", "attention kept, label not"),
     ("MR&IR", "neither kept"),
 )
@@ -44,13 +44,13 @@ TOLERANCES = (
 
 
 WHOLE_TOLERANCES = (
-    ("how far the areas of all regions may be from the whole", tolerances.AREA),
-    ("two regions touch where their common side is wider", tolerances.TOUCH),
+    ("allowed difference between the areas of all regions and the whole", tolerances.AREA),
+    ("two regions touch if their common side is wider", tolerances.TOUCH),
 )
 
 SEARCH_TOLERANCES = (
     ("the tolerance of linear programs", tolerances.FEASIBILITY),
-    ("sides and regions with a smaller ball inside do not count, where programs find them", tolerances.THIN),
+    ("linear programs ignore sides and regions with a smaller ball inside", tolerances.THIN),
 )
 
 
@@ -66,9 +66,9 @@ def question_rows(summary: Summary) -> list[FactRow]:
     rows = [
         ("network", f"{summary.model.name}, {counted(summary.model.classes, 'class', 'classes')}"),
         ("image", f"{summary.image.name} ({shape})"),
-        ("label", f"{label_text(summary)}: what the network predicts for the unperturbed image"),
+        ("label", f"{label_text(summary)}: the network's prediction for the unperturbed image"),
         ("domain", domain_text(summary.domain)),
-        ("has to hold", summary.property.sentence),
+        ("property", summary.property.sentence),
     ]
     if summary.is_measured:
         text = rounded(delta.value, ALL_DIGITS)
@@ -90,7 +90,7 @@ def share_rows(summary: Summary) -> list[dict[str, Any]]:
     undecided = max(0.0, 1.0 - sum(share for *_, share in chosen))
     if undecided > 1e-9 or undecided_share(summary) > 0.0:
         bounds = "", percent_up(area["undecided"][1])
-        chosen.append(("undecided", "not decided, in one of the two senses", UNKNOWN, bounds, undecided))
+        chosen.append(("undecided", "label or attention undecided", UNKNOWN, bounds, undecided))
     for name, meaning, colour, (low, high), share in chosen:
         row = {"name": name, "meaning": meaning, "low": low, "high": high, "colour": colour}
         rows.append(row | {"start": round(start, 3), "width": round(1000.0 * float(share), 3)})
@@ -107,7 +107,7 @@ def sum_rows(summary: Summary) -> list[tuple[str, str, str, str]]:
 
 
 def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[FactRow]:
-    """How far all parameters may go at once while something is kept, for each property."""
+    """How far all parameters may go at once while a property is kept, for each property."""
     titles = {"cr": "label kept", "ar": "attention kept", "both": "label and attention kept"}
     rows = []
     for name, found in kept.items():
@@ -146,11 +146,11 @@ def proof_rows(summary: Summary) -> list[FactRow]:
         bounds, exact = (percent_down(shares[name]) for name in ("rounding-sound", "float64 with slack"))
         counts = f"{boxes['bounded']:,} by bounds, {boxes['exact']:,} mapped region by region, {boxes['open']:,} open"
         rows += [
-            ("by bounds over boxes, whatever the rounding", f"{bounds} of the domain"),
+            ("by bounds over boxes, rounding included", f"{bounds} of the domain"),
             ("by regions, in float64 with error bounds or in exact arithmetic", f"{exact} of the domain"),
             ("undecided", f"at most {percent_up(shares['undecided'])} of the domain"),
             ("boxes", counts),
-            ("to be decided up to", str(summary.until)),
+            ("undecided share allowed", str(summary.until)),
         ]
     if not summary.is_search:
         rows.append(("regions found one by one", f"{summary.regions:,}"))
@@ -160,7 +160,7 @@ def proof_rows(summary: Summary) -> list[FactRow]:
         rows += _search_rows(summary)
     kinks = summary.sliver_share or 0.0
     if summary.is_search:
-        rows.append(("kinks between the regions", "not added up by a search"))
+        rows.append(("kinks between the regions", "not measured by a search"))
     elif summary.is_measured:
         known = "none" if kinks == 0.0 else f"at most {percent_up(kinks)} of the domain"
         rows.append(("kinks, where the attention is undecided", known))
@@ -238,10 +238,10 @@ def tolerance_rows(*, is_search: bool) -> list[FactRow]:
 
 
 def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
-    """Statements that a reader might take for proved."""
+    """Limits of the proof: statements that a reader might think proved."""
     found = [
-        "The report says nothing of other images, other perturbations, or parameters outside of the ranges above.",
-        "The label is what the network predicts for the unperturbed image. Whether it is right was not judged.",
+        "The report says nothing about other images, other perturbations, or parameters outside the ranges above.",
+        "The label is the network's prediction for the unperturbed image. The report does not say whether it is right.",
     ]
     if summary.is_measured:
         found.append(
@@ -254,14 +254,14 @@ def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
         "differences found in runs of the model file are stated above."
     )
     if is_search:
-        found.append("A search speaks of the regions that it visited, and of shares of the domain not at all.")
+        found.append("A search makes statements about the regions it visited, but none about shares of the domain.")
     elif summary.stopped:
         found.append("The run was stopped early. Parts that it did not reach count as undecided.")
     return found
 
 
 def version_rows(origin: Mapping[str, Any] | None) -> list[FactRow]:
-    """The versions that gave the result, and the versions that wrote the page if they differ."""
+    """The versions that computed the result, and those that wrote the page if they differ."""
     now = {"Python": platform.python_version(), **current_versions()}
     if origin is None:
         return [(name, str(number)) for name, number in now.items() if number is not None]
@@ -275,7 +275,7 @@ def version_rows(origin: Mapping[str, Any] | None) -> list[FactRow]:
 
 
 def run_rows(summary: Summary, seconds: Mapping[str, float], origin: Mapping[str, Any] | None) -> list[FactRow]:
-    """When and where the result was made, and the hash of the network."""
+    """The time and machine of the run, and the hash of the network."""
     rows = [("SHA-256 of the model file", str(summary.model.sha256))]
     if seconds.get("total"):
         parts = [f"{name} {value:.1f} s" for name, value in seconds.items() if name != "total"]

@@ -1,6 +1,6 @@
-"""From a result to its report: one HTML file with everything inside, which opens from disk without any network.
+"""From a result to its report: one self-contained HTML file, which opens from disk without any network.
 
-Gathers the parts of a page, names the commands that repeat it, and fills the template. Nothing is decided here.
+Collects the parts of a page and the commands that repeat it, and fills the template. Nothing is decided here.
 """
 
 import os
@@ -30,25 +30,25 @@ from .explorer import make_explorer
 from .thresholds import delta_figure, make_delta_curve, make_thresholds
 
 MARK = '<meta name="generator" content="steadygaze '
-"""A file must hold this near its beginning for --force to replace it."""
+"""--force replaces only files with this near their beginning."""
 ALLOWED = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"
 )
-"""The page may run what it holds and nothing else: no address is ever asked for anything."""
+"""The page may use only its own content: it never contacts an address."""
 
 
 def write_report(result: Result, path: str | Path, *, force: bool = False, directory: str | Path | None = None) -> Path:
-    """Write the report of a result to an HTML file, all or nothing; returns its path.
+    """Write the report of a result to an HTML file, atomically; returns its path.
 
     `directory` is where the result is stored: the commands of the report name it, and its versions and date are those
-    of the run. An existing file is refused; with `force` it is replaced if it is a report.
+    of the run. Refuses an existing file; with `force`, replaces it if it is a report.
     """
     target = check_target(path, force=force)
     text = make_report(result, directory=directory)
     try:
         with atomic_file(target) as new:
-            # A file name that is not text would otherwise not be writable as UTF-8.
+            # UTF-8 cannot encode every file name.
             new.write_bytes(text.encode("utf-8", errors="backslashreplace"))
             check_target(target, force=force)
     except OSError as error:
@@ -57,9 +57,9 @@ def write_report(result: Result, path: str | Path, *, force: bool = False, direc
 
 
 def check_target(path: str | Path, *, force: bool = False) -> Path:
-    """Refuse now what `write_report` would refuse after its work; returns the file that will be written."""
+    """Return the file that `write_report` will write; StoreError now if it would refuse it."""
     check_file(path, force=force)
-    # A link stays, and what it leads to is replaced.
+    # A link stays; its target is replaced.
     target = Path(os.path.realpath(path))
     try:
         if not target.exists():
@@ -84,7 +84,7 @@ def make_report(result: Result, *, directory: str | Path | None = None) -> str:
 
 
 def headline(result: Result) -> list[str]:
-    """The verdict in sentences, as it stands at the top of the report."""
+    """The verdict in sentences, as at the top of the report."""
     summary = result.described
     kept = None if summary.is_search else find_kept_range(result, result.question.property)
     return verdict_sentences(summary, range_sentences(summary, kept))
@@ -180,7 +180,7 @@ def report_command(result: Result, directory: Path | None) -> str:
 
 
 def _image(question: Question, directory: Path | None) -> str:
-    """The name of a bundled image with these pixels (a file may be called like one), or the stored file."""
+    """The name of a bundled image with these pixels (a file may have the same name), or the stored file."""
     if directory is None:
         return question.image_name
     try:

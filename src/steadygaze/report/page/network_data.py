@@ -1,7 +1,7 @@
 """From a problem to the arrays with which a page shows single thetas, packed as text.
 
 The page repeats `Result.at` with weights, pixels and expected maps (assets/network.js). Weights are stored
-exactly, in the smaller of float32 and float64 that holds them. For a network that is too large a few thetas are stored:
+exactly, in the smaller of float32 and float64 that holds them. If the network is too large, a few thetas are stored:
 images and maps with 8 bits, channels of the maps summed as in figures; logits, margin and inconsistency exactly. The
 page shows the nearest of these thetas and says which.
 """
@@ -23,9 +23,9 @@ from ...results.result import Result
 from ..drawing.exhibits import is_apart
 
 MOST_BYTES = 8 << 20
-"""Weights and maps that a page computes with: more would make the report too large to hand over."""
+"""Weights and maps that a page computes with: more would make the report too large to share."""
 MOST_WORK = 60_000_000
-"""Multiplications for one theta: a browser does about a billion a second, and an answer should take below 100 ms."""
+"""Multiplications for one theta: a browser does about a billion a second, and an answer should take under 100 ms."""
 MOST_DOUBLE = 2 << 20
 """Up to so many bytes, expected maps that move are stored in double precision."""
 SIDES = {1: 17, 2: 5, 3: 3}
@@ -34,10 +34,10 @@ MOST_MAPS = 4
 """Classes whose maps are stored: the label's first, then those of the largest original maps."""
 LEVELS = 127
 KINDS = {"f8": "<f8", "f4": "<f4", "u4": "<u4", "i2": "<i2", "u2": "<u2", "u1": "|u1"}
-"""Types that JavaScript has arrays of."""
+"""The types of JavaScript arrays."""
 
 ALIGNED = 8
-"""Every array begins at a multiple of so many bytes: JavaScript refuses others."""
+"""Every array begins at a multiple of this many bytes, as JavaScript requires."""
 
 Arrays = dict[str, tuple[str, np.ndarray]]
 """Arrays by name, each with the type (see `KINDS`) that it is stored as."""
@@ -53,7 +53,7 @@ class ThetaData:
 
 
 def describe_network(result: Result) -> ThetaData | None:
-    """Everything that one theta needs, None for networks that are too large for a page."""
+    """The data to compute one theta, None for networks that are too large for a page."""
     question = result.question
     segments = question.model.graph.steps
     weights = sum(step.weights.size + step.bias.size for segment in segments for step in segment)
@@ -70,14 +70,14 @@ def describe_network(result: Result) -> ThetaData | None:
     facts = {"layers": layers, **_describe_cells(question, result.question.original, arrays)}
     regions = result.tiling.exact_regions
     if regions is not None:
-        # Rounded up: the page takes for rounding whatever the result does.
+        # Rounded up: the page treats at least as much as rounding as the result does.
         noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(segments) - 1]])
         arrays["noise"] = ("f4", np.nextafter(noise.astype(np.float32), np.float32(np.inf)))
     return ThetaData(arrays, facts)
 
 
 def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
-    """One step as plain data; its arrays go into `arrays`, numbered by how many there are."""
+    """One step as plain data; its arrays go into `arrays`, numbered in order."""
     number = len(arrays)
     sizes = {"inputs": step.sizes[0], "outputs": step.sizes[1]}
 
@@ -121,7 +121,7 @@ def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) ->
     else:
         pairs = [expected_maps(question.compound, cell, original) for cell in perturbed.cells]
         expected = np.stack([low for low, _ in pairs])
-        # Single precision for the largest arrays of all: their error stays far below the differences of maps.
+        # Single precision for the largest arrays: their error is far below the differences of maps.
         kind = "f8" if 16 * expected.size <= MOST_DOUBLE else "f4"
         arrays["expected"] = (kind, expected)
         arrays["change"] = (kind, np.stack([0.0 * original if slope is None else slope for _, slope in pairs]))
@@ -191,7 +191,7 @@ def _shown_places(result: Result, classes: list[int]) -> list[int]:
 
 
 def _quantised(maps: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Maps (K', H, W) of all thetas as whole numbers from −127 to 127, and what one step is worth (N, K')."""
+    """Maps (K', H, W) of all thetas as whole numbers from −127 to 127, and the size of one step (N, K')."""
     stacked = np.stack(maps)
     scale = np.abs(stacked).max(axis=(2, 3)) / LEVELS
     return np.round(stacked / np.where(scale > 0.0, scale, 1.0)[:, :, None, None]), scale

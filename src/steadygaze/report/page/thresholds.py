@@ -1,10 +1,10 @@
 """From a result to all values of δ: the steps of a slider with the labels of units there, and the δ-curve.
 
 Everything is proved, and at the result's own δ as in its answer. Another step says what `result.with_delta(step)` says,
-but for a share of at most `ENOUGH` that may stay undecided: one error bound for all maps together serves there unless
-it leaves more, and maps need not be computed again. The δ-curve encloses the share of AR at every δ between two
-staircases: as tight as errors and kinks allow where maps are kept, and where they move, at every step of the slider; as
-wide as the enclosures of boxes where a refinement left them wide.
+except that a share of at most `ENOUGH` may stay undecided: if one error bound for all maps together leaves no more than
+that, maps need not be computed again. The δ-curve encloses the share of AR at every δ between two staircases: as tight
+as errors and kinks allow if maps are kept, and at every step of the slider if they move; as wide as the enclosures of
+boxes that a refinement left wide.
 """
 
 from dataclasses import dataclass, replace
@@ -30,24 +30,25 @@ FINEST = (0.05, 0.1, 0.2, 0.5, 1.0)
 """Steps in percent of the original map's size: the smallest with which a hundred steps reach the largest value."""
 
 FURTHER = (*range(110, 201, 10), *range(250, 501, 50), *range(600, 1001, 100))
-"""Steps in percent above the first hundred, where inconsistencies are so large."""
+"""Steps in percent above the first hundred, if inconsistencies are that large."""
 
 ENOUGH = 1e-6
-"""Share of the domain that a step may leave undecided beside what no bound decides."""
+"""Share of the domain that a step may leave undecided, beside the parts that no bound decides."""
 MOST_STEPS = 400
-"""Steps of the curve that the picture tells apart; between them it is rounded outward."""
+"""Steps of the curve in the picture; between them it is rounded outward."""
 ROUNDING = 1e-12
 """A bound of the rounding of sums of volumes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """N steps of a slider, ascending, and what holds at each of them for U units (regions and boxes).
+    """N steps of a slider, ascending, with the labels of U units (regions and boxes) at each.
 
-    deltas (N,) and texts: each as a number and as `with_delta` takes it; `chosen` is the result's own. areas (N, 2) by
-    name. kept_from (U,): AR at all steps from this one on (N: never); lost_until (U,): IR at all steps before this one.
-    In between a unit is undecided, but for slabs: slab_unit (E,) and slabs (E, 4), those of step k from slab_starts[k]
-    on, say for which t of the moving parameter it is AR (from the first number to the second) and outside of which IR.
+    deltas (N,) and texts: each as a number and as an argument of `with_delta`; `chosen` is the result's own. areas
+    (N, 2) by name. kept_from (U,): AR at all steps from this one on (N: never); lost_until (U,): IR at all steps before
+    this one. In between a unit is undecided, except for slabs: slab_unit (E,) and slabs (E, 4), those of step k from
+    slab_starts[k] on. A slab gives the t of the moving parameter where the unit is AR (from the first number to the
+    second), and outside of which it is IR (from the third to the fourth).
     """
 
     deltas: np.ndarray
@@ -62,7 +63,7 @@ class Thresholds:
 
 
 def count_units(result: Result) -> tuple[int, int]:
-    """How many units are boxes, and how many regions."""
+    """The numbers of boxes and of regions."""
     return 0 if result.tiling.boxes is None else len(result.tiling.boxes), result.region_count
 
 
@@ -90,7 +91,7 @@ def make_thresholds(result: Result) -> Thresholds:
         counts.append(sum(len(part) for part in slabs))
         if result.tiling.boxes is not None:
             cells += _box_cells(result, float(delta), states[step])
-        # Bounds may decide the kinks too at the result's own δ; at the others they were not asked.
+        # At the result's own δ bounds may decide the kinks, too; other steps do not use them.
         kinks = result.answer.shares.slivers if step == chosen or exact is None else exact.answers.slivers
         rows.append(_named(result, cells, kinks))
     areas = {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -99,7 +100,7 @@ def make_thresholds(result: Result) -> Thresholds:
 
 
 def _largest(result: Result, exact: "_Exact | None") -> float:
-    """The largest inconsistency that is known to be possible."""
+    """The largest inconsistency that may occur."""
     tops = [0.0] if exact is None else [float(exact.reach[np.isfinite(exact.reach[:, 1]), 1].max(initial=0.0))]
     if result.tiling.boxes is not None:
         answer: Any = result.answer
@@ -109,7 +110,7 @@ def _largest(result: Result, exact: "_Exact | None") -> float:
 
 
 def _steps(result: Result, top: float) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The thresholds, in percent of the original map's size where it has one, and the result's own among them."""
+    """The thresholds, in percent of the original map's size if that is not 0, and the result's own among them."""
     size = result.question.map_size
     if size > 0.0:
         finest = next((step for step in FINEST if step * size >= min(top, size)), FINEST[-1])
@@ -120,7 +121,7 @@ def _steps(result: Result, top: float) -> tuple[np.ndarray, tuple[str, ...]]:
     else:
         steps = {top * k / 100.0: repr(top * k / 100.0) for k in range(101)}
     own = result.answer.delta
-    # A step that is the same number but for rounding becomes the result's own.
+    # A step that equals the result's own δ up to rounding is replaced by it.
     same = next((step for step in steps if abs(step - own) <= 1e-12 * own), own)
     steps[own] = steps.pop(same, str(result.delta))
     deltas = np.array(sorted(steps))
@@ -166,7 +167,7 @@ def _runs(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Exact:
-    """Asks exact regions for one δ after another, and looks again only at regions that δ comes near."""
+    """Labels exact regions for one δ after another, and recomputes only regions near δ."""
 
     def __init__(self, answers: Answers) -> None:
         assert answers.curves is not None and answers.errors is not None
@@ -282,7 +283,7 @@ def make_delta_curve(result: Result, known: Thresholds) -> DeltaCurve | None:
     answers = result.tiling.answers
     kinks = 0.0 if answers is None or answers.curves is None else answers.slivers
     curve = DeltaCurve(steps, np.maximum(least - kinks, 0.0), np.minimum(most + kinks, 1.0))
-    # Where the expected map moves, the enclosures of whole regions are wide.
+    # If the expected map moves, the enclosures of whole regions are wide.
     return curve if result.question.perturbed.moving_axis is None else _sharpened(curve, known)
 
 
@@ -321,7 +322,7 @@ def _staircases(
     total = float(volume.sum())
     ends = np.append(steps[1:], np.inf)
     lost = total - np.append(0.0, np.cumsum(volume[by_low]))[np.searchsorted(low[by_low], ends, side="left")]
-    # A share of everything is exact, whatever the rounding of the sums.
+    # The whole domain is exactly 1, despite the rounding of the sums.
     is_all = np.searchsorted(high[by_high], steps, side="right") == len(high)
     is_covered = abs(total - 1.0) < 1e-9
     kept = np.where(is_all & is_covered, 1.0, np.minimum(kept, 1.0))
@@ -329,7 +330,7 @@ def _staircases(
 
 
 def _sharpened(curve: DeltaCurve, known: Thresholds) -> DeltaCurve:
-    """The curve with the shares at the thresholds: the share grows with δ, so each tells of all others."""
+    """The curve with the shares at the thresholds: the share grows with δ, so each bounds all others."""
     asked, (low, high) = known.deltas, known.areas[Label.AR].T
     # A little outward for the rounding of the sums; 0 and 1 are exact.
     low = np.where(low < 1.0, np.maximum(low - ROUNDING, 0.0), 1.0)
@@ -345,7 +346,7 @@ def _sharpened(curve: DeltaCurve, known: Thresholds) -> DeltaCurve:
 
 
 def delta_figure(result: Result, curve: DeltaCurve) -> Figure:
-    """The picture of a curve, to be made with the settings of all figures."""
+    """The picture of a curve, for the settings of all figures."""
     delta, size = result.answer.delta, result.question.map_size
     figure = Figure(figsize=(7.4, 3.5), facecolor="white", layout="constrained")
     axes = figure.add_subplot()
@@ -377,7 +378,7 @@ def delta_figure(result: Result, curve: DeltaCurve) -> Figure:
 
 
 def _end_of_axis(result: Result, curve: DeltaCurve) -> float:
-    """Where the curve reaches everything, or well beyond the size of the original maps."""
+    """The δ at which the curve reaches 1, or well beyond the size of the original maps."""
     is_full = np.flatnonzero(curve.low >= 1.0)
     end = float(curve.delta[is_full[0]]) if len(is_full) else float(curve.delta[-1])
     if result.question.map_size > 0.0:

@@ -1,10 +1,9 @@
 """From a result to the pieces that the interactive map shows: proved labels for every δ, flat polygons, and shades.
 
-The pieces of an answer are split at its own δ; tiles are not, so that one set of them serves the whole slider. Their
-units are regions (and boxes, which come first), counted as `JointPieces.pieces.region` counts them. A map with too many
-pieces is merged: points of a grid with the same winner, label and steps of AR and IR belong to one area, and boundaries
-become lines. Every entry is what the result proves at its point; between points the picture is coarse. Shades are not
-proved.
+The pieces of an answer are split at its own δ; tiles are not, so one set serves the whole slider. Their units are
+regions (and boxes, which come first), numbered as in `JointPieces.pieces.region`. A map with too many pieces is merged:
+points of a grid with the same winner, label and steps of AR and IR belong to one area, and boundaries become lines.
+Every entry is proved at its point; between points the picture is coarse. Shades are not proved.
 """
 
 from collections.abc import Sequence
@@ -28,21 +27,21 @@ from ..drawing.sections import beside, held_at, make_sections
 from .thresholds import Thresholds, count_units
 
 PLANES = (9, 5, 3, 1)
-"""Possible numbers of planes across each of three parameters; the most that fit are taken."""
+"""Possible numbers of planes across each of three parameters; the largest that fits is used."""
 MOST_POLYGONS = 60_000
-"""Polygons of all planes together; with more of them fewer planes are taken."""
+"""Polygons of all planes together; with more, fewer planes are used."""
 GRID = 1000
 """Points along each side of a merged plane."""
 NO_AREA = 65_535
 MOST_AREAS = 65_000
-"""Kinds of areas that are told apart; their numbers have 16 bits."""
+"""Kinds of areas; their numbers have 16 bits."""
 MOST_LINES = 40_000
-"""Segments of boundaries that Bokeh still draws quickly; of more, the longest are drawn."""
+"""Segments of boundaries that Bokeh draws quickly; if there are more, the longest are drawn."""
 MOST_SAMPLES, FEWEST_SAMPLES, NUMBERS = 17, 3, 200_000
-"""Samples of each curve where the expected map moves: as many as stay below so many numbers in all."""
+"""Samples of each curve where the expected map moves: as many as this total of numbers allows."""
 
 SEQUENTIAL = "cividis"
-"""For inconsistencies without a threshold: lightness rises steadily, and red against green tells nothing."""
+"""For inconsistencies without a threshold: lightness rises steadily, and red against green has no meaning."""
 LEVELS = 256
 LOWER_SHARE = 0.9
 
@@ -52,7 +51,7 @@ class Tiles:
     """Pieces (P of them) in parts of one kind of shape: first boxes, then pieces of exact regions.
 
     unit (P,), winner (P,: −1 if unknown), label (P,: `Kept` codes), margin (P, 2). `boxes` units are boxes,
-    the other `regions` ones are regions; what they are called is their number within their kind.
+    the other `regions` ones are regions; pages name them by their number within their kind.
     """
 
     parts: tuple[Polytopes, ...]
@@ -84,7 +83,7 @@ class Plane:
 
 
 def make_tiles(result: Result) -> Tiles:
-    """The pieces of a result of up to three parameters, whatever its δ."""
+    """The pieces of a result of up to three parameters, for any δ."""
     answers = result.tiling.answers
     parts: list[Polytopes] = []
     columns: list[tuple[np.ndarray, ...]] = []
@@ -150,7 +149,7 @@ def _plane(
 class MergedPlane:
     """areas (GRID, GRID): the area of every point, −1 for none; lines (S, 4) in t with their kinds (S,).
 
-    Kind 0 is the decision boundary, kind 1 where the inconsistency is the result's own δ.
+    Kind 0 is the decision boundary; on kind 1 the inconsistency is the result's own δ.
     """
 
     areas: np.ndarray
@@ -178,7 +177,7 @@ def merge_tiles(
     compound = result.question.compound
     rows, owners, shades = [], [], []
     steps_count = len(steps.deltas) + 1
-    # Every kind of area is one number: that makes finding the different ones quick.
+    # Every kind of area is one number: distinct ones are then quick to find.
     sizes = (len(result.question.names) + 1, len(Kept), steps_count, steps_count, 2)
     for plane in planes:
         edges = np.zeros(len(plane.points), dtype=np.int64)
@@ -199,7 +198,7 @@ def merge_tiles(
     mean = np.bincount(inverse, weights=np.nan_to_num(shade), minlength=len(table)) / np.maximum(counts, 1.0)
     mean[counts == 0] = np.nan
     if len(table) > MOST_AREAS:
-        # Areas without a number become one area in which nothing is decided.
+        # Areas without a number become one undecided area.
         table, mean = table[: MOST_AREAS + 1], mean[: MOST_AREAS + 1]
         table[MOST_AREAS], mean[MOST_AREAS] = [-1, Kept.UNKNOWN, len(steps.deltas), 0, 0], np.nan
         inverse = np.minimum(inverse, MOST_AREAS)
@@ -223,7 +222,7 @@ def merge_tiles(
 
 
 def _moving_t(compound: Compound, plane: Plane, is_there: np.ndarray) -> np.ndarray | None:
-    """t of the moving parameter at the points of a plane's grid that a piece covers; None where nothing moves."""
+    """t of the moving parameter at the points of a plane's grid that a piece covers; None if nothing moves."""
     axis = compound.perturbed.moving_axis
     if axis is None:
         return None
@@ -299,7 +298,7 @@ def _boundaries(result: Result, planes: tuple[Plane, ...]) -> list[tuple[np.ndar
 def unit_values(result: Result, tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
     """The inconsistency (U, n) of all units at n places between their ends (U, 2) in t of the moving parameter.
 
-    Of boxes the middle of the bounds; NaN where nothing is known. n is 1 where the expected map is kept.
+    For boxes the middle of the bounds; NaN if nothing is known. n is 1 if the expected map is kept.
     """
     compound, answers = result.question.compound, result.tiling.answers
     axis, units = compound.perturbed.moving_axis, tiles.boxes + tiles.regions
@@ -327,7 +326,7 @@ def unit_values(result: Result, tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
 def shown_top(values: np.ndarray, tiles: Tiles) -> float:
     """The inconsistency where shades end: the highest of the lower nine tenths of the domain, or a little above.
 
-    A few small regions may be far above all others; the rest of the picture would be one colour.
+    Otherwise a few small regions far above all others would leave the rest of the picture one colour.
     """
     volumes = np.bincount(tiles.unit, weights=tiles.volumes, minlength=len(values))
     highest = np.where(np.isfinite(values), values, 0.0).max(axis=1)

@@ -1,4 +1,4 @@
-// Methods of the explorer that listen: controls of the page, pointer and ranges of Bokeh's figures, keys.
+// Event handlers of the explorer: controls of the page, pointer and ranges of Bokeh's figures, keys.
 "use strict";
 
 const SgControls = {
@@ -56,7 +56,7 @@ const SgControls = {
   followFigure() {
     const names = ["sg-map", "sg-margin", "sg-inconsistency"];
     for (const figure of names.map((name) => this.model(name)).filter(Boolean)) {
-      // Two clicks in short order are one event of their own for Bokeh, wherever the second one is.
+      // Bokeh turns two quick clicks into one event of its own, even at different places.
       for (const name of ["tap", "doubletap"]) {
         figure.on_event(name, (event) => this.select(this.thetaAt(event.x, event.y)));
       }
@@ -70,7 +70,7 @@ const SgControls = {
     SgPanel.byId("sg-figure").addEventListener("pointerleave", () => this.onLeave());
   },
 
-  // Where a point takes long to compute, only clicking shows it.
+  // If a point takes long to compute, only a click shows it.
   onHover(x, y) {
     const { low, high } = this.facts.domain, axes = this.dimension === 1 ? [0] : this.map.axes;
     const isInside = axes.every((axis, place) => [x, y][place] >= low[axis] && [x, y][place] <= high[axis]);

@@ -1,4 +1,4 @@
-// Reads what report/page/pack.py wrote: base64 → bytes → typed arrays by name.
+// Reads the block from report/page/network_data.py: base64 → bytes → typed arrays by name.
 "use strict";
 
 const SgData = (() => {

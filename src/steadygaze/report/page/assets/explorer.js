@@ -1,6 +1,6 @@
 // The interactive map: state, controls, Bokeh's figure, and the link that carries the selected point.
 //
-// window.steadygaze is what tests and readers may use: `ready` (a promise), `state`, `facts`, and the functions
+// Tests and readers may use window.steadygaze: `ready` (a promise), `state`, `facts`, and the functions
 // `at(theta)` (everything computed about a point), `proved(theta)`, `select(theta)`, `setView(view)`, `setStep(step)`,
 // `setPlane(index)`, `areas()` (the shares at the current step), `timings` (milliseconds of the last of each kind).
 "use strict";
@@ -67,7 +67,7 @@ const SgExplorer = (() => {
       return this.document.get_model_by_name(name);
     }
 
-    // Positions: theta ↔ t, and the two coordinates of the plane that is shown.
+    // Positions: theta ↔ t, and the two coordinates of the plane shown.
     toT(theta) {
       const { low, high } = this.facts.domain;
       return theta.map((value, axis) => (value - low[axis]) / (high[axis] - low[axis]));
@@ -92,12 +92,12 @@ const SgExplorer = (() => {
       return t.map((share, axis) => low[axis] + share * (high[axis] - low[axis]));
     }
 
-    // What is known of theta: its piece, if the plane that is shown holds it.
+    // The proof at theta: its piece, if the plane shown contains it.
     locate(theta) {
       return this.isOn(this.state.plane, theta) ? this.map.locate(...this.placeOf(theta)) : null;
     }
 
-    // Whether a plane holds theta; planes across a third parameter lie just beside its value.
+    // Whether a plane contains theta; planes across a third parameter lie just beside its value.
     isOn(plane, theta) {
       const { held } = this.facts.planes[plane];
       return !held || Math.abs(this.toT(theta)[held.axis] - held.t) <= 1e-4;
@@ -210,7 +210,7 @@ const SgExplorer = (() => {
       this.writeHash();
     }
 
-    // The picture: rasterised for the pixels that Bokeh gives it, with four looks at each unless it is to be quick.
+    // The picture: rasterised for the pixels that Bokeh provides, with four samples for each unless speed matters.
     draw(isQuick = false) {
       const began = performance.now(), { x_range: x, y_range: y } = this.figure;
       const size = this.frameSize(), ratio = window.devicePixelRatio || 1;
@@ -265,7 +265,7 @@ const SgExplorer = (() => {
       this.source("sg-lines").data = columns;
     }
 
-    // While the map or the slider is being moved: quickly now, well when it rests.
+    // While the map or the slider moves: a quick picture now, a good one when it rests.
     drawNow() {
       clearTimeout(this.resting);
       this.resting = setTimeout(() => this.draw(), 150);
@@ -344,7 +344,7 @@ const SgExplorer = (() => {
       SgPanel.showLogits(facts, point.logits);
     }
 
-    // The class whose maps are shown: the chosen one, or the label's where it is compared.
+    // The class whose maps are shown: the chosen one, or the label's if it is compared.
     shownClass(point) {
       const all = point.stored ? point.classes : this.facts.classes;
       if (all.includes(this.state.shownClass)) return this.state.shownClass;

@@ -10,7 +10,7 @@ const SgLink = {
 
   writeHash() {
     SgPanel.byId("sg-link").href = this.hash();
-    // A report that was only opened keeps its address.
+    // The address changes only after an interaction.
     if (this.isLoaded) history.replaceState(null, "", this.hash());
   },
 

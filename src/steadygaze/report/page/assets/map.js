@@ -2,7 +2,7 @@
 //
 // Bokeh draws 50,000 polygons in about 190 ms and takes 250 ms to recolour them (headless Chromium, one core), so they
 // are rasterised here into a buffer of piece numbers; a new δ or view is then a lookup. Positions are in t: the domain
-// scaled to the unit square. Labels come from the tables that the result made; nothing is decided here.
+// scaled to the unit square. Labels come from the tables of the result; nothing is decided here.
 "use strict";
 
 const SG_KEPT = 0, SG_UNKNOWN = 1, SG_LOST = 2;
@@ -87,12 +87,12 @@ class SgPlane {
     return [x / (last - first), y / (last - first)];
   }
 
-  // Writes the piece of every pixel of a window of t into ids (rows count upwards), -1 where there is none.
+  // Writes the piece of every pixel of a window of t into ids (rows count upwards), -1 for none.
   raster([left, right, low, high], width, height, ids) {
     ids.fill(-1);
     const scaleX = width / (right - left), scaleY = height / (high - low);
     const first = new Float64Array(height), last = new Float64Array(height), { points, starts, boxes } = this;
-    // Looked at beside the centres of pixels, as report/raster.py does: lines often run exactly through centres.
+    // Samples beside the centres of pixels, as in report/drawing/raster.py: lines often run exactly through centres.
     const asideX = Math.SQRT1_2, asideY = 1 / Math.sqrt(3);
     for (let s = 0; s < this.count; s++) {
       const at = 4 * s;
@@ -150,7 +150,7 @@ class SgGrid {
 }
 
 class SgMap {
-  // arrays and facts: what report/page/explorer.py packed.
+  // arrays and facts: as packed by report/page/explorer.py.
   constructor(arrays, facts) {
     Object.assign(this, { arrays, facts });
     this.pieces = arrays.unit.length;
@@ -179,7 +179,7 @@ class SgMap {
     this.movingHeld = moving !== null && held && held.axis === moving ? held.t : null;
   }
 
-  // The slab of every unit at a step, -1 for none, so that looking one up is quick.
+  // The slab of every unit at a step, -1 for none: a quick lookup.
   setStep(step) {
     this.step = step;
     const { slabStarts, slabUnit, keptFrom } = this.arrays;
@@ -187,7 +187,7 @@ class SgMap {
     if (slabStarts) for (let e = slabStarts[step]; e < slabStarts[step + 1]; e++) this.slabOf[slabUnit[e]] = e;
   }
 
-  // Whether the attention is kept on a unit at the current step, where t of the moving parameter is as given.
+  // Whether the attention is kept on a unit at the current step, for the given t of the moving parameter.
   attention(unit, t) {
     if (this.step >= this.arrays.keptFrom[unit]) return SG_KEPT;
     if (this.step < this.arrays.lostUntil[unit]) return SG_LOST;
@@ -212,7 +212,7 @@ class SgMap {
     return this.movingPlace === 0 ? x : this.movingPlace === 1 ? y : this.movingHeld;
   }
 
-  // What is known at a point (x, y) of the plane: its piece and unit, both labels; null where nothing was reached.
+  // The proof at a point (x, y) of the plane: its piece and unit, both labels; null if it was not reached.
   locate(x, y) {
     const found = this.plane.locate(x, y);
     if (found < 0) return null;
@@ -224,7 +224,7 @@ class SgMap {
     };
   }
 
-  // Colours (one number per pixel, rows counting upwards) of a window of t; scale × scale looks are averaged into one.
+  // Colours (one number per pixel, rows counting upwards) of a window of t; scale × scale samples become one.
   paint(window, width, height, scale, view, hasOutlines) {
     const w = width * scale, h = height * scale, key = [this.index, ...window].join();
     let buffer = this.buffers[scale];

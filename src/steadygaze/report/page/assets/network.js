@@ -1,8 +1,8 @@
-// One theta through the network, as Result.at does it: image, logits, maps, inconsistency. All in float64.
+// One theta through the network, as in Result.at: image, logits, maps, inconsistency. All in float64.
 "use strict";
 
 class SgNetwork {
-  // facts and arrays: what report/page/network_data.py describes; classes: the classes whose maps are compared.
+  // facts and arrays: see report/page/network_data.py; classes: the classes whose maps are compared.
   constructor(facts, arrays, label, classes) {
     Object.assign(this, { facts, arrays, label, classes });
     this.size = facts.shape.reduce((product, side) => product * side, 1);
@@ -60,7 +60,7 @@ class SgNetwork {
     });
   }
 
-  // Which neurons are active. Where a value is nothing but rounding, the sign at a point inside the region decides.
+  // Which neurons are active. If a value is only rounding, the sign at a point inside the region decides.
   pattern(values, inside) {
     const noise = this.arrays.noise;
     let first = 0, onKink = 0, doubtful = 0, other = null;

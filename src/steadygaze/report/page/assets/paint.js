@@ -2,7 +2,7 @@
 "use strict";
 
 const SgPaint = (() => {
-  const NONE = 65535;  // the code of a pixel that nothing covers
+  const NONE = 65535;  // the code of an uncovered pixel
 
   const colour = (hex) => {
     const number = parseInt(hex.slice(1), 16);
@@ -14,7 +14,7 @@ const SgPaint = (() => {
     return (0xff000000 | (table[at + 2] << 16) | (table[at + 1] << 8) | table[at]) >>> 0;
   };
 
-  // What a view makes of label, winner, attention and inconsistency.
+  // The colour of label, winner, attention and inconsistency in a view.
   function colouring(map, view) {
     const { palette, deltas, top } = map.facts, { kept, lost, sequential } = map.arrays, delta = deltas[map.step];
     const { unknown, changed, ...named } = palette.named, grey = colour(unknown), other = colour(changed);
@@ -83,7 +83,7 @@ const SgPaint = (() => {
     }
   }
 
-  // Shades of single pixels, where the inconsistency of a unit depends on the pixel.
+  // Shades of single pixels, for units whose inconsistency depends on the pixel.
   class Shades {
     constructor(map, view) {
       const { deltas, top, palette } = map.facts, { values, spans, kept, lost, sequential } = map.arrays;
@@ -141,7 +141,7 @@ const SgPaint = (() => {
         const right = isAtRight ? between(i, i + 1) : 0, above = isAbove ? between(i, i + w) : 0;
         const line = Math.max(right, above);
         if (!line) continue;
-        // Faint outlines are one look wide, other lines two.
+        // Faint outlines are one sample wide, other lines two.
         put(i, line);
         if (line === 1) continue;
         if (right === line && x > 0 && ids[i - 1] >= 0) put(i - 1, line);

@@ -1,4 +1,4 @@
-// What stands beside the map, in words and numbers: the point, what is proved there, logits, shares. Text only, no HTML.
+// The panel beside the map, in words and numbers: the point, its proofs, logits, shares. Text only, no HTML.
 "use strict";
 
 const SgPanel = (() => {
@@ -18,12 +18,12 @@ const SgPanel = (() => {
   function number(value, digits = 6) {
     if (value === null || Number.isNaN(value)) return "unknown";
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-    // Sums of some thousand numbers: below this there is nothing but rounding.
+    // Sums of some thousand numbers: smaller values are rounding.
     if (Math.abs(value) < 1e-12) return "0";
     return String(Number(value.toPrecision(digits))).replace("-", "−");
   }
 
-  // A proved bound, rounded so that it stays one: a lower bound down, an upper one up.
+  // A proved bound, rounded outward: a lower bound down, an upper bound up.
   function bound(value, isUpper, digits) {
     let shown = Number(value.toPrecision(digits));
     if (isUpper ? shown < value : shown > value) {
@@ -38,7 +38,7 @@ const SgPanel = (() => {
     if (value === 0 || value === 1) return `${100 * value} %`;
     const percent = 100 * value;
     if (percent < 0.01) return `${bound(percent, isUpper, 2)} %`;
-    // A few units in the last place of the product are no hundredth of a percent.
+    // Ignores a few units in the last place of the product.
     const hundredths = isUpper ? Math.ceil(100 * percent - 1e-9) : Math.floor(100 * percent + 1e-9);
     if (!isUpper && hundredths >= 10000) return "99.99 %";
     return hundredths >= 10000 ? "100 %" : `${(hundredths / 100).toFixed(2)} %`;
@@ -60,7 +60,7 @@ const SgPanel = (() => {
     return facts.domain.names.map((name, axis) => `${name} ${number(theta[axis], 5)}`).join(", ");
   };
 
-  // Sentences about the piece of a point: what is proved, and by what. The first word is the label.
+  // Sentences about the piece of a point: the claim and its proof. The first word is the label.
   function proved(facts, arrays, found, step) {
     if (!found) {
       const why = facts.isPartial ? "The run ended before it reached this point" : "No piece is known here";
@@ -177,7 +177,7 @@ const SgPanel = (() => {
       rows.push([{ shades: arrays.sequential }, `inconsistency from 0 to ${number(facts.top, 4)}${more}`, "", null]);
       rows.push([{ line: named.paper, on: "#3b496c" }, `inconsistency = δ = ${delta}`, "", null]);
     }
-    // What is not decided in the sense of the view; strips along boundaries are far smaller than this.
+    // The undecided share for the view; strips along boundaries are far smaller than this.
     const gap = (name) => facts.areas[name][step][1] - facts.areas[name][step][0];
     const open = { classification: gap("CR"), attention: gap("AR"), joint: facts.areas.undecided[step][1] }[view] || 0;
     const undecided = Math.max(0, open - facts.notReached);

@@ -27,7 +27,7 @@ const SgPictures = (() => {
     });
   }
 
-  // The channels of a map (C, H, W) summed: what is shown of it.
+  // The channels of a map (C, H, W) summed, as shown.
   function summed(map, [channels, height, width]) {
     const n = height * width, sum = new Float64Array(n);
     for (let c = 0; c < channels; c++) for (let i = 0; i < n; i++) sum[i] += map[c * n + i];

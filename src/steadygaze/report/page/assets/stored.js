@@ -1,4 +1,4 @@
-// Points of a network that is too large for the page: the nearest of the thetas that report/page/stored_points.py kept.
+// Points of a network that is too large for the page: the nearest theta stored by report/page/network_data.py.
 "use strict";
 
 class SgStored {
@@ -20,7 +20,7 @@ class SgStored {
     return this.point(best);
   }
 
-  // As SgNetwork.at gives it, but maps are those of some classes, channels summed; `stored` says so.
+  // As SgNetwork.at, but with maps of some classes only, channels summed; `stored` marks that.
   point(n) {
     const { stored, label } = this.facts, [channels, height, width] = stored.shape, size = height * width;
     const row = (name, each) => this.arrays[name].subarray(n * each, (n + 1) * each);
