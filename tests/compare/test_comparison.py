@@ -99,7 +99,7 @@ def test_labels_and_ways_that_differ_are_said():
     ways = [verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], dist=dist, **options) for dist in ("l1", "l2")]
     alone = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], property="cr", threads=1)
     (note,) = compare_results([alone, ways[1]]).notes
-    assert "differ (M-FNN-100 (1): cr, M-FNN-100 (2): both)" in note
+    assert "differ (M-FNN-100 (1): cr; M-FNN-100 (2): both)" in note
     found = compare_results(ways)
     assert found.differs == ("attention",) and any("different ways" in note for note in found.notes)
 

@@ -7,7 +7,17 @@ from ..labels import Label, Verdict
 from ..results.description import verdict_sentences
 from ..results.summary import AnswerFacts, Summary
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..words import class_text, counted, named_theta, number_text, rounded_down, rounded_up, sentence, share_text
+from ..words import (
+    class_text,
+    counted,
+    named_theta,
+    number_text,
+    rounded,
+    rounded_down,
+    rounded_up,
+    sentence,
+    share_text,
+)
 
 Facts = Iterator[tuple[str, str]]
 """Names of facts with their texts."""
@@ -106,7 +116,7 @@ def nearest_text(summary: Summary, name: str) -> str:
     below = f"none below distance {rounded_down(low, 5)}{aside}" if low else "a nearer one may exist"
     if high is None or low is None or found.theta is None:
         return f"none proved; {below}" if low else "none proved so far"
-    where = f"{named_theta(summary.domain.names, found.theta)} (distance {rounded_up(high, 5)}"
+    where = f"{named_theta(summary.domain.names, found.theta)} (distance {rounded(high)}"
     return f"{where})" if high - low <= 1e-5 * high else f"{where}; {below})"
 
 

@@ -13,7 +13,7 @@ from .. import api
 from ..errors import OptionError
 from ..labels import Label
 from ..results import store
-from ..words import number_text, percent_up, rounded_down, rounded_up, share_text
+from ..words import number_text, percent_up, rounded, rounded_down, rounded_up, share_text
 from . import command_options as o
 from .printing import numbers_table, print_json, print_notes, print_places
 
@@ -157,8 +157,8 @@ def distance_text(low: float | None, high: float | None) -> str:
         return "none"
     if high is None:
         return f"not below {rounded_down(low, 5)}"
-    first, last = rounded_down(low, 5), rounded_up(high, 5)
-    return last if high - low <= 1e-5 * high else f"{first} to {last}"
+    is_tight = high - low <= 1e-5 * high
+    return rounded(high) if is_tight else f"{rounded_down(low, 5)} to {rounded_up(high, 5)}"
 
 
 def _share_table(summary: Mapping[str, Any], names: Sequence[str]) -> Table:
