@@ -21,7 +21,7 @@ from steadygaze.report.drawing.sections import make_sections
 from steadygaze.report.figures.map import make_views, map_figure
 from steadygaze.report.wording import share_not_reached
 from steadygaze.results.result import Result
-from steadygaze.words import rounded, share_text
+from steadygaze.words import percent_up, rounded, share_text
 
 PATCH = "patch:x=10,y=10,w=8,h=8"
 
@@ -146,7 +146,7 @@ def test_what_a_partial_map_did_not_reach_is_hatched_and_said() -> None:
     figure = map_figure(result)
     shown = words(figure)
     assert shown.count("not reached") == 3
-    assert shown[shown.index("not reached") - 1] == share_text(missing)
+    assert shown[shown.index("not reached") - 1] == percent_up(missing)
     assert any(text.startswith("partial map (limit of 300 regions)") for text in shown)
     in_panels = [patch for axes in figure.axes[1:] for patch in axes.findobj(Patch) if patch.get_hatch()]
     assert len(in_panels) == 3
