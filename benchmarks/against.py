@@ -1,6 +1,6 @@
 """How much slower or faster is this checkout than another commit, map by map and task by task?
 
-    python benchmarks/against.py 4e2c450                      # all maps of map.py, all tasks of regions.py
+    python benchmarks/against.py 4e2c450     # maps of map.py, refinements, gbs, all tasks of regions.py
     python benchmarks/against.py 4e2c450 --models M-FNN-100 --rounds 3
 
 The other commit is checked out beside this one for the time of the run. Both alternate, each in processes of its own,
@@ -40,6 +40,20 @@ def map_seconds(tree: Path, model: str, domain: str, repetitions: int) -> float:
     options = ("mnist:69990", "--repetitions", str(repetitions), "--seconds", "0", "--samples", "20")
     found = json.loads(run(tree, "one_map.py", model, domain, *options).splitlines()[-1])
     return float(found["seconds"]["engine"]["median"])
+
+
+def refine_seconds(tree: Path, domain: str) -> float:
+    """The seconds of an exact refinement of M-CNN-S with its self-check."""
+    options = ("--threads", "1", "--samples", "200")
+    found = json.loads(run(tree, "one_refine.py", "map", "M-CNN-S", domain, "mnist:69990", *options).splitlines()[-1])
+    return float(found["rows"][0]["seconds"])
+
+
+def search_seconds(tree: Path) -> dict[str, float]:
+    """The seconds of gbs for label and attention on three images of M-FNN-100, by search."""
+    options = ("--searches", "gbs:cr", "gbs:ar", "--only", "69990", "69991", "69992", "--no-maps")
+    found = json.loads(run(tree, "one_search.py", "M-FNN-100", *options).splitlines()[-1])
+    return {f"{row['asked']} {row['search']}": float(row["seconds"]) for row in found["rows"]}
 
 
 class TaskProcess:
@@ -108,6 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pairs", type=int, default=25, help="how often both run each region task in turn")
     parser.add_argument("--repetitions", type=int, default=3, help="maps of each kind in one process")
     parser.add_argument("--no-tasks", action="store_true", help="leave the region tasks out")
+    parser.add_argument("--no-engines", action="store_true", help="leave refinements and searches out")
     parser.add_argument("--out", type=Path, default=RESULTS / "against.json")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as place:
@@ -151,6 +166,14 @@ def measure(other: Path, options: argparse.Namespace) -> Sequence[dict[str, Any]
                 for _ in range(options.rounds)
             ]
             rows.append(compared("map", f"{model} {domain}", *map(list, zip(*pairs, strict=True))))
+    if not options.no_engines:
+        for domain in DOMAINS:
+            pairs = [[refine_seconds(tree, domain) for tree in (CHECKOUT, other)] for _ in range(options.rounds)]
+            rows.append(compared("refine", f"M-CNN-S {domain}", *map(list, zip(*pairs, strict=True))))
+        found = [[search_seconds(tree) for tree in (CHECKOUT, other)] for _ in range(options.rounds)]
+        for name in found[0][0]:
+            ours, theirs = ([pair[side][name] for pair in found] for side in (0, 1))
+            rows.append(compared("gbs", name, ours, theirs))
     if not options.no_tasks:
         rows += compare_tasks(other, options.pairs)
     return rows
