@@ -85,10 +85,11 @@ def _fact(result: Result, name: str) -> Any:
 
 
 def _share(result: Result, share: str) -> Bounds | None:
-    """Bounds of a share; for searches only of CR and MR, in two dimensions, where unsplit parts are known."""
+    """Bounds of a share; for searches only of CR and MR, if all of a domain of two parameters was visited."""
     if result.tiling.answers_any_delta:
         return result.areas[share]
-    is_flat, is_asked = result.question.perturbed.domain.dimension == 2, result.sets[Label.CR] is not None
+    is_flat = result.question.perturbed.domain.dimension == 2 and result.coverage == 1.0
+    is_asked = result.sets[Label.CR] is not None
     return result.areas[share] if is_flat and is_asked and share in (Label.CR, Label.MR) else None
 
 

@@ -50,13 +50,14 @@ class VisitedAnswer(DeltaAnswer):
 
     @cached_property
     def shares(self) -> Shares:
-        """Shares from the volumes of visited regions with one label everywhere; all others count as undecided.
+        """Shares by the volumes of visited regions with one label everywhere; all others count as undecided.
 
-        In two dimensions the slivers are known, and volumes add up within AREA; other dimensions prove no shares. A
-        search does not add up kinks, so it proves no shares of the attention.
+        Only regions that are all there are, and whose volumes add up to a domain of two parameters, bound shares: the
+        regions of a partial search may overlap where float64 misplaces their borders. A search does not add up kinks,
+        so nothing follows for the attention.
         """
         cells = np.zeros((3, 3))
-        if self.compound.domain.dimension == 2:
+        if self.compound.domain.dimension == 2 and self.tiling.is_whole:
             codes: dict[str, Kept] = {
                 Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO,
             }  # fmt: skip
