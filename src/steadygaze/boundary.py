@@ -18,10 +18,9 @@ from scipy.sparse.csgraph import connected_components
 
 from .compound import Compound
 from .errors import OptionError
-from .labels import Kept, Property
+from .labels import Kept, Property, Stop
 from .polytopes import Adjacency, Polytopes
 from .properties.joint import JointPieces
-from .regions.region import RegionSet
 from .tolerances import TOUCH
 
 
@@ -126,13 +125,13 @@ class Boundary:
         return 1.0 if chosen.all() else min(float(self.volumes[chosen].sum()), 1.0)
 
 
-def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPieces, wanted: Property) -> Boundary:
+def find_boundary(compound: Compound, stopped: Stop | None, joint: JointPieces, wanted: Property) -> Boundary:
     """The outermost boundary of a property on a full map; OptionError for a partial map or a domain without zero.
 
-    `regions` are the regions of the pieces, None if the pieces come from boxes alone. A facet narrower than the
+    `stopped` says why a map is partial, None if it is not. A facet narrower than the
     tolerance connects nothing; a piece with only such facets belongs to neither C0 nor an enclave.
     """
-    _refuse(compound, regions)
+    _refuse(compound, stopped)
     polytopes, volumes = joint.polytopes, joint.polytopes.volumes
     kept, strips = joint.kept(wanted)
     adjacency = polytopes.touching()
@@ -168,16 +167,16 @@ def find_boundary(compound: Compound, regions: RegionSet | None, joint: JointPie
     )
 
 
-def _refuse(compound: Compound, regions: RegionSet | None) -> None:
+def _refuse(compound: Compound, stopped: Stop | None) -> None:
     domain = compound.domain
     if not domain.contains_zero:
         raise OptionError(
             "the boundary is defined from the unperturbed image, theta = 0, which is not in the domain from "
             f"{domain.low.tolist()} to {domain.high.tolist()}; map a domain that contains it"
         )
-    if regions is not None and regions.stopped is not None:
+    if stopped is not None:
         raise OptionError(
-            f"the boundary needs a full map, but this one is partial ({regions.stopped}); map again with a larger "
+            f"the boundary needs a full map, but this one is partial ({stopped}); map again with a larger "
             "limit, or a smaller domain"
         )
 

@@ -4,7 +4,10 @@ import ctypes
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from .errors import OptionError
@@ -27,6 +30,47 @@ class Limits:
             raise OptionError(f"--max-regions is {self.max_regions}; expected a whole number above 0")
 
 
+class Clock:
+    """The seconds of a run by phase; phases do not overlap, so they add up to the time between first and last.
+
+    Threads that work side by side report their shares of one phase with `divide`.
+
+    >>> clock = Clock()
+    >>> with clock.phase("walk"):
+    ...     with clock.phase("labels"):
+    ...         pass
+    >>> sorted(clock.seconds), clock.current
+    (['labels', 'walk'], '')
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.current = ""
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the time of the block for a phase, without that of the phases inside it."""
+        outer, self.current = self.current, name
+        started, before = time.perf_counter(), sum(self.seconds.values())
+        try:
+            yield
+        finally:
+            inner = sum(self.seconds.values()) - before
+            self._add(name, time.perf_counter() - started - inner)
+            self.current = outer
+
+    def divide(self, name: str, parts: dict[str, float]) -> None:
+        """Divide the seconds of a phase among parts, in proportion to the seconds that threads spent on each."""
+        total = sum(parts.values())
+        if total > 0.0 and name in self.seconds:
+            whole = self.seconds.pop(name)
+            for part, seconds in parts.items():
+                self._add(part, whole * seconds / total)
+
+    def _add(self, name: str, seconds: float) -> None:
+        self.seconds[name] = self.seconds.get(name, 0.0) + max(0.0, seconds)
+
+
 @dataclass
 class Budget:
     """The limits of one run and its use so far; engines poll it."""
@@ -35,24 +79,53 @@ class Budget:
     started: float = field(default_factory=time.monotonic)
     cancelled: threading.Event = field(default_factory=threading.Event)
     regions: int = 0
+    clock: Clock = field(default_factory=Clock)
 
-    def exhausted(self) -> Stop | None:
-        """The limit that ends the run now, or None."""
+    def exhausted(self, share: float = 1.0) -> Stop | None:
+        """The limit that ends the run now, or None; `share` is the part of the time that the caller may use."""
         if self.cancelled.is_set():
             return Stop("interrupted")
         limits = self.limits
-        if limits.timeout_seconds is not None and self.seconds() > limits.timeout_seconds:
+        if limits.timeout_seconds is not None and self.seconds() > share * limits.timeout_seconds:
             return Stop(f"timeout of {limits.timeout_seconds:g} s")
         if limits.max_regions is not None and self.regions >= limits.max_regions:
             return Stop(f"limit of {limits.max_regions} regions")
-        memory = limits.memory_gib if limits.memory_gib is not None else 0.8 * machine_gib()
-        if resident_gib() > memory:
-            return Stop(f"memory limit of {memory:.3g} GiB")
+        if resident_gib() > self.memory_gib:
+            return Stop(f"memory limit of {self.memory_gib:.3g} GiB")
         return None
+
+    @cached_property
+    def memory_gib(self) -> float:
+        """The memory that the run may use: the given limit, or 80 % of the machine's or the container's memory."""
+        given = self.limits.memory_gib
+        return 0.8 * min(machine_gib(), container_gib()) if given is None else given
+
+    def seconds_left(self) -> float:
+        """Seconds until the time limit; infinite without one, 0 once the run was cancelled."""
+        if self.cancelled.is_set():
+            return 0.0
+        limit = self.limits.timeout_seconds
+        return float("inf") if limit is None else max(0.0, limit - self.seconds())
 
     def seconds(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self.started
+
+
+WALKING = 0.8
+"""The share of the time limit after which engines find no further units: the rest is for labels, checks and files."""
+
+CGROUPS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def container_gib(root: Path = Path("/")) -> float:
+    """The memory limit of the control group of this process in GiB; infinite if there is none."""
+    for name in CGROUPS:
+        try:
+            return int((root / name).read_text(encoding="ascii")) / 2**30
+        except (OSError, ValueError):
+            continue
+    return float("inf")
 
 
 def machine_gib() -> float:

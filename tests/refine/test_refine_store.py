@@ -17,7 +17,7 @@ from steadygaze.engines.refine.refine_tiling import RefineTiling
 from steadygaze.errors import OptionError, StoreError
 from steadygaze.labels import Stop
 from steadygaze.question import make_question
-from steadygaze.results import arrays as archive
+from steadygaze.results.array_file import write_arrays
 from steadygaze.results import store
 from steadygaze.results.result import Result
 from support.stand_ins.made_up_refinements import LINE, MOVING, PLANE, four, full_map, made, with_tiling
@@ -128,7 +128,7 @@ def test_crafted_boxes_are_refused(what: str, stored: dict[str, Path], tmp_path:
     with np.load(folder / store.MAP) as file:
         arrays = {key: file[key] for key in file.files}
     spoil(arrays[name])
-    archive.write_arrays(folder / store.MAP, arrays)
+    write_arrays(folder / store.MAP, arrays)
     content = json.loads((folder / store.ANSWER).read_text())
     content["stored"]["files"][store.MAP] = store._sha256(folder / store.MAP)
     (folder / store.ANSWER).write_text(json.dumps(content | {"checksum": store._checksum(content)}))

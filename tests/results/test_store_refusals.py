@@ -13,8 +13,8 @@ import pytest
 from steadygaze import load
 from steadygaze.errors import StoreError
 from steadygaze.labels import Verdict
-from steadygaze.results import arrays as archive
-from steadygaze.results.arrays import NEW_ARRAYS, SHAPES, unpack_map, write_arrays
+from steadygaze.results.array_file import write_arrays
+from steadygaze.results.arrays import NEW_ARRAYS, SHAPES, unpack_map
 from steadygaze.results.store import _checksum, _sha256, check_directory, read_summary, save
 from support.networks.stored_questions import run
 
@@ -44,7 +44,7 @@ def arrays_of(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, object]]:
 def rewrite(folder: Path, edit: Callable[[dict[str, np.ndarray]], None]) -> None:
     arrays, _ = arrays_of(folder)
     edit(arrays)
-    archive.write_arrays(folder / "regions.npz", arrays)
+    write_arrays(folder / "regions.npz", arrays)
     reseal(folder)
 
 

@@ -12,7 +12,7 @@ from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.errors import StoreError
 from steadygaze.polytopes import Polyhedra
-from steadygaze.results import arrays as archive
+from steadygaze.results.array_file import write_arrays
 from steadygaze.results.arrays import SHAPES, array_shapes, unpack_map
 from steadygaze.results.result import Result
 from steadygaze.results.store import _checksum, _sha256, save
@@ -110,7 +110,7 @@ def test_the_map_of_two_parameters_is_refused_for_three(folder: Path, tmp_path: 
     flat = save(verify("M-FNN-100", "mnist:69992", SPECS[1:], delta="70%"), tmp_path / "flat")
     with np.load(flat / "regions.npz") as file:
         assert set(file.files) == set(SHAPES)
-        archive.write_arrays(forged / "regions.npz", {name: file[name] for name in file.files})
+        write_arrays(forged / "regions.npz", {name: file[name] for name in file.files})
     content = json.loads((forged / "result.json").read_text())
     content["stored"]["files"] = {name: _sha256(forged / name) for name in content["stored"]["files"]}
     content["checksum"] = _checksum(content)

@@ -10,7 +10,7 @@ import pytest
 
 import steadygaze
 from steadygaze import Result, StoreError, load, verify
-from steadygaze.results.arrays import write_arrays
+from steadygaze.results.array_file import write_arrays
 from steadygaze.results.store import _checksum, _sha256
 
 SQUARE = ["translate:dx=2:0..0.2", "brightness:-0.01..0.02"]

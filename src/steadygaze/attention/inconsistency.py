@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from ..compound import Compound
 from ..network.graph import Chain
 from ..perturbation import KnotCell
+from ..polytopes.protocol import join_rows
 from ..regions.patterns import PatternTable, distinct_rows, unpack
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
@@ -87,6 +88,25 @@ def measure(
     table = CurveTable(compound, options, original, cells, patterns)
     table.fill(regions.patterns, ranges, max_flips=flips, threads=threads)
     return table.finish(curve)
+
+
+_JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")
+"""Arrays of curves that are joined row by row."""
+
+
+def join_curves(found: list[Inconsistency], regions: RegionSet) -> Inconsistency:
+    """Join the curves of sets of regions, in the order in which these were joined; empties the list."""
+    starts = np.cumsum([0, *(len(curves.curve_cell) for curves in found)])
+    curve = np.concatenate([one.curve + start for one, start in zip(found, starts, strict=False)])
+    numbers, first = np.unique(curve, return_index=True)
+    pattern = np.zeros(int(starts[-1]), dtype=np.int64)
+    pattern[numbers] = regions.pattern[first]
+    before = np.cumsum([0, *(int(one.breaks[-1]) for one in found)])
+    breaks = [np.zeros(1, dtype=np.int64), *(one.breaks[1:] + start for one, start in zip(found, before, strict=False))]
+    terms, columns = found[0].terms, {name: [getattr(one, name) for one in found] for name in _JOINED}
+    found.clear()
+    joined = {name: join_rows(columns.pop(name)) for name in _JOINED}
+    return Inconsistency(curve=curve, curve_pattern=pattern, breaks=np.concatenate(breaks), terms=terms, **joined)
 
 
 def measure_again(

@@ -17,7 +17,7 @@ from ..results import store
 from ..results.result import Result
 from ..results.tiling import Tiling
 from .contract import WHY, Engine, ProgressReport, RunOptions
-from .map.whole_map import MapEngine
+from .map.map_engine import MapEngine
 from .refine.planning import choose_method
 from .refine.refine_engine import RefineEngine
 from .search.search_engines import SEARCHES

@@ -4,6 +4,7 @@ A piece is CR or MR by its winner, and AR or IR by its slab. Each piece has two 
 boundary, and within the error of ai = δ. Their volumes count as undecided.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -146,11 +147,8 @@ def _strip_widths(
     return np.where(attention == Kept.YES, kept, np.where(attention == Kept.NO, lost, 0.0))
 
 
-def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0, holes: float = 0.0) -> Shares:
-    """Add up the volumes of the pieces; where no piece covers the domain, label and attention are unknown.
-
-    `holes` bounds the volume of the gaps between regions.
-    """
+def piece_cells(joint: JointPieces) -> np.ndarray:
+    """The volumes (3, 3) of the pieces by label and attention, both as `Kept` codes."""
     volumes = joint.polytopes.volumes
     label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
     unknown = np.full(len(volumes), Kept.UNKNOWN)
@@ -162,17 +160,42 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
     np.add.at(cells, (unknown, joint.attention), first - both)
     np.add.at(cells, (label, unknown), second - both)
     np.add.at(cells, (unknown, unknown), both)
-    missing = 1.0 - float(volumes.sum())
+    return cells
+
+
+def add_cells(parts: Sequence[np.ndarray], slivers: float = 0.0) -> Shares:
+    """The shares of parts of the domain, given the volumes (3, 3) of each."""
+    rows = (tuple(float(share) for share in row) for row in np.sum(parts, axis=0))
+    return Shares(tuple(rows), slivers)  # type: ignore[arg-type]
+
+
+def missing_cells(volume: float, pieces: int, dimension: int, *, is_partial: bool, holes: float) -> np.ndarray:
+    """The volumes (3, 3) where no piece covers the domain, so that label and attention are unknown.
+
+    volume: of all pieces; `holes` bounds the volume of the gaps between regions.
+    """
+    cells, missing = np.zeros((3, 3)), 1.0 - volume
     if is_partial:
         # Nobody examined the missing part, however small.
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
-    elif joint.polytopes.dimension > 2 and 64.0 * UNIT * (len(volumes) + 16) < abs(missing) <= AREA:
+    elif dimension > 2 and 64.0 * UNIT * (pieces + 16) < abs(missing) <= AREA:
         # Splitting regions into pieces may also leave gaps or overlaps; only their order of magnitude is known.
         # (No map is off by more than AREA; regions inside boxes do not cover the domain, see `merged_answer`.)
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += min(1.0, 4.0 * abs(missing))
     cells[Kept.UNKNOWN, Kept.UNKNOWN] += holes
-    rows = (tuple(float(share) for share in row) for row in cells)
-    return Shares(tuple(rows), slivers)  # type: ignore[arg-type]
+    return cells
+
+
+def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0, holes: float = 0.0) -> Shares:
+    """Add up the volumes of the pieces; where no piece covers the domain, label and attention are unknown.
+
+    `holes` bounds the volume of the gaps between regions.
+    """
+    volumes = joint.polytopes.volumes
+    missing = missing_cells(
+        float(volumes.sum()), len(volumes), joint.polytopes.dimension, is_partial=is_partial, holes=holes
+    )
+    return add_cells([piece_cells(joint), missing], slivers)
 
 
 def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.ndarray, axis: int) -> np.ndarray:

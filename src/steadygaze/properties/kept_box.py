@@ -53,6 +53,20 @@ def attention_suspects(compound: Compound, regions: RegionSet, joint: JointPiece
     return _suspects(joint, fails, has_strip, lambda piece: attention_strips(compound, regions, joint, labels, piece))
 
 
+def nearest_suspects(compound: Compound, suspects: Suspects) -> Suspects:
+    """The bounding boxes of the suspects that `kept_box` meets first, in every direction: they stand for all."""
+    zero, d = compound.zero_in_t[: compound.domain.dimension], compound.domain.dimension
+    ends = [(np.zeros(d), np.ones(d))] if d > 1 else [(np.zeros(1), zero), (zero, np.ones(1))]
+    chosen = []
+    for low, high in ends:
+        is_there = (suspects.high[:, 0] >= low[0]) & (suspects.low[:, 0] <= high[0]) if d == 1 else True
+        gauges = _box_gauges(zero, zero - low, high - zero, suspects.low[:, :d], suspects.high[:, :d])
+        gauges = np.where(is_there, gauges, np.inf)
+        if len(gauges) and np.isfinite(gauges.min()):
+            chosen.append(int(np.argmin(gauges)))
+    return Suspects(suspects.low[chosen], suspects.high[chosen])
+
+
 def kept_box(zero: np.ndarray, suspects: Sequence[Suspects]) -> tuple[np.ndarray, np.ndarray]:
     """Ends low and high (d,) in t of a box around zero (d,) that holds no suspect; both are zero if there is no box.
 

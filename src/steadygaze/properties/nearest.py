@@ -38,8 +38,59 @@ class Nearest:
     piece: int | None
 
 
-def nearest_label_violation(compound: Compound, regions: RegionSet, joint: JointPieces) -> Nearest:
-    """The nearest theta where the label is lost."""
+@dataclass(frozen=True, eq=False)
+class Violations:
+    """The pieces of a map that matter for the nearest violation of one property.
+
+    violates, possible and strips index pieces: violated ones, those that may be, and kept ones of which a strip may be.
+    is_proved(piece, point) tells whether a violation at a point of a piece is proved; strips_of(piece) gives strips.
+    """
+
+    compound: Compound
+    joint: JointPieces
+    violates: np.ndarray
+    possible: np.ndarray
+    strips: np.ndarray
+    is_proved: Callable[[int, np.ndarray], bool]
+    strips_of: Callable[[int], Iterator[np.ndarray]]
+
+    def lower_bound(self) -> float:
+        """A distance below which nothing is violated; only strips of nearer pieces are examined."""
+        compound, polytopes = self.compound, self.joint.polytopes
+        low = float(np.sqrt(nearest_points(compound, polytopes, self.possible)[:, 0].min(initial=np.inf)))
+        squares = nearest_points(compound, polytopes, self.strips)[:, 0]
+        for place in np.argsort(squares, kind="stable"):
+            if np.sqrt(squares[place]) >= low:
+                break
+            for strip in self.strips_of(int(self.strips[place])):
+                if len(strip):
+                    low = min(low, polytopes.distance_to_hull(compound.zero_in_t, strip))
+        return rounded_down(low)
+
+    def nearest(self, low: float) -> Nearest:
+        """The nearest proved violation, with a given lower bound."""
+        compound, polytopes, zero = self.compound, self.joint.polytopes, self.compound.zero_in_t
+        found = nearest_points(compound, polytopes, self.violates)
+        for place in np.argsort(found[:, 0], kind="stable"):
+            piece, border = int(self.violates[place]), found[place, 1:]
+            centre = polytopes.centres[piece]
+            for depth in DEPTHS:
+                point = border + depth * (centre - border)
+                is_inside = depth == 1.0 or np.abs(point - border).max() >= INSIDE
+                if is_inside and self.is_proved(piece, point):
+                    # Rounding the distance up by one part in 10¹² covers its own rounding.
+                    high = float(np.linalg.norm((point - zero)[: compound.domain.dimension]))
+                    return Nearest(low, high * (1 + 1e-12), compound.to_theta(point[None])[0], piece)
+        return Nearest(low, np.inf, None, None)
+
+
+def nearest_violation(found: Violations, *, is_partial: bool) -> Nearest:
+    """The nearest violation of a map; a partial map bounds no distance from below."""
+    return found.nearest(0.0 if is_partial else found.lower_bound())
+
+
+def label_violations(compound: Compound, regions: RegionSet, joint: JointPieces) -> Violations:
+    """The thetas where the label is lost."""
     pieces = joint.pieces
     violates = np.flatnonzero(~pieces.keeps_label)
     rivals = np.delete(np.arange(regions.logits.shape[2]), pieces.label)
@@ -49,9 +100,8 @@ def nearest_label_violation(compound: Compound, regions: RegionSet, joint: Joint
         return bool(values[rivals].max() - values[pieces.label] > pieces.slack[piece])
 
     strips = np.flatnonzero(pieces.keeps_label & pieces.has_strip)
-    return _nearest(
-        compound, regions, joint, (violates, violates, strips), is_proved, partial(label_strips, regions, joint)
-    )
+    strips_of = partial(label_strips, regions, joint)
+    return Violations(compound, joint, violates, violates, strips, is_proved, strips_of)
 
 
 def label_strips(regions: RegionSet, joint: JointPieces, piece: int) -> Iterator[np.ndarray]:
@@ -64,10 +114,10 @@ def label_strips(regions: RegionSet, joint: JointPieces, piece: int) -> Iterator
         yield joint.polytopes.clip_hull(joint.polytopes[piece], form)
 
 
-def nearest_attention_violation(
+def attention_violations(
     compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels, proof: HullProof | None
-) -> Nearest:
-    """The nearest theta where the inconsistency exceeds δ; `low` holds outside kinks.
+) -> Violations:
+    """The thetas where the inconsistency exceeds δ; a lower bound of their distance holds outside kinks.
 
     A theta counts if `proof` confirms it, because it might lie on a kink inside its piece.
     """
@@ -87,7 +137,7 @@ def nearest_attention_violation(
 
     strips = np.flatnonzero((joint.attention == Kept.YES) & (joint.attention_strip > 0.0))
     strips_of = partial(attention_strips, compound, regions, joint, labels)
-    return _nearest(compound, regions, joint, (violates, possible, strips), is_proved, strips_of)
+    return Violations(compound, joint, violates, possible, strips, is_proved, strips_of)
 
 
 def attention_strips(
@@ -102,51 +152,6 @@ def attention_strips(
         yield joint.polytopes.clip_hull(joint.polytopes[piece], np.append(-along, first))
     if labels.inner[region, 1] < labels.taus[region, 1]:
         yield joint.polytopes.clip_hull(joint.polytopes[piece], np.append(along, -last))
-
-
-def _nearest(
-    compound: Compound,
-    regions: RegionSet,
-    joint: JointPieces,
-    chosen: tuple[np.ndarray, np.ndarray, np.ndarray],
-    is_proved: Callable[[int, np.ndarray], bool],
-    strips_of: Callable[[int], Iterator[np.ndarray]],
-) -> Nearest:
-    """The nearest violation among pieces that are violated, pieces that may be, and pieces with strips that may be."""
-    violates, possible, strips = chosen
-    low = _lower_bound(compound, joint, possible, strips, strips_of) if regions.stopped is None else 0.0
-    zero = compound.zero_in_t
-    found = nearest_points(compound, joint.polytopes, violates)
-    for place in np.argsort(found[:, 0], kind="stable"):
-        piece, border = int(violates[place]), found[place, 1:]
-        centre = joint.polytopes.centres[piece]
-        for depth in DEPTHS:
-            point = border + depth * (centre - border)
-            is_inside = depth == 1.0 or np.abs(point - border).max() >= INSIDE
-            if is_inside and is_proved(piece, point):
-                # Rounding the distance up by one part in 10¹² covers its own rounding.
-                high = float(np.linalg.norm((point - zero)[: compound.domain.dimension]))
-                return Nearest(low, high * (1 + 1e-12), compound.to_theta(point[None])[0], piece)
-    return Nearest(low, np.inf, None, None)
-
-
-def _lower_bound(
-    compound: Compound,
-    joint: JointPieces,
-    possible: np.ndarray,
-    strips: np.ndarray,
-    strips_of: Callable[[int], Iterator[np.ndarray]],
-) -> float:
-    """A distance below which nothing is violated; only strips of nearer pieces are examined."""
-    low = float(np.sqrt(nearest_points(compound, joint.polytopes, possible)[:, 0].min(initial=np.inf)))
-    squares = nearest_points(compound, joint.polytopes, strips)[:, 0]
-    for place in np.argsort(squares, kind="stable"):
-        if np.sqrt(squares[place]) >= low:
-            break
-        for strip in strips_of(int(strips[place])):
-            if len(strip):
-                low = min(low, joint.polytopes.distance_to_hull(compound.zero_in_t, strip))
-    return rounded_down(low)
 
 
 def rounded_down(distance: float) -> float:

@@ -93,11 +93,11 @@ def settle_patterns(
     return Settled(Doubtful(chosen[is_open], bounds[is_open]), min(1.0, kinks + slivers))
 
 
-def label_pieces(compound: Compound, regions: RegionSet, label: int) -> Pieces:
+def label_pieces(compound: Compound, regions: RegionSet, label: int, *, share: int = 1) -> Pieces:
     """The regions split along the argmax, with the proved label of each piece.
 
     Bounds come first (`classify`). Among the pieces that they leave open, exact arithmetic settles those with wide
-    strips, or all of them if no piece is surely lost.
+    strips, or all of them if no piece is surely lost; one in `share` of what it can afford.
     """
     pieces = classify(compound, regions, label)
     # Lost on at least a part of the piece: most pieces reach the decision boundary.
@@ -108,7 +108,7 @@ def label_pieces(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     strips = strip_volumes(pieces, regions)[chosen]
     if is_lost.any():
         chosen, strips = chosen[strips > WORTH_SETTLING], strips[strips > WORTH_SETTLING]
-    chosen = chosen[np.argsort(-strips, kind="stable")][: affordable(compound)]
+    chosen = chosen[np.argsort(-strips, kind="stable")][: -(-affordable(compound) // share)]
     exact = exact_labels(compound, pieces.label) if len(chosen) else None
     if exact is None:
         return pieces

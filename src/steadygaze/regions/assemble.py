@@ -44,6 +44,14 @@ def _joined(parts: list[np.ndarray], shape: tuple[int, ...], kind: type = np.flo
     return np.concatenate(parts) if parts else np.zeros(shape, dtype=kind)
 
 
+def neuron_cuts(program: Program, neurons: np.ndarray) -> np.ndarray:
+    """Rows (E, 3) of a table of cuts for the neurons (E,) of a program that made them."""
+    layers = np.searchsorted(program.offsets, neurons, side="right") - 1
+    rows = np.empty((len(neurons), 3), dtype=np.int32)
+    rows[:, 0], rows[:, 1], rows[:, 2] = Cut.NEURON, layers, neurons - program.offsets[layers]
+    return rows
+
+
 class CutRows:
     """A table of cuts, numbered from 1: first the given rows (E, 3), then the cuts of the neurons."""
 
@@ -59,11 +67,13 @@ class CutRows:
 
     def add(self, program: Program, block: Block) -> None:
         """Append the cuts of a block, made by the neurons of a program."""
-        neurons = _joined(block.cuts, (0,), np.int64)
-        layers = np.searchsorted(program.offsets, neurons, side="right") - 1
-        rows = np.stack([np.full_like(neurons, Cut.NEURON), layers, neurons - program.offsets[layers]], axis=1)
+        rows = neuron_cuts(program, _joined(block.cuts, (0,), np.int64))
         self.rows.append(rows)
         self.size += len(rows)
+
+    def skip(self, cuts: int) -> None:
+        """Leave out the numbers of cuts whose rows are kept elsewhere; the table itself ends here."""
+        self.size += cuts
 
     def renumber(self, block: Block) -> None:
         """Shift the block's own cuts to the end of the table; all blocks of a cell start from the same base."""

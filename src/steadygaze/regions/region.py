@@ -52,14 +52,17 @@ def take_regions(regions: RegionSet, chosen: np.ndarray) -> RegionSet:
     return replace(regions, polytopes=regions.polytopes.take(chosen), **rows)
 
 
-def join_region_sets(parts: list[RegionSet], *, cuts: np.ndarray | None = None) -> RegionSet:
+def join_region_sets(parts: list[RegionSet], *, cuts: np.ndarray | None = None, is_numbered: bool = False) -> RegionSet:
     """Join sets of regions with disjoint interiors (at least one) in order; empties the list.
 
     All tables of cuts share their rows before the first neuron. The longest such beginning (or `cuts`, which must
-    extend it) stays unchanged; the cuts of the neurons follow, renumbered. Each array of the parts is freed once it is
-    joined, to save memory.
+    extend it) stays unchanged; the cuts of the neurons follow, renumbered. is_numbered: the facets carry the numbers of
+    `cuts` already, which is then the whole table. Each array of the parts is freed once it is joined, to save memory.
     """
-    table, shifts = _joined_cuts(parts, cuts)
+    if is_numbered and cuts is not None:
+        table, shifts = cuts, [_Shift(len(cuts), 0)] * len(parts)
+    else:
+        table, shifts = _joined_cuts(parts, cuts)
     numbers: dict[str, Any] = {
         "accuracy": Accuracy.joined([part.accuracy for part in parts]),
         "stopped": next((part.stopped for part in parts if part.stopped is not None), None),

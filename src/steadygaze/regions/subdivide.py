@@ -8,6 +8,7 @@ polytopes whose sides are known cuts: a walk can start from a box as from a knot
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -112,48 +113,83 @@ def subdivide_boxes(
     return Within(regions, box, complete)
 
 
-def walk_cell(
-    cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, table: CutRows, watch: "Watch", *, threads: int
-) -> list[Block]:
-    """Walk polytopes inside a knot cell, each with its number in `origins`; add the cuts to the table.
+@dataclass(frozen=True, eq=False)
+class CellRuns:
+    """The runs of a knot cell after its clip, which do not depend on each other.
+
+    work: polytopes and origins of every run. clip: the block of the clip, whose cuts are the rows clip_cuts (C, 3),
+    numbered from `first` + 1; cuts of the runs are numbered from `base` + 1.
+    """
+
+    cell: CellProgram
+    work: list[tuple[Polytopes, np.ndarray]]
+    clip: Block
+    clip_cuts: np.ndarray
+    first: int
+    base: int
+
+    def close(self, blocks: list[Block], table: CutRows) -> None:
+        """Add the measures of the clip and the cuts to the blocks of all runs, in order, and to the table."""
+        before = self.clip.measured
+        for block in blocks:
+            if block.measured is not None and before is not None:
+                block.measured = block.measured.after(before, 1.0 / len(blocks))
+            block.unfinished = np.concatenate([block.unfinished, self.clip.unfinished])
+            table.renumber(block)
+            table.add(self.cell.program, block)
+
+
+def clip_cell(
+    cell: CellProgram, polytopes: Polytopes, table: CutRows, watch: "Watch", origins: np.ndarray | None = None
+) -> CellRuns:
+    """Divide polytopes inside a knot cell, each with its number in `origins`, into runs.
 
     Many polytopes are walked through all layers at once. If there are few, the clip cuts them first, which makes enough
-    for several threads. The returned blocks do not depend on the number of threads.
+    for several threads; the table receives its cuts.
     """
+    origins = np.arange(len(polytopes)) if origins is None else origins
     neurons = int(cell.program.offsets[-1])
-    clipped = _block(cell, len(table))
+    first, clipped = len(table), _block(cell, len(table))
     is_many = len(polytopes) >= RUNS
     if cell.program.clipped and not is_many:
         _walk(cell, polytopes, origins, 1, clipped, watch, are_regions=False)
         table.add(cell.program, clipped)
         polytopes, origins = clipped.polytopes(), np.concatenate(clipped.origins)
     is_small = len(polytopes) * neurons < (SMALL_BOXES if is_many else SMALL)
-    runs = np.array_split(np.arange(len(polytopes)), 1 if is_small else RUNS)
-    work = [(cell, polytopes.take(run), origins[run], len(table), watch) for run in runs if len(run)]
-    if not work:
+    parts = np.array_split(np.arange(len(polytopes)), 1 if is_small else RUNS)
+    work = [(polytopes.take(run), origins[run]) for run in parts if len(run)]
+    cuts = table.rows[-1] if len(table) > first else np.zeros((0, 3), dtype=np.int32)
+    return CellRuns(cell, work, clipped, cuts, first, len(table))
+
+
+def walk_cell(
+    cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, table: CutRows, watch: "Watch", *, threads: int
+) -> list[Block]:
+    """Walk polytopes inside a knot cell, each with its number in `origins`; add the cuts to the table.
+
+    The returned blocks do not depend on the number of threads.
+    """
+    runs = clip_cell(cell, polytopes, table, watch, origins)
+    if not runs.work:
         # A limit ended the clip before its first piece: no polytope was walked.
         block = _block(cell, len(table))
-        block.unfinished = clipped.unfinished
+        block.unfinished = runs.clip.unfinished
         return [block]
+    work = [(cell, *run, runs.base, watch) for run in runs.work]
     if threads == 1:
         blocks = [_run(*item) for item in work]
     else:
         with ThreadPoolExecutor(threads) as pool:
             blocks = list(pool.map(lambda item: _run(*item), work))
-    for block in blocks:
-        if block.measured is not None and clipped.measured is not None:
-            block.measured = block.measured.after(clipped.measured, 1.0 / len(blocks))
-        block.unfinished = np.concatenate([block.unfinished, clipped.unfinished])
-        table.renumber(block)
-        table.add(cell.program, block)
+    runs.close(blocks, table)
     return blocks
 
 
 class Watch:
-    """Checks the budget and reports progress, from any thread."""
+    """Checks the budget and reports progress, from any thread; `share` is the part of the time for walking."""
 
-    def __init__(self, budget: Budget, progress: Progress | None) -> None:
-        self.budget, self.progress = budget, progress
+    def __init__(self, budget: Budget, progress: Progress | None, share: float = 1.0) -> None:
+        self.budget, self.progress, self.share = budget, progress, share
         self.stopped: Stop | None = None
         self.volume = 0.0
         self.lock = threading.Lock()
@@ -170,7 +206,7 @@ class Watch:
         """Whether the budget allows more work; if not, the map is partial."""
         with self.lock:
             if self.stopped is None:
-                self.stopped = self.budget.exhausted()
+                self.stopped = self.budget.exhausted(self.share)
             return self.stopped is None
 
 

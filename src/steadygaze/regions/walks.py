@@ -80,13 +80,28 @@ class LayerWalk(ABC):
 
     def finish(self) -> None:
         """Add the sums and measures of the walk to the block."""
+        walk = self.walk
+        self.block.measured = self._measures()
+        self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], kernels.ORIGIN].copy()
+
+    def next_block(self) -> Block:
+        """The block so far, with the measures of the walk up to now; the walk goes on with an empty one."""
+        found = self.block
+        measured = self._measures()
+        found.measured = measured._replace(
+            peak=measured.peak.copy(), missed=measured.missed.copy(), beside=measured.beside.copy(),
+            drift=measured.drift.copy(),
+        )  # fmt: skip
+        self.block = Block(found.base, found.coordinates)
+        return found
+
+    def _measures(self) -> WalkMeasures:
         walk, sums = self.walk, self.walk.sums
-        self.block.measured = WalkMeasures(
+        return WalkMeasures(
             walk.peak, walk.missed, walk.beside, walk.most_drift, int(walk.counters[kernels.DEPTH]),
             float(sums[kernels.SLIVERS]), int(sums[kernels.SKIPPED]), float(sums[kernels.GAP]),
             float(sums[kernels.HOLES]),
         )  # fmt: skip
-        self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], kernels.ORIGIN].copy()
 
     def _flush(self, regions: int) -> None:
         """Move the content of the output buffers into the block; the numbering of cuts continues."""

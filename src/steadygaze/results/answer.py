@@ -17,8 +17,8 @@ from ..labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
 from ..properties.attention import AttentionLabels, Doubtful, label_attention, reaches, unknown_attention
 from ..properties.classification import MOST_WORK, Pieces, hull_work
 from ..properties.hull_proof import HullProof
-from ..properties.joint import JointPieces, Shares, join, shares
-from ..properties.nearest import Nearest, nearest_attention_violation, nearest_label_violation
+from ..properties.joint import JointPieces, Shares, add_cells, join, piece_cells, shares
+from ..properties.nearest import Nearest, Violations, attention_violations, label_violations, nearest_violation
 from ..properties.settling import Settled, kink_inconsistency, settle_patterns
 from ..regions.forward_error import forward_errors, kink_share, region_coverage
 from ..regions.region import RegionSet
@@ -154,7 +154,8 @@ class Answers:
     """The data of a map, which answers for any δ.
 
     `size` is Σ_j ‖map_j(x0)‖, the base of relative thresholds. If attention was not measured, `curves` and `errors` are
-    None, and the attention of every region is undecided.
+    None, and the attention of every region is undecided. is_part: the regions are part of a larger map, which knows the
+    share of its kinks and of its gaps; shares and `slivers` are those of the regions alone.
     """
 
     compound: Compound
@@ -163,6 +164,7 @@ class Answers:
     curves: Inconsistency | None
     errors: MapErrors | None
     size: float
+    is_part: bool = False
 
     @cached_property
     def taus(self) -> np.ndarray:
@@ -176,6 +178,8 @@ class Answers:
         else:
             labels = label_attention(self.curves, self.taus, delta, self.errors, self.doubtful)
         joint = join(self.compound, self.regions, self.pieces, labels)
+        if self.is_part:
+            return Answer(self, delta, labels, joint, add_cells([piece_cells(joint)]))
         accuracy = self.regions.accuracy
         is_partial = self.regions.stopped is not None or accuracy.skipped > 0
         found = shares(joint, is_partial=is_partial, holes=accuracy.holes)
@@ -207,7 +211,7 @@ class Answers:
 
     @property
     def _kinks(self) -> float:
-        return kink_share(self.compound, self.regions.accuracy, self.forward_errors)
+        return 0.0 if self.is_part else kink_share(self.compound, self.regions.accuracy, self.forward_errors)
 
     @cached_property
     def forward_errors(self) -> list[np.ndarray]:
@@ -325,13 +329,16 @@ class Answer(DeltaAnswer):
 
     @cached_property
     def nearest(self) -> dict[str, Nearest]:
+        is_partial = self.answers.regions.stopped is not None
+        return {name: nearest_violation(self.violations(name), is_partial=is_partial) for name in (Label.CR, Label.AR)}
+
+    def violations(self, name: Label) -> Violations:
+        """The pieces that matter for the nearest violation of CR, or AR."""
         answers = self.answers
-        return {
-            Label.CR: nearest_label_violation(answers.compound, answers.regions, self.joint),
-            Label.AR: nearest_attention_violation(
-                answers.compound, answers.regions, self.joint, self.labels, answers.proof if answers.errors else None
-            ),
-        }
+        if name == Label.CR:
+            return label_violations(answers.compound, answers.regions, self.joint)
+        proof = answers.proof if answers.errors else None
+        return attention_violations(answers.compound, answers.regions, self.joint, self.labels, proof)
 
     @cached_property
     def classifications(self) -> np.ndarray:

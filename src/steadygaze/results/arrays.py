@@ -1,24 +1,19 @@
-"""The map of a result as named arrays in one compressed file, and back: regions, pieces, curves of the inconsistency.
+"""The map of a result as named arrays, and back: regions, pieces, curves of the inconsistency.
 
-The bytes depend on the arrays alone. Reading checks every array before use, because compiled loops trust their indices.
+Reading checks every array before use, because compiled loops trust their indices.
 A piece that is a whole region shares its shape. Polyhedra and polygons have different arrays (see `array_shapes`).
 """
 
-import math
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 
 from ..accuracy import Accuracy
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors
 from ..attention.options import Distance
-from ..budget import machine_gib
 from ..errors import StoreError
 from ..labels import Stop
 from ..polytopes import Cut, Polytopes, join_polytopes, kind_of
@@ -27,6 +22,7 @@ from ..question import Question
 from ..regions.patterns import PatternTable
 from ..regions.region import RegionSet
 from .answer import Answers
+from .array_file import read_arrays
 
 SCHEMA_VERSION = 3
 """Grows with every incompatible change."""
@@ -38,62 +34,6 @@ OLDER = (
     "which assumed kinks to be 1e-10 wide; verify again for a current proof"
 )
 """The note on an older result."""
-
-
-STAMP = (1980, 1, 1, 0, 0, 0)
-"""The date of every member: the earliest of the zip format."""
-
-HEADER_BYTES = 10_000
-KINDS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
-
-
-def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays in the given order; whole numbers that fit are stored as int32."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, array in arrays.items():
-            member = zipfile.ZipInfo(f"{name}.npy", STAMP)
-            member.compress_type = zipfile.ZIP_DEFLATED
-            member.create_system = 3  # Unix, on every machine
-            member.external_attr = 0o644 << 16
-            with archive.open(member, "w", force_zip64=True) as stream:
-                npy.write_array(stream, np.ascontiguousarray(_narrow(array)), version=(1, 0), allow_pickle=False)
-
-
-def read_arrays(path: Path, names: list[str]) -> dict[str, np.ndarray]:
-    """Read the arrays of exactly these names; raises StoreError for anything else.
-
-    Unpickles nothing, and allocates only after the sizes in the file fit each other and the machine.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            if sorted(member.filename for member in members) != sorted(f"{name}.npy" for name in names):
-                raise StoreError(f"{path}: does not hold the arrays of a result; run the verification again")
-            room, needed = machine_gib() * 2**30, sum(member.file_size for member in members)
-            if needed > room:
-                raise StoreError(f"{path}: needs {needed / 2**30:.3g} GiB, this machine has {room / 2**30:.3g}")
-            return {name: _read_member(archive, f"{name}.npy", path) for name in names}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise StoreError(f"{path}: cannot be read ({reason}); run the verification again") from None
-
-
-def _narrow(array: np.ndarray) -> np.ndarray:
-    if array.dtype != np.int64 or (array.size and max(-int(array.min()), int(array.max())) > np.iinfo(np.int32).max):
-        return array
-    return array.astype(np.int32)
-
-
-def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> np.ndarray:
-    with archive.open(name) as stream:
-        if npy.read_magic(stream) != (1, 0):
-            raise StoreError(f"{path}: {name} is not in the format of a result; run the verification again")
-        shape, is_fortran, kind = npy.read_array_header_1_0(stream, max_header_size=HEADER_BYTES)
-        size = stream.tell() + math.prod(shape) * kind.itemsize
-    if kind not in KINDS or is_fortran or size != archive.getinfo(name).file_size:
-        raise StoreError(f"{path}: {name} claims {shape} of {kind}, but holds something else; run again")
-    with archive.open(name) as stream:
-        return npy.read_array(stream, allow_pickle=False)
 
 
 Shapes = dict[str, tuple[type, tuple[int | str, ...]]]
@@ -164,25 +104,38 @@ BORDER = 1e-9
 REGION_ARRAYS = ("cuts", "cell", "pattern", "clip", "clips", "logits", "doubtful")
 ACCURACY_ARRAYS = ("peaks", "missed", "beside", "pixels_beside", "drift")
 PATTERN_ARRAYS = ("keys", "key_row", "starts", "places", "bytes")
+PART_ARRAYS: Shapes = {"cut_id": (np.int64, ("cuts",))}
+"""The arrays that a chunk of a map has in addition; the map holds its accuracy."""
+
 CURVE_ARRAYS = (
     "curve", "curve_cell", "curve_pattern", "constant", "quadratic", "start", "breaks", "places", "jumps",
 )  # fmt: skip
 
 
-def array_shapes(coordinates: int, *, is_measured: bool = True, version: int = SCHEMA_VERSION) -> Shapes:
+def array_shapes(
+    coordinates: int, *, is_measured: bool = True, version: int = SCHEMA_VERSION, is_part: bool = False
+) -> Shapes:
     """The arrays of a map with so many coordinates (2 or 3), in the order in which they are stored.
 
-    If attention was not measured, there are no curves. `version` is the schema version of the result.
+    If attention was not measured, there are no curves. `version` is the schema version of the result. is_part: of a
+    chunk of a map.
     """
     shapes = SHAPES
+    if is_part:
+        shapes = {name: shape for name, shape in SHAPES.items() if name not in ACCURACY_ARRAYS} | PART_ARRAYS
     if coordinates > 2:
-        shapes = {name: shape for name, shape in SHAPES.items() if not name.endswith("_edges")} | SOLID_SHAPES
+        shapes = {name: shape for name, shape in shapes.items() if not name.endswith("_edges")} | SOLID_SHAPES
     left_out = (() if is_measured else CURVE_ARRAYS) + (NEW_ARRAYS if version < SCHEMA_VERSION else ())
     return {name: shape for name, shape in shapes.items() if name not in left_out}
 
 
-def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> dict[str, np.ndarray]:
-    """Named arrays from which `unpack_map` rebuilds the map exactly, together with a few single numbers."""
+def pack(
+    regions: RegionSet, pieces: Pieces, curves: Inconsistency | None, cut_id: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Named arrays from which `unpack_map` rebuilds the map exactly, together with a few single numbers.
+
+    cut_id (E,): the ids of the cuts of a chunk; None for a whole map.
+    """
     is_whole = _find_whole(regions, pieces)
     parts = pieces.polytopes.take(np.flatnonzero(~is_whole))
     found = {f"region_{name}": array for name, array in regions.polytopes.arrays().items()}
@@ -193,7 +146,9 @@ def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> di
         "piece_is_whole": is_whole.astype(np.uint8),
         "argmax_cuts": pieces.cuts[len(regions.cuts) :],
     }
-    shapes = array_shapes(regions.polytopes.dimension, is_measured=curves is not None)
+    if cut_id is not None:
+        found["cut_id"] = cut_id
+    shapes = array_shapes(regions.polytopes.dimension, is_measured=curves is not None, is_part=cut_id is not None)
     for name in shapes:
         for source in (regions, regions.accuracy, pieces, curves):
             if name not in found and hasattr(source, name):
@@ -202,12 +157,17 @@ def pack(regions: RegionSet, pieces: Pieces, curves: Inconsistency | None) -> di
 
 
 def unpack_map(
-    arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any], question: Question, *, is_measured: bool = True
+    arrays: Mapping[str, np.ndarray],
+    numbers: Mapping[str, Any],
+    question: Question,
+    *,
+    is_measured: bool = True,
+    accuracy: Accuracy | None = None,
 ) -> tuple[RegionSet, Pieces, Inconsistency | None]:
     """The map of a problem from named arrays; `numbers` are the single numbers stored for its regions.
 
-    The curves are None if attention was not measured. Raises StoreError if shapes or indices do not fit each other or
-    the problem.
+    The curves are None if attention was not measured. `accuracy` is that of the map if the arrays are those of a chunk.
+    Raises StoreError if shapes or indices do not fit each other or the problem.
     """
     if "depth" not in numbers:
         arrays, numbers = _completed(arrays, question), {"depth": 0, "skipped": 0, "gap": 0.0, "holes": 0.0, **numbers}
@@ -220,7 +180,7 @@ def unpack_map(
         "parameters": question.compound.domain.dimension,
         "pattern bytes": sum(-(-neurons // 8) for neurons in hidden),
     }
-    shapes = array_shapes(question.compound.coordinates, is_measured=is_measured)
+    shapes = array_shapes(question.compound.coordinates, is_measured=is_measured, is_part=accuracy is not None)
     checked = {name: shaped(name, arrays[name], shapes[name], sizes) for name in shapes}
     _check_indices(checked, sizes, question)
     if is_measured:
@@ -230,15 +190,7 @@ def unpack_map(
         polytopes=whole,
         patterns=PatternTable(**{name: checked[f"pattern_{name}"] for name in PATTERN_ARRAYS}),
         **{name: checked[name] for name in REGION_ARRAYS},
-        accuracy=Accuracy(
-            **{name: checked[name] for name in ACCURACY_ARRAYS},
-            pixels_missed=float(numbers["pixels_missed"]),
-            depth=int(numbers["depth"]),
-            slivers=float(numbers["sliver_area"]),
-            skipped=int(numbers["skipped"]),
-            gap=float(numbers["gap"]),
-            holes=float(numbers["holes"]),
-        ),
+        accuracy=accuracy or read_accuracy(checked, numbers),
         stopped=None if numbers["stopped"] is None else Stop(numbers["stopped"]),
     )
     pieces = Pieces(
@@ -256,6 +208,19 @@ def unpack_map(
         return regions, pieces, None
     curves = Inconsistency(terms=question.perturbed.x0.size, **{name: checked[name] for name in CURVE_ARRAYS})
     return regions, pieces, curves
+
+
+def read_accuracy(arrays: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> Accuracy:
+    """The measures of a map from its checked arrays and single numbers."""
+    return Accuracy(
+        **{name: arrays[name] for name in ACCURACY_ARRAYS},
+        pixels_missed=float(numbers["pixels_missed"]),
+        depth=int(numbers["depth"]),
+        slivers=float(numbers["sliver_area"]),
+        skipped=int(numbers["skipped"]),
+        gap=float(numbers["gap"]),
+        holes=float(numbers["holes"]),
+    )
 
 
 def unpack_answers(

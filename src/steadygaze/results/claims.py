@@ -11,6 +11,7 @@ import numpy as np
 
 from ..labels import Kept
 from ..network.model import LEAST_SHARE
+from ..properties.joint import JointPieces
 from ..properties.nearest import nearest_points
 from ..regions.patterns import unpack
 from .answer import Answer
@@ -53,18 +54,26 @@ def piece_claims(answer: Answer, kind: Violation, scale: float) -> Iterator[Clai
     `scale` is the size of the logits: margins far below the rounding of a replay of logits of that size are skipped if
     there are larger ones.
     """
-    joint = answer.joint
     if kind is Violation.LABEL:
-        for theta in joint.pieces.witnesses:
-            yield Claim(theta, None, np.inf, lambda: np.inf, is_exact=True)
+        yield from exact_claims(answer.witnesses)
+    for piece in _worth_trying(answer, kind, np.flatnonzero(chosen_pieces(answer.joint, kind)), scale):
+        yield _claim(answer, int(piece))
+
+
+def exact_claims(witnesses: np.ndarray) -> Iterator[Claim]:
+    """Claims of thetas (N, d) where exact arithmetic proved that the label is lost."""
+    for theta in witnesses:
+        yield Claim(theta, None, np.inf, lambda: np.inf, is_exact=True)
+
+
+def chosen_pieces(joint: JointPieces, kind: Violation) -> np.ndarray:
+    """Which pieces (P,) claim a violation of a kind."""
     is_lost, is_other = ~joint.pieces.keeps_label, joint.attention == Kept.NO
-    chosen = {
+    return {
         Violation.LABEL: is_lost,
         Violation.ATTENTION: is_other,
         Violation.EVIDENCE: ~is_lost & is_other,
     }[kind]
-    for piece in _worth_trying(answer, kind, np.flatnonzero(chosen), scale):
-        yield _claim(answer, int(piece))
 
 
 def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, scale: float) -> np.ndarray:

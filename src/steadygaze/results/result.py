@@ -78,6 +78,12 @@ class Result:
     checked: CheckedMap | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
+    def with_check(self, checked: CheckedMap) -> "Result":
+        """The same result once its tiling was checked; it keeps the answer computed so far."""
+        found = replace(self, checked=checked)
+        found.__dict__.update({name: value for name, value in self.__dict__.items() if name == "answer"})
+        return found
+
     @property
     def method(self) -> str:
         """The engine that gave the result."""
@@ -207,11 +213,11 @@ class Result:
 
     def _pattern(self, image: np.ndarray, region: int | None) -> list[np.ndarray]:
         """The classifier's pattern at an image of a region: one boolean array (1, n) per ReLU layer."""
-        compound, found = self.question.compound, self.tiling.exact_regions
+        compound, packed = self.question.compound, None if region is None else self.tiling.pattern(region)
         values = preactivations(compound.graph, image.reshape(1, -1))[:-1]
-        if region is None or found is None:
+        if packed is None:
             return [value > 0.0 for value in values]
-        settled = unpack(found.patterns[found.pattern[region]][None], compound.hidden)
+        settled = unpack(packed[None], compound.hidden)
         return [
             np.where((np.abs(value) > noise) | (value == 0.0), value > 0.0, own)
             for value, noise, own in zip(values, compound.noise, settled, strict=False)

@@ -28,13 +28,15 @@ from ..images import MAX_PIXELS, fit_image
 from ..network.model import Agreement, Model, read_model
 from ..question import Question
 from ..regions.check import CheckedMap
-from .arrays import OLDER, READ_VERSIONS, SCHEMA_VERSION, write_arrays
+from .arrays import OLDER, READ_VERSIONS, SCHEMA_VERSION
 from .directory import atomic_directory
 from .result import Result
 from .summary import Summary
-from .tiling import Tiling
+from .tiling import MAP, Tiling
 
-ANSWER, MAP, PIXELS, PICTURE, TIMINGS = "result.json", "regions.npz", "image.npy", "image.png", "timings.json"
+ANSWER, PIXELS, PICTURE, TIMINGS = "result.json", "image.npy", "image.png", "timings.json"
+CHUNKS = re.compile(r"regions-\d{5,}\.npz")
+"""The files of a map in chunks, beside `regions.npz`."""
 FIGURES = (".png", ".svg", ".pdf", ".html")
 """Files beside a result that do not block --force."""
 
@@ -60,7 +62,7 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
     content = result.summary()
     try:
         with atomic_directory(target, replaces=force) as folder:
-            write_arrays(folder / MAP, tiling.arrays())
+            tiling.write(folder)
             np.save(folder / PIXELS, question.perturbed.x0, allow_pickle=False)
             _picture(question.perturbed.x0).save(folder / PICTURE)
             files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
@@ -223,6 +225,7 @@ def check_directory(directory: str | Path, *, force: bool = False) -> Path:
         )
     for path in inside:
         is_ours = path.name in (ANSWER, MAP, PIXELS, PICTURE, TIMINGS) or path.suffix in FIGURES
+        is_ours = is_ours or CHUNKS.fullmatch(path.name) is not None
         if not is_ours or path.is_symlink() or not path.is_file():
             raise StoreError(
                 f"{directory}: holds {path.name!r}, which --force would delete; move it, or choose another --out"

@@ -8,21 +8,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..accuracy import Accuracy
 from ..boundary import Boundary
 from ..labels import Kept, Property, Status, Stop, Verdict
 from ..question import Question
 from ..regions.region import RegionSet
 from .answer import Answer, Answers, DeltaAnswer
+from .array_file import write_arrays
 from .claims import Claim, Violation
 from .export import Part
 
 if TYPE_CHECKING:
     from .result import Result
+
+MAP = "regions.npz"
+"""The file of the units in the directory of a result."""
 
 RELATIVE_DELTAS = (0.10, 0.25, 0.50, 1.00)
 """The thresholds, relative to the size of the original maps, for which every summary gives the share of AR."""
@@ -142,13 +148,26 @@ class Tiling(ABC, Generic[AnswerT]):
     def arrays(self) -> dict[str, np.ndarray]:
         """The units as named arrays, for `regions.npz`."""
 
+    def write(self, folder: Path) -> None:
+        """Write the units into a folder: `regions.npz`, and files beside it if they do not fit into memory."""
+        write_arrays(folder / MAP, self.arrays())
+
+    def pattern(self, region: int) -> np.ndarray | None:
+        """The packed pattern (bytes,) of a region found one by one; None if there are none."""
+        found = self.exact_regions
+        return None if found is None else found.patterns[found.pattern[region]]
+
     @property
     def numbers(self) -> Mapping[str, Any] | None:
         """The numbers stored for exact regions beside their arrays."""
         regions = self.exact_regions
         if regions is None:
             return None
-        accuracy = regions.accuracy
+        return self.accuracy_numbers(regions.accuracy) | {"stopped": regions.stopped}
+
+    @staticmethod
+    def accuracy_numbers(accuracy: Accuracy) -> dict[str, Any]:
+        """The single numbers among the measures of exact regions."""
         return {
             "pixels_missed": float(accuracy.pixels_missed),
             "sliver_area": float(accuracy.slivers),
@@ -156,5 +175,4 @@ class Tiling(ABC, Generic[AnswerT]):
             "skipped": int(accuracy.skipped),
             "gap": float(accuracy.gap),
             "holes": float(accuracy.holes),
-            "stopped": regions.stopped,
         }

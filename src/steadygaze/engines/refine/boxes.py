@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from ...attention.inconsistency import Inconsistency, measure
+from ...attention.inconsistency import Inconsistency, join_curves, measure
 from ...attention.map_errors import MapErrors
 from ...bounds.bounder import Bounder, Enclosures
 from ...budget import Budget, give_back_memory
@@ -15,7 +15,6 @@ from ...compound import Compound
 from ...errors import InternalError
 from ...labels import Kept, Property
 from ...polytopes import Cut
-from ...polytopes.protocol import join_rows
 from ...properties.settling import label_pieces
 from ...question import Question
 from ...regions.assemble import CutTable
@@ -272,9 +271,6 @@ def proved_violations(problem: Question, bounder: Bounder, question: BoxQuestion
     return is_proved
 
 
-_JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")  # of curves, joined row by row
-
-
 class ExactBoxes:
     """The regions of all subdivided boxes; `measures`: whether attention is measured."""
 
@@ -335,18 +331,3 @@ class ExactBoxes:
         if curves is not None:
             errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
         return Answers(compound, regions, pieces, curves, errors, size)
-
-
-def join_curves(found: list[Inconsistency], regions: RegionSet) -> Inconsistency:
-    """Join the curves of sets of regions, in the order in which these were joined; empties the list."""
-    starts = np.cumsum([0, *(len(curves.curve_cell) for curves in found)])
-    curve = np.concatenate([one.curve + start for one, start in zip(found, starts, strict=False)])
-    numbers, first = np.unique(curve, return_index=True)
-    pattern = np.zeros(int(starts[-1]), dtype=np.int64)
-    pattern[numbers] = regions.pattern[first]
-    before = np.cumsum([0, *(int(one.breaks[-1]) for one in found)])
-    breaks = [np.zeros(1, dtype=np.int64), *(one.breaks[1:] + start for one, start in zip(found, before, strict=False))]
-    terms, columns = found[0].terms, {name: [getattr(one, name) for one in found] for name in _JOINED}
-    found.clear()
-    joined = {name: join_rows(columns.pop(name)) for name in _JOINED}
-    return Inconsistency(curve=curve, curve_pattern=pattern, breaks=np.concatenate(breaks), terms=terms, **joined)

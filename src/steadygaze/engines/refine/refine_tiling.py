@@ -16,7 +16,8 @@ from ...labels import Kept, Label, Property, Stop, Verdict
 from ...question import Question
 from ...regions.region import Cut
 from ...results.answer import Answers, round_up, verdict_from
-from ...results.arrays import array_shapes, check_range, pack, read_arrays, require, shaped, unpack_answers
+from ...results.array_file import read_arrays
+from ...results.arrays import array_shapes, check_range, pack, require, shaped, unpack_answers
 from ...results.claims import TRIES, Claim, Violation, piece_claims
 from ...results.export import ATTENTIONS, LABELS, Block, Part, region_part, shape_columns
 from ...results.result import Result

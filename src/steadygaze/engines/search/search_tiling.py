@@ -21,7 +21,8 @@ from ...properties.joint import JointPieces, Shares
 from ...properties.nearest import Nearest
 from ...question import Question
 from ...results.answer import DeltaAnswer
-from ...results.arrays import SCHEMA_VERSION, read_arrays
+from ...results.array_file import read_arrays
+from ...results.arrays import SCHEMA_VERSION
 from ...results.claims import Claim, Violation
 from ...results.export import Part
 from ...results.result import Result

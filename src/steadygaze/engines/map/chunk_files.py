@@ -1,0 +1,203 @@
+"""The chunks of a large map on disk: written once, loaded again one at a time.
+
+A chunk file holds the arrays of its regions (see `results/arrays.py`); the measures of the whole map lie beside all
+chunks. Files of a run lie in a temporary folder until the result is stored; it vanishes with the map.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...accuracy import Accuracy
+from ...attention.map_errors import MapErrors, SingleCurves
+from ...errors import StoreError
+from ...question import Question
+from ...results.answer import Answers
+from ...results.array_file import read_arrays, write_arrays
+from ...results.arrays import array_shapes, pack, unpack_map
+
+KEPT = 4
+"""Chunks that stay in memory after they were loaded."""
+
+CELLS = {2: 64, 3: 16}
+"""Cells along each side of the grid that tells which chunks lie where, by dimension."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkFile:
+    """A chunk on disk: its file and hash, how many regions and pieces it has, and the cells of the grid it touches."""
+
+    path: Path
+    sha256: str
+    place: tuple[int, int, int]
+    regions: int
+    cells: np.ndarray
+
+    def stored(self, number: int) -> dict[str, Any]:
+        """The facts of the chunk for `result.json`, given its number."""
+        return {"file": chunk_name(number), "sha256": self.sha256, "place": list(self.place), "regions": self.regions}
+
+
+class Folder:
+    """A temporary folder that is deleted when nobody uses it any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="steadygaze-map-"))
+        self._delete = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+class ChunkFiles:
+    """All chunks of a map, in order. accuracy: the measures of the whole map; folder: keeps temporary files alive."""
+
+    def __init__(
+        self, question: Question, files: tuple[ChunkFile, ...], accuracy: Accuracy, folder: Folder | None = None
+    ) -> None:
+        self.question, self.files, self.accuracy, self.folder = question, files, accuracy, folder
+        self.first = np.cumsum([0, *(file.regions for file in files)])
+        self._loaded: OrderedDict[int, tuple[Answers, np.ndarray]] = OrderedDict()
+        self._checked: set[int] = set()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def load(self, number: int) -> Answers:
+        """The regions of a chunk, ready for any δ."""
+        return self.load_with_ids(number)[0]
+
+    def load_with_ids(self, number: int, *, is_kept: bool = True) -> tuple[Answers, np.ndarray]:
+        """The regions of a chunk, and the ids (E,) of its cuts; stays in memory for a while if `is_kept`."""
+        with self._lock:
+            if number in self._loaded:
+                self._loaded.move_to_end(number)
+                return self._loaded[number]
+        found = self._read(number)
+        if is_kept:
+            with self._lock:
+                self._loaded[number] = found
+                while len(self._loaded) > KEPT:
+                    self._loaded.popitem(last=False)
+        return found
+
+    def _read(self, number: int) -> tuple[Answers, np.ndarray]:
+        file = self.files[number]
+        if number not in self._checked:
+            if sha256_of(file.path) != file.sha256:
+                raise StoreError(
+                    f"{file.path}: differs from what was written; the result is damaged: run the verification again"
+                )
+            self._checked.add(number)
+        question = self.question
+        arrays = read_arrays(file.path, list(array_shapes(question.compound.coordinates, is_part=True)))
+        try:
+            regions, pieces, curves = unpack_map(
+                arrays, {"depth": 0, "stopped": None}, question, accuracy=self.accuracy
+            )
+        except StoreError as error:
+            raise StoreError(f"{file.path}: {error}") from None
+        if len(regions) != file.regions or curves is None:
+            raise StoreError(f"{file.path}: has {len(regions)} regions instead of {file.regions}; run again")
+        errors = self._errors.for_curves(regions.patterns, curves)
+        answers = Answers(question.compound, regions, pieces, curves, errors, question.map_size, is_part=True)
+        return answers, arrays["cut_id"]
+
+    @cached_property
+    def _errors(self) -> MapErrors:
+        return shared_errors(self.question)
+
+    def candidates(self, point: np.ndarray) -> list[int]:
+        """The chunks that may hold a point (D,) of the unit square or cube."""
+        side = CELLS[len(point)]
+        cell = np.clip((point * side).astype(np.int64), 0, side - 1)
+        place = int(np.ravel_multi_index(tuple(cell), (side,) * len(point)))
+        return [number for number, file in enumerate(self.files) if file.cells[place]]
+
+    def chunk_of(self, region: int) -> tuple[int, int]:
+        """The chunk of a region, and the region's number in it."""
+        number = int(np.searchsorted(self.first, region, side="right")) - 1
+        return number, int(region - self.first[number])
+
+    def copy_to(self, folder: Path) -> None:
+        """Put all files into a folder; the same disk needs no second copy."""
+        for number, file in enumerate(self.files):
+            target = folder / chunk_name(number)
+            try:
+                os.link(file.path, target)
+            except OSError:
+                shutil.copyfile(file.path, target)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The grid of every chunk (N, cells), packed, and the measures of the whole map."""
+        cells = np.array([file.cells for file in self.files])
+        names = ("peaks", "missed", "beside", "pixels_beside", "drift")
+        return {"cells": np.packbits(cells, axis=1), **{name: getattr(self.accuracy, name) for name in names}}
+
+
+def shared_errors(question: Question) -> MapErrors:
+    """Bounds on maps that the curves of all chunks share, computed now: threads only read them."""
+    compound = question.compound
+    errors = SingleCurves(compound, question.attention, question.original_doubt).errors
+    own = "scratch_error" if errors.is_large else "original_error"
+    for name in ("original", "chain", "chain_error", "underflow", "known", own):
+        getattr(errors, name)
+    return errors
+
+
+def write_chunk(folder: Folder, place: tuple[int, int, int], answers: Answers, cut_id: np.ndarray) -> ChunkFile:
+    """Write a chunk into a temporary folder."""
+    path = folder.path / "-".join(f"{number:06d}" for number in place)
+    write_arrays(path, pack(answers.regions, answers.pieces, answers.curves, cut_id))
+    return ChunkFile(path, sha256_of(path), place, len(answers.regions), _touched(answers))
+
+
+def _touched(answers: Answers) -> np.ndarray:
+    """The cells (N,) of the grid that the bounding box of some region touches."""
+    low, high = answers.regions.polytopes.bounding_boxes()
+    dimension = low.shape[1]
+    side = CELLS[dimension]
+    # Counts at the corners of boxes; their sums along all axes count the boxes over every cell.
+    first, last = np.clip(low * side - 1e-6, 0, side - 1), np.clip(high * side + 1e-6, 0, side - 1)
+    counts = np.zeros((side + 1,) * dimension, dtype=np.int64)
+    for corner in np.ndindex((2,) * dimension):
+        place = np.where(corner, last.astype(np.int64) + 1, first.astype(np.int64))
+        np.add.at(counts, tuple(place.T), (-1) ** sum(corner))
+    for axis in range(dimension):
+        counts = counts.cumsum(axis=axis)
+    return (counts[(slice(0, side),) * dimension] > 0).ravel()
+
+
+def chunk_name(number: int) -> str:
+    """The file of a chunk in the directory of a result."""
+    return f"regions-{number:05d}.npz"
+
+
+def sha256_of(path: Path) -> str:
+    """The hash of a file."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror or error}); check its permissions") from None
+
+
+def restore_files(stored: list[Mapping[str, Any]], folder: Path, cells: np.ndarray) -> tuple[ChunkFile, ...]:
+    """The chunks named in a `result.json`; each is checked when it is loaded."""
+    found = []
+    for number, facts in enumerate(stored):
+        if facts["file"] != chunk_name(number):
+            raise StoreError(f"{folder}: chunk {number} is called {str(facts['file'])[:40]!r}; the result is damaged")
+        place = tuple(int(part) for part in facts["place"])
+        path = folder / chunk_name(number)
+        found.append(ChunkFile(path, str(facts["sha256"]), place, int(facts["regions"]), cells[number]))  # type: ignore[arg-type]
+    return tuple(found)

@@ -1,0 +1,145 @@
+"""Measures, labels and checks the chunks of a walk as they come; then joins them, or leaves them on disk.
+
+Threads that walk also do this work, chunk by chunk, so that a limit of time ends both at once. A map of at most WHOLE
+regions is joined in memory. The chunks of a larger one are written to disk as soon as the map grows beyond that.
+"""
+
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from ...attention.inconsistency import join_curves, measure
+from ...attention.map_errors import MapErrors
+from ...budget import Budget
+from ...labels import Stop
+from ...properties.settling import label_pieces
+from ...question import Question
+from ...regions.check import CheckedMap, ChunkCheck
+from ...regions.chunked_walk import Chunk, Walked
+from ...regions.forward_error import refuse_overflow
+from ...regions.region import join_region_sets
+from ...results.answer import Answers
+from ...results.streamed_answer import ChunkFacts, chunk_facts
+from .chunk_files import ChunkFile, ChunkFiles, Folder, shared_errors, write_chunk
+from .joining import JoinedCuts, join_pieces
+
+WHOLE = 200_000
+"""Regions up to which a map is joined in memory."""
+
+LAST = 0.95
+"""The share of the time limit after which no chunk is measured any more: it counts as not reached."""
+
+INSIDE, EDGES = 48, 16
+"""Regions and facets of a chunk on disk that are compared with a plain forward pass."""
+
+SETTLED = 16
+"""A chunk may settle its share of a map of so many chunks by exact arithmetic."""
+
+
+class Collector:
+    """Takes the chunks of one walk, from any thread.
+
+    parts: answers and ids of cuts by place, until the map is too large; then files and facts for the question's δ.
+    seconds: by phase, summed over threads.
+    """
+
+    def __init__(self, question: Question, budget: Budget) -> None:
+        self.question, self.budget = question, budget
+        self.delta = question.delta.value(question.map_size)
+        self.errors = shared_errors(question)
+        self.original = question.original
+        self.parts: dict[tuple[int, int, int], tuple[Answers, np.ndarray]] = {}
+        self.files: list[ChunkFile] = []
+        self.facts: dict[tuple[int, int, int], ChunkFacts] = {}
+        self.check = ChunkCheck(question.compound)
+        self.folder: Folder | None = None
+        self.seconds: Counter[str] = Counter()
+        self.regions, self.dropped = 0, False
+        self.lock = threading.Lock()
+
+    def take(self, chunk: Chunk) -> None:
+        """Measure and label a chunk; keep it, or write it to disk."""
+        if self.budget.limits.timeout_seconds is not None and self.budget.exhausted(LAST) is not None:
+            self.dropped = True
+            return
+        answers = self._answers(chunk)
+        with self.lock:
+            self.regions += len(chunk.regions)
+            self.parts[chunk.place] = answers, chunk.cut_id
+            is_large = self.regions > WHOLE
+            if is_large and self.folder is None:
+                self.folder = Folder()
+            ready = list(self.parts.items()) if is_large else []
+            if ready:
+                self.parts = {}
+        for place, (own, ids) in ready:
+            self._write(place, own, ids)
+
+    def _answers(self, chunk: Chunk) -> Answers:
+        question, compound, regions = self.question, self.question.compound, chunk.regions
+        started = time.perf_counter()
+        refuse_overflow(question.model_name, compound, regions.logits)
+        curves = measure(compound, regions, question.attention, self.original)
+        measured = time.perf_counter()
+        pieces = label_pieces(compound, regions, question.label, share=SETTLED)
+        errors = self.errors.for_curves(regions.patterns, curves)
+        self._count({"attention": measured - started, "labels": time.perf_counter() - measured})
+        return Answers(compound, regions, pieces, curves, errors, question.map_size, is_part=True)
+
+    def _write(self, place: tuple[int, int, int], answers: Answers, ids: np.ndarray) -> None:
+        assert self.folder is not None
+        started = time.perf_counter()
+        facts = chunk_facts(answers.at(self.delta))
+        labelled = time.perf_counter()
+        with self.lock:
+            self.check.add(answers.regions, ids, INSIDE, EDGES)
+        checked = time.perf_counter()
+        file = write_chunk(self.folder, place, answers, ids)
+        with self.lock:
+            self.files.append(file)
+            self.facts[place] = facts
+        stored = time.perf_counter()
+        self._count({"labels": labelled - started, "self-check": checked - labelled, "store": stored - checked})
+
+    def _count(self, seconds: dict[str, float]) -> None:
+        with self.lock:
+            self.seconds.update(seconds)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the chunks are on disk."""
+        return self.folder is not None
+
+    def stopped(self, walked: Walked) -> Stop | None:
+        """The limit that ended the run; a dropped chunk means that time ran out."""
+        return walked.stopped or (self.budget.exhausted(LAST) if self.dropped else None)
+
+    def chunks(self, walked: Walked) -> tuple[ChunkFiles, list[ChunkFacts], CheckedMap]:
+        """All chunks on disk, in order, with their facts for the question's δ, and the check of the tiling."""
+        files = tuple(sorted(self.files, key=lambda file: file.place))
+        facts = [self.facts[file.place] for file in files]
+        checked = self.check.finish(is_partial=self.stopped(walked) is not None)
+        return ChunkFiles(self.question, files, walked.accuracy, self.folder), facts, checked
+
+    def joined(self, walked: Walked) -> Answers:
+        """All chunks as one map."""
+        question = self.question
+        places = sorted(self.parts)
+        found = [self.parts.pop(place) for place in places]
+        cuts = JoinedCuts([answers.regions.cuts for answers, _ in found], [own for _, own in found])
+        sets = [
+            replace(answers.regions, polytopes=cuts.place(number, answers.regions.polytopes))
+            for number, (answers, _) in enumerate(found)
+        ]
+        curves = [answers.curves for answers, _ in found if answers.curves is not None]
+        pieces = join_pieces(cuts, [answers.pieces for answers, _ in found], [len(part) for part in sets])
+        whole = replace(
+            join_region_sets(sets, cuts=cuts.rows, is_numbered=True),
+            accuracy=walked.accuracy, stopped=self.stopped(walked),
+        )  # fmt: skip
+        joined = join_curves(curves, whole)
+        errors = MapErrors(question.compound, whole.patterns, joined, question.attention, question.original_doubt)
+        return Answers(question.compound, whole, pieces, joined, errors, question.map_size)

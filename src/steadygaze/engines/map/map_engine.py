@@ -1,0 +1,100 @@
+"""The engine of the map: walks the domain, measures and labels all regions, and checks them before delivery."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from ...attention.inconsistency import measure
+from ...attention.map_errors import MapErrors
+from ...budget import Budget
+from ...properties.settling import label_pieces
+from ...question import Question
+from ...regions.check import check_map
+from ...regions.chunked_walk import Walked, walk_chunks
+from ...regions.forward_error import refuse_overflow
+from ...results.answer import Answers
+from ...results.arrays import read_answers
+from ...results.result import Result
+from ...results.tiling import MAP
+from ...tolerances import MAX_MAP_PARAMETERS
+from ..contract import Engine, Progress, ProgressReport, RunOptions
+from .collecting import Collector
+from .streamed_map import StreamedMap, restore_streamed
+from .whole_map import MapTiling
+
+
+class MapEngine(Engine):
+    """Subdivides the domain into all regions: exact up to the tolerances that the result reports."""
+
+    method = "map"
+    sentence = "A map: it divides the domain into the regions on which the network is affine, each with its label."
+    takes = frozenset(("threads",))
+
+    def why_not(self, question: Question) -> str | None:
+        count = question.perturbed.domain.dimension
+        if count <= MAX_MAP_PARAMETERS:
+            return None
+        return (
+            f"the map takes up to {MAX_MAP_PARAMETERS} parameters, the perturbations have {count}; leave some out, or "
+            "use --method refine"
+        )
+
+    def run(
+        self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
+    ) -> Result:
+        """Map the domain, measure and label the regions, and check the map before delivery."""
+        # The sums in a matrix product depend on the number of BLAS threads; the products here are small.
+        with threadpool_limits(limits=1):
+            return _solve(question, budget, options.threads or os.cpu_count() or 1, progress)
+
+    def restore(self, content: dict[str, Any], folder: Path, question: Question) -> MapTiling | StreamedMap:
+        version, numbers = content["schema_version"], content["stored"]["map"]
+        if "chunks" in numbers:
+            return restore_streamed(content, folder, question)
+        answers = read_answers(folder / MAP, numbers, question, version=version)
+        return MapTiling(question, answers, answers.regions.stopped)
+
+
+def _solve(question: Question, budget: Budget, threads: int, progress: ProgressReport | None) -> Result:
+    def advance(share: float, regions: int) -> None:
+        if progress is not None:
+            progress(Progress(share, regions))
+
+    clock = budget.clock
+    agreement, compound = question.agreement, question.compound
+    collector = Collector(question, budget)
+    started = time.perf_counter()
+    with clock.phase("walk"):
+        walked = walk_chunks(compound, collector.take, budget=budget, threads=threads, progress=advance)
+    spent = collector.seconds
+    walking = max(0.0, threads * (time.perf_counter() - started) - sum(spent.values()))
+    clock.divide("walk", {"walk": walking, **spent})
+    tiling: MapTiling | StreamedMap
+    if collector.is_large:
+        with clock.phase("self-check"):
+            chunks, facts, checked = collector.chunks(walked)
+        tiling = StreamedMap(question, chunks, collector.stopped(walked), {collector.delta: facts})
+        return Result(question, tiling, question.delta, agreement, checked, clock.seconds)
+    with clock.phase("labels"):
+        answers = collector.joined(walked) if walked.whole is None else _measured(question, walked, budget, threads)
+        tiling = MapTiling(question, answers, answers.regions.stopped)
+        result = Result(question, tiling, question.delta, agreement, None, clock.seconds)
+        _ = result.answer
+    with clock.phase("self-check"):
+        checked = check_map(compound, answers.regions)
+    return result.with_check(checked)
+
+
+def _measured(question: Question, walked: Walked, budget: Budget, threads: int) -> Answers:
+    """The regions of a small map, measured and labelled at once."""
+    compound, regions = question.compound, walked.whole
+    assert regions is not None
+    refuse_overflow(question.model_name, compound, regions.logits)
+    with budget.clock.phase("attention"):
+        curves = measure(compound, regions, question.attention, question.original, threads=threads)
+    pieces = label_pieces(compound, regions, question.label)
+    errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
+    return Answers(compound, regions, pieces, curves, errors, question.map_size)

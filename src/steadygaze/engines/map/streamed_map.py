@@ -1,0 +1,210 @@
+"""The tiling of a large map: its regions lie in chunks on disk, and every answer is one pass over them."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...boundary import Boundary, find_boundary
+from ...errors import StoreError
+from ...labels import Kept, Property, Stop
+from ...properties.joint import JointPieces
+from ...question import Question
+from ...regions.forward_error import forward_errors, kink_share
+from ...results.answer import Answers
+from ...results.array_file import read_arrays
+from ...results.arrays import ACCURACY_ARRAYS, SHAPES, read_accuracy, shaped
+from ...results.claims import Claim, Violation
+from ...results.export import Block, Part, region_part
+from ...results.result import Result
+from ...results.streamed_answer import ChunkFacts, StreamedAnswer, chunk_facts
+from ...results.tiling import MAP, RELATIVE_DELTAS, TileLabels, Tiling, region_tiles
+from ...results.view import Region, Regions
+from .chunk_files import ChunkFiles, restore_files
+from .joining import JoinedCuts, join_pieces
+from .whole_map import map_guarantee
+
+INDEX = ("cells", *ACCURACY_ARRAYS)
+"""The arrays that describe all chunks together."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedMap(Tiling[StreamedAnswer]):
+    """All regions of the domain, or those found before a limit, in chunks on disk.
+
+    known: facts of all chunks by δ, so far.
+    """
+
+    kind = method = "map"
+    boxes = answers = None
+
+    question: Question
+    chunks: ChunkFiles
+    stopped: Stop | None
+    known: dict[float, Sequence[ChunkFacts]] = field(default_factory=dict)
+
+    def answer(self, delta: float) -> StreamedAnswer:
+        if delta not in self.known:
+            self.known[delta] = self._each(lambda answers: chunk_facts(answers.at(delta)))
+        return StreamedAnswer(
+            self.question.compound,
+            delta,
+            self.known[delta],
+            lambda number: self.chunks.load(number).at(delta),
+            lambda: self._joined(delta),
+            self.chunks.accuracy,
+            self._kinks,
+            self.stopped is not None,
+        )
+
+    def _each(self, ask: Callable[[Answers], Any]) -> list[Any]:
+        """The answers of all chunks to a question, in order; each chunk is forgotten after its answer."""
+
+        def asked(number: int) -> Any:
+            return ask(self.chunks.load_with_ids(number, is_kept=False)[0])
+
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            return list(pool.map(asked, range(len(self.chunks))))
+
+    @cached_property
+    def _kinks(self) -> float:
+        compound, accuracy = self.question.compound, self.chunks.accuracy
+        return kink_share(compound, accuracy, forward_errors(compound, accuracy))
+
+    def _joined(self, delta: float) -> JointPieces:
+        """All pieces at once, with one table of cuts."""
+        loaded = [self.chunks.load_with_ids(number, is_kept=False) for number in range(len(self.chunks))]
+        cuts = JoinedCuts([answers.regions.cuts for answers, _ in loaded], [own for _, own in loaded])
+        parts = [answers.at(delta).joint for answers, _ in loaded]
+        pieces = join_pieces(cuts, [part.pieces for part in parts], [len(answers.regions) for answers, _ in loaded])
+        names = ("attention", "label_strip", "attention_strip")
+        return JointPieces(pieces, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    @property
+    def region_count(self) -> int:
+        return int(self.chunks.first[-1])
+
+    @cached_property
+    def kept_shares(self) -> dict[str, tuple[float, float]]:
+        size = self.question.map_size
+        return {f"{100 * part:g}%": self.answer(part * size).shares.bounds(None, Kept.YES) for part in RELATIVE_DELTAS}
+
+    @cached_property
+    def enough_delta(self) -> float | None:
+        return None
+
+    def regions(self, answer: StreamedAnswer) -> Sequence[Region]:
+        return StreamedRegions(self, answer)
+
+    def region_at(self, theta: ArrayLike) -> int | None:
+        point = self.question.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
+        for number in self.chunks.candidates(point):
+            found = self.chunks.load(number).regions.polytopes.deepest(point)
+            if found is not None:
+                return int(self.chunks.first[number]) + found
+        return None
+
+    def pattern(self, region: int) -> np.ndarray | None:
+        number, own = self.chunks.chunk_of(region)
+        found = self.chunks.load(number).regions
+        return found.patterns[found.pattern[own]]
+
+    def boundary(self, answer: StreamedAnswer, wanted: Property) -> Boundary:
+        return find_boundary(self.question.compound, self.stopped, answer.joint, wanted)
+
+    def claims(self, answer: StreamedAnswer, kind: Violation, scale: float) -> Iterator[Claim]:
+        return answer.claims(kind, scale)
+
+    def guarantee(self, result: Result) -> str:
+        return map_guarantee(result)
+
+    def tiles(self, answer: StreamedAnswer) -> TileLabels:
+        parts = [region_tiles(answer.load(number)) for number in range(len(self.chunks))]
+        return TileLabels(
+            [label for part in parts for label in part.classification],
+            [label for part in parts for label in part.attention],
+            np.concatenate([part.shares for part in parts]),
+            np.concatenate([part.pattern for part in parts]),
+        )
+
+    def parts(self, answer: StreamedAnswer, what: str) -> tuple[Part, ...]:
+        counts = [facts.regions if what == "regions" else facts.pieces for facts in answer.facts]
+        return tuple(
+            Part(count, _Rows(answer, what, number, int(self.chunks.first[number])).make)
+            for number, count in enumerate(counts)
+        )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return self.chunks.arrays()
+
+    def write(self, folder: Path) -> None:
+        super().write(folder)
+        self.chunks.copy_to(folder)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        stored = [file.stored(number) for number, file in enumerate(self.chunks.files)]
+        return self.accuracy_numbers(self.chunks.accuracy) | {"stopped": self.stopped, "chunks": stored}
+
+
+class _Rows:
+    """The rows of one chunk in an export; the chunk is loaded for its first rows and forgotten after its last."""
+
+    def __init__(self, answer: StreamedAnswer, what: str, number: int, first: int) -> None:
+        self.answer, self.what, self.number, self.first = answer, what, number, first
+        self.part: Part | None = None
+
+    def make(self, start: int, stop: int) -> Block:
+        """Rows of the chunk, with the numbers of regions in the whole map."""
+        part = self.part or region_part(self.answer.load(self.number), self.what, is_measured=True)
+        self.part = part if stop < part.count else None
+        block = part.make(start, stop)
+        return block | {"number": block["number"] + self.first}
+
+
+class StreamedRegions(Sequence[Region]):
+    """All regions of a map in chunks, with the labels of one answer."""
+
+    def __init__(self, tiling: StreamedMap, answer: StreamedAnswer) -> None:
+        self._tiling, self._answer = tiling, answer
+        self._last: tuple[int, Regions] | None = None
+
+    def __len__(self) -> int:
+        return self._tiling.region_count
+
+    @overload
+    def __getitem__(self, index: int) -> Region: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Region]: ...
+
+    def __getitem__(self, index: int | slice) -> Region | list[Region]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"region {index} of {len(self)}")
+        number, own = self._tiling.chunks.chunk_of(index % len(self))
+        if self._last is None or self._last[0] != number:
+            self._last = number, Regions(self._tiling.question, self._answer.load(number))
+        return replace(self._last[1][own], index=index % len(self))
+
+
+def restore_streamed(content: dict[str, Any], folder: Path, question: Question) -> StreamedMap:
+    """The map in chunks of a stored result; raises StoreError if its index is damaged."""
+    numbers = content["stored"]["map"]
+    arrays = read_arrays(folder / MAP, list(INDEX))
+    hidden = question.compound.hidden
+    sizes = {"neurons": sum(hidden), "affine maps": len(hidden) + 1}
+    checked = {name: shaped(name, arrays[name], SHAPES[name], sizes) for name in ACCURACY_ARRAYS}
+    cells = np.unpackbits(arrays["cells"], axis=1).astype(bool)
+    if len(cells) != len(numbers["chunks"]):
+        raise StoreError(f"{folder / MAP}: has {len(cells)} chunks instead of {len(numbers['chunks'])}; run again")
+    files = restore_files(numbers["chunks"], folder, cells)
+    stopped = None if numbers["stopped"] is None else Stop(numbers["stopped"])
+    return StreamedMap(question, ChunkFiles(question, files, read_accuracy(checked, numbers)), stopped)

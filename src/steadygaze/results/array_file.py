@@ -1,0 +1,80 @@
+"""Named arrays in one file, and back. The bytes depend on the arrays alone; reading unpickles nothing."""
+
+import math
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.lib import format as npy
+
+from ..budget import machine_gib
+from ..errors import StoreError
+
+STAMP = (1980, 1, 1, 0, 0, 0)
+"""The date of every member: the earliest of the zip format."""
+
+COMPRESSION = 1
+"""The level of compression: higher ones take several times as long for a tenth of the bytes."""
+
+LEAST_RANDOM = 1 << 12
+"""Shorter arrays of numbers are compressed: many hold one number over and over."""
+
+HEADER_BYTES = 10_000
+KINDS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays in the given order; whole numbers that fit are stored as int32.
+
+    Numbers with a fraction are not compressed: their digits are random, and compressing them would take longer than
+    everything else.
+    """
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy", STAMP)
+            is_random = array.dtype == np.float64 and array.size >= LEAST_RANDOM
+            member.compress_type = zipfile.ZIP_STORED if is_random else zipfile.ZIP_DEFLATED
+            member._compresslevel = COMPRESSION  # type: ignore[attr-defined]
+            member.create_system = 3  # Unix, on every machine
+            member.external_attr = 0o644 << 16
+            with archive.open(member, "w", force_zip64=True) as stream:
+                npy.write_array(stream, np.ascontiguousarray(_narrow(array)), version=(1, 0), allow_pickle=False)
+
+
+def read_arrays(path: Path, names: list[str]) -> dict[str, np.ndarray]:
+    """Read the arrays of exactly these names; raises StoreError for anything else.
+
+    Unpickles nothing, and allocates only after the sizes in the file fit each other and the machine.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            if sorted(member.filename for member in members) != sorted(f"{name}.npy" for name in names):
+                raise StoreError(f"{path}: does not hold the arrays of a result; run the verification again")
+            room, needed = machine_gib() * 2**30, sum(member.file_size for member in members)
+            if needed > room:
+                raise StoreError(f"{path}: needs {needed / 2**30:.3g} GiB, this machine has {room / 2**30:.3g}")
+            return {name: _read_member(archive, f"{name}.npy", path) for name in names}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise StoreError(f"{path}: cannot be read ({reason}); run the verification again") from None
+
+
+def _narrow(array: np.ndarray) -> np.ndarray:
+    if array.dtype != np.int64 or (array.size and max(-int(array.min()), int(array.max())) > np.iinfo(np.int32).max):
+        return array
+    return array.astype(np.int32)
+
+
+def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> np.ndarray:
+    with archive.open(name) as stream:
+        if npy.read_magic(stream) != (1, 0):
+            raise StoreError(f"{path}: {name} is not in the format of a result; run the verification again")
+        shape, is_fortran, kind = npy.read_array_header_1_0(stream, max_header_size=HEADER_BYTES)
+        size = stream.tell() + math.prod(shape) * kind.itemsize
+    if kind not in KINDS or is_fortran or size != archive.getinfo(name).file_size:
+        raise StoreError(f"{path}: {name} claims {shape} of {kind}, but holds something else; run again")
+    with archive.open(name) as stream:
+        return npy.read_array(stream, allow_pickle=False)

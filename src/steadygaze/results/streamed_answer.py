@@ -1,0 +1,212 @@
+"""The answer for one δ of a map in chunks: each chunk gives a few numbers, which are added up; then it is forgotten.
+
+Single regions, claims and nearest violations come from the chunks that hold them, loaded again.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..accuracy import Accuracy
+from ..compound import Compound
+from ..labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label
+from ..properties.joint import JointPieces, Shares, add_cells, missing_cells, piece_cells
+from ..properties.kept_box import Suspects, attention_suspects, label_suspects, nearest_suspects
+from ..properties.nearest import Nearest, nearest_points
+from ..tolerances import AREA
+from .answer import Answer, DeltaAnswer
+from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
+
+ROWS, COLUMNS = (*CLASSIFICATIONS, Label.UNDECIDED), (*ATTENTIONS, Label.UNDECIDED)
+
+CLAIMING_CHUNKS = 3
+"""Chunks nearest to zero whose pieces are tried as witnesses, before the one with the deepest piece."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkFacts:
+    """The numbers of one chunk for one δ.
+
+    cells (3, 3) and winners (K,): volumes of pieces by `Kept` codes, and by the class that wins. counts (4, 4): regions
+    by both labels. lows: distances below which nothing in the chunk violates CR, or AR. squares: the squared distance
+    of the nearest violated piece of each kind; depths: how far the deepest one is beyond its threshold. top: the
+    largest finite bound of ai where the attention is lost. slivers: the volume where exact arithmetic found other patterns.
+    """
+
+    regions: int
+    pieces: int
+    volume: float
+    cells: np.ndarray
+    winners: np.ndarray
+    counts: np.ndarray
+    lows: dict[Label, float]
+    squares: dict[Violation, float]
+    depths: dict[Violation, float]
+    suspects: dict[Label, Suspects]
+    witnesses: np.ndarray
+    slivers: float
+    top: float
+
+
+def chunk_facts(answer: Answer) -> ChunkFacts:
+    """The numbers of a chunk, from its answer."""
+    answers, joint, compound = answer.answers, answer.joint, answer.compound
+    pieces, volumes = joint.pieces, joint.polytopes.volumes
+    rows = np.select([answer.classifications == name for name in CLASSIFICATIONS], range(3), 3)
+    columns = np.select([answer.attentions == name for name in ATTENTIONS], range(3), 3)
+    squares, depths = {}, {}
+    for kind in Violation:
+        chosen = np.flatnonzero(chosen_pieces(joint, kind))
+        squares[kind] = float(nearest_points(compound, joint.polytopes, chosen)[:, 0].min(initial=np.inf))
+        depth = -pieces.margin[chosen, 0] if kind is Violation.LABEL else answer.labels.reach[pieces.region[chosen], 0]
+        depths[kind] = float(np.nan_to_num(depth, nan=-np.inf).max(initial=-np.inf))
+    lost = answer.reach[joint.attention == Kept.NO, 1]
+    found = {Label.CR: label_suspects(answers.regions, joint)}
+    found[Label.AR] = attention_suspects(compound, answers.regions, joint, answer.labels)
+    return ChunkFacts(
+        regions=len(answers.regions),
+        pieces=len(pieces),
+        volume=float(volumes.sum()),
+        cells=piece_cells(joint),
+        winners=np.bincount(pieces.winner, volumes, answers.regions.logits.shape[2]),
+        counts=np.bincount(4 * rows + columns, minlength=16).reshape(4, 4),
+        lows={name: answer.violations(name).lower_bound() for name in (Label.CR, Label.AR)},
+        squares=squares,
+        depths=depths,
+        suspects={name: nearest_suspects(compound, group) for name, group in found.items()},
+        witnesses=pieces.witnesses,
+        slivers=answers.slivers,
+        top=float(lost[np.isfinite(lost)].max(initial=0.0)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedAnswer(DeltaAnswer):
+    """The answer for one δ of a map in chunks.
+
+    facts: of every chunk. load(number) gives the answer of one chunk, join() all pieces at once. kinks: a bound of
+    the share of the domain on kinks, None if attention was not measured.
+    """
+
+    of: Compound
+    delta: float
+    facts: Sequence[ChunkFacts]
+    load: Callable[[int], Answer]
+    join: Callable[[], JointPieces]
+    accuracy: Accuracy
+    kinks: float | None
+    is_partial: bool
+    exact: None = None
+
+    @property
+    def compound(self) -> Compound:
+        return self.of
+
+    @cached_property
+    def volume(self) -> float:
+        """The share of the domain that the regions cover."""
+        return float(sum(facts.volume for facts in self.facts))
+
+    @property
+    def coverage(self) -> float:
+        return 1.0 if abs(self.volume - 1.0) <= AREA else self.volume
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Regions (4, 4) by both labels: CR, MR, CB, undecided, and AR, IR, AB, undecided."""
+        return np.sum([facts.counts for facts in self.facts], axis=0)
+
+    @property
+    def sets(self) -> dict[str, int]:
+        rows, columns = self.counts.sum(axis=1), self.counts.sum(axis=0)
+        found = dict(zip(CLASSIFICATIONS, rows, strict=False)) | dict(zip(ATTENTIONS, columns, strict=False))
+        return {name: int(count) for name, count in found.items()}
+
+    @property
+    def undecided_counts(self) -> dict[str, int | None]:
+        return {"classification": int(self.counts[3].sum()), "attention": int(self.counts[:, 3].sum())}
+
+    def count(self, classification: Label, attention: Label) -> int:
+        return int(self.counts[ROWS.index(classification), COLUMNS.index(attention)])
+
+    @cached_property
+    def shares(self) -> Shares:
+        """The shares of the domain."""
+        pieces = sum(facts.pieces for facts in self.facts)
+        is_partial = self.is_partial or self.accuracy.skipped > 0
+        rest = missing_cells(self.volume, pieces, self.of.coordinates, is_partial=is_partial, holes=self.accuracy.holes)
+        found = add_cells([*(facts.cells for facts in self.facts), rest])
+        if self.kinks is None:
+            return found
+        slivers = min(1.0, self.kinks + sum(facts.slivers for facts in self.facts))
+        return replace(found, slivers=slivers, has_violation=self.nearest[Label.AR].theta is not None)
+
+    @cached_property
+    def nearest(self) -> dict[str, Nearest]:
+        kinds = {Label.CR: Violation.LABEL, Label.AR: Violation.ATTENTION}
+        return {name: self._nearest(name, kind) for name, kind in kinds.items()}
+
+    def _nearest(self, name: Label, kind: Violation) -> Nearest:
+        low = 0.0 if self.is_partial else min((facts.lows[name] for facts in self.facts), default=np.inf)
+        best = Nearest(low, np.inf, None, None)
+        first = np.cumsum([0, *(facts.pieces for facts in self.facts)])
+        for square, number in self._by_distance(kind):
+            if np.sqrt(square) >= best.high:
+                break
+            found = self.load(number).violations(name).nearest(low)
+            if found.high < best.high and found.piece is not None:
+                best = replace(found, piece=int(first[number]) + found.piece)
+        return best
+
+    def _by_distance(self, kind: Violation) -> list[tuple[float, int]]:
+        """The chunks with violated pieces, by the distance of the nearest one."""
+        found = ((facts.squares[kind], number) for number, facts in enumerate(self.facts))
+        return sorted(item for item in found if np.isfinite(item[0]))
+
+    def claims(self, kind: Violation, scale: float) -> Iterator[Claim]:
+        """Claims of a kind: from the chunks nearest to zero, then from that with the deepest piece."""
+        if kind is Violation.LABEL:
+            yield from exact_claims(self.witnesses)
+        ranked = [number for _, number in self._by_distance(kind)]
+        if not ranked:
+            return
+        deepest = max(ranked, key=lambda number: self.facts[number].depths[kind])
+        for number in dict.fromkeys([*ranked[:CLAIMING_CHUNKS], deepest]):
+            yield from piece_claims(self.load(number), kind, scale)
+
+    @property
+    def witnesses(self) -> np.ndarray:
+        none = np.zeros((0, self.of.domain.dimension))
+        return np.concatenate([none, *(facts.witnesses for facts in self.facts)])
+
+    @cached_property
+    def joint(self) -> JointPieces:
+        """All pieces at once: about 200 bytes a piece."""
+        return self.join()
+
+    @cached_property
+    def inconsistencies(self) -> np.ndarray:
+        return np.concatenate([self.load(number).inconsistencies for number in range(len(self.facts))])
+
+    @cached_property
+    def reach(self) -> np.ndarray:
+        return np.concatenate([self.load(number).reach for number in range(len(self.facts))])
+
+    def margin_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
+        return self._by_chunk(region, points, Answer.margin_bounds_at)
+
+    def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
+        return self._by_chunk(region, points, Answer.inconsistency_bounds_at)
+
+    def _by_chunk(
+        self, region: np.ndarray, points: np.ndarray, bounds: Callable[[Answer, np.ndarray, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        found = np.zeros((len(region), 2))
+        first = np.cumsum([0, *(facts.regions for facts in self.facts)])
+        owner = np.searchsorted(first, region, side="right") - 1
+        for number in np.unique(owner).tolist():
+            chosen = owner == number
+            found[chosen] = bounds(self.load(number), region[chosen] - first[number], points[chosen])
+        return found
