@@ -1,8 +1,8 @@
 """Walks the domain of a compound network and hands on its regions in chunks, so that memory does not grow with them.
 
 A chunk holds consecutive regions of one run (see `subdivide`), at least CHUNK of them except at the end of a run.
-Chunks do not depend on the number of threads. Each is complete in itself: shapes, patterns, logits, a table of the cuts behind
-its facets, and measures that bound the errors of its regions. `cut_id` identifies a cut across chunks.
+Chunks do not depend on the number of threads. Each is complete in itself: shapes, patterns, logits, a table of the cuts
+behind its facets, and measures that bound the errors of its regions. `cut_id` identifies a cut across chunks.
 """
 
 import threading

@@ -19,23 +19,25 @@ COMPRESSION = 1
 """The level of compression: higher ones take several times as long for a tenth of the bytes."""
 
 LEAST_RANDOM = 1 << 12
-"""Shorter arrays of numbers are compressed: many hold one number over and over."""
+"""Shorter arrays of numbers are always compressed."""
+
+SAMPLE = 256
+"""Numbers of an array that tell whether it is worth compressing."""
 
 HEADER_BYTES = 10_000
-KINDS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
+KINDS = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays in the given order; whole numbers that fit are stored as int32.
 
-    Numbers with a fraction are not compressed: their digits are random, and compressing them would take longer than
-    everything else.
+    Numbers with a fraction are not compressed unless they repeat: their digits are random, and compressing them would
+    take longer than everything else.
     """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(f"{name}.npy", STAMP)
-            is_random = array.dtype == np.float64 and array.size >= LEAST_RANDOM
-            member.compress_type = zipfile.ZIP_STORED if is_random else zipfile.ZIP_DEFLATED
+            member.compress_type = zipfile.ZIP_STORED if _is_random(array) else zipfile.ZIP_DEFLATED
             member._compresslevel = COMPRESSION  # type: ignore[attr-defined]
             member.create_system = 3  # Unix, on every machine
             member.external_attr = 0o644 << 16
@@ -60,6 +62,14 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, np.ndarray]:
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise StoreError(f"{path}: cannot be read ({reason}); run the verification again") from None
+
+
+def _is_random(array: np.ndarray) -> bool:
+    """Whether an array holds many different numbers with a fraction."""
+    if array.dtype.kind != "f" or array.size < LEAST_RANDOM:
+        return False
+    sample = array.ravel()[:: array.size // SAMPLE]
+    return 2 * len(np.unique(sample)) > len(sample)
 
 
 def _narrow(array: np.ndarray) -> np.ndarray:

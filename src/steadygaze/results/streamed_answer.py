@@ -21,9 +21,6 @@ from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
 
 ROWS, COLUMNS = (*CLASSIFICATIONS, Label.UNDECIDED), (*ATTENTIONS, Label.UNDECIDED)
 
-CLAIMING_CHUNKS = 3
-"""Chunks nearest to zero whose pieces are tried as witnesses, before the one with the deepest piece."""
-
 
 @dataclass(frozen=True, eq=False)
 class ChunkFacts:
@@ -32,7 +29,8 @@ class ChunkFacts:
     cells (3, 3) and winners (K,): volumes of pieces by `Kept` codes, and by the class that wins. counts (4, 4): regions
     by both labels. lows: distances below which nothing in the chunk violates CR, or AR. squares: the squared distance
     of the nearest violated piece of each kind; depths: how far the deepest one is beyond its threshold. top: the
-    largest finite bound of ai where the attention is lost. slivers: the volume where exact arithmetic found other patterns.
+    largest finite bound of ai where the attention is lost. slivers: the volume where exact arithmetic found
+    other patterns. largest: a bound of ai on all regions, infinite if unknown.
     """
 
     regions: int
@@ -48,6 +46,7 @@ class ChunkFacts:
     witnesses: np.ndarray
     slivers: float
     top: float
+    largest: float
 
 
 def chunk_facts(answer: Answer) -> ChunkFacts:
@@ -79,6 +78,7 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
         witnesses=pieces.witnesses,
         slivers=answers.slivers,
         top=float(lost[np.isfinite(lost)].max(initial=0.0)),
+        largest=answers.largest_inconsistency,
     )
 
 
@@ -87,7 +87,7 @@ class StreamedAnswer(DeltaAnswer):
     """The answer for one δ of a map in chunks.
 
     facts: of every chunk. load(number) gives the answer of one chunk, join() all pieces at once. kinks: a bound of
-    the share of the domain on kinks, None if attention was not measured.
+    the share of the domain on kinks, from the errors of the walk.
     """
 
     of: Compound
@@ -96,7 +96,7 @@ class StreamedAnswer(DeltaAnswer):
     load: Callable[[int], Answer]
     join: Callable[[], JointPieces]
     accuracy: Accuracy
-    kinks: float | None
+    kinks: float
     is_partial: bool
     exact: None = None
 
@@ -134,14 +134,19 @@ class StreamedAnswer(DeltaAnswer):
     @cached_property
     def shares(self) -> Shares:
         """The shares of the domain."""
-        pieces = sum(facts.pieces for facts in self.facts)
-        is_partial = self.is_partial or self.accuracy.skipped > 0
-        rest = missing_cells(self.volume, pieces, self.of.coordinates, is_partial=is_partial, holes=self.accuracy.holes)
-        found = add_cells([*(facts.cells for facts in self.facts), rest])
-        if self.kinks is None:
-            return found
-        slivers = min(1.0, self.kinks + sum(facts.slivers for facts in self.facts))
-        return replace(found, slivers=slivers, has_violation=self.nearest[Label.AR].theta is not None)
+        found = add_cells([*(facts.cells for facts in self.facts), self.rest], self.slivers)
+        return replace(found, has_violation=self.nearest[Label.AR].theta is not None)
+
+    @property
+    def rest(self) -> np.ndarray:
+        """The volumes (3, 3) where no piece covers the domain."""
+        pieces, is_partial = sum(facts.pieces for facts in self.facts), self.is_partial or self.accuracy.skipped > 0
+        return missing_cells(self.volume, pieces, self.of.coordinates, is_partial=is_partial, holes=self.accuracy.holes)
+
+    @property
+    def slivers(self) -> float:
+        """A bound of the share of the domain on kinks."""
+        return min(1.0, self.kinks + sum(facts.slivers for facts in self.facts))
 
     @cached_property
     def nearest(self) -> dict[str, Nearest]:
@@ -166,15 +171,16 @@ class StreamedAnswer(DeltaAnswer):
         return sorted(item for item in found if np.isfinite(item[0]))
 
     def claims(self, kind: Violation, scale: float) -> Iterator[Claim]:
-        """Claims of a kind: from the chunks nearest to zero, then from that with the deepest piece."""
+        """Claims of a kind: from the chunk nearest to zero, then the deepest piece of all."""
         if kind is Violation.LABEL:
             yield from exact_claims(self.witnesses)
         ranked = [number for _, number in self._by_distance(kind)]
         if not ranked:
             return
         deepest = max(ranked, key=lambda number: self.facts[number].depths[kind])
-        for number in dict.fromkeys([*ranked[:CLAIMING_CHUNKS], deepest]):
-            yield from piece_claims(self.load(number), kind, scale)
+        *nearest, last = piece_claims(self.load(ranked[0]), kind, scale)
+        yield from nearest
+        yield last if deepest == ranked[0] else list(piece_claims(self.load(deepest), kind, scale))[-1]
 
     @property
     def witnesses(self) -> np.ndarray:

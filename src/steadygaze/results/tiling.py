@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from ..accuracy import Accuracy
 from ..boundary import Boundary
 from ..labels import Kept, Property, Status, Stop, Verdict
+from ..properties.joint import Shares
 from ..question import Question
 from ..regions.region import RegionSet
 from .answer import Answer, Answers, DeltaAnswer
@@ -94,7 +95,14 @@ class Tiling(ABC, Generic[AnswerT]):
     def kept_shares(self) -> dict[str, tuple[float, float]]:
         """The share of AR at 10, 25, 50 and 100 % of the original maps' size."""
         size = self.question.map_size
-        return {f"{100 * part:g}%": self.answer(part * size).shares.bounds(None, Kept.YES) for part in RELATIVE_DELTAS}
+        found = self.shares_at([part * size for part in RELATIVE_DELTAS])
+        return {
+            f"{100 * part:g}%": own.bounds(None, Kept.YES) for part, own in zip(RELATIVE_DELTAS, found, strict=True)
+        }
+
+    def shares_at(self, deltas: Sequence[float]) -> list[Shares]:
+        """The shares for several δ."""
+        return [self.answer(delta).shares for delta in deltas]
 
     @property
     @abstractmethod

@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from ...question import Question
 from ...results.answer import Answers
 from ...results.array_file import read_arrays, write_arrays
 from ...results.arrays import array_shapes, pack, unpack_map
+from .chunk_coding import EXTRA, REPLACED, decode, encode, restore_strips
 
 KEPT = 4
 """Chunks that stay in memory after they were loaded."""
@@ -99,11 +100,14 @@ class ChunkFiles:
                 )
             self._checked.add(number)
         question = self.question
-        arrays = read_arrays(file.path, list(array_shapes(question.compound.coordinates, is_part=True)))
+        shapes = array_shapes(question.compound.coordinates, is_part=True)
+        stored = read_arrays(file.path, [name for name in [*shapes, *EXTRA] if name not in REPLACED])
         try:
+            arrays = decode(stored)
             regions, pieces, curves = unpack_map(
                 arrays, {"depth": 0, "stopped": None}, question, accuracy=self.accuracy
             )
+            pieces = replace(pieces, most_strip=restore_strips(stored, pieces.polytopes.volumes))
         except StoreError as error:
             raise StoreError(f"{file.path}: {error}") from None
         if len(regions) != file.regions or curves is None:
@@ -157,7 +161,8 @@ def shared_errors(question: Question) -> MapErrors:
 def write_chunk(folder: Folder, place: tuple[int, int, int], answers: Answers, cut_id: np.ndarray) -> ChunkFile:
     """Write a chunk into a temporary folder."""
     path = folder.path / "-".join(f"{number:06d}" for number in place)
-    write_arrays(path, pack(answers.regions, answers.pieces, answers.curves, cut_id))
+    arrays = pack(answers.regions, answers.pieces, answers.curves, cut_id)
+    write_arrays(path, encode(arrays, answers.pieces.polytopes.volumes))
     return ChunkFile(path, sha256_of(path), place, len(answers.regions), _touched(answers))
 
 

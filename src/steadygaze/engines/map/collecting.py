@@ -22,9 +22,12 @@ from ...regions.chunked_walk import Chunk, Walked
 from ...regions.forward_error import refuse_overflow
 from ...regions.region import join_region_sets
 from ...results.answer import Answers
+from ...results.other_deltas import cells_at
 from ...results.streamed_answer import ChunkFacts, chunk_facts
+from ...results.tiling import RELATIVE_DELTAS
 from .chunk_files import ChunkFile, ChunkFiles, Folder, shared_errors, write_chunk
 from .joining import JoinedCuts, join_pieces
+from .streamed_map import StreamedMap
 
 WHOLE = 200_000
 """Regions up to which a map is joined in memory."""
@@ -32,7 +35,7 @@ WHOLE = 200_000
 LAST = 0.95
 """The share of the time limit after which no chunk is measured any more: it counts as not reached."""
 
-INSIDE, EDGES = 48, 16
+INSIDE, EDGES = 32, 8
 """Regions and facets of a chunk on disk that are compared with a plain forward pass."""
 
 SETTLED = 16
@@ -49,11 +52,13 @@ class Collector:
     def __init__(self, question: Question, budget: Budget) -> None:
         self.question, self.budget = question, budget
         self.delta = question.delta.value(question.map_size)
+        self.deltas = [part * question.map_size for part in RELATIVE_DELTAS]
         self.errors = shared_errors(question)
         self.original = question.original
         self.parts: dict[tuple[int, int, int], tuple[Answers, np.ndarray]] = {}
         self.files: list[ChunkFile] = []
         self.facts: dict[tuple[int, int, int], ChunkFacts] = {}
+        self.cells: dict[tuple[int, int, int], np.ndarray] = {}
         self.check = ChunkCheck(question.compound)
         self.folder: Folder | None = None
         self.seconds: Counter[str] = Counter()
@@ -93,6 +98,7 @@ class Collector:
         assert self.folder is not None
         started = time.perf_counter()
         facts = chunk_facts(answers.at(self.delta))
+        cells = cells_at(answers, self.deltas)
         labelled = time.perf_counter()
         with self.lock:
             self.check.add(answers.regions, ids, INSIDE, EDGES)
@@ -100,7 +106,7 @@ class Collector:
         file = write_chunk(self.folder, place, answers, ids)
         with self.lock:
             self.files.append(file)
-            self.facts[place] = facts
+            self.facts[place], self.cells[place] = facts, cells
         stored = time.perf_counter()
         self._count({"labels": labelled - started, "self-check": checked - labelled, "store": stored - checked})
 
@@ -117,12 +123,15 @@ class Collector:
         """The limit that ended the run; a dropped chunk means that time ran out."""
         return walked.stopped or (self.budget.exhausted(LAST) if self.dropped else None)
 
-    def chunks(self, walked: Walked) -> tuple[ChunkFiles, list[ChunkFacts], CheckedMap]:
-        """All chunks on disk, in order, with their facts for the question's δ, and the check of the tiling."""
-        files = tuple(sorted(self.files, key=lambda file: file.place))
+    def streamed(self, walked: Walked) -> tuple[StreamedMap, CheckedMap]:
+        """The map of all chunks on disk, in order, and the check of its tiling."""
+        files, stopped = tuple(sorted(self.files, key=lambda file: file.place)), self.stopped(walked)
         facts = [self.facts[file.place] for file in files]
-        checked = self.check.finish(is_partial=self.stopped(walked) is not None)
-        return ChunkFiles(self.question, files, walked.accuracy, self.folder), facts, checked
+        cells = np.sum([self.cells[file.place] for file in files], axis=0)
+        chunks = ChunkFiles(self.question, files, walked.accuracy, self.folder)
+        known = dict(zip(self.deltas, cells, strict=True))
+        checked = self.check.finish(is_partial=stopped is not None)
+        return StreamedMap(self.question, chunks, stopped, {self.delta: facts}, known), checked
 
     def joined(self, walked: Walked) -> Answers:
         """All chunks as one map."""

@@ -75,8 +75,7 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
     tiling: MapTiling | StreamedMap
     if collector.is_large:
         with clock.phase("self-check"):
-            chunks, facts, checked = collector.chunks(walked)
-        tiling = StreamedMap(question, chunks, collector.stopped(walked), {collector.delta: facts})
+            tiling, checked = collector.streamed(walked)
         return Result(question, tiling, question.delta, agreement, checked, clock.seconds)
     with clock.phase("labels"):
         answers = collector.joined(walked) if walked.whole is None else _measured(question, walked, budget, threads)

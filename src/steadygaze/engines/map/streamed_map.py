@@ -1,5 +1,6 @@
 """The tiling of a large map: its regions lie in chunks on disk, and every answer is one pass over them."""
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,18 +14,19 @@ from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary
 from ...errors import StoreError
-from ...labels import Kept, Property, Stop
-from ...properties.joint import JointPieces
+from ...labels import Property, Stop
+from ...properties.joint import JointPieces, Shares, add_cells
 from ...question import Question
 from ...regions.forward_error import forward_errors, kink_share
-from ...results.answer import Answers
+from ...results.answer import Answers, round_up
 from ...results.array_file import read_arrays
 from ...results.arrays import ACCURACY_ARRAYS, SHAPES, read_accuracy, shaped
 from ...results.claims import Claim, Violation
 from ...results.export import Block, Part, region_part
+from ...results.other_deltas import cells_at
 from ...results.result import Result
 from ...results.streamed_answer import ChunkFacts, StreamedAnswer, chunk_facts
-from ...results.tiling import MAP, RELATIVE_DELTAS, TileLabels, Tiling, region_tiles
+from ...results.tiling import MAP, TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from .chunk_files import ChunkFiles, restore_files
 from .joining import JoinedCuts, join_pieces
@@ -38,7 +40,7 @@ INDEX = ("cells", *ACCURACY_ARRAYS)
 class StreamedMap(Tiling[StreamedAnswer]):
     """All regions of the domain, or those found before a limit, in chunks on disk.
 
-    known: facts of all chunks by δ, so far.
+    known: facts of all chunks by δ, so far; cells: volumes (3, 3) of all regions by δ, so far.
     """
 
     kind = method = "map"
@@ -48,6 +50,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
     chunks: ChunkFiles
     stopped: Stop | None
     known: dict[float, Sequence[ChunkFacts]] = field(default_factory=dict)
+    cells: dict[float, np.ndarray] = field(default_factory=dict)
 
     def answer(self, delta: float) -> StreamedAnswer:
         if delta not in self.known:
@@ -90,14 +93,22 @@ class StreamedMap(Tiling[StreamedAnswer]):
     def region_count(self) -> int:
         return int(self.chunks.first[-1])
 
-    @cached_property
-    def kept_shares(self) -> dict[str, tuple[float, float]]:
-        size = self.question.map_size
-        return {f"{100 * part:g}%": self.answer(part * size).shares.bounds(None, Kept.YES) for part in RELATIVE_DELTAS}
+    def shares_at(self, deltas: Sequence[float]) -> list[Shares]:
+        rest, slivers = self.answer(self._delta).rest, self.answer(self._delta).slivers
+        missing = [delta for delta in deltas if delta not in self.cells]
+        if missing:
+            found = np.sum(self._each(lambda answers: cells_at(answers, missing)), axis=0)
+            self.cells.update(zip(missing, found, strict=True))
+        return [add_cells([self.cells[delta], rest], slivers) for delta in deltas]
+
+    @property
+    def _delta(self) -> float:
+        return self.question.delta.value(self.question.map_size)
 
     @cached_property
     def enough_delta(self) -> float | None:
-        return None
+        largest = max(facts.largest for facts in self.answer(self._delta).facts)
+        return round_up(largest) if self.stopped is None and math.isfinite(largest) else None
 
     def regions(self, answer: StreamedAnswer) -> Sequence[Region]:
         return StreamedRegions(self, answer)

@@ -8,11 +8,13 @@ from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary
 from ...labels import Property, Stop, Verdict
+from ...properties.joint import Shares, add_cells, missing_cells
 from ...question import Question
 from ...results.answer import Answer, Answers, verdict_from
 from ...results.arrays import pack
 from ...results.claims import Claim, Violation, piece_claims
 from ...results.export import Part, region_part
+from ...results.other_deltas import cells_at
 from ...results.result import Result
 from ...results.summary import SINGLE_THETAS, kinks_text
 from ...results.tiling import TileLabels, Tiling, region_tiles
@@ -37,6 +39,17 @@ class MapTiling(Tiling[Answer]):
 
     def answer(self, delta: float) -> Answer:
         return self.answers.at(delta)
+
+    def shares_at(self, deltas: Sequence[float]) -> list[Shares]:
+        answers = self.answers
+        if answers.curves is None:
+            return super().shares_at(deltas)
+        accuracy, polytopes = answers.regions.accuracy, answers.pieces.polytopes
+        rest = missing_cells(
+            float(polytopes.volumes.sum()), len(polytopes), polytopes.dimension,
+            is_partial=self.stopped is not None or accuracy.skipped > 0, holes=accuracy.holes,
+        )  # fmt: skip
+        return [add_cells([cells, rest], answers.slivers) for cells in cells_at(answers, deltas)]
 
     def regions(self, answer: Answer) -> Sequence[Region]:
         return Regions(self.question, answer)

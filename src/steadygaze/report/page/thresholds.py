@@ -1,13 +1,12 @@
 """From a result to all values of δ: the steps of a slider with the labels of units there, and the δ-curve.
 
 Everything is proved, and at the result's own δ as in its answer. Another step says what `result.with_delta(step)` says,
-except that a share of at most `ENOUGH` may stay undecided: if one error bound for all maps together leaves no more than
-that, maps need not be computed again. The δ-curve encloses the share of AR at every δ between two staircases: as tight
-as errors and kinks allow if maps are kept, and at every step of the slider if they move; as wide as the enclosures of
-boxes that a refinement left wide.
+except that a share of at most `ENOUGH` may stay undecided (see `results/other_deltas.py`). The δ-curve encloses the
+share of AR at every δ between two staircases: as tight as errors and kinks allow if maps are kept, and at every step of
+the slider if they move; as wide as the enclosures of boxes that a refinement left wide.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,10 +16,8 @@ from matplotlib.ticker import PercentFormatter
 
 from ...engines.refine.merged_answer import undecided_share
 from ...labels import Kept, Label, Property
-from ...properties.attention import AttentionLabels, label_attention, label_coarsely, reaches
-from ...properties.classification import strip_volumes
-from ...properties.joint import Shares, join, shares
-from ...results.answer import Answers
+from ...properties.joint import Shares
+from ...results.other_deltas import NearDelta, coarse_reach
 from ...results.result import Result
 from ...threshold import kept_codes
 from ...tolerances import UNIT
@@ -32,8 +29,6 @@ FINEST = (0.05, 0.1, 0.2, 0.5, 1.0)
 FURTHER = (*range(110, 201, 10), *range(250, 501, 50), *range(600, 1001, 100))
 """Steps in percent above the first hundred, if inconsistencies are that large."""
 
-ENOUGH = 1e-6
-"""Share of the domain that a step may leave undecided, beside the parts that no bound decides."""
 MOST_STEPS = 400
 """Steps of the curve in the picture; between them it is rounded outward."""
 ROUNDING = 1e-12
@@ -71,7 +66,7 @@ def make_thresholds(result: Result) -> Thresholds:
     """The steps for a result; only its own δ if attention was not measured."""
     answers, (boxes, regions) = result.tiling.answers, count_units(result)
     units = boxes + regions
-    exact = None if answers is None or answers.curves is None else _Exact(answers)
+    exact = None if answers is None or answers.curves is None else NearDelta(answers)
     if not result.is_measured or (answers is not None and exact is None):
         own, areas = np.array([result.answer.delta]), {name: np.array([area]) for name, area in result.areas.items()}
         never, none = np.ones(units, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -99,7 +94,7 @@ def make_thresholds(result: Result) -> Thresholds:
     return Thresholds(deltas, texts, chosen, areas, *_runs(states), *slab_columns)
 
 
-def _largest(result: Result, exact: "_Exact | None") -> float:
+def _largest(result: Result, exact: NearDelta | None) -> float:
     """The largest inconsistency that may occur."""
     tops = [0.0] if exact is None else [float(exact.reach[np.isfinite(exact.reach[:, 1]), 1].max(initial=0.0))]
     if result.tiling.boxes is not None:
@@ -164,95 +159,6 @@ def _runs(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     never = len(states)
     kept_from = never - np.logical_and.accumulate(kept[::-1], axis=0).sum(axis=0)
     return kept_from, np.logical_and.accumulate(lost, axis=0).sum(axis=0)
-
-
-class _Exact:
-    """Labels exact regions for one δ after another, and recomputes only regions near δ."""
-
-    def __init__(self, answers: Answers) -> None:
-        assert answers.curves is not None and answers.errors is not None
-        self.answers, self.curves, self.errors = answers, answers.curves, answers.errors
-        pieces = answers.pieces
-        self.reach = coarse_reach(answers)
-        self.strip = np.minimum(strip_volumes(pieces, answers.regions), pieces.polytopes.volumes)
-        self.rest = pieces.polytopes.volumes - self.strip
-        self.doubtful = float(answers.regions.polytopes.volumes[answers.doubtful.regions].sum())
-        self.states = np.zeros(len(answers.regions), dtype=np.uint8)
-        self.slab_region, self.slabs = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
-
-    def ask(self, delta: float, *, is_own: bool) -> np.ndarray:
-        """Shares (3, 3) of reached parts for δ (`is_own`: as exactly as the answer); sets `states` (R,) and slabs."""
-        low, high = self.reach.T
-        self.states = kept_codes(low, high, delta).astype(np.uint8)
-        near = np.flatnonzero(self.states == Kept.UNKNOWN)
-        pieces, cells = self.answers.pieces, np.zeros((3, 3))
-        state = self.states[pieces.region]
-        label = np.where(pieces.keeps_label, Kept.YES, Kept.NO)
-        for attention in (Kept.YES, Kept.NO):
-            is_such = state == attention
-            cells[Kept.UNKNOWN, attention] += self.strip[is_such].sum()
-            for code in (Kept.YES, Kept.NO):
-                cells[code, attention] += self.rest[is_such & (label == code)].sum()
-        self.slab_region, self.slabs = near[:0], np.zeros((0, 4))
-        if len(near):
-            chosen = np.flatnonzero(state == Kept.UNKNOWN)
-            labels = self._label(near, delta, is_coarse=not is_own)
-            found = self._near_cells(chosen, labels)
-            if not is_own and found[:, Kept.UNKNOWN].sum() - self.doubtful > ENOUGH:
-                labels = self._label(near, delta, is_coarse=False)
-                found = self._near_cells(chosen, labels)
-            cells += found
-            self._keep(near, labels)
-        return cells
-
-    def _label(self, near: np.ndarray, delta: float, *, is_coarse: bool) -> AttentionLabels:
-        """Labels of all regions; only the near ones count."""
-        answers, curves = self.answers, self.curves
-        own = replace(curves, curve=curves.curve[near])
-        taus, doubtful = answers.taus[near], answers.doubtful.among(near)
-        if is_coarse:
-            labels = label_coarsely(own, taus, delta, self.errors, doubtful)
-        else:
-            errors = self.errors.for_curves(answers.regions.patterns, own)
-            labels = label_attention(own, taus, delta, errors, doubtful)
-        count = len(answers.regions)
-        columns = {}
-        for name in ("inner", "outer", "reach"):
-            columns[name] = np.zeros((count, 2))
-            columns[name][near] = getattr(labels, name)
-        return AttentionLabels(delta, taus=answers.taus, **columns)
-
-    def _near_cells(self, chosen: np.ndarray, labels: AttentionLabels) -> np.ndarray:
-        answers, pieces = self.answers, self.answers.pieces
-        names = ("region", "winner", "margin", "slack", "most_strip")
-        columns: dict[str, Any] = {name: getattr(pieces, name)[chosen] for name in names}
-        own = replace(pieces, polytopes=pieces.polytopes.take(chosen), **columns)
-        return np.array(shares(join(answers.compound, answers.regions, own, labels)).cells)
-
-    def _keep(self, near: np.ndarray, labels: AttentionLabels) -> None:
-        """Write states of near regions, and slabs of the regions that are partly AR."""
-        is_kept, is_lost = labels.is_kept[near], labels.is_lost[near]
-        self.states[near[is_kept]], self.states[near[is_lost]] = Kept.YES, Kept.NO
-        axis = self.answers.compound.perturbed.moving_axis
-        if axis is None:
-            return
-        inner, outer = labels.inner[near], labels.outer[near]
-        has_any = (inner[:, 0] <= inner[:, 1]) | (outer != labels.taus[near]).any(axis=1)
-        mixed = ~is_kept & ~is_lost & has_any & ~self.answers.regions.doubtful[near].astype(bool)
-        compound = self.answers.compound
-        lows = np.array([cell.low[axis] for cell in compound.cells])[self.answers.regions.cell[near[mixed]]]
-        slabs = compound.domain.to_unit(np.hstack([inner[mixed], outer[mixed]]) + lows[:, None], axis)
-        is_empty = inner[mixed, 0] > inner[mixed, 1]
-        slabs[is_empty, :2] = [2.0, -2.0]
-        self.slab_region, self.slabs = near[mixed], slabs
-
-
-def coarse_reach(answers: Answers) -> np.ndarray:
-    """Bounds (R, 2) of ai that hold for every δ."""
-    assert answers.curves is not None and answers.errors is not None
-    reach = reaches(answers.curves, answers.taus) + answers.errors.coarse * np.array([-1.0, 1.0])
-    reach[answers.doubtful.regions] = answers.doubtful.bounds
-    return reach
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,116 @@
+"""Labels the regions of a map for one δ after another, and computes again only what is near δ.
+
+Shares are proved. At a δ that is not the result's own, a share of at most ENOUGH may stay undecided beside the parts
+that no bound decides: if one error bound for all maps together leaves no more than that, maps are not computed again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..labels import Kept
+from ..properties.attention import AttentionLabels, label_attention, label_coarsely, reaches
+from ..properties.classification import strip_volumes
+from ..properties.joint import join, piece_cells
+from ..threshold import kept_codes
+from .answer import Answers
+
+ENOUGH = 1e-6
+"""Share of the domain that a step may leave undecided, beside the parts that no bound decides."""
+
+
+class NearDelta:
+    """Labels exact regions for one δ after another, and recomputes only regions near δ."""
+
+    def __init__(self, answers: Answers) -> None:
+        assert answers.curves is not None and answers.errors is not None
+        self.answers, self.curves, self.errors = answers, answers.curves, answers.errors
+        pieces = answers.pieces
+        self.reach = coarse_reach(answers)
+        self.strip = np.minimum(strip_volumes(pieces, answers.regions), pieces.polytopes.volumes)
+        self.rest = pieces.polytopes.volumes - self.strip
+        self.doubtful = float(answers.regions.polytopes.volumes[answers.doubtful.regions].sum())
+        self.states = np.zeros(len(answers.regions), dtype=np.uint8)
+        self.slab_region, self.slabs = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
+
+    def ask(self, delta: float, *, is_own: bool = False) -> np.ndarray:
+        """Shares (3, 3) of reached parts for δ (`is_own`: as exactly as the answer); sets `states` (R,) and slabs."""
+        low, high = self.reach.T
+        self.states = kept_codes(low, high, delta).astype(np.uint8)
+        near = np.flatnonzero(self.states == Kept.UNKNOWN)
+        pieces, cells = self.answers.pieces, np.zeros((3, 3))
+        state = self.states[pieces.region]
+        label = np.where(pieces.keeps_label, Kept.YES, Kept.NO)
+        for attention in (Kept.YES, Kept.NO):
+            is_such = state == attention
+            cells[Kept.UNKNOWN, attention] += self.strip[is_such].sum()
+            for code in (Kept.YES, Kept.NO):
+                cells[code, attention] += self.rest[is_such & (label == code)].sum()
+        self.slab_region, self.slabs = near[:0], np.zeros((0, 4))
+        if len(near):
+            chosen = np.flatnonzero(state == Kept.UNKNOWN)
+            labels = self._label(near, delta, is_coarse=not is_own)
+            found = self._near_cells(chosen, labels)
+            if not is_own and found[:, Kept.UNKNOWN].sum() - self.doubtful > ENOUGH:
+                labels = self._label(near, delta, is_coarse=False)
+                found = self._near_cells(chosen, labels)
+            cells += found
+            self._keep(near, labels)
+        return cells
+
+    def _label(self, near: np.ndarray, delta: float, *, is_coarse: bool) -> AttentionLabels:
+        """Labels of all regions; only the near ones count."""
+        answers, curves = self.answers, self.curves
+        own = replace(curves, curve=curves.curve[near])
+        taus, doubtful = answers.taus[near], answers.doubtful.among(near)
+        if is_coarse:
+            labels = label_coarsely(own, taus, delta, self.errors, doubtful)
+        else:
+            errors = self.errors.for_curves(answers.regions.patterns, own)
+            labels = label_attention(own, taus, delta, errors, doubtful)
+        count = len(answers.regions)
+        columns = {}
+        for name in ("inner", "outer", "reach"):
+            columns[name] = np.zeros((count, 2))
+            columns[name][near] = getattr(labels, name)
+        return AttentionLabels(delta, taus=answers.taus, **columns)
+
+    def _near_cells(self, chosen: np.ndarray, labels: AttentionLabels) -> np.ndarray:
+        answers, pieces = self.answers, self.answers.pieces
+        names = ("region", "winner", "margin", "slack", "most_strip")
+        columns: dict[str, Any] = {name: getattr(pieces, name)[chosen] for name in names}
+        own = replace(pieces, polytopes=pieces.polytopes.take(chosen), **columns)
+        return piece_cells(join(answers.compound, answers.regions, own, labels))
+
+    def _keep(self, near: np.ndarray, labels: AttentionLabels) -> None:
+        """Write states of near regions, and slabs of the regions that are partly AR."""
+        is_kept, is_lost = labels.is_kept[near], labels.is_lost[near]
+        self.states[near[is_kept]], self.states[near[is_lost]] = Kept.YES, Kept.NO
+        axis = self.answers.compound.perturbed.moving_axis
+        if axis is None:
+            return
+        inner, outer = labels.inner[near], labels.outer[near]
+        has_any = (inner[:, 0] <= inner[:, 1]) | (outer != labels.taus[near]).any(axis=1)
+        mixed = ~is_kept & ~is_lost & has_any & ~self.answers.regions.doubtful[near].astype(bool)
+        compound = self.answers.compound
+        lows = np.array([cell.low[axis] for cell in compound.cells])[self.answers.regions.cell[near[mixed]]]
+        slabs = compound.domain.to_unit(np.hstack([inner[mixed], outer[mixed]]) + lows[:, None], axis)
+        is_empty = inner[mixed, 0] > inner[mixed, 1]
+        slabs[is_empty, :2] = [2.0, -2.0]
+        self.slab_region, self.slabs = near[mixed], slabs
+
+
+def coarse_reach(answers: Answers) -> np.ndarray:
+    """Bounds (R, 2) of ai that hold for every δ."""
+    assert answers.curves is not None and answers.errors is not None
+    reach = reaches(answers.curves, answers.taus) + answers.errors.coarse * np.array([-1.0, 1.0])
+    reach[answers.doubtful.regions] = answers.doubtful.bounds
+    return reach
+
+
+def cells_at(answers: Answers, deltas: Sequence[float]) -> np.ndarray:
+    """The volumes (N, 3, 3) of regions by label and attention, as `Kept` codes, for each of N thresholds."""
+    near = NearDelta(answers)
+    return np.array([near.ask(delta) for delta in deltas])
