@@ -138,7 +138,7 @@ def test_painted_grids_against_a_flood_fill(grid: tuple[int, int, bool], density
     for seed in range(12):
         rng = np.random.default_rng(seed)
         codes = rng.choice([YES, NO, UNKNOWN], p=[density, 0.9 * (1 - density), 0.1 * (1 - density)], size=len(regions))
-        found = find_boundary(compound, regions, painted(regions, codes), Property.AR)
+        found = find_boundary(compound, regions.stopped, painted(regions, codes), Property.AR)
         assert_as_flooded(found, dict(zip(cell_of, codes, strict=True)), cell_of, zero, start)
 
 
@@ -149,13 +149,13 @@ def test_painted_pictures_have_what_they_show() -> None:
     regions = subdivide(compound)
     columns, rows = (regions.polytopes.centres * 8).astype(int).T
     codes = np.array([NO if picture[row][column] == "#" else YES for column, row in zip(columns, rows, strict=True)])
-    found = find_boundary(compound, regions, painted(regions, codes), Property.AR)
+    found = find_boundary(compound, regions.stopped, painted(regions, codes), Property.AR)
     (enclave,) = found.enclaves
     assert len(enclave.pieces) == 25 and enclave.satisfying_share == pytest.approx(8 / 64)
     assert enclave.measure == pytest.approx(20 / 8) and enclave.theta == pytest.approx([1 / 8, 1 / 8])
     assert sorted(component.measure for component in found.components) == pytest.approx([2 / 8, 3 / 8])
     assert found.unreachable_share == pytest.approx(8 / 64)
-    assert find_boundary(compound, regions, painted(regions, codes), Property.CR).components == ()
+    assert find_boundary(compound, regions.stopped, painted(regions, codes), Property.CR).components == ()
 
 
 # Networks on two pixels, or one: x0 = 0 and patches from 0 to 1, so that theta is the image.
@@ -327,9 +327,8 @@ def test_refusals() -> None:
     with pytest.raises(OptionError, match="theta = 0, which is not in the domain"):
         beside.boundary()
     result = ask(layers, np.zeros((1, 1, 1)), ["brightness"], property="cr")
-    partial = replace(result.tiling.answers, regions=replace(result.tiling.answers.regions, stopped=Stop("timeout")))
     with pytest.raises(OptionError, match=r"partial \(timeout\)"):
-        replace(result, tiling=replace(result.tiling, answers=partial)).boundary()
+        replace(result, tiling=replace(result.tiling, stopped=Stop("timeout"))).boundary()
     with pytest.raises(OptionError, match="expected cr, ar or both"):
         result.boundary("CB")
 
@@ -341,5 +340,5 @@ def test_a_domain_on_both_sides_of_zero_has_its_farthest_theta_anywhere() -> Non
         np.full((1, 1, 2), 0.5),
     )
     regions = subdivide(compound)
-    found = find_boundary(compound, regions, painted(regions, np.full(len(regions), YES)), Property.AR)
+    found = find_boundary(compound, regions.stopped, painted(regions, np.full(len(regions), YES)), Property.AR)
     assert found.farthest == pytest.approx([0.5, -1.0])

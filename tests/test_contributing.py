@@ -22,7 +22,7 @@ ENTRIES = (
     ),
     ("report/figures/__init__.py", "from .map import", "from .histogram import histogram_figure\nfrom .map import"),
     ("engines/__init__.py", "(MapEngine(), ", "(MapEngine(), CornerEngine(), "),
-    ("engines/__init__.py", "from .map.whole_map", "from .corners import CornerEngine\nfrom .map.whole_map"),
+    ("engines/__init__.py", "from .map.map_engine", "from .corners import CornerEngine\nfrom .map.map_engine"),
 )
 """The lines that the text asks for in files that exist: (file, before, after)."""
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from steadygaze import Result
-from steadygaze.engines.map.whole_map import MapEngine
+from steadygaze.engines.map.map_engine import MapEngine
 from steadygaze.errors import InternalError
 from support.command_line import SMALL, Runner
 

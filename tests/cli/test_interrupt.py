@@ -11,7 +11,7 @@ from steadygaze import Result
 from steadygaze.budget import Budget
 from steadygaze.cli.run_progress import stopping_on_signals
 from steadygaze.engines.contract import Progress, ProgressReport, RunOptions
-from steadygaze.engines.map.whole_map import MapEngine
+from steadygaze.engines.map.map_engine import MapEngine
 from steadygaze.question import Question
 from support.command_line import Runner
 

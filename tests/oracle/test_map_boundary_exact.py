@@ -71,4 +71,6 @@ def test_random_networks(dimension: int, seed: int) -> None:
     for property in ("cr", "ar", "both"):
         exact = make_boundary(truth, property, delta)
         if exact.is_clear and exact.inner:
-            compare(find_boundary(compound, regions, answers.at(delta).joint, Property(property)), exact, numbers)
+            compare(
+                find_boundary(compound, regions.stopped, answers.at(delta).joint, Property(property)), exact, numbers
+            )

@@ -17,8 +17,8 @@ from steadygaze.engines.refine.refine_tiling import RefineTiling
 from steadygaze.errors import OptionError, StoreError
 from steadygaze.labels import Stop
 from steadygaze.question import make_question
-from steadygaze.results.array_file import write_arrays
 from steadygaze.results import store
+from steadygaze.results.array_file import write_arrays
 from steadygaze.results.result import Result
 from support.stand_ins.made_up_refinements import LINE, MOVING, PLANE, four, full_map, made, with_tiling
 

@@ -11,12 +11,14 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.labels import Kept
 from steadygaze.report.drawing.raster import ASIDE
-from steadygaze.report.page import explorer, thresholds
+from steadygaze.report.page import explorer
 from steadygaze.report.page import tiles as page_tiles
 from steadygaze.report.page.explorer import Explorer, make_explorer
 from steadygaze.report.page.network_data import KINDS, pack
-from steadygaze.report.page.thresholds import ENOUGH, make_thresholds
+from steadygaze.report.page.thresholds import make_thresholds
 from steadygaze.report.page.tiles import GRID, make_planes, make_tiles, merge_tiles, shown_top, unit_values
+from steadygaze.results import other_deltas
+from steadygaze.results.other_deltas import ENOUGH
 from steadygaze.results.result import Result
 
 MOVING = ["translate:dx=2:-0.5..1", "brightness:0..0.3"]
@@ -59,7 +61,7 @@ def test_a_coarse_error_bound_leaves_more_undecided_and_claims_nothing_else(monk
     assert result.answer.shares is not None and result.tiling.answers.errors is not None
     monkeypatch.setitem(result.tiling.answers.errors.__dict__, "coarse", 0.1)
     check_steps(result)
-    monkeypatch.setattr(thresholds, "ENOUGH", 1.0)
+    monkeypatch.setattr(other_deltas, "ENOUGH", 1.0)
     steps = check_steps(result, most_open=1.0)
     assert np.ptp(steps.areas["AR"][40]) > 1e-3, "the bound is as coarse as it was made"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steadygaze.errors import StoreError
-from steadygaze.results import directory, store
+from steadygaze.results import directory, store, tiling
 from steadygaze.results.directory import atomic_directory
 from steadygaze.results.store import read_summary, save
 
@@ -36,7 +36,7 @@ def old(results, tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        (store, "write_arrays"), (store, "_picture"), (store, "_write_json"), (store, "_machine"),
+        (tiling, "write_arrays"), (store, "_picture"), (store, "_write_json"), (store, "_machine"),
         (directory, "_flush"), (directory, "_put"),
     ],
 )  # fmt: skip

@@ -13,6 +13,7 @@ import pytest
 from steadygaze import load
 from steadygaze.errors import StoreError
 from steadygaze.labels import Verdict
+from steadygaze.results import array_file
 from steadygaze.results.array_file import write_arrays
 from steadygaze.results.arrays import NEW_ARRAYS, SHAPES, unpack_map
 from steadygaze.results.store import _checksum, _sha256, check_directory, read_summary, save
@@ -256,7 +257,7 @@ def test_truncated_map_is_refused_even_with_the_right_hash(copy):
 
 def test_map_that_does_not_fit_the_machine_is_refused(copy, monkeypatch):
     folder = copy()
-    monkeypatch.setattr(archive, "machine_gib", lambda: 1e-6)
+    monkeypatch.setattr(array_file, "machine_gib", lambda: 1e-6)
     assert "GiB" in refused(folder)
 
 

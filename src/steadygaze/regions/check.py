@@ -184,7 +184,8 @@ def uneven_sides(sides: np.ndarray, sizes: np.ndarray, cuts: np.ndarray) -> np.n
 def side_totals(sides: np.ndarray, sizes: np.ndarray, cuts: int) -> np.ndarray:
     """The size (2, E) of the facets on the positive and on the negative side of every cut."""
     place = np.abs(sides) - 1 + cuts * (sides < 0)
-    return np.bincount(place, sizes, 2 * cuts).reshape(2, cuts)
+    # Sides that no cut made have the number 0.
+    return np.bincount(place.ravel(), np.ravel(sizes), 2 * cuts).reshape(2, cuts)
 
 
 class PlainPass:

@@ -288,7 +288,8 @@ def shaped(
     """The array in its type in memory, if its shape fits the known sizes; adds new sizes."""
     kind, template = shape
     is_whole_number = np.issubdtype(kind, np.integer)
-    require(np.issubdtype(array.dtype, np.integer) == is_whole_number, name, f"is of type {array.dtype}")
+    is_right = np.issubdtype(array.dtype, np.integer) if is_whole_number else array.dtype == kind
+    require(is_right, name, f"is of type {array.dtype}")
     require(array.ndim == len(template), name, f"has shape {array.shape}")
     # Without rows the width is unknown: a run that was stopped at once has no patterns.
     for size, wanted in zip(array.shape, template if len(array) else template[:1], strict=False):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...errors import StoreError
-from ...results.arrays import Shapes
+from ...results.arrays import Shapes, shaped
 
 ROUNDING = 2.0**-22
 """A bound of the error of a difference of two logits in float32, relative to the larger sum of |coefficients|."""
@@ -53,13 +53,14 @@ def encode(arrays: Mapping[str, np.ndarray], volumes: np.ndarray) -> dict[str, n
 
 def decode(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays of a chunk from their stored form, before they are checked; `restore_strips` gives most_strip."""
+    sizes: dict[str, int] = {}
+    arrays = {**arrays, **{name: shaped(name, arrays[name], shape, sizes) for name, shape in EXTRA.items()}}
     is_wide = arrays["is_wide"].astype(bool)
     wide, narrow = arrays["wide_logits"], arrays["narrow_logits"]
     regions = len(is_wide)
     region = arrays["piece_region"]
     if (
-        int(is_wide.sum()) != len(wide) or regions - len(wide) != len(narrow) or narrow.shape[1:] != wide.shape[1:]
-        or arrays["alpha_beta"].shape[:2] != arrays["gamma"].shape
+        int(is_wide.sum()) != len(wide) or regions - len(wide) != len(narrow)
         or (len(region) and not (region.min() >= 0 and region.max() < regions))
     ):  # fmt: skip
         raise StoreError("its logits do not fit its regions; the result is damaged: run the verification again")
