@@ -128,14 +128,13 @@ def walk_cell(
         table.add(cell.program, clipped)
         polytopes, origins = clipped.polytopes(), np.concatenate(clipped.origins)
     is_small = len(polytopes) * neurons < (SMALL_BOXES if is_many else SMALL)
-    runs = np.array_split(np.arange(len(polytopes)), 1 if is_small else RUNS)
-    work = [(cell, polytopes.take(run), origins[run], len(table), watch) for run in runs if len(run)]
-    if not work:
+    if not len(polytopes):
         # A limit ended the clip before its first piece: no polytope was walked.
         block = _block(cell, len(table))
         block.unfinished = clipped.unfinished
         return [block]
-    if threads == 1:
+    work = [(cell, *run, len(table), watch) for run in _runs(polytopes, origins, 1 if is_small else RUNS)]
+    if threads == 1 or len(work) == 1:
         blocks = [_run(*item) for item in work]
     else:
         with ThreadPoolExecutor(threads) as pool:
@@ -143,7 +142,8 @@ def walk_cell(
     for block in blocks:
         if block.measured is not None and clipped.measured is not None:
             block.measured = block.measured.after(clipped.measured, 1.0 / len(blocks))
-        block.unfinished = np.concatenate([block.unfinished, clipped.unfinished])
+        if len(clipped.unfinished):
+            block.unfinished = np.concatenate([block.unfinished, clipped.unfinished])
         table.renumber(block)
         table.add(cell.program, block)
     return blocks
@@ -176,6 +176,14 @@ class Watch:
 
 def _block(cell: CellProgram, base: int) -> Block:
     return Block(base, len(cell.low))
+
+
+def _runs(polytopes: Polytopes, origins: np.ndarray, count: int) -> list[tuple[Polytopes, np.ndarray]]:
+    """Consecutive runs of polytopes, at most `count`, each with its origins."""
+    if count == 1:
+        return [(polytopes, origins)]
+    parts = np.array_split(np.arange(len(polytopes)), count)
+    return [(polytopes.take(part), origins[part]) for part in parts if len(part)]
 
 
 def _run(cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, base: int, watch: Watch) -> Block:
