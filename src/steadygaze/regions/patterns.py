@@ -45,6 +45,17 @@ def unpack(packed: np.ndarray, sizes: tuple[int, ...]) -> list[np.ndarray]:
     return layers
 
 
+def bit_places(sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The byte and the mask of every neuron's bit (N,) in a packed row, for layers of the given sizes.
+
+    >>> bit_places((9, 1))[0].tolist()
+    [0, 0, 0, 0, 0, 0, 0, 0, 1, 2]
+    """
+    within = np.concatenate([np.arange(size) for size in sizes])
+    first = np.cumsum([0, *(-(-size // 8) for size in sizes[:-1])])
+    return np.repeat(first, sizes) + within // 8, 128 >> within % 8
+
+
 NARROW = 128
 """Rows of fewer bytes are always stored whole: they are small and often read."""
 
