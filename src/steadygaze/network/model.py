@@ -94,8 +94,18 @@ class RecentModels:
                 self._models.popitem(last=False)
         return found
 
+    def clear(self) -> None:
+        """Forget all models."""
+        with self._lock:
+            self._models.clear()
+
 
 _recent = RecentModels(most=4)
+
+
+def forget_models() -> None:
+    """Free the models that `read_model` keeps, unless something else holds them."""
+    _recent.clear()
 
 
 def read_model(
