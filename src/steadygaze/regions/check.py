@@ -77,9 +77,10 @@ def check_map(
     error = _check_tiling(regions, 1.0 if expected_volume is None else expected_volume, is_map=is_map)
     count = len(regions)
     chosen = np.arange(count) if count <= inside else np.linspace(0, count - 1, inside).astype(np.int64)
-    _check_points(compound, regions, regions.polytopes.centres[chosen], chosen, "inside")
+    plain = PlainPass(compound, regions.accuracy)
+    _check_points(plain, regions, regions.polytopes.centres[chosen], chosen, "inside")
     points, owners = beside_facets(regions, edges, is_map=is_map)
-    _check_points(compound, regions, points, owners, "beside an edge or facet of")
+    _check_points(plain, regions, points, owners, "beside an edge or facet of")
     return CheckedMap(error, len(chosen), len(points))
 
 
@@ -158,9 +159,9 @@ class PlainPass:
             _fail(places[int(np.argmax(bad))], f"a logit, by {off.max():.3g}")
 
 
-def _check_points(compound: Compound, regions: RegionSet, points: np.ndarray, owners: np.ndarray, where: str) -> None:
+def _check_points(plain: PlainPass, regions: RegionSet, points: np.ndarray, owners: np.ndarray, where: str) -> None:
     """Compare pattern and logits of the owning region at points (B, D) of the unit square or cube with the graph."""
-    plain = PlainPass(compound, regions.accuracy)
+    compound = plain.compound
     for start in range(0, len(points), BATCH):
         part = slice(start, start + BATCH)
         owner = owners[part]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from ...attention.inconsistency import measure
 from ...attention.map_errors import MapErrors
@@ -32,7 +31,7 @@ from ...results.tiling import TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from ...tolerances import MAX_MAP_PARAMETERS
 from ...words import percent_down, percent_up
-from ..contract import Engine, Progress, ProgressReport, RunOptions
+from ..contract import Engine, Progress, ProgressReport, RunOptions, products_on_one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +117,7 @@ class MapEngine(Engine):
         self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
     ) -> Result:
         """Map the domain, measure and label the regions, and check the map before delivery."""
-        # The sums in a matrix product depend on the number of BLAS threads; the products here are small.
-        with threadpool_limits(limits=1):
+        with products_on_one_thread():
             return _solve(question, budget, options.threads or os.cpu_count() or 1, progress)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> MapTiling:
