@@ -1,6 +1,6 @@
 """How much faster is the map on two threads than on one?
 
-    python benchmarks/threads.py                                  # M-CNN-S TB, three images
+    python benchmarks/threads.py                                  # CNN-S TB, three images
     python benchmarks/threads.py "M-CNN-S TB mnist:69990" --rounds 3
 
 The engine alone: walk, attention, labels and self-check. One and two threads alternate in one process. Another program
@@ -28,7 +28,7 @@ from steadygaze.question import Question
 from steadygaze.results.result import Result
 from timing import RESULTS, Spread, clock, print_table, write_json
 
-PROBLEMS = ("M-CNN-S TB mnist:69990", "M-CNN-S TB mnist:69993", "M-CNN-S TB mnist:69996")
+PROBLEMS = ("M-CNN-S TB mnist:69999", "F-CNN-S TB fashion:69990", "F-CNN-S TB fashion:69993")
 TARGET, LARGE = 1.7, 100_000
 
 

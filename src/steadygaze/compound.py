@@ -246,12 +246,12 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
         pointers += len(matrix.indptr)
     scales = _scales(root, maps, clipped=clipped)
     terms = [1] * clip + [row_terms(affine) for affine in maps]
+    noise, near = np.concatenate(scales), np.empty(ends[-1])
     bias, largest = np.zeros(ends[-1]), np.ones(ends[-1])
-    noise, near = np.empty(ends[-1]), np.empty(ends[-1])
     for layer, (size, end) in enumerate(zip(sizes, ends, strict=True)):
         own = slice(end - size, end)
-        np.multiply(scales[layer], noise_share(terms[layer]), out=noise[own])
         near[own] = _near(scales[layer])
+        noise[own] *= noise_share(terms[layer])
         if layer >= clip:
             bias[own] = maps[layer - clip].bias
         if layer >= clip - 1:
