@@ -81,15 +81,16 @@ class Accuracy:
         hidden = int(program.offsets[-2] - program.offsets[first])
         # The first layer of a program without a clip is its input: no affine map leads to it.
         layers = len(program.offsets) - 1 - (first or 1)
-        peaks, missed, pixels = np.zeros(hidden), np.zeros(hidden), 0.0
-        beside, pixels_beside, drift = np.zeros((2, hidden)), np.zeros(2), np.zeros((2, layers))
+        peaks, missed, beside, drift = np.zeros(hidden), np.zeros(hidden), np.zeros((2, hidden)), np.zeros((2, layers))
+        pixels, pixels_beside = 0.0, np.zeros(2)
         for walk in walks:
             own = slice(len(walk.peak) - classes - hidden, len(walk.peak) - classes)
             np.maximum(peaks, walk.peak[own], out=peaks)
             np.maximum(missed, walk.missed[own], out=missed)
-            pixels = max(pixels, float(walk.missed[: own.start].max(initial=0.0)))
             beside += walk.beside[:, own]
-            pixels_beside += walk.beside[:, : own.start].sum(axis=1)
+            if own.start:
+                pixels = max(pixels, float(walk.missed[: own.start].max()))
+                pixels_beside += walk.beside[:, : own.start].sum(axis=1)
             np.maximum(drift, walk.drift[:, walk.drift.shape[1] - layers :], out=drift)
         return cls(
             peaks=peaks,

@@ -9,6 +9,7 @@ with a single parameter, nothing depends on the second coordinate.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -224,45 +225,53 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
     """
     clip = CLIP_LAYERS if clipped else 1
     sizes = [root.shape[1]] * clip + [len(affine.bias) for affine in maps]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    layers = len(sizes)
-    dense_start, column_start = np.full(layers, -1), np.zeros(layers, dtype=np.int64)
-    dense, columns, rows, values = [np.zeros(0)], [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
+    ends = list(accumulate(sizes))
+    dense_start, column_start = [-1] * len(sizes), [0] * len(sizes)
+    dense: list[np.ndarray] = []
+    # The first pointer belongs to no layer: column_start of a dense layer may be read, but not what it points to.
+    columns, rows, values = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int32)], [np.zeros(0)]
     entries, pointers, stored = 0, 1, 0
     for layer, affine in enumerate(maps, start=clip):
         if not issparse(affine.matrix):
             dense_start[layer] = stored
-            dense.append(np.ascontiguousarray(affine.matrix.T).ravel())
+            dense.append(affine.matrix.T.ravel())
             stored += dense[-1].size
             continue
         matrix = csc_array(affine.matrix)
         column_start[layer] = pointers
-        columns.append(matrix.indptr + entries)
-        rows.append(matrix.indices)
+        columns.append(matrix.indptr.astype(np.int64) + entries)
+        rows.append(matrix.indices.astype(np.int32, copy=False))
         values.append(matrix.data)
         entries += matrix.nnz
         pointers += len(matrix.indptr)
-    packed = np.concatenate([[0], np.cumsum([-(-size // 8) for size in sizes[:-1]])])
     scales = _scales(root, maps, clipped=clipped)
     terms = [1] * clip + [row_terms(affine) for affine in maps]
+    noise, near = np.concatenate(scales), np.empty(ends[-1])
+    bias, largest = np.zeros(ends[-1]), np.ones(ends[-1])
+    for layer, (size, end) in enumerate(zip(sizes, ends, strict=True)):
+        own = slice(end - size, end)
+        near[own] = _near(scales[layer])
+        noise[own] *= noise_share(terms[layer])
+        if layer >= clip:
+            bias[own] = maps[layer - clip].bias
+        if layer >= clip - 1:
+            largest[own] = _largest_weights(maps[layer - clip + 1]) if layer < len(sizes) - 1 else 0.0
     return Program(
-        offsets=offsets.astype(np.int64),
+        offsets=np.array([0, *ends], dtype=np.int64),
         clipped=int(clipped),
-        dense_start=dense_start.astype(np.int64),
-        dense=np.concatenate(dense),
-        column_start=column_start,
-        columns=np.concatenate(columns).astype(np.int64),
-        rows=np.concatenate(rows).astype(np.int32),
+        dense_start=np.array(dense_start, dtype=np.int64),
+        dense=np.concatenate(dense) if dense else np.zeros(0),
+        column_start=np.array(column_start, dtype=np.int64),
+        columns=np.concatenate(columns),
+        rows=np.concatenate(rows),
         values=np.concatenate(values),
-        bias=np.concatenate([np.zeros(root.shape[1] * clip), *(affine.bias for affine in maps)]),
-        noise=np.concatenate([noise_share(count) * scale for count, scale in zip(terms, scales, strict=True)]),
-        near=np.repeat([_near(scale) for scale in scales], sizes),
+        bias=bias,
+        noise=noise,
+        near=near,
         is_folded=np.array([False] * clip + list(folded)),
         terms=np.array(terms),
-        largest=np.concatenate(
-            [np.ones(root.shape[1] * (clip - 1)), *map(_largest_weights, maps), np.zeros(sizes[-1])]
-        ),
-        byte_start=packed.astype(np.int64),
+        largest=largest,
+        byte_start=np.array([0, *accumulate(-(-size // 8) for size in sizes[:-1])], dtype=np.int64),
     )
 
 
@@ -305,10 +314,14 @@ def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> 
     if clipped:
         scales.append(1.0 + scales[0])
         values = np.minimum(values, 1.0)
+    layers = len(scales) + len(maps)
     for affine in maps:
         scale = (abs(affine.matrix) @ values).max(axis=1) + np.abs(affine.bias)
         scales.append(np.maximum(scale, _passed_on(affine, scales[-1])))
-        values = np.maximum(affine.matrix @ values + affine.bias[:, None], 0.0)
+        if len(scales) < layers:
+            values = affine.matrix @ values
+            values += affine.bias[:, None]
+            np.maximum(values, 0.0, out=values)
     return scales
 
 
@@ -317,6 +330,8 @@ def _passed_on(affine: AffineMap, scale: np.ndarray) -> np.ndarray:
     inherited = np.zeros(len(affine.bias))
     matrix = affine.matrix
     if isinstance(matrix, np.ndarray):
+        if matrix.shape[1] > 1 and np.count_nonzero(matrix) == matrix.size:
+            return inherited
         single = np.flatnonzero(np.count_nonzero(matrix, axis=1) == 1)
         inherited[single] = np.abs(matrix[single]) @ scale
     else:

@@ -199,8 +199,9 @@ class CurveTable:
                 def compute(block: np.ndarray, cell: CellCurves = cell) -> None:
                     cell.compute(np.ascontiguousarray(rows[self.patterns[block]]), ranges[block], self, block)
 
-                run_all: Callable = map if threads == 1 else pool.map
-                list(run_all(compute, [places[i : i + size] for i in range(0, len(places), size)]))
+                blocks = [places[i : i + size] for i in range(0, len(places), size)]
+                run_all: Callable = map if threads == 1 or len(blocks) == 1 else pool.map
+                list(run_all(compute, blocks))
 
     def finish(self, curve: np.ndarray) -> Inconsistency:
         """All curves; curve (R,) is the curve of each region."""

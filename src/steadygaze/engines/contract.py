@@ -1,15 +1,19 @@
 """The contract of all engines: each says whether it accepts a question, and answers it within a budget.
 
-Also the options of a run.
+Also the options of a run, and the one thread for matrix products.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from ..budget import Budget
 from ..errors import OptionError
@@ -28,6 +32,17 @@ W_DELTA = 0.2
 
 CORNER = "corner"
 """The search line that ends at the vertex of the domain farthest from zero."""
+
+
+def products_on_one_thread() -> AbstractContextManager:
+    """Limit matrix products to one thread while the block runs: their sums depend on the number of BLAS threads."""
+    return _libraries(len(sys.modules)).limit(limits=1)
+
+
+@lru_cache(maxsize=1)
+def _libraries(_modules: int) -> ThreadpoolController:
+    """The loaded libraries with threads of their own; looks again after imports, which alone load others."""
+    return ThreadpoolController()
 
 
 class Progress(NamedTuple):

@@ -145,6 +145,13 @@ class AffineMap:
     matrix: Matrix
     bias: Array
 
+    @cached_property
+    def row_norms(self) -> Array:
+        """The euclidean norm of every row (n_out,)."""
+        matrix = self.matrix
+        squares = matrix * matrix if isinstance(matrix, np.ndarray) else matrix.multiply(matrix)
+        return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+
     def apply(self, values: Array) -> Array:
         """Result (B, n_out) for values (B, n_in)."""
         return (self.matrix @ values.T).T + self.bias

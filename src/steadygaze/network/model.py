@@ -6,7 +6,9 @@ bug that needs a special image. `LazyChain` compares the affine maps with the gr
 """
 
 import math
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +17,8 @@ import numpy as np
 from ..errors import ModelError
 from .from_onnx import build_graph
 from .graph import Chain, Graph, LazyChain, check_chain, compare_layers, preactivations
-from .layout import PerChannel, choose_layout, make_preprocessing
-from .onnx_file import input_dims, one_line, read_onnx
+from .layout import Layout, PerChannel, Preprocessing, choose_layout, make_preprocessing
+from .onnx_file import OnnxFile, input_dims, one_line, read_onnx
 from .operators import Array
 from .replay import Replay, estimate_rounding
 
@@ -68,6 +70,44 @@ class Model:
         return self.graph.classes
 
 
+class RecentModels:
+    """The models read last: a file with the same bytes, read in the same way again, gives the same object.
+
+    A model holds whatever depends on the network alone (graph, affine maps, onnxruntime session), so a loop over images
+    makes it once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._models: OrderedDict[Hashable, Model] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: Hashable, make: Callable[[], Model]) -> Model:
+        """The model with this key, made now unless it is among the last ones."""
+        with self._lock:
+            found = self._models.get(key)
+        found = make() if found is None else found
+        with self._lock:
+            self._models[key] = found
+            self._models.move_to_end(key)
+            while len(self._models) > self.most:
+                self._models.popitem(last=False)
+        return found
+
+    def clear(self) -> None:
+        """Forget all models."""
+        with self._lock:
+            self._models.clear()
+
+
+_recent = RecentModels(most=4)
+
+
+def forget_models() -> None:
+    """Free the models that `read_model` keeps, unless something else holds them."""
+    _recent.clear()
+
+
 def read_model(
     path: str | Path,
     *,
@@ -80,6 +120,7 @@ def read_model(
 
     The graph starts with (pixel·scale − mean)/std, one mean and std for all channels or one each, so images always have
     pixels in [0,1]. Flat inputs other than grey or RGB squares, and inputs of open size, need `image_shape` (C, H, W).
+    Reads and hashes the file every time; if its bytes are those of one of the last models read, returns that model.
     Raises ModelError or OptionError.
     """
     path = Path(path)
@@ -87,13 +128,18 @@ def read_model(
         file = read_onnx(path)
         layout = choose_layout(input_dims(file)[1], image_shape, path.name)
         preprocessing = make_preprocessing(mean, std, scale, layout.image_shape[0])
-        graph = build_graph(file, layout, preprocessing)
-        check_chain(graph, path.name)
-        replay = Replay(file, layout, preprocessing)
+        key = (path, file.sha256, layout, *preprocessing.mean, *preprocessing.std, preprocessing.scale)
+        return _recent.find(key, lambda: _make_model(file, layout, preprocessing))
     except ModelError as error:  # names inside the file may contain anything, even line breaks
         raise ModelError(one_line(error, limit=800)) from None
     except UnicodeError:
         raise ModelError(f"{path.name}: holds names that are not text; the file is damaged") from None
+
+
+def _make_model(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> Model:
+    graph, path = build_graph(file, layout, preprocessing), file.path
+    check_chain(graph, path.name)
+    replay = Replay(file, layout, preprocessing)
     return Model(graph, LazyChain(graph, path.name), path, path.stem, file.sha256, graph.notes, replay)
 
 

@@ -6,6 +6,7 @@ clips the sum to [0, 1].
 
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from operator import index
 from typing import ClassVar, NoReturn, get_type_hints
 
@@ -161,6 +162,7 @@ class Perturbation(ABC):
         return low, high
 
 
+@cache
 def field_kinds(family: type[Perturbation]) -> dict[str, type]:
     """Return the fields of a family that a spec may set, in order, each with int or float.
 

@@ -136,10 +136,11 @@ class Perturbed:
     def images(self, thetas: ArrayLike) -> FloatArray:
         """Return the images (B, C, H, W) at thetas (B, d), clipped to [0, 1], independent of the cells."""
         points = self._points(np.asarray(thetas, dtype=np.float64))
-        images = np.tile(self.x0, (len(points), 1, 1, 1))
+        images = np.empty((len(points), *self.x0.shape))
+        images[:] = self.x0
         for perturbation, values in zip(self.perturbations, points.T, strict=True):
             images += perturbation.apply(self.x0, values) - self.x0
-        return np.clip(images, 0.0, 1.0)
+        return np.clip(images, 0.0, 1.0, out=images)
 
     def transport(self, maps: FloatArray, cell: KnotCell) -> tuple[FloatArray, FloatArray] | None:
         """Return offset and slope of the expected maps on a cell, shaped like maps (..., C, H, W); None: kept.

@@ -64,11 +64,12 @@ class Polygons(Polytopes):
         >>> Polygons.boxes(np.zeros((1, 2)), np.ones((1, 2)), np.array([[[1, 2], [3, 4]]])).facets.tolist()
         [3, 2, 4, 1]
         """
-        x, y = np.stack([low[:, 0], high[:, 0]], axis=1), np.stack([low[:, 1], high[:, 1]], axis=1)
-        corners = np.stack([x[:, [0, 1, 1, 0]], y[:, [0, 0, 1, 1]]], axis=2)
+        corners = np.empty((len(low), 4, 2))
+        corners[:, 0::3, 0], corners[:, 1:3, 0] = low[:, :1], high[:, :1]
+        corners[:, 0:2, 1], corners[:, 2:4, 1] = low[:, 1:], high[:, 1:]
         # From the lower left corner on: bottom, right, top, left.
-        edges = np.stack([sides[:, 1, 0], sides[:, 0, 1], sides[:, 1, 1], sides[:, 0, 0]], axis=1)
-        return cls(corners.reshape(-1, 2), 4 * np.arange(len(low) + 1), edges.ravel().astype(np.int64))
+        edges = sides.reshape(-1, 4)[:, [2, 1, 3, 0]]
+        return cls(corners.reshape(-1, 2), 4 * np.arange(len(low) + 1), edges.ravel().astype(np.int64, copy=False))
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"points": self.points, "starts": self.starts, "edges": self.facets}

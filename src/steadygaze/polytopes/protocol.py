@@ -317,7 +317,9 @@ def join_starts(parts: list[np.ndarray]) -> np.ndarray:
 
 def starts_of(sizes: np.ndarray) -> np.ndarray:
     """Where runs of the given sizes (R,) begin, and where the last one ends (R+1,)."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
 
 
 def take_runs(starts: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

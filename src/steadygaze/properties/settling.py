@@ -5,6 +5,7 @@ A margin below its error bound may be a violation, a tie, or neither. Ordinary n
 If exact arithmetic is too expensive, they stay open.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from ..bounds.bounder import Bounder
 from ..compound import Compound
 from ..errors import ModelError
 from ..exact import ExactLabels, Outcome
-from ..regions.patterns import unpack
+from ..regions.patterns import bit_places
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from .attention import Doubtful, label_attention
@@ -33,6 +34,8 @@ LIMIT_SECONDS = 10.0
 
 WORTH_SETTLING = 1e-7
 """A strip of this share of the domain is always worth settling."""
+
+Range = tuple[float, float]
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -198,22 +201,24 @@ def kink_inconsistency(
         return np.inf
     # Forms vanish up to the sum of the errors; the values themselves may be off by one more error.
     together = 2.0 * sum(float(layer.sum()) for layer in errors[:-1]) + 2.0 * float(regions.accuracy.missed.sum())
-    moves, taus = compound.perturbed.moving_axis is not None, region_taus(compound, regions)
-    known, found = _known_ranges(regions, taus, moves=moves), dict[tuple[int, bytes], np.ndarray]()
+    moves = compound.perturbed.moving_axis is not None
+    taus: list[Range] = [(low, high) for low, high in region_taus(compound, regions).tolist()]
+    known, found = _known_ranges(regions, taus, moves=moves), dict[tuple[int, bytes], Range]()
+    byte, bit = bit_places(compound.hidden)
     for places, vertices in vertex_batches(regions.polytopes, regions.cell, np.arange(len(regions)), bounder.batch):
         cell = int(regions.cell[places[0]])
         near = bounder.near_zero(cell, vertices[:, :, : compound.domain.dimension], together)
-        bits = np.hstack(unpack(regions.patterns[regions.pattern[places]], compound.hidden))
+        rows = regions.patterns[regions.pattern[places]]
         for row, vertex in zip(*np.nonzero(near.any(axis=2)), strict=True):
             uncertain = np.flatnonzero(near[row, vertex])
             if len(uncertain) > MOST_TOGETHER:
                 return np.inf
-            for corner in product((False, True), repeat=len(uncertain)):
-                bits[row, uncertain] = corner
-                key, own = (cell if moves else 0, _packed(bits[row], compound.hidden)), taus[places[row]]
-                if key not in known or own[0] < known[key][0] or own[1] > known[key][1]:
+            own = taus[places[row]]
+            for pattern in _corner_patterns(rows[row], byte[uncertain], bit[uncertain]):
+                key = (cell if moves else 0, pattern)
+                before = known.get(key)
+                if before is None or own[0] < before[0] or own[1] > before[1]:
                     found[key] = _joined(found.get(key, own), own)
-            bits[row] = np.hstack(unpack(regions.patterns[regions.pattern[places[row : row + 1]]], compound.hidden))[0]
             if len(found) > MOST_PATTERNS:
                 return np.inf
     around = 16.0 * UNIT * (1.0 + float(compound.domain.widths.max()))
@@ -224,12 +229,12 @@ def kink_inconsistency(
     return max((high for _, high in reaches), default=0.0)
 
 
-def _known_ranges(regions: RegionSet, taus: np.ndarray, *, moves: bool) -> dict[tuple[int, bytes], np.ndarray]:
+def _known_ranges(regions: RegionSet, taus: list[Range], *, moves: bool) -> dict[tuple[int, bytes], Range]:
     """For each pattern of a region (by knot cell if maps move): a range of τ where it exceeds no region.
 
     ai is a convex function of τ: between two regions with the same pattern it is no larger than in them.
     """
-    known: dict[tuple[int, bytes], np.ndarray] = {}
+    known: dict[tuple[int, bytes], Range] = {}
     rows = regions.patterns[np.arange(len(regions.patterns))]
     for cell, number, own in zip(regions.cell.tolist(), regions.pattern.tolist(), taus, strict=True):
         key = (cell if moves else 0, rows[number].tobytes())
@@ -237,10 +242,19 @@ def _known_ranges(regions: RegionSet, taus: np.ndarray, *, moves: bool) -> dict[
     return known
 
 
-def _joined(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return np.array([min(one[0], other[0]), max(one[1], other[1])])
+def _joined(one: Range, other: Range) -> Range:
+    return min(one[0], other[0]), max(one[1], other[1])
 
 
-def _packed(bits: np.ndarray, sizes: tuple[int, ...]) -> bytes:
-    ends = np.cumsum(sizes)[:-1]
-    return b"".join(np.packbits(layer).tobytes() for layer in np.split(bits, ends))
+def _corner_patterns(row: np.ndarray, byte: np.ndarray, bit: np.ndarray) -> Iterator[bytes]:
+    """The packed patterns like a row (bytes,), with any signs of the neurons at the given bytes and bits (k,)."""
+    places = list(zip(byte.tolist(), bit.tolist(), strict=True))
+    inactive = bytearray(row.tobytes())
+    for place, mask in places:
+        inactive[place] &= ~mask
+    for corner in product((False, True), repeat=len(places)):
+        pattern = bytearray(inactive)
+        for (place, mask), is_active in zip(places, corner, strict=True):
+            if is_active:
+                pattern[place] |= mask
+        yield bytes(pattern)

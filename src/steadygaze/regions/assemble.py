@@ -41,14 +41,17 @@ class Block:
 
 
 def _joined(parts: list[np.ndarray], shape: tuple[int, ...], kind: type = np.float64) -> np.ndarray:
+    if len(parts) == 1:
+        return parts[0]
     return np.concatenate(parts) if parts else np.zeros(shape, dtype=kind)
 
 
 def neuron_cuts(program: Program, neurons: np.ndarray) -> np.ndarray:
     """Rows (E, 3) of a table of cuts for the neurons (E,) of a program that made them."""
-    layers = np.searchsorted(program.offsets, neurons, side="right") - 1
+    layers = program.offsets.searchsorted(neurons, side="right") - 1
     rows = np.empty((len(neurons), 3), dtype=np.int32)
-    rows[:, 0], rows[:, 1], rows[:, 2] = Cut.NEURON, layers, neurons - program.offsets[layers]
+    rows[:, 0], rows[:, 1] = int(Cut.NEURON), layers
+    np.subtract(neurons, program.offsets[layers], out=rows[:, 2], casting="same_kind")
     return rows
 
 
@@ -63,7 +66,7 @@ class CutRows:
 
     def cuts(self) -> np.ndarray:
         """The table (E, 3): kind and details (see `Cut`)."""
-        return np.concatenate(self.rows).astype(np.int32)
+        return np.concatenate(self.rows, dtype=np.int32, casting="same_kind")
 
     def add(self, program: Program, block: Block) -> None:
         """Append the cuts of a block, made by the neurons of a program."""
@@ -78,6 +81,8 @@ class CutRows:
     def renumber(self, block: Block) -> None:
         """Shift the block's own cuts to the end of the table; all blocks of a cell start from the same base."""
         shift = self.size - block.base
+        if shift == 0:
+            return
         for shape in block.shapes:
             own = np.abs(shape.facets) > block.base
             shape.facets[own] += shift * np.sign(shape.facets[own])
@@ -130,7 +135,7 @@ def assemble(
     return RegionSet(
         polytopes=kind_of(len(cells[0].low)).join(shapes),
         cuts=cuts,
-        cell=np.repeat(np.array([number for number, _ in parts], dtype=np.int64), [len(block) for _, block in parts]),
+        cell=_joined([np.full(len(block), number) for number, block in parts], (0,), np.int64),
         pattern=pattern,
         patterns=PatternTable.of(patterns),
         clip=clip,
@@ -149,14 +154,15 @@ def _padded(rows: np.ndarray, width: int) -> np.ndarray:
 
 def _distinct(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Ids of all rows and the table of distinct rows; goes block by block to drop repeated rows early."""
-    ids, tables, size = [np.zeros(0, dtype=np.int64)], [], 0
+    if len(blocks) == 1:
+        ids, first = distinct_rows(blocks[0])
+        return ids, blocks[0][first]
+    parts, tables, size = [np.zeros(0, dtype=np.int64)], [], 0
     for rows in blocks or [np.zeros((0, 0), dtype=np.uint8)]:
         numbers, first = distinct_rows(rows)
-        ids.append(numbers + size)
+        parts.append(numbers + size)
         tables.append(rows[first])
         size += len(first)
-    if len(tables) == 1:
-        return ids[1], tables[0]
     table = np.concatenate(tables)
     numbers, first = distinct_rows(table)
-    return numbers[np.concatenate(ids)], table[first]
+    return numbers[np.concatenate(parts)], table[first]

@@ -92,7 +92,7 @@ class _ChunkedWalk:
         """Walk the runs of a knot cell."""
         cell, clip = self.cells[number], runs.clip
         walks = [_Run(self, cell, (number, place), runs, watch) for place in range(len(runs.work))]
-        list(pool.map(_Run.walk, walks))
+        list(map(_Run.walk, walks) if len(walks) == 1 else pool.map(_Run.walk, walks))
         before = clip.measured
         ends = [run.measured for run in walks if run.measured is not None]
         self.measured += ends if before is None else [before, *(end.after(before, 0.0) for end in ends)]

@@ -15,6 +15,7 @@ weights, and one for the length of the whole vector by spectral norms, smaller b
 
 from collections.abc import Sequence
 from functools import lru_cache
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from ..errors import ModelError
 from ..network.graph import AffineMap
 from ..network.steps import Step, is_folded, magnitude
 from ..tolerances import LEAST, NEAR, UNIT, gamma
+
+_KNOWN: WeakKeyDictionary[Accuracy, tuple[ref[Compound], list[np.ndarray]]] = WeakKeyDictionary()
 
 OWN = 1.0 + 1e-6
 """Covers the rounding of the bounds themselves: sums of fewer than 10⁹ non-negative numbers."""
@@ -54,10 +57,16 @@ def region_coverage(accuracy: Accuracy, more_cuts: int = 0) -> float:
 def forward_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
     """Bounds on |z − F| for every neuron of the classifier, layer by layer, and for the logits; infinite if unknown.
 
-    They hold on every region and within `coverage` of it.
+    They hold on every region and within `coverage` of it. Labels, attention and the self-check ask for the same ones.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        return [np.where(np.isfinite(error), error, np.inf) for error in _propagate(compound, accuracy)]
+    known = _KNOWN.get(accuracy)
+    if known is None or known[0]() is not compound:
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = [np.where(np.isfinite(error), error, np.inf) for error in _propagate(compound, accuracy)]
+        for error in errors:
+            error.setflags(write=False)
+        known = _KNOWN[accuracy] = ref(compound), errors
+    return list(known[1])
 
 
 def kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]) -> float:
@@ -98,7 +107,7 @@ def plain_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
         peaks = [*by_layer(compound, accuracy.peaks), None]
         for affine, segment, peak in zip(compound.chain.maps, compound.graph.steps, peaks, strict=True):
             own = _folding(segment, size + error) + LEAST
-            error = np.minimum(abs(affine.matrix) @ error, _row_lengths(affine) * length) + own
+            error = np.minimum(abs(affine.matrix) @ error, (affine.row_norms * OWN + LEAST) * length) + own
             length = min(_spectral(affine, length, own), _length(error))
             error = np.minimum(error, length) * OWN
             errors.append(np.where(np.isfinite(error), error, np.inf))
@@ -129,7 +138,7 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
         additions, changes = accuracy.drift[ADDITIONS, number], accuracy.drift[CHANGES, number]
         own += UNIT * (additions * peak + changes)
         own += (around + 8.0 * UNIT) * peak + LEAST
-        error = np.minimum(abs(affine.matrix) @ error, _row_lengths(affine) * length) + own
+        error = np.minimum(abs(affine.matrix) @ error, (affine.row_norms * OWN + LEAST) * length) + own
         length = min(_spectral(affine, length, own), _length(error))
         error = np.minimum(error, length) * OWN
         errors.append(error)
@@ -186,12 +195,6 @@ def _pixel_sizes(compound: Compound) -> np.ndarray:
 
 def _length(error: np.ndarray) -> float:
     return float(np.linalg.norm(error)) * OWN + LEAST
-
-
-def _row_lengths(affine: AffineMap) -> np.ndarray:
-    matrix = affine.matrix
-    squares = matrix * matrix if isinstance(matrix, np.ndarray) else matrix.multiply(matrix)
-    return np.sqrt(np.asarray(squares.sum(axis=1)).ravel()) * OWN + LEAST
 
 
 def _spectral(affine: AffineMap, length: float, own: np.ndarray) -> float:

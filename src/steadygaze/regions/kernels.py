@@ -39,8 +39,7 @@ class Output(NamedTuple):
     vertices: np.ndarray  # (capacity,) number of vertices of each region
     logits: np.ndarray  # (capacity, 3, K)
     packed: np.ndarray  # (capacity, bytes)
-    x: np.ndarray
-    y: np.ndarray
+    points: np.ndarray  # (capacity, 2) the vertices of all regions
     edge: np.ndarray
     doubtful: np.ndarray  # (capacity,) 1 if the sign of some neuron of the classifier is not certain
     cuts: np.ndarray  # (capacity,) neuron of each cut
@@ -208,7 +207,8 @@ def _deliver(program, walk, output, x, y, edge, count, origin, has_logits):
     for i in range(walk.packed.shape[0]):
         output.packed[region, i] = walk.packed[i]
     for i in range(count):
-        output.x[vertex + i], output.y[vertex + i], output.edge[vertex + i] = x[i], y[i], edge[i]
+        output.points[vertex + i, 0], output.points[vertex + i, 1] = x[i], y[i]
+        output.edge[vertex + i] = edge[i]
     output.vertices[region], output.origin[region] = count, origin
     walk.counters[REGIONS] += 1
     walk.counters[VERTICES] += count
@@ -241,7 +241,7 @@ def advance(program, walk, output, last_layer, max_nodes):
         list_first, list_size, origin, depth = stack[top, 3], stack[top, 4], stack[top, 5], stack[top, 6]
         if (
             counters[REGIONS] >= output.vertices.shape[0]
-            or counters[VERTICES] + count > output.x.shape[0]
+            or counters[VERTICES] + count > output.edge.shape[0]
             or counters[CUTS] >= output.cuts.shape[0]
         ):
             return NEED_OUTPUT

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compiling import compiled
+from ..compiling import compiled, compiled_inline
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -27,6 +27,8 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     [0, 0]
     """
     count = len(rows)
+    if rows.shape[1] == 0:
+        return np.zeros(count, dtype=np.int64), np.zeros(min(count, 1), dtype=np.int64)
     slots = np.full(1 << max(1, (2 * count).bit_length()), -1, dtype=np.int64)
     ids, first = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     found = _index_rows(np.ascontiguousarray(rows), slots, ids, first)
@@ -41,6 +43,17 @@ def unpack(packed: np.ndarray, sizes: tuple[int, ...]) -> list[np.ndarray]:
         layers.append(np.unpackbits(packed[:, start:end], axis=1, count=size).astype(bool))
         start = end
     return layers
+
+
+def bit_places(sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The byte and the mask of every neuron's bit (N,) in a packed row, for layers of the given sizes.
+
+    >>> bit_places((9, 1))[0].tolist()
+    [0, 0, 0, 0, 0, 0, 0, 0, 1, 2]
+    """
+    within = np.concatenate([np.arange(size) for size in sizes])
+    first = np.cumsum([0, *(-(-size // 8) for size in sizes[:-1])])
+    return np.repeat(first, sizes) + within // 8, 128 >> within % 8
 
 
 NARROW = 128
@@ -125,6 +138,15 @@ def join_tables(tables: Sequence[PatternTable]) -> PatternTable:
     )
 
 
+@compiled_inline
+def _eight_bytes(row: np.ndarray, first: int) -> np.uint64:
+    """Eight bytes of a row as one number."""
+    word = np.uint64(0)
+    for i in range(8):
+        word |= np.uint64(row[first + i]) << np.uint64(8 * i)
+    return word
+
+
 @compiled
 def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, first: np.ndarray) -> int:
     """Write the number of each row (R, bytes), the same for equal rows, to ids (R,), and the place of each number's
@@ -133,13 +155,18 @@ def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, first: np.
     slots (a power of two, filled with −1) is scratch. The hash only says where to look.
     """
     mask = slots.shape[0] - 1
+    whole = rows.shape[1] & ~7
     found = 0
     for r in range(rows.shape[0]):
         code = np.uint64(1469598103934665603)
-        for i in range(rows.shape[1]):
+        for i in range(0, whole, 8):
+            code = (code ^ _eight_bytes(rows[r], i)) * _MULTIPLIER
+            code ^= code >> np.uint64(29)
+        for i in range(whole, rows.shape[1]):
             code = (code ^ np.uint64(rows[r, i])) * _MULTIPLIER
             code ^= code >> np.uint64(29)
-        slot = np.int64(code >> np.uint64(1)) & mask
+        # The low bits of a product know nothing of its factors' high bits: take the slot from the high ones.
+        slot = np.int64((code * _MULTIPLIER) >> np.uint64(32)) & mask
         while True:
             if slots[slot] < 0:
                 slots[slot] = found
@@ -148,12 +175,10 @@ def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, first: np.
                 found += 1
                 break
             other = first[slots[slot]]
-            same = True
+            differs = np.uint8(0)
             for i in range(rows.shape[1]):
-                if rows[r, i] != rows[other, i]:
-                    same = False
-                    break
-            if same:
+                differs |= rows[r, i] ^ rows[other, i]
+            if differs == 0:
                 ids[r] = slots[slot]
                 break
             slot = (slot + 1) & mask

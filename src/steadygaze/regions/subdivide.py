@@ -134,7 +134,8 @@ class CellRuns:
         for block in blocks:
             if block.measured is not None and before is not None:
                 block.measured = block.measured.after(before, 1.0 / len(blocks))
-            block.unfinished = np.concatenate([block.unfinished, self.clip.unfinished])
+            if len(self.clip.unfinished):
+                block.unfinished = np.concatenate([block.unfinished, self.clip.unfinished])
             table.renumber(block)
             table.add(self.cell.program, block)
 
@@ -156,8 +157,7 @@ def clip_cell(
         table.add(cell.program, clipped)
         polytopes, origins = clipped.polytopes(), np.concatenate(clipped.origins)
     is_small = len(polytopes) * neurons < (SMALL_BOXES if is_many else SMALL)
-    parts = np.array_split(np.arange(len(polytopes)), 1 if is_small else RUNS)
-    work = [(polytopes.take(run), origins[run]) for run in parts if len(run)]
+    work = _runs(polytopes, origins, 1 if is_small else RUNS) if len(polytopes) else []
     cuts = table.rows[-1] if len(table) > first else np.zeros((0, 3), dtype=np.int32)
     return CellRuns(cell, work, clipped, cuts, first, len(table))
 
@@ -176,7 +176,7 @@ def walk_cell(
         block.unfinished = runs.clip.unfinished
         return [block]
     work = [(cell, *run, runs.base, watch) for run in runs.work]
-    if threads == 1:
+    if threads == 1 or len(work) == 1:
         blocks = [_run(*item) for item in work]
     else:
         with ThreadPoolExecutor(threads) as pool:
@@ -212,6 +212,14 @@ class Watch:
 
 def _block(cell: CellProgram, base: int) -> Block:
     return Block(base, len(cell.low))
+
+
+def _runs(polytopes: Polytopes, origins: np.ndarray, count: int) -> list[tuple[Polytopes, np.ndarray]]:
+    """Consecutive runs of polytopes, at most `count`, each with its origins."""
+    if count == 1:
+        return [(polytopes, origins)]
+    parts = np.array_split(np.arange(len(polytopes)), count)
+    return [(polytopes.take(part), origins[part]) for part in parts if len(part)]
 
 
 def _run(cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, base: int, watch: Watch) -> Block:

@@ -39,8 +39,10 @@ class LayerWalk(ABC):
 
     def __init__(self, cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, block: Block) -> None:
         self.program, self.block = cell.program, block
-        # The walk starts with the last polytope on the stack: reverse to keep the regions in the polytopes' order.
-        self.start(cell.root, polytopes.take(np.arange(len(polytopes))[::-1]), origins[::-1])
+        if len(polytopes) > 1:
+            # The walk starts with the last polytope on the stack: reverse to keep the regions in the polytopes' order.
+            polytopes, origins = polytopes.take(np.arange(len(polytopes))[::-1]), origins[::-1]
+        self.start(cell.root, polytopes, origins)
         self.walk.counters[kernels.BASE] = block.base
         self.walk.counters[kernels.HEIGHT] = len(polytopes)
 
@@ -108,12 +110,14 @@ class LayerWalk(ABC):
         output, block, counters = self.output, self.block, self.walk.counters
         cuts = int(counters[kernels.CUTS])
         block.shapes.append(self.written())
-        for name in ("logits", "packed", "doubtful"):
-            getattr(block, name).append(getattr(output, name)[:regions].copy())
+        block.logits.append(output.logits[:regions].copy())
+        block.packed.append(output.packed[:regions].copy())
+        block.doubtful.append(output.doubtful[:regions].copy())
         block.origins.append(output.origin[:regions].copy())
         block.cuts.append(output.cuts[:cuts].copy())
         counters[kernels.BASE] += cuts
-        counters[[kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS]] = 0
+        for emptied in (kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS):
+            counters[emptied] = 0
 
 
 def start_walk(cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, block: Block) -> LayerWalk:
@@ -147,14 +151,13 @@ class FlatWalk(LayerWalk):
             x=_padded(polytopes.points[:, 0], STACK_ROOM),
             y=_padded(polytopes.points[:, 1], STACK_ROOM),
             edge=_padded(polytopes.facets, STACK_ROOM),
-            here=np.zeros((3, kernels.MAX_VERTICES)),
-            here_edge=np.zeros(kernels.MAX_VERTICES, dtype=np.int64),
+            here=np.empty((3, kernels.MAX_VERTICES)),
+            here_edge=np.empty(kernels.MAX_VERTICES, dtype=np.int64),
         )
         self.walk.peak[: root.shape[1]] = np.abs(root).sum(axis=0)
         self.output = kernels.Output(
             **_shared_output(program, 3, CAPACITY),
-            x=np.empty(16 * CAPACITY),
-            y=np.empty(16 * CAPACITY),
+            points=np.empty((16 * CAPACITY, 2)),
             edge=np.empty(16 * CAPACITY, dtype=np.int64),
         )
 
@@ -171,9 +174,8 @@ class FlatWalk(LayerWalk):
     def written(self) -> Polygons:
         output, counters = self.output, self.walk.counters
         vertices = int(counters[kernels.VERTICES])
-        points = np.stack([output.x[:vertices], output.y[:vertices]], axis=1)
         starts = starts_of(output.vertices[: counters[kernels.REGIONS]])
-        return Polygons(points, starts, output.edge[:vertices].copy())
+        return Polygons(output.points[:vertices].copy(), starts, output.edge[:vertices].copy())
 
 
 class SolidWalk(LayerWalk):
@@ -256,7 +258,8 @@ class SolidWalk(LayerWalk):
 def _shared_arrays(program: Program, root: np.ndarray) -> dict[str, np.ndarray]:
     """The arrays of forms and patterns in both walks, before the first polytope."""
     neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
-    rows, widest = len(root), int(np.diff(program.offsets).max())
+    sizes = program.offsets[1:] - program.offsets[:-1]
+    rows, widest = len(root), int(sizes.max())
     first_forms = np.zeros((rows, neurons))
     first_forms[:, : root.shape[1]] = root
     versions = np.zeros((3, layers), dtype=np.int64)
@@ -299,13 +302,17 @@ def _stack(polytopes: Polytopes, origins: np.ndarray, columns: int) -> np.ndarra
     """A stack of polytopes that have not entered their layer yet."""
     stack = np.zeros((len(polytopes) + 256, columns), dtype=np.int64)
     own = stack[: len(polytopes)]
-    own[:, 1], own[:, 2], own[:, 3] = polytopes.starts[:-1], np.diff(polytopes.starts), -1
+    own[:, 1], own[:, 3] = polytopes.starts[:-1], -1
+    np.subtract(polytopes.starts[1:], polytopes.starts[:-1], out=own[:, 2])
     own[:, kernels.ORIGIN] = origins
     return stack
 
 
 def _padded(array: np.ndarray, more: int) -> np.ndarray:
-    return np.concatenate([array, np.zeros((more, *array.shape[1:]), dtype=array.dtype)])
+    """The array with room for more rows."""
+    padded = np.empty((len(array) + more, *array.shape[1:]), dtype=array.dtype)
+    padded[: len(array)] = array
+    return padded
 
 
 def _enlarged(walk: Any, names: tuple[str, ...]) -> Any:

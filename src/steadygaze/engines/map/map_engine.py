@@ -5,8 +5,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from ...attention.inconsistency import measure
 from ...attention.map_errors import MapErrors
 from ...budget import Budget
@@ -20,7 +18,7 @@ from ...results.arrays import read_answers
 from ...results.result import Result
 from ...results.tiling import MAP
 from ...tolerances import MAX_MAP_PARAMETERS
-from ..contract import Engine, Progress, ProgressReport, RunOptions
+from ..contract import Engine, Progress, ProgressReport, RunOptions, products_on_one_thread
 from .collecting import Collector
 from .streamed_map import StreamedMap, restore_streamed
 from .whole_map import MapTiling
@@ -46,8 +44,7 @@ class MapEngine(Engine):
         self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
     ) -> Result:
         """Map the domain, measure and label the regions, and check the map before delivery."""
-        # The sums in a matrix product depend on the number of BLAS threads; the products here are small.
-        with threadpool_limits(limits=1):
+        with products_on_one_thread():
             return _solve(question, budget, options.threads or os.cpu_count() or 1, progress)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> MapTiling | StreamedMap:

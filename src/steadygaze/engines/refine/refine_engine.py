@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ...bounds.bounder import Bounder
 from ...budget import Budget
@@ -19,7 +18,7 @@ from ...results.answer import Answers, verdict_from
 from ...results.result import Result
 from ...results.store import PIXELS, read_checked, read_pixels, refusing_damage
 from ...tolerances import MAX_MAP_PARAMETERS
-from ..contract import UNTIL, Engine, Goal, Progress, ProgressReport, RunOptions, Until
+from ..contract import UNTIL, Engine, Goal, Progress, ProgressReport, RunOptions, Until, products_on_one_thread
 from .boxes import Boxes, BoxQuestion, ExactBoxes, Frontier, State, mixed_axes, proved_violations, split_rows
 from .falsify import WORK, falsify
 from .planning import Costs, RefinePlan, make_plan
@@ -50,8 +49,8 @@ class RefineEngine(Engine):
         """Refine the domain; `resume` continues an earlier result of the same question."""
         earlier = None if options.resume is None else _earlier(options.resume, question)
         until = UNTIL if options.until is None else options.until
-        # The sums in a matrix product depend on the number of BLAS threads; threads share boxes instead.
-        with threadpool_limits(limits=1):
+        # Threads share boxes instead.
+        with products_on_one_thread():
             threads = options.threads or os.cpu_count() or 1
             return _Run(question, until, options.goal or "map", budget, threads, progress).result(earlier)
 

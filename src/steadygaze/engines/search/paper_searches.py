@@ -13,14 +13,13 @@ from dataclasses import replace
 from itertools import count
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ...budget import Budget
 from ...errors import OptionError
 from ...labels import Label, Property
 from ...question import Question
 from ...tolerances import AREA
-from ..contract import CORNER, W_DELTA, RunOptions
+from ..contract import CORNER, W_DELTA, RunOptions, products_on_one_thread
 from .boundary_follower import BoundaryFollower
 from .search_tiling import SearchTiling
 from .traversal import TraversedRegion
@@ -44,8 +43,7 @@ def search(
     )
     w_delta = W_DELTA if options.w_delta is None else options.w_delta
     delta = question.delta.value(question.map_size)
-    # The sums in a matrix product depend on the number of BLAS threads; the products here are small.
-    with threadpool_limits(limits=1):
+    with products_on_one_thread():
         walker = Walker(question, delta, budget, asks_everything=method == "bfs", progress=progress)
         components = None
         if path is None:

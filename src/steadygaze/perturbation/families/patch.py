@@ -48,7 +48,8 @@ class Patch(Perturbation):
             )
 
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
-        images = np.tile(image, (len(thetas), 1, 1, 1))
+        images = np.empty((len(thetas), *image.shape))
+        images[:] = image
         images[:, :, self.y : self.y + self.h, self.x : self.x + self.w] += self.tone * thetas[:, None, None, None]
         return images
 
