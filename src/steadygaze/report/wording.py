@@ -61,5 +61,5 @@ def extent_text(result: Result) -> str:
 
 def share_not_reached(result: Result) -> float:
     """The share of the domain that a partial map does not cover."""
-    missing = 1.0 - float(result.answer.joint.polytopes.volumes.sum())
+    missing = 1.0 - result.answer.volume
     return missing if missing > 1e-9 and not result.is_complete else 0.0

@@ -58,6 +58,9 @@ def margin_at(regions: RegionSet, label: int, region: np.ndarray, points: np.nda
     return logits[:, label] - np.delete(logits, label, axis=1).max(axis=1)
 
 
+if TYPE_CHECKING:
+    from .label_grid import LabelGrid
+
 TRIED = 8
 """The number of pieces whose centres are tried for violations of the attention smaller than the kinks."""
 
@@ -70,6 +73,8 @@ class DeltaAnswer(ABC):
     """
 
     delta: float
+    grid: "LabelGrid | None" = None
+    """The labels at the points of a grid, for maps with too many pieces to draw."""
 
     if TYPE_CHECKING:  # fields of some answers, properties of others
 
@@ -131,6 +136,11 @@ class DeltaAnswer(ABC):
     @abstractmethod
     def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Bounds (N, 2) of ai at points (N, D) in t of the given regions or boxes (N,)."""
+
+    @property
+    def volume(self) -> float:
+        """The share of the domain that the pieces cover."""
+        return float(self.joint.polytopes.volumes.sum())
 
     @property
     def areas(self) -> dict[str, tuple[float, float]]:

@@ -11,13 +11,14 @@ import numpy as np
 
 from ..accuracy import Accuracy
 from ..compound import Compound
-from ..labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label
+from ..labels import ATTENTIONS, CLASSIFICATIONS, Label
 from ..properties.joint import JointPieces, Shares, add_cells, missing_cells, piece_cells
 from ..properties.kept_box import Suspects, attention_suspects, label_suspects, nearest_suspects
 from ..properties.nearest import Nearest, nearest_points
 from ..tolerances import AREA
 from .answer import Answer, DeltaAnswer
 from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
+from .label_grid import LabelGrid
 
 ROWS, COLUMNS = (*CLASSIFICATIONS, Label.UNDECIDED), (*ATTENTIONS, Label.UNDECIDED)
 
@@ -26,18 +27,16 @@ ROWS, COLUMNS = (*CLASSIFICATIONS, Label.UNDECIDED), (*ATTENTIONS, Label.UNDECID
 class ChunkFacts:
     """The numbers of one chunk for one δ.
 
-    cells (3, 3) and winners (K,): volumes of pieces by `Kept` codes, and by the class that wins. counts (4, 4): regions
-    by both labels. lows: distances below which nothing in the chunk violates CR, or AR. squares: the squared distance
-    of the nearest violated piece of each kind; depths: how far the deepest one is beyond its threshold. top: the
-    largest finite bound of ai where the attention is lost. slivers: the volume where exact arithmetic found
-    other patterns. largest: a bound of ai on all regions, infinite if unknown.
+    cells (3, 3): volumes of pieces by `Kept` codes. counts (4, 4): regions by both labels. lows: distances below which
+    nothing in the chunk violates CR, or AR. squares: the squared distance of the nearest violated piece of each kind;
+    depths: how far the deepest one is beyond its threshold. slivers: the volume where exact arithmetic found other
+    patterns. largest: a bound of ai on all regions, infinite if unknown.
     """
 
     regions: int
     pieces: int
     volume: float
     cells: np.ndarray
-    winners: np.ndarray
     counts: np.ndarray
     lows: dict[Label, float]
     squares: dict[Violation, float]
@@ -45,7 +44,6 @@ class ChunkFacts:
     suspects: dict[Label, Suspects]
     witnesses: np.ndarray
     slivers: float
-    top: float
     largest: float
 
 
@@ -61,7 +59,6 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
         squares[kind] = float(nearest_points(compound, joint.polytopes, chosen)[:, 0].min(initial=np.inf))
         depth = -pieces.margin[chosen, 0] if kind is Violation.LABEL else answer.labels.reach[pieces.region[chosen], 0]
         depths[kind] = float(np.nan_to_num(depth, nan=-np.inf).max(initial=-np.inf))
-    lost = answer.reach[joint.attention == Kept.NO, 1]
     found = {Label.CR: label_suspects(answers.regions, joint)}
     found[Label.AR] = attention_suspects(compound, answers.regions, joint, answer.labels)
     return ChunkFacts(
@@ -69,7 +66,6 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
         pieces=len(pieces),
         volume=float(volumes.sum()),
         cells=piece_cells(joint),
-        winners=np.bincount(pieces.winner, volumes, answers.regions.logits.shape[2]),
         counts=np.bincount(4 * rows + columns, minlength=16).reshape(4, 4),
         lows={name: answer.violations(name).lower_bound() for name in (Label.CR, Label.AR)},
         squares=squares,
@@ -77,9 +73,14 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
         suspects={name: nearest_suspects(compound, group) for name, group in found.items()},
         witnesses=pieces.witnesses,
         slivers=answers.slivers,
-        top=float(lost[np.isfinite(lost)].max(initial=0.0)),
         largest=answers.largest_inconsistency,
     )
+
+
+def painted_facts(answer: Answer, grid: LabelGrid) -> ChunkFacts:
+    """The numbers of a chunk, which is also painted on a grid."""
+    grid.paint(answer)
+    return chunk_facts(answer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ class StreamedAnswer(DeltaAnswer):
     """The answer for one δ of a map in chunks.
 
     facts: of every chunk. load(number) gives the answer of one chunk, join() all pieces at once. kinks: a bound of
-    the share of the domain on kinks, from the errors of the walk.
+    the share of the domain on kinks, from the errors of the walk. grid: labels at the points of a grid.
     """
 
     of: Compound
@@ -98,6 +99,7 @@ class StreamedAnswer(DeltaAnswer):
     accuracy: Accuracy
     kinks: float
     is_partial: bool
+    grid: LabelGrid
     exact: None = None
 
     @property

@@ -22,8 +22,9 @@ from ...regions.chunked_walk import Chunk, Walked
 from ...regions.forward_error import refuse_overflow
 from ...regions.region import join_region_sets
 from ...results.answer import Answers
+from ...results.label_grid import LabelGrid
 from ...results.other_deltas import cells_at
-from ...results.streamed_answer import ChunkFacts, chunk_facts
+from ...results.streamed_answer import ChunkFacts, painted_facts
 from ...results.tiling import RELATIVE_DELTAS
 from .chunk_files import ChunkFile, ChunkFiles, Folder, shared_errors, write_chunk
 from .joining import JoinedCuts, join_pieces
@@ -60,6 +61,7 @@ class Collector:
         self.facts: dict[tuple[int, int, int], ChunkFacts] = {}
         self.cells: dict[tuple[int, int, int], np.ndarray] = {}
         self.check = ChunkCheck(question.compound)
+        self.grid = LabelGrid(question.compound)
         self.folder: Folder | None = None
         self.seconds: Counter[str] = Counter()
         self.regions, self.dropped = 0, False
@@ -97,7 +99,7 @@ class Collector:
     def _write(self, place: tuple[int, int, int], answers: Answers, ids: np.ndarray) -> None:
         assert self.folder is not None
         started = time.perf_counter()
-        facts = chunk_facts(answers.at(self.delta))
+        facts = painted_facts(answers.at(self.delta), self.grid)
         cells = cells_at(answers, self.deltas)
         labelled = time.perf_counter()
         with self.lock:
@@ -131,7 +133,7 @@ class Collector:
         chunks = ChunkFiles(self.question, files, walked.accuracy, self.folder)
         known = dict(zip(self.deltas, cells, strict=True))
         checked = self.check.finish(is_partial=stopped is not None)
-        return StreamedMap(self.question, chunks, stopped, {self.delta: facts}, known), checked
+        return StreamedMap(self.question, chunks, stopped, {self.delta: (facts, self.grid)}, known), checked
 
     def joined(self, walked: Walked) -> Answers:
         """All chunks as one map."""

@@ -23,9 +23,10 @@ from ...results.array_file import read_arrays
 from ...results.arrays import ACCURACY_ARRAYS, SHAPES, read_accuracy, shaped
 from ...results.claims import Claim, Violation
 from ...results.export import Block, Part, region_part
+from ...results.label_grid import LabelGrid
 from ...results.other_deltas import cells_at
 from ...results.result import Result
-from ...results.streamed_answer import ChunkFacts, StreamedAnswer, chunk_facts
+from ...results.streamed_answer import ChunkFacts, StreamedAnswer, painted_facts
 from ...results.tiling import MAP, TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from .chunk_files import ChunkFiles, restore_files
@@ -40,7 +41,7 @@ INDEX = ("cells", *ACCURACY_ARRAYS)
 class StreamedMap(Tiling[StreamedAnswer]):
     """All regions of the domain, or those found before a limit, in chunks on disk.
 
-    known: facts of all chunks by δ, so far; cells: volumes (3, 3) of all regions by δ, so far.
+    known: facts of all chunks and the grid by δ, so far; cells: volumes (3, 3) of all regions by δ, so far.
     """
 
     kind = method = "map"
@@ -49,21 +50,24 @@ class StreamedMap(Tiling[StreamedAnswer]):
     question: Question
     chunks: ChunkFiles
     stopped: Stop | None
-    known: dict[float, Sequence[ChunkFacts]] = field(default_factory=dict)
+    known: dict[float, tuple[Sequence[ChunkFacts], LabelGrid]] = field(default_factory=dict)
     cells: dict[float, np.ndarray] = field(default_factory=dict)
 
     def answer(self, delta: float) -> StreamedAnswer:
         if delta not in self.known:
-            self.known[delta] = self._each(lambda answers: chunk_facts(answers.at(delta)))
+            grid = LabelGrid(self.question.compound)
+            self.known[delta] = self._each(lambda answers: painted_facts(answers.at(delta), grid)), grid
+        facts, grid = self.known[delta]
         return StreamedAnswer(
             self.question.compound,
             delta,
-            self.known[delta],
+            facts,
             lambda number: self.chunks.load(number).at(delta),
             lambda: self._joined(delta),
             self.chunks.accuracy,
             self._kinks,
             self.stopped is not None,
+            grid,
         )
 
     def _each(self, ask: Callable[[Answers], Any]) -> list[Any]:

@@ -104,18 +104,20 @@ def _nearest(result: Result) -> list[Wish]:
 
 def _telling(result: Result) -> list[Wish]:
     """Thetas inside pieces where label and attention disagree: the label kept with other evidence, and the reverse."""
-    joint, compound = result.answer.joint, result.question.compound
-    label = joint.label_codes
-    centres = joint.polytopes.centres
-    found = []
-    other_reason = np.flatnonzero((label == Kept.YES) & (joint.attention == Kept.NO))
+    compound, found = result.question.compound, []
+    if result.answer.grid is not None:
+        label, attention, ai, centres = result.answer.grid.points(compound.coordinates)
+        sizes = np.ones(len(label))
+    else:
+        joint = result.answer.joint
+        label, attention, ai = joint.label_codes, joint.attention, result.answer.inconsistencies
+        centres, sizes = joint.polytopes.centres, joint.polytopes.volumes
+    other_reason = np.flatnonzero((label == Kept.YES) & (attention == Kept.NO))
     if len(other_reason):
-        ai = result.answer.inconsistencies[other_reason]
-        found.append(("other evidence", centres[other_reason[np.argmax(ai)]]))
-    same_reason = np.flatnonzero((label == Kept.NO) & (joint.attention == Kept.YES))
+        found.append(("other evidence", centres[other_reason[np.argmax(ai[other_reason])]]))
+    same_reason = np.flatnonzero((label == Kept.NO) & (attention == Kept.YES))
     if len(same_reason):
-        largest = same_reason[np.argmax(joint.polytopes.volumes[same_reason])]
-        found.append(("MR, same evidence", centres[largest]))
+        found.append(("MR, same evidence", centres[same_reason[np.argmax(sizes[same_reason])]]))
     return [(CLOSEST_OTHER, title, compound.to_theta(centre[None])[0]) for title, centre in found]
 
 

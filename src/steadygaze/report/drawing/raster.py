@@ -15,7 +15,8 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path as MplPath
 
-from ...polytopes import Adjacency, Polygons
+from ...polytopes import Adjacency
+from ...polytopes.grid import owners_on_grid
 from .colours import HATCH, HATCHED, INK, View
 from .sections import Section
 from .sheet import name_axis
@@ -31,9 +32,6 @@ BLOCK = 2
 
 HATCH_PERIOD, HATCH_WIDTH, HATCH_DARKENING = 16, 3, 0.55
 """Distance and width of hatching lines in pixels of the picture, and how much they darken it."""
-ASIDE = np.array([2.0**-0.5, 3.0**-0.5])
-"""The point inside a pixel that is looked up. Centres do not work: lines with simple slopes run exactly through them,
-and rounding then leaves some centres to neither neighbour."""
 
 
 def draw_view(
@@ -52,7 +50,37 @@ def draw_view(
 
 def pixel_owners(section: Section) -> np.ndarray | None:
     """The piece of every pixel for sections with too many polygons to draw, otherwise None."""
+    if section.grid is not None:
+        return np.repeat(np.repeat(section.grid, BLOCK, axis=0), BLOCK, axis=1)
     return None if len(section.polygons) <= MOST_VECTOR_PIECES else all_pixel_owners(section)
+
+
+def section_borders(sections: Sequence[Section], codes: np.ndarray, *, passed_over: int) -> list[np.ndarray]:
+    """For each section: segments (S, 2, 2) in t where pieces of different codes (P,) touch."""
+    return [
+        borders_between(section.touching, codes[section.piece], passed_over=passed_over)
+        if section.grid is None
+        else grid_borders(section.grid, codes, passed_over=passed_over)
+        for section in sections
+    ]
+
+
+def grid_borders(grid: np.ndarray, codes: np.ndarray, *, passed_over: int) -> np.ndarray:
+    """Segments (S, 2, 2) in t between neighbouring points of a grid whose pieces have different codes.
+
+    >>> grid_borders(np.array([[0, 1]]), np.array([5, 7]), passed_over=9).tolist()
+    [[[0.5, 0.0], [0.5, 1.0]]]
+    """
+    drawn = np.append(codes, passed_over)[grid]
+    is_known = drawn != passed_over
+    height, width = grid.shape
+    row, column = np.nonzero((drawn[:, 1:] != drawn[:, :-1]) & is_known[:, 1:] & is_known[:, :-1])
+    x = (column + 1.0) / width
+    upright = np.stack([np.stack([x, row / height], axis=1), np.stack([x, (row + 1.0) / height], axis=1)], axis=1)
+    row, column = np.nonzero((drawn[1:] != drawn[:-1]) & is_known[1:] & is_known[:-1])
+    y = (row + 1.0) / height
+    level = np.stack([np.stack([column / width, y], axis=1), np.stack([(column + 1.0) / width, y], axis=1)], axis=1)
+    return np.concatenate([upright, level])
 
 
 def all_pixel_owners(section: Section) -> np.ndarray:
@@ -129,37 +157,6 @@ def name_axes(axes: Axes, section: Section, *, has_name_beside: bool = True, has
         name_axis(axes, names[section.axes[1]], is_below=False)
     elif not has_ticks_beside:
         axes.tick_params(labelleft=False)
-
-
-def owners_on_grid(polygons: Polygons, side: int) -> np.ndarray:
-    """The polygon (side, side) near every pixel centre of the unit square, −1 for none; rows count upwards.
-
-    >>> triangle = Polygons(np.array([[0.0, 0], [1, 0], [0, 1]]), np.array([0, 3]), np.array([1, 2, 3]))
-    >>> owners_on_grid(triangle, 3).tolist()
-    [[0, 0, -1], [0, -1, -1], [-1, -1, -1]]
-    """
-    # In units of pixels; the points looked up are whole numbers.
-    start = polygons.points * side - ASIDE
-    end = start[polygons.following]
-    first, last = (
-        np.clip(np.ceil(rows), 0, side).astype(np.int64)
-        for rows in (np.minimum(start[:, 1], end[:, 1]), np.maximum(start[:, 1], end[:, 1]))
-    )
-    counts = last - first
-    edge = np.repeat(np.arange(len(start)), counts)
-    row = np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts) + first[edge]
-    rise = end[edge, 1] - start[edge, 1]
-    across = start[edge, 0] + (row - start[edge, 1]) / rise * (end[edge, 0] - start[edge, 0])
-    owner = polygons.owner[edge]
-    # A row meets a convex polygon in two edges, or in none: edges include their lower end only.
-    order = np.lexsort((across, row, owner))
-    left, right = np.clip(np.ceil(across[order].reshape(-1, 2)), 0, side).astype(np.int64).T
-    row, owner = row[order][::2], owner[order][::2]
-    widths = right - left
-    column = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths - left, widths)
-    grid = np.full((side, side), -1, dtype=np.int32)
-    grid[np.repeat(row, widths), column] = np.repeat(owner, widths)
-    return grid
 
 
 def colour_grid(owners: np.ndarray, colours: np.ndarray) -> np.ndarray:

@@ -5,14 +5,16 @@ labels; volumes come from the pieces themselves.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
 
+from ...labels import Kept
 from ...perturbation import Domain
-from ...polytopes import Cut, Polygons
+from ...polytopes import Adjacency, Cut, Polygons
+from ...results.label_grid import NOTHING, LabelGrid, held_at
 from ...results.result import Result
-from ...tolerances import BESIDE
 from ...words import rounded
 
 NEAR = 1e-4
@@ -26,7 +28,8 @@ class Section:
     """A flat part of a tiling: polygons (S of them) in two coordinates of t, and the piece that each belongs to.
 
     axes are those two coordinates; `held` is the third one and its theta, or None. outlines
-    (N, 2, 2) are the borders of regions and boxes.
+    (N, 2, 2) are the borders of regions and boxes. grid: the piece at every point of a grid, −1 for none, if there are
+    too many polygons to hold; the section then has none.
     """
 
     domain: Domain
@@ -35,6 +38,12 @@ class Section:
     polygons: Polygons
     piece: np.ndarray
     outlines: np.ndarray
+    grid: np.ndarray | None = None
+
+    @cached_property
+    def touching(self) -> Adjacency:
+        """The pairs of polygons with a common edge."""
+        return self.polygons.touching()
 
     @property
     def place(self) -> str:
@@ -65,12 +74,15 @@ class Section:
         return abs(float(theta[axis]) - value) <= NEAR * float(self.domain.widths[axis])
 
 
-def make_sections(result: Result) -> tuple[Section, ...]:
+def make_sections(result: Result, *, may_be_grid: bool = False) -> tuple[Section, ...]:
     """The whole tiling, or for three parameters the three sections where one parameter is zero.
 
-    A parameter whose range does not contain zero is held at its low end.
+    A parameter whose range does not contain zero is held at its low end. may_be_grid: of a map with too many pieces,
+    take the points of its grid.
     """
     domain = domain_of(result)
+    if may_be_grid and result.answer.grid is not None:
+        return _grid_sections(domain, result.answer.grid)
     if domain.dimension < 3:
         return (_section(result, domain, (0, 1), None, 0.0),)
     held = [(axes, 3 - sum(axes)) for axes in combinations(range(3), 2)]
@@ -81,24 +93,74 @@ def make_sections(result: Result) -> tuple[Section, ...]:
     )
 
 
+def _grid_sections(domain: Domain, grid: LabelGrid) -> tuple[Section, ...]:
+    """The planes of a grid; every point is a piece, numbered plane by plane and row by row."""
+    nothing = Polygons(np.zeros((0, 2)), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    sections, first = [], 0
+    for plane in grid.planes:
+        numbers = first + np.arange(plane.label.size).reshape(plane.label.shape)
+        held = None if plane.held is None else plane.held[:2]
+        none, points = np.zeros(0, dtype=np.int64), np.where(plane.label == NOTHING, -1, numbers)
+        sections.append(Section(domain, plane.axes, held, nothing, none, np.zeros((0, 2, 2)), points))
+        first += plane.label.size
+    return tuple(sections)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnPieces:
+    """The pieces of a result that pictures show, (P,) each: `Kept` codes, winners (−1: unknown), and ai.
+
+    winner_shares: by class, that of unknown classes last. top: the largest finite bound of ai where the attention is
+    lost; is_bounded: all of them are finite.
+    """
+
+    label: np.ndarray
+    attention: np.ndarray
+    winner: np.ndarray
+    inconsistency: np.ndarray
+    winner_shares: np.ndarray
+    top: float
+    is_bounded: bool
+
+
+def drawn_pieces(result: Result) -> DrawnPieces:
+    """The pieces of a result, or the points of its grid."""
+    answer, classes = result.answer, len(result.question.names)
+    if answer.grid is not None:
+        grid = answer.grid
+        label, attention, winner, inconsistency = (
+            np.concatenate([getattr(plane, name).ravel() for plane in grid.planes])
+            for name in ("label", "attention", "winner", "inconsistency")
+        )
+        return DrawnPieces(
+            np.where(label == NOTHING, np.uint8(Kept.UNKNOWN), label),
+            np.where(attention == NOTHING, np.uint8(Kept.UNKNOWN), attention),
+            winner,
+            inconsistency,
+            np.append(grid.winners, 0.0),
+            grid.top,
+            True,
+        )
+    joint = answer.joint
+    # A winner of −1 is unknown, and comes last.
+    shares = np.zeros(classes + 1)
+    np.add.at(shares, joint.pieces.winner, joint.polytopes.volumes)
+    reach = answer.reach[joint.attention == Kept.NO, 1]
+    is_finite = np.isfinite(reach)
+    return DrawnPieces(
+        joint.label_codes,
+        joint.attention,
+        joint.pieces.winner,
+        answer.inconsistencies,
+        shares,
+        float(reach[is_finite].max(initial=answer.delta)),
+        bool(is_finite.all()),
+    )
+
+
 def domain_of(result: Result) -> Domain:
     """The domain of any result."""
     return result.question.perturbed.domain
-
-
-def held_at(domain: Domain, axis: int) -> tuple[float, float]:
-    """The value of a parameter held in sections: its theta (zero, or the low end of its range), and t beside it.
-
-    Zero is often a border of the domain or a knot, where regions end.
-    """
-    low, high = float(domain.low[axis]), float(domain.high[axis])
-    value = 0.0 if low <= 0.0 <= high else low
-    return value, beside((value - low) / (high - low))
-
-
-def beside(at: float) -> float:
-    """A coordinate of t moved a little towards the middle of the domain."""
-    return at + BESIDE if at < 0.5 else at - BESIDE
 
 
 def _section(

@@ -19,8 +19,8 @@ from ..drawing import colours as palette
 from ..drawing.colours import DELTA_LINE, HATCH, INK, JOINT, KEPT, UNKNOWN, Lines, Row, View
 from ..drawing.exhibits import Exhibit, choose_exhibits
 from ..drawing.marks import NUMBERS, mark_along, mark_section
-from ..drawing.raster import borders_between, draw_view, name_axes, pixel_owners
-from ..drawing.sections import Section, make_sections
+from ..drawing.raster import draw_view, name_axes, pixel_owners, section_borders
+from ..drawing.sections import DrawnPieces, Section, drawn_pieces, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_header
 from ..wording import attention_text, delta_text, extent_text, share_not_reached, subject_text, verdict_text
 from .strip import CURVE_NAMES, CURVES, STRIP_HEIGHT, draw_curves, draw_strip
@@ -38,7 +38,7 @@ SMALLEST_SHARE_SHOWN = 1e-6
 
 def map_figure(result: Result) -> Figure:
     """The figure of a map of up to three parameters, made with the settings of `sheet.drawing_settings`."""
-    sections = make_sections(result)
+    sections = make_sections(result, may_be_grid=True)
     views, exhibits = make_views(result, sections), choose_exhibits(result)
     inner = WIDTH - LEFT - RIGHT
     is_line = result.question.compound.domain.dimension == 1
@@ -133,39 +133,32 @@ def _draw_profile(
 
 def make_views(result: Result, sections: Sequence[Section]) -> tuple[View, View, View]:
     """Classification, attention and both together."""
-    joint = result.answer.joint
-    label, winner = joint.label_codes, joint.pieces.winner
+    drawn = drawn_pieces(result)
     # Winners as codes beside those of `Kept`: undecided pieces have no borders.
-    winners = np.where(label == Kept.NO, Kept.NO + 1 + winner, label)
-    commons = [section.polygons.touching() for section in sections]
+    winners = np.where(drawn.label == Kept.NO, Kept.NO + 1 + drawn.winner, drawn.label)
     decision, threshold, between = (
-        [
-            (borders_between(common, codes[section.piece], passed_over=Kept.UNKNOWN), colour, width)
-            for common, section in zip(commons, sections, strict=True)
-        ]
+        [(lines, colour, width) for lines in section_borders(sections, codes, passed_over=Kept.UNKNOWN)]
         for codes, colour, width in (
-            (label, INK, 1.3), (joint.attention, DELTA_LINE, 1.1), (winners, palette.PAPER, 0.7)
+            (drawn.label, INK, 1.3), (drawn.attention, DELTA_LINE, 1.1), (winners, palette.PAPER, 0.7)
         )
     )  # fmt: skip
-    classification = _classification(result, tuple(zip(between, decision, strict=True)))
+    classification = _classification(result, drawn, tuple(zip(between, decision, strict=True)))
     if not result.is_measured:
+        count = len(drawn.label)
         nothing = View(
-            "Attention: not asked for", np.tile(to_rgba(UNKNOWN), (len(label), 1)), np.zeros(len(label), dtype=bool),
+            "Attention: not asked for", np.tile(to_rgba(UNKNOWN), (count, 1)), np.zeros(count, dtype=bool),
             (Row("attention was not measured", colour=UNKNOWN),), tuple(() for _ in sections),
         )  # fmt: skip
         return classification, nothing, replace(nothing, title="Both together: not asked for")
     return (
         classification,
-        _attention(result, tuple((lines,) for lines in threshold)),
-        _joint(result, tuple(zip(threshold, decision, strict=True))),
+        _attention(result, drawn, tuple((lines,) for lines in threshold)),
+        _joint(result, drawn, tuple(zip(threshold, decision, strict=True))),
     )
 
 
-def _classification(result: Result, lines: tuple[Lines, ...]) -> View:
-    joint, names = result.answer.joint, result.question.names
-    # A winner of −1 is unknown, and comes last.
-    shares = np.zeros(len(names) + 1)
-    np.add.at(shares, joint.pieces.winner, joint.polytopes.volumes)
+def _classification(result: Result, drawn: DrawnPieces, lines: tuple[Lines, ...]) -> View:
+    names, shares = result.question.names, drawn.winner_shares.copy()
     shares[result.label] = 0.0
     share, unknown = shares[:-1], float(shares[-1])
     ranked = [int(winner) for winner in np.argsort(-share, kind="stable") if share[winner] > 0.0]
@@ -186,23 +179,21 @@ def _classification(result: Result, lines: tuple[Lines, ...]) -> View:
     if any(len(section[-1][0]) for section in lines):
         rows.append(Row("decision boundary", colour=INK, is_line=True))
     table = [*(colours.get(winner, KEPT) for winner in range(len(names))), palette.CHANGED]
-    rgba = to_rgba_array(table)[joint.pieces.winner]
-    is_open = joint.label_codes == Kept.UNKNOWN
+    rgba = to_rgba_array(table)[drawn.winner]
+    is_open = drawn.label == Kept.UNKNOWN
     rgba[is_open] = to_rgba(UNKNOWN)
     rows += _open_rows(result, "label")
     return View("Classification: is the label kept?", rgba, is_open, tuple(rows), lines)
 
 
-def _attention(result: Result, lines: tuple[Lines, ...]) -> View:
-    answer, areas = result.answer, result.areas
-    joint, delta = answer.joint, answer.delta
-    is_lost, is_open = joint.attention == Kept.NO, joint.attention == Kept.UNKNOWN
-    reach = answer.reach[is_lost, 1]
-    top = float(reach[np.isfinite(reach)].max(initial=delta))
-    rgba = palette.attention_colours(answer.inconsistencies, joint.attention == Kept.YES, is_open, delta, top)
+def _attention(result: Result, drawn: DrawnPieces, lines: tuple[Lines, ...]) -> View:
+    delta, areas = result.answer.delta, result.areas
+    is_lost, is_open = drawn.attention == Kept.NO, drawn.attention == Kept.UNKNOWN
+    top = max(drawn.top, delta)
+    rgba = palette.attention_colours(drawn.inconsistency, drawn.attention == Kept.YES, is_open, delta, top)
     rows = [Row(f"AR  differs by ≤ δ = {rounded(delta, 4)}", share_text(*areas[Label.AR]), shades=palette.AR_SHADES)]
     is_known = is_lost.any() and result.is_complete and areas["undecided"][1] <= SMALLEST_SHARE_SHOWN
-    is_known &= bool(np.isfinite(reach).all())
+    is_known &= drawn.is_bounded
     above = f"by more, up to {rounded(round_up(top, 4), 4)}" if is_known else "differs by more"
     rows.append(Row(f"IR  {above}", share_text(*areas[Label.IR]), shades=palette.IR_SHADES))
     if any(len(section[-1][0]) for section in lines):
@@ -211,8 +202,8 @@ def _attention(result: Result, lines: tuple[Lines, ...]) -> View:
     return View("Attention: is the map as expected?", rgba, is_open, tuple(rows), lines)
 
 
-def _joint(result: Result, lines: tuple[Lines, ...]) -> View:
-    label, attention = result.answer.joint.label_codes, result.answer.joint.attention
+def _joint(result: Result, drawn: DrawnPieces, lines: tuple[Lines, ...]) -> View:
+    label, attention = drawn.label, drawn.attention
     is_open = (label == Kept.UNKNOWN) | (attention == Kept.UNKNOWN)
     code = np.where(is_open, 4, 2 * (label != Kept.YES) + (attention != Kept.YES))
     words = ("label and attention kept", "label kept, attention not", "attention kept, label not", "neither kept")

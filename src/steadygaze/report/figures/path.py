@@ -47,7 +47,7 @@ def path_figure(result: Result, thetas: np.ndarray) -> Figure:
     if dimension > 2:
         sheet = Sheet(max(NARROWEST, left + columns * PITCH + RIGHT), HEADER + images + 0.25)
     else:
-        (section,) = make_sections(result)
+        (section,) = make_sections(result, may_be_grid=True)
         view = make_views(result, (section,))[0]
         table = len(view.rows) * ROW
         if has_panel:

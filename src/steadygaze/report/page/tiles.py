@@ -17,13 +17,15 @@ from ...compound import Compound
 from ...engines.refine.merged_answer import UNTOLD
 from ...labels import Kept
 from ...polytopes import Polygons, Polytopes, box_polytopes
+from ...polytopes.grid import ASIDE, owners_on_grid
 from ...properties.classification import strip_volumes
 from ...properties.joint import JointPieces
 from ...results.answer import inconsistency_at
+from ...results.label_grid import beside, held_at
 from ...results.result import Result
 from ..drawing import colours
-from ..drawing.raster import ASIDE, borders_between, owners_on_grid
-from ..drawing.sections import beside, held_at, make_sections
+from ..drawing.raster import borders_between
+from ..drawing.sections import make_sections
 from .thresholds import Thresholds, count_units
 
 PLANES = (9, 5, 3, 1)
