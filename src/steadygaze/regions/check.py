@@ -6,6 +6,7 @@ explain small differences, and every claim allows for them. A larger difference 
 check raises.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -107,7 +108,8 @@ class ChunkCheck:
         self.compound = compound
         self.ids: list[np.ndarray] = []
         self.sides: list[np.ndarray] = []
-        self.volume, self.inside, self.beside = 0.0, 0, 0
+        self.volumes: list[float] = []
+        self.inside = self.beside = 0
 
     def add(self, regions: RegionSet, cut_id: np.ndarray, inside: int, edges: int) -> None:
         """Check the shapes of a chunk, and so many of its regions and facets against the graph."""
@@ -122,7 +124,7 @@ class ChunkCheck:
         chosen = np.flatnonzero(np.abs(uneven) > BALANCED)
         self.ids.append(np.where(is_border, -cut_id, cut_id)[chosen])
         self.sides.append(uneven[chosen])
-        self.volume += float(polytopes.volumes.sum())
+        self.volumes.append(float(polytopes.volumes.sum()))
         self.inside += compared[0]
         self.beside += compared[1]
 
@@ -130,12 +132,13 @@ class ChunkCheck:
         """Check that all chunks together tile the domain, and that every cut has two sides."""
         if is_partial:
             return CheckedMap(0.0, self.inside, self.beside)
-        _check_volume(self.volume, 1.0)
+        volume = math.fsum(self.volumes)  # exact, so that the order of the chunks does not matter
+        _check_volume(volume, 1.0)
         ids, place = np.unique(np.concatenate(self.ids), return_inverse=True)
         uneven = np.abs(np.bincount(place, np.concatenate(self.sides), len(ids)) - np.where(ids < 0, 1.0, 0.0))
         if uneven.max(initial=0.0) > UNEVEN:
             raise InternalError("a cut has a part with one side only: please report this model and image")
-        return CheckedMap(abs(self.volume - 1.0), self.inside, self.beside)
+        return CheckedMap(abs(volume - 1.0), self.inside, self.beside)
 
 
 def _check_shapes(regions: RegionSet) -> None:

@@ -143,6 +143,14 @@ class DeltaAnswer(ABC):
         return float(self.joint.polytopes.volumes.sum())
 
     @property
+    def winner_shares(self) -> np.ndarray:
+        """The shares (K + 1,) of the pieces that each class wins; pieces that an unknown class wins come last."""
+        pieces, shares = self.joint.pieces, np.zeros(self.compound.graph.classes + 1)
+        # A winner of −1 is unknown.
+        np.add.at(shares, pieces.winner, pieces.polytopes.volumes)
+        return shares
+
+    @property
     def areas(self) -> dict[str, tuple[float, float]]:
         """Shares of the domain by name, each as (low, high)."""
         return self.shares.named()

@@ -57,13 +57,13 @@ class GridPlane:
 class LabelGrid:
     """The planes of a map, painted by one answer after another, from any thread.
 
-    winners (K,): the shares of the classes that win; top: the largest finite bound of ai where the attention is lost.
+    top: the largest finite bound of ai where the attention is lost.
     """
 
     def __init__(self, compound: Compound) -> None:
         domain = compound.domain
         self.lock = threading.Lock()
-        self.winners, self.top = np.zeros(compound.graph.classes), 0.0
+        self.top = 0.0
         if domain.dimension < 3:
             self.planes = [_blank((0, 1), None)]
             return
@@ -78,7 +78,6 @@ class LabelGrid:
         label = joint.label_codes
         lost = answer.reach[joint.attention == Kept.NO, 1]
         with self.lock:
-            self.winners += np.bincount(joint.pieces.winner, joint.polytopes.volumes, len(self.winners))
             self.top = max(self.top, float(lost[np.isfinite(lost)].max(initial=0.0)))
         for plane in self.planes:
             axis, at = (None, 0.0) if plane.held is None else (plane.held[0], plane.held[2])

@@ -27,16 +27,17 @@ ROWS, COLUMNS = (*CLASSIFICATIONS, Label.UNDECIDED), (*ATTENTIONS, Label.UNDECID
 class ChunkFacts:
     """The numbers of one chunk for one δ.
 
-    cells (3, 3): volumes of pieces by `Kept` codes. counts (4, 4): regions by both labels. lows: distances below which
-    nothing in the chunk violates CR, or AR. squares: the squared distance of the nearest violated piece of each kind;
-    depths: how far the deepest one is beyond its threshold. slivers: the volume where exact arithmetic found other
-    patterns. largest: a bound of ai on all regions, infinite if unknown.
+    cells (3, 3) and winners (K,): volumes of pieces by `Kept` codes, and by the class that wins. counts (4, 4): regions
+    by both labels. lows: distances below which nothing in the chunk violates CR, or AR. squares: the squared distance
+    of the nearest violated piece of each kind; depths: how far the deepest one is beyond its threshold. slivers: the
+    volume where exact arithmetic found other patterns. largest: a bound of ai on all regions, infinite if unknown.
     """
 
     regions: int
     pieces: int
     volume: float
     cells: np.ndarray
+    winners: np.ndarray
     counts: np.ndarray
     lows: dict[Label, float]
     squares: dict[Violation, float]
@@ -66,6 +67,7 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
         pieces=len(pieces),
         volume=float(volumes.sum()),
         cells=piece_cells(joint),
+        winners=np.bincount(pieces.winner, volumes, compound.graph.classes),
         counts=np.bincount(4 * rows + columns, minlength=16).reshape(4, 4),
         lows={name: answer.violations(name).lower_bound() for name in (Label.CR, Label.AR)},
         squares=squares,
@@ -110,6 +112,10 @@ class StreamedAnswer(DeltaAnswer):
     def volume(self) -> float:
         """The share of the domain that the regions cover."""
         return float(sum(facts.volume for facts in self.facts))
+
+    @property
+    def winner_shares(self) -> np.ndarray:
+        return np.append(np.sum([facts.winners for facts in self.facts], axis=0), 0.0)
 
     @property
     def coverage(self) -> float:

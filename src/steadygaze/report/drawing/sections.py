@@ -125,7 +125,7 @@ class DrawnPieces:
 
 def drawn_pieces(result: Result) -> DrawnPieces:
     """The pieces of a result, or the points of its grid."""
-    answer, classes = result.answer, len(result.question.names)
+    answer = result.answer
     if answer.grid is not None:
         grid = answer.grid
         label, attention, winner, inconsistency = (
@@ -137,14 +137,11 @@ def drawn_pieces(result: Result) -> DrawnPieces:
             np.where(attention == NOTHING, np.uint8(Kept.UNKNOWN), attention),
             winner,
             inconsistency,
-            np.append(grid.winners, 0.0),
+            answer.winner_shares,
             grid.top,
             True,
         )
     joint = answer.joint
-    # A winner of −1 is unknown, and comes last.
-    shares = np.zeros(classes + 1)
-    np.add.at(shares, joint.pieces.winner, joint.polytopes.volumes)
     reach = answer.reach[joint.attention == Kept.NO, 1]
     is_finite = np.isfinite(reach)
     return DrawnPieces(
@@ -152,7 +149,7 @@ def drawn_pieces(result: Result) -> DrawnPieces:
         joint.attention,
         joint.pieces.winner,
         answer.inconsistencies,
-        shares,
+        answer.winner_shares,
         float(reach[is_finite].max(initial=answer.delta)),
         bool(is_finite.all()),
     )
