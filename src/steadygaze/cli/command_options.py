@@ -12,11 +12,9 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from ..engines import METHODS
-from ..engines.contract import CORNER
-from ..engines.refine.planning import MOST_REGIONS
+from ..engines.contract import CORNER, MOST_REGIONS
 from ..errors import OptionError
 from ..labels import Property
-from ..threshold import Threshold
 from .requirement import Requirement
 
 QUESTION, METHOD, CLASSIFIER, LIMITS, OUTPUT = "Question", "Method", "Classifier", "Limits", "Output"
@@ -106,6 +104,8 @@ def _read_list(name: str, text: str, expected: str) -> list[float]:
 
 
 def _delta(_: str, text: str) -> str:
+    from ..threshold import Threshold  # noqa: PLC0415 (slow to import)
+
     Threshold.parse(text)
     return text
 

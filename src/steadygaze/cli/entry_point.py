@@ -5,7 +5,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -17,12 +16,13 @@ from .boundary_command import boundary
 from .bundled_commands import demo, models
 from .campaign_commands import campaign
 from .compare_command import compare
-from .run_progress import ABORTED
 from .stored_commands import export, figure, report, show
 from .verify_command import verify
 
 BAD_INPUT = SteadygazeError.exit_code
 BUG = InternalError.exit_code
+ABORTED = 130
+"""The exit code of shells for a program ended by Ctrl-C."""
 READER_GONE = 141
 """The exit code of shells for a program that writes to a closed pipe."""
 
@@ -42,6 +42,8 @@ app.add_typer(campaign, name="campaign")
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
+        from importlib.metadata import version  # noqa: PLC0415 (slow to import)
+
         typer.echo(f"steadygaze {version('steadygaze')}")
         raise typer.Exit
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task
@@ -20,12 +21,12 @@ from rich.table import Column
 from rich.text import Text
 
 from ..budget import Budget
-from ..campaign.run import CampaignProgress
 from ..engines.contract import Progress as RunProgress
 from ..words import counted, share_text
+from .entry_point import ABORTED
 
-ABORTED = 130
-"""The exit code of shells for a program ended by Ctrl-C."""
+if TYPE_CHECKING:
+    from ..campaign.run import CampaignProgress
 
 READING = "reading (the first run compiles)"
 MAPPING = "mapping"
@@ -137,7 +138,7 @@ def showing_progress(budget: Budget, *, is_wanted: bool) -> Iterator[Display]:
 
 
 @contextmanager
-def showing_campaign(budget: Budget, *, is_wanted: bool) -> Iterator[Callable[[CampaignProgress], None]]:
+def showing_campaign(budget: Budget, *, is_wanted: bool) -> "Iterator[Callable[[CampaignProgress], None]]":
     """Show the progress of a campaign; yields the function that receives its reports."""
     if not is_wanted:
         yield lambda advance: None
@@ -147,16 +148,17 @@ def showing_campaign(budget: Budget, *, is_wanted: bool) -> Iterator[Callable[[C
         with _progress_line(budget) as progress:
             task = progress.add_task(STARTING, total=1.0, text="")
 
-            def tell(now: CampaignProgress) -> None:
+            def tell(now: "CampaignProgress") -> None:
                 state, text = SOLVING if now.running or now.done else STARTING, describe_advance(now)
                 progress.update(task, description=state, completed=now.done, total=now.total, text=text)
 
             yield tell
 
 
-def describe_advance(advance: CampaignProgress) -> str:
+def describe_advance(advance: "CampaignProgress") -> str:
     """The progress of a campaign in one line.
 
+    >>> from steadygaze.campaign.run import CampaignProgress
     >>> describe_advance(CampaignProgress(300, {"Robust": 2, "NotRobust": 5, "Timeout": 1}, (), 250.4))
     '8 of 300 problems, 0:04:10 left, 2 Robust, 5 NotRobust, 1 Timeout'
     """
@@ -173,7 +175,7 @@ class _PlainLines:
         self.last = 0.0
         self.told = -1
 
-    def tell(self, advance: CampaignProgress) -> None:
+    def tell(self, advance: "CampaignProgress") -> None:
         now = time.monotonic()
         is_due = now - self.last >= LINE_SECONDS or advance.done == advance.total
         if advance.done != self.told and (is_due or self.told < 0):

@@ -7,15 +7,13 @@ types that were seen before costs little.
 import threading
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from ..errors import InternalError
 from .machine_code import FAILED, MISMATCH, load_code
 from .stored_code import find_code, keep_code
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _COMPILING = threading.RLock()
@@ -27,9 +25,9 @@ class Decorator:
     def __init__(self, **options: Any) -> None:
         self.options = _OPTIONS | options
 
-    def __call__(self, function: Function) -> Function:
-        """The kernel of a function; it is called the same way."""
-        return cast(Function, Kernel(function, self.options))
+    def __call__(self, function: Callable[..., Any]) -> Any:
+        """The kernel of a function, which is called the same way; type checkers know nothing of its arguments."""
+        return Kernel(function, self.options)
 
 
 class Kernel:
