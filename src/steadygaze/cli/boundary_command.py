@@ -1,10 +1,12 @@
 """`steadygaze boundary`: describes and draws the outermost boundary of a stored result. Computes no map."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OptionError, StoreError
 from . import command_options as o
+from .verify_command import choose_formats
 
 if TYPE_CHECKING:
     from ..boundary import Boundary
@@ -18,13 +20,14 @@ def boundary(
     directory: o.DirectoryOption,
     property: o.OtherPropertyOption = None,
     delta: o.OtherDeltaOption = None,
+    pictures: o.BoundaryPicturesOption = None,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:
     """Find the outermost boundary of a stored map or refinement: how far from zero a property is kept.
 
     Shows how much of the domain the unperturbed image can reach while the property is kept, and which parts the
-    boundary encloses (enclaves). Draws boundary.png and boundary.svg beside the map. The domain must contain zero, and
+    boundary encloses (enclaves). Draws boundary.png beside the map. The domain must contain zero, and
     a map must be complete; undecided boxes of a refinement count as not kept. The exit code is that of the verdict for
     this property, as for show.
     """
@@ -37,22 +40,24 @@ def boundary(
         found = result.boundary(property)
     except OptionError as error:
         raise OptionError(f"{directory}: {error}") from None
-    pictures = _draw(result, found, directory)
+    drawn = _draw(result, found, directory, choose_formats(pictures, is_read=not json))
     summary = summarise_boundary(result, found)
     if json:
-        print_json(summary.plain() | {"output": {"pictures": [str(path) for path in pictures]}})
+        print_json(summary.plain() | {"output": {"pictures": [str(path) for path in drawn]}})
     else:
-        describe_boundary(summary.cautious(result.areas), pictures=pictures)
+        describe_boundary(summary.cautious(result.areas), pictures=drawn)
     return summary.verdict.exit_code
 
 
-def _draw(result: "Result", found: "Boundary", directory: Path) -> list[Path]:
+def _draw(result: "Result", found: "Boundary", directory: Path, formats: Sequence[str]) -> list[Path]:
     """Draw the boundary; if the pictures cannot be written, the answer is printed all the same."""
+    if not formats:
+        return []
     from ..report.figures.boundary import draw_boundary  # noqa: PLC0415 (slow to import)
     from .printing import print_notes  # noqa: PLC0415 (slow to import)
 
     try:
-        return draw_boundary(result, found, directory / PICTURES)
+        return draw_boundary(result, found, directory / PICTURES, formats=formats)
     except StoreError as error:
         print_notes([str(error)])
         return []

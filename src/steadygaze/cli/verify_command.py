@@ -48,6 +48,7 @@ def verify(
     threads: o.ThreadsOption = None,
     out: o.OutOption = None,
     force: o.ForceOption = False,
+    pictures: o.PicturesOption = None,
     json: o.JsonOption = False,
     quiet: o.QuietOption = False,
     debug: o.DebugOption = False,
@@ -86,7 +87,8 @@ def verify(
             plan = plan.settle(question, budget)
             result = plan.run(question, budget, display.advance)
             display.say_writing()
-            delivered = store_and_draw(result, directory, force=force, reason=plan.reason)
+            formats = choose_formats(pictures, is_read=not json and not quiet)
+            delivered = store_and_draw(result, directory, force=force, formats=formats, reason=plan.reason)
         if not quiet:
             print_notes(delivered.summary.notes)
         if json or not quiet:
@@ -121,11 +123,22 @@ def check_writable(directory: Path, *, force: bool) -> None:
         raise StoreError(f"{directory}: cannot be written ({error.strerror}); choose another --out") from None
 
 
-def store_and_draw(result: "Result", directory: Path, *, force: bool, reason: str | None = None) -> Delivered:
+def choose_formats(given: tuple[str, ...] | None, *, is_read: bool) -> tuple[str, ...]:
+    """The formats of the pictures: as given, else one PNG if a person reads the answer.
+
+    >>> choose_formats(None, is_read=True), choose_formats(None, is_read=False), choose_formats(("svg",), is_read=False)
+    (('png',), (), ('svg',))
+    """
+    return (("png",) if is_read else ()) if given is None else given
+
+
+def store_and_draw(
+    result: "Result", directory: Path, *, force: bool, formats: Sequence[str] = ("png",), reason: str | None = None
+) -> Delivered:
     """Store a result and draw its pictures beside it; `reason` says why its method was chosen."""
     summary, folder = result.described, result.save(directory, force=force)
     try:
-        pictures = tuple(Path(path) for path in result.plot(folder / picture_name(summary)))
+        pictures = tuple(result.plot(folder / picture_name(summary), formats=formats)) if formats else ()
     except OSError as error:
         raise StoreError(
             f"{folder}: the result is stored, but its pictures cannot be written ({error.strerror or error})"

@@ -225,7 +225,7 @@ def finish(figure: Figure) -> Figure:
 
 
 def write_figure(
-    make: Callable[[], Figure], path: str | Path, *, formats: Sequence[str] = ("png", "svg"), force: bool = True
+    make: Callable[[], Figure], path: str | Path, *, formats: Sequence[str] = ("png",), force: bool = True
 ) -> list[Path]:
     """Make a figure and write PATH.png, PATH.svg and so on (a suffix of path that names a format is dropped).
 

@@ -114,14 +114,14 @@ def result_figure(result: Result) -> Figure:
     return search_figure(result) if result.tiling.kind == "search" else map_figure(result)
 
 
-def draw_result(result: Result, path: str | Path) -> list[Path]:
-    """Write the figure of a result to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both.
+def draw_result(result: Result, path: str | Path, *, formats: Sequence[str] = ("png",)) -> list[Path]:
+    """Write the figure of a result to PATH.png and so on, one file for each format; return the files.
 
     Four parameters have no picture: nothing is written or returned.
     """
     if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return []
-    return write_figure(lambda: result_figure(result), path)
+    return write_figure(lambda: result_figure(result), path, formats=formats)
 
 
 def draw(

@@ -63,9 +63,11 @@ LINES = (INK, *WINNERS)
 ENCLAVE_LINE = "#8a4b00"
 
 
-def draw_boundary(result: Result, boundary: Boundary, path: str | Path) -> list[Path]:
-    """Write the figure of a boundary to PATH.png and PATH.svg; return both."""
-    return write_figure(lambda: boundary_figure(result, boundary), path)
+def draw_boundary(
+    result: Result, boundary: Boundary, path: str | Path, *, formats: Sequence[str] = ("png",)
+) -> list[Path]:
+    """Write the figure of a boundary to PATH.png and so on, one file for each format; return the files."""
+    return write_figure(lambda: boundary_figure(result, boundary), path, formats=formats)
 
 
 def boundary_figure(result: Result, boundary: Boundary) -> Figure:
