@@ -6,8 +6,9 @@ If exact arithmetic is too expensive, they stay open.
 """
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,13 +17,15 @@ from ..attention.map_errors import SingleCurves
 from ..bounds.bounder import Bounder
 from ..compound import Compound
 from ..errors import ModelError
-from ..exact import ExactLabels, Outcome
 from ..regions.patterns import unpack
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from .attention import Doubtful, label_attention
 from .classification import Pieces, classify, piece_coverage, strip_volumes
 from .hull_proof import HullProof, vertex_batches
+
+if TYPE_CHECKING:
+    from ..exact import ExactLabels
 
 MOST_WEIGHTS = 20_000_000
 """Weights that exact arithmetic may visit, counting the whole network for each polytope: about ten seconds."""
@@ -112,6 +115,8 @@ def label_pieces(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     exact = exact_labels(compound, pieces.label) if len(chosen) else None
     if exact is None:
         return pieces
+    from ..exact import Outcome  # noqa: PLC0415 (rarely needed)
+
     winner, margin, slack = pieces.winner.copy(), pieces.margin.copy(), pieces.slack.copy()
     most_strip = pieces.most_strip.copy()
     witnesses = list(pieces.witnesses)
@@ -156,8 +161,10 @@ def affordable(compound: Compound) -> int:
     return int(min(MOST_POLYTOPES, MOST_WEIGHTS // max(1, sum(affine.matrix.size for affine in compound.chain.maps))))
 
 
-def exact_labels(compound: Compound, label: int) -> ExactLabels | None:
+def exact_labels(compound: Compound, label: int) -> "ExactLabels | None":
     """Exact arithmetic for a compound network; None if the network has no exact form."""
+    from ..exact import ExactLabels  # noqa: PLC0415 (rarely needed)
+
     try:
         return ExactLabels(compound, label)
     except ModelError:
@@ -242,5 +249,15 @@ def _joined(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _packed(bits: np.ndarray, sizes: tuple[int, ...]) -> bytes:
-    ends = np.cumsum(sizes)[:-1]
-    return b"".join(np.packbits(layer).tobytes() for layer in np.split(bits, ends))
+    places, room = _bit_places(sizes)
+    padded = np.zeros(room, dtype=np.uint8)
+    padded[places] = bits
+    return np.packbits(padded).tobytes()
+
+
+@cache
+def _bit_places(sizes: tuple[int, ...]) -> tuple[np.ndarray, int]:
+    """The place of every neuron among the bits of whole bytes for each layer, and the number of bits."""
+    rooms = [8 * ((size + 7) // 8) for size in sizes]
+    starts = np.cumsum([0, *rooms])
+    return np.concatenate([start + np.arange(size) for start, size in zip(starts, sizes, strict=False)]), sum(rooms)
