@@ -63,6 +63,7 @@ _SETTINGS = {
     "hatch.linewidth": 0.6,
     "image.composite_image": False,
     "pdf.fonttype": 42,
+    "text.parse_math": False,
 }
 
 
@@ -116,7 +117,7 @@ class Sheet:
         """A rectangle."""
         box = Rectangle((left, top), width, height, facecolor=facecolor, edgecolor=edgecolor, linewidth=linewidth)
         box.set_hatch(hatch)
-        self.page.add_patch(box)
+        self.page.add_artist(box)  # without looking at the limits of the page, which are fixed
 
     def image(
         self, left: float, top: float, width: float, height: float, pixels: np.ndarray, *,
@@ -217,13 +218,6 @@ def drawing_settings() -> Iterator[None]:
         yield
 
 
-def finish(figure: Figure) -> Figure:
-    """Prevent matplotlib from parsing text of a figure as mathematics; returns the figure."""
-    for text in figure.findobj(Text):
-        text.set_parse_math(False)
-    return figure
-
-
 def write_figure(
     make: Callable[[], Figure], path: str | Path, *, formats: Sequence[str] = ("png",), force: bool = True
 ) -> list[Path]:
@@ -252,7 +246,8 @@ def figure_bytes(make: Callable[[], Figure], kind: str) -> bytes:
 
 def _figure_bytes(figure: Figure, kind: str) -> bytes:
     stream = io.BytesIO()
-    figure.savefig(stream, format=kind, dpi=DPI[kind], metadata=_METADATA[kind])
+    options: dict[str, Any] = {"pil_kwargs": {"compress_level": 4}} if kind == "png" else {}
+    figure.savefig(stream, format=kind, dpi=DPI[kind], metadata=_METADATA[kind], **options)
     return stream.getvalue()
 
 
