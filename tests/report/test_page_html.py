@@ -18,7 +18,7 @@ from PIL import Image
 
 import steadygaze
 from steadygaze import Budget, Limits, StoreError, zoo
-from steadygaze.cli.entry_point import main
+from steadygaze.cli import main
 from steadygaze.report.page import cards, html
 from steadygaze.report.page.cards import image_uri, map_uri
 from steadygaze.report.page.explorer import make_explorer

@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from ..errors import InternalError, SteadygazeError
 from ..labels import Verdict
+from . import ABORTED
 from .boundary_command import boundary
 from .bundled_commands import demo, models
 from .campaign_commands import campaign
@@ -22,8 +23,6 @@ from .verify_command import verify
 
 BAD_INPUT = SteadygazeError.exit_code
 BUG = InternalError.exit_code
-ABORTED = 130
-"""The exit code of shells for a program ended by Ctrl-C."""
 READER_GONE = 141
 """The exit code of shells for a program that writes to a closed pipe."""
 
@@ -64,7 +63,7 @@ def steadygaze(
     return 0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run_command(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; by default with the arguments of the process."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     is_debug = "--debug" in given

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..api import load
+from ..engines import load
 from ..errors import OptionError
 from ..labels import Label, Verdict
 from ..results.result import Result

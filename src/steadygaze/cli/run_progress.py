@@ -15,17 +15,14 @@ from datetime import timedelta
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task
-from rich.table import Column
-from rich.text import Text
-
 from ..budget import Budget
 from ..engines.contract import Progress as RunProgress
 from ..words import counted, share_text
-from .entry_point import ABORTED
+from . import ABORTED
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from ..campaign.run import CampaignProgress
 
 READING = "reading (the first run compiles)"
@@ -77,7 +74,7 @@ def stopping_on_signals(budget: Budget) -> Iterator[None]:
 class Display:
     """The progress of one run; every method may be called from any thread. Without a terminal it shows nothing."""
 
-    def __init__(self, progress: Progress | None = None) -> None:
+    def __init__(self, progress: "Progress | None" = None) -> None:
         self.progress = progress
         self.started = 0.0
         if progress is not None:
@@ -131,7 +128,9 @@ class Display:
 def showing_progress(budget: Budget, *, is_wanted: bool) -> Iterator[Display]:
     """Show the progress of a run if it is wanted and stderr is a terminal."""
     if is_wanted and sys.stderr.isatty():
-        with _progress_line(budget) as progress:
+        from .progress_line import progress_line  # noqa: PLC0415 (only terminals need it)
+
+        with progress_line(budget, growing=(MAPPING, REFINING)) as progress:
             yield Display(progress)
     else:
         yield Display()
@@ -145,7 +144,9 @@ def showing_campaign(budget: Budget, *, is_wanted: bool) -> "Iterator[Callable[[
     elif not sys.stderr.isatty():
         yield _PlainLines().tell
     else:
-        with _progress_line(budget) as progress:
+        from .progress_line import progress_line  # noqa: PLC0415 (only terminals need it)
+
+        with progress_line(budget, growing=(STARTING, SOLVING)) as progress:
             task = progress.add_task(STARTING, total=1.0, text="")
 
             def tell(now: "CampaignProgress") -> None:
@@ -181,36 +182,3 @@ class _PlainLines:
         if advance.done != self.told and (is_due or self.told < 0):
             self.last, self.told = now, advance.done
             print(describe_advance(advance), file=sys.stderr, flush=True)
-
-
-def _progress_line(budget: Budget) -> Progress:
-    columns = (SpinnerColumn(), _State(budget), _Bar(bar_width=16), _Text(table_column=Column(no_wrap=True)))
-    return Progress(*columns, console=Console(stderr=True), transient=True)
-
-
-class _State(ProgressColumn):
-    """The current step, or that the run is being stopped."""
-
-    def __init__(self, budget: Budget) -> None:
-        super().__init__()
-        self.budget = budget
-
-    def render(self, task: Task) -> Text:
-        if self.budget.cancelled.is_set():
-            return Text("stopping (Ctrl-C again aborts)", style="yellow")
-        return Text(task.description)
-
-
-class _Bar(BarColumn):
-    """The finished share as a bar, shown only while it grows."""
-
-    def render(self, task: Task) -> Text:  # type: ignore[override]
-        is_growing = task.description in (MAPPING, REFINING, STARTING, SOLVING)
-        return super().render(task) if is_growing else Text("")  # type: ignore[return-value]
-
-
-class _Text(ProgressColumn):
-    """The numbers of the last report."""
-
-    def render(self, task: Task) -> Text:
-        return Text(task.fields["text"])
