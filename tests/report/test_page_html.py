@@ -72,8 +72,8 @@ def plain(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> No
     monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
 
     tiny = image_uri(np.zeros((1, 2, 2)))
-    for module in (html, cards):
-        monkeypatch.setattr(module, "figure_uri", lambda make: tiny)
+    monkeypatch.setattr(cards, "figure_uri", lambda make: tiny)
+    monkeypatch.setattr(html, "result_png", lambda result: base64.b64decode(tiny.partition(",")[2]))
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path as MplPath
 
 from ...polytopes import Adjacency, Polygons
+from . import raster_kernels
 from .colours import HATCH, HATCHED, INK, View
 from .sections import Section
 from .sheet import name_axis
@@ -138,27 +139,9 @@ def owners_on_grid(polygons: Polygons, side: int) -> np.ndarray:
     >>> owners_on_grid(triangle, 3).tolist()
     [[0, 0, -1], [0, -1, -1], [-1, -1, -1]]
     """
-    # In units of pixels; the points looked up are whole numbers.
-    start = polygons.points * side - ASIDE
-    end = start[polygons.following]
-    first, last = (
-        np.clip(np.ceil(rows), 0, side).astype(np.int64)
-        for rows in (np.minimum(start[:, 1], end[:, 1]), np.maximum(start[:, 1], end[:, 1]))
-    )
-    counts = last - first
-    edge = np.repeat(np.arange(len(start)), counts)
-    row = np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts) + first[edge]
-    rise = end[edge, 1] - start[edge, 1]
-    across = start[edge, 0] + (row - start[edge, 1]) / rise * (end[edge, 0] - start[edge, 0])
-    owner = polygons.owner[edge]
-    # A row meets a convex polygon in two edges, or in none: edges include their lower end only.
-    order = np.lexsort((across, row, owner))
-    left, right = np.clip(np.ceil(across[order].reshape(-1, 2)), 0, side).astype(np.int64).T
-    row, owner = row[order][::2], owner[order][::2]
-    widths = right - left
-    column = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths - left, widths)
     grid = np.full((side, side), -1, dtype=np.int32)
-    grid[np.repeat(row, widths), column] = np.repeat(owner, widths)
+    # In units of pixels; the points looked up are whole numbers.
+    raster_kernels.fill_owners(polygons.points * side - ASIDE, polygons.starts, np.empty(side), np.empty(side), grid)
     return grid
 
 
@@ -167,13 +150,9 @@ def colour_grid(owners: np.ndarray, colours: np.ndarray) -> np.ndarray:
     table = np.vstack([colours, np.zeros((1, 4))])
     table[:, :3] *= table[:, 3:]
     side = len(owners) // BLOCK
-    sums = np.zeros((side, side, 4))
-    for y in range(BLOCK):
-        for x in range(BLOCK):
-            sums += table[owners[y::BLOCK, x::BLOCK]]
-    sums /= BLOCK**2
-    sums[..., :3] /= np.maximum(sums[..., 3:], 1e-9)
-    return np.clip(sums, 0.0, 1.0)
+    picture = np.empty((side, side, 4))
+    raster_kernels.average_colours(np.ascontiguousarray(owners, dtype=np.int64), table, BLOCK, picture)
+    return picture
 
 
 def hatch_grid(picture: np.ndarray, owners: np.ndarray, chosen: np.ndarray, *, is_rising: bool) -> None:

@@ -219,11 +219,13 @@ def drawing_settings() -> Iterator[None]:
 
 
 def write_figure(
-    make: Callable[[], Figure], path: str | Path, *, formats: Sequence[str] = ("png",), force: bool = True
-) -> list[Path]:
+    make: Callable[[], Figure], path: str | Path, *, formats: Sequence[str] = ("png",), force: bool = True,
+    drawn: dict[str, bytes] | None = None,
+) -> list[Path]:  # fmt: skip
     """Make a figure and write PATH.png, PATH.svg and so on (a suffix of path that names a format is dropped).
 
-    Each file is written atomically. Without `force`, refuses an existing file before it makes anything.
+    Each file is written atomically; `drawn` receives the bytes of each format. Without `force`, refuses an existing
+    file before it makes anything.
     """
     files = figure_files(path, formats)
     refuse_in_the_way(files, force=force)
@@ -232,9 +234,12 @@ def write_figure(
         for file in files:
             try:
                 with atomic_file(file) as new:
-                    new.write_bytes(_figure_bytes(figure, file.suffix.removeprefix(".")))
+                    content = _figure_bytes(figure, file.suffix.removeprefix("."))
+                    new.write_bytes(content)
             except OSError as error:
                 raise _not_writable(file, error) from None
+            if drawn is not None:
+                drawn[file.suffix.removeprefix(".")] = content
     return files
 
 
