@@ -3,7 +3,9 @@
 A name is imported from its module when it is first used, so `import steadygaze` takes no time.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -77,6 +79,17 @@ __all__ = [
     "search",
     "verify",
 ]
+
+
+class _Package(ModuleType):
+    """This module: importing the part `compare` does not hide the public function of that name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _MODULES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

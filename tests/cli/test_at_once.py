@@ -92,3 +92,11 @@ def test_public_names_are_those_of_their_modules():
     assert steadygaze.__version__
     with pytest.raises(AttributeError, match="nonsense"):
         _ = steadygaze.nonsense
+
+
+def test_parts_do_not_hide_public_names(tmp_path: Path):
+    script = (
+        "import sys, steadygaze, steadygaze.compare.comparison, steadygaze.api\n"
+        "print(steadygaze.compare is steadygaze.api.compare, file=sys.stderr)"
+    )
+    assert run(tmp_path, script) == "True"
