@@ -11,9 +11,9 @@ from typing import Any
 
 from typer.main import get_command
 
+from steadygaze.cli import ABORTED
 from steadygaze.cli.entry_point import BAD_INPUT, BUG, app
 from steadygaze.cli.requirement import NAMES, Outcome
-from steadygaze.cli.run_progress import ABORTED
 from steadygaze.engines.refine.boxes import Boxes
 from steadygaze.engines.search.search_arrays import pack_search
 from steadygaze.labels import Verdict

@@ -33,7 +33,7 @@ def make_images(folder: Path) -> list[Path]:
     made = []
     with tempfile.TemporaryDirectory() as scratch:
         for name, (model, image, perturbations) in PICTURES.items():
-            drawn, _ = verify(model, image, perturbations).plot(Path(scratch) / name)
+            (drawn,) = verify(model, image, perturbations).plot(Path(scratch) / name)
             made.append(folder / f"{name}.png")
             _shrink(drawn, made[-1], WIDTH)
         for kind in KINDS:

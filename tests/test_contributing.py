@@ -14,6 +14,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python (\S+)\n(.*?)```", TEXT, re.DOTALL)
 
 HISTOGRAM = re.search(r'\n( *"histogram": .*\n)', TEXT)[1]
+CORNERS = re.search(r'\n( *corners=".*\n)', TEXT)[1]
 ENTRIES = (
     (
         "report/figures/__init__.py",
@@ -21,8 +22,7 @@ ENTRIES = (
         "KINDS: dict[str, FigureKind] = {\n" + HISTOGRAM,
     ),
     ("report/figures/__init__.py", "from .map import", "from .histogram import histogram_figure\nfrom .map import"),
-    ("engines/__init__.py", "(MapEngine(), ", "(MapEngine(), CornerEngine(), "),
-    ("engines/__init__.py", "from .map.map_engine", "from .corners import CornerEngine\nfrom .map.map_engine"),
+    ("engines/__init__.py", "ENGINES = Engines(\n", f"ENGINES = Engines(\n{CORNERS}"),
 )
 """The lines that the text asks for in files that exist: (file, before, after)."""
 

@@ -12,13 +12,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from .compound import Compound
 from .errors import OptionError
 from .labels import Kept, Property, Stop
+from .lazily import scipy_sparse
 from .polytopes import Adjacency, Polytopes
 from .properties.joint import JointPieces
 from .tolerances import TOUCH
@@ -185,7 +183,11 @@ def _labelled(adjacency: Adjacency, chosen: np.ndarray) -> np.ndarray:
     """The number of each chosen piece's facet-connected component (P,), −1 for the other pieces."""
     both = chosen[adjacency.first] & chosen[adjacency.second]
     rows, columns = adjacency.first[both], adjacency.second[both]
-    graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(len(chosen), len(chosen)))
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 (slow to import)
+
+    graph = scipy_sparse.coo_array(
+        (np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(len(chosen), len(chosen))
+    )
     labels = connected_components(graph, directed=False)[1]
     return np.where(chosen, labels, -1)
 
@@ -252,6 +254,8 @@ def _inside(compound: Compound, joint: JointPieces, pieces: np.ndarray, kept: np
 
 def _nearest(compound: Compound, polytopes: Polytopes, pieces: np.ndarray) -> np.ndarray:
     """The theta (d,) in the pieces that is nearest to zero."""
+    from scipy.optimize import nnls  # noqa: PLC0415 (slow to import)
+
     chosen = polytopes.take(pieces)
     thetas = compound.to_theta(chosen.points)
     low, high = (end.reduceat(thetas, chosen.starts[:-1], axis=0) for end in (np.minimum, np.maximum))

@@ -13,8 +13,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, issparse
 
+from .lazily import is_sparse, scipy_sparse
 from .network.graph import AffineMap, Chain, Graph
 from .network.steps import is_folded
 from .perturbation import Domain, KnotCell, Perturbed
@@ -192,11 +192,11 @@ def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, line
     matrix = affine.matrix
     if not isinstance(matrix, np.ndarray):
         pixels = np.flatnonzero(line_of >= 0)
-        gather = csr_array((np.ones(len(pixels)), (pixels, line_of[pixels])), shape=(len(line_of), lines))
+        gather = scipy_sparse.csr_array((np.ones(len(pixels)), (pixels, line_of[pixels])), shape=(len(line_of), lines))
         moved = np.abs(matrix) @ np.abs(constant)
         bias = _kept(affine.bias + matrix @ constant, np.abs(affine.bias) + moved)
         # Keep all stored entries, even if they cancel.
-        merged = csr_array(matrix @ gather)
+        merged = scipy_sparse.csr_array(matrix @ gather)
         merged.data = _kept(merged.data, np.ones(merged.nnz))
         return AffineMap(merged, bias)
     # Extended precision: hundreds of pixels may share one line (a black background), or be constant.
@@ -232,12 +232,12 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
     columns, rows, values = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int32)], [np.zeros(0)]
     entries, pointers, stored = 0, 1, 0
     for layer, affine in enumerate(maps, start=clip):
-        if not issparse(affine.matrix):
+        if not is_sparse(affine.matrix):
             dense_start[layer] = stored
             dense.append(affine.matrix.T.ravel())
             stored += dense[-1].size
             continue
-        matrix = csc_array(affine.matrix)
+        matrix = scipy_sparse.csc_array(affine.matrix)
         column_start[layer] = pointers
         columns.append(matrix.indptr.astype(np.int64) + entries)
         rows.append(matrix.indices.astype(np.int32, copy=False))

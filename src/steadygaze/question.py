@@ -20,10 +20,8 @@ from .attention.filters import Filter
 from .attention.inconsistency import original_maps
 from .attention.methods import GRADIENT, Method
 from .attention.options import AttentionOptions, Distance
-from .bounds.bounder import Bounder
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
-from .exact import ExactLabels
 from .images import fit_image, image_from_array, read_image
 from .labels import Property
 from .network.graph import preactivations
@@ -326,6 +324,8 @@ class Question:
         finds.
         """
         try:
+            from .bounds.bounder import Bounder  # noqa: PLC0415 (rarely needed)
+
             bounder = Bounder(self.model.graph, self.perturbed, self.label, self.attention)
         except ModelError:  # weights so small that products with them vanish
             return math.inf
@@ -339,6 +339,8 @@ class Question:
         if not self.perturbed.domain.contains_zero:
             return False
         try:
+            from .exact import ExactLabels  # noqa: PLC0415 (rarely needed)
+
             found = ExactLabels(self.compound, self.label).pattern_at(np.zeros(self.perturbed.domain.dimension))
         except ModelError:
             return False
@@ -364,6 +366,10 @@ def make_question(
     names: Sequence[str] | None = None,
 ) -> Question:
     """Read and check all parts of a question; see `steadygaze.verify` for the arguments."""
+    chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
+    parsed = [parse_spec(item) if isinstance(item, str) else item for item in chosen]
+    wanted, threshold = Property.parse(property), Threshold.parse(delta)
+    steps, distance = Filter.parse(filter), Distance.parse(dist)
     pixels, image_name, notes = _image(image)
     if not isinstance(model, Model):
         path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
@@ -371,15 +377,13 @@ def make_question(
     elif mean is not None or std is not None or scale != 1.0:
         raise OptionError("mean, std and scale apply to model files only; give them to read_model")
     pixels = fit_image(pixels, model.input_shape, image_name)
-    chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
-    perturbed = compose([parse_spec(item) if isinstance(item, str) else item for item in chosen], pixels)
-    wanted = Property.parse(property)
+    perturbed = compose(parsed, pixels)
     return Question(
         model=model,
         perturbed=perturbed,
-        attention=AttentionOptions(Filter.parse(filter), Distance.parse(dist), _classes(classes, model, perturbed.x0)),
+        attention=AttentionOptions(steps, distance, _classes(classes, model, perturbed.x0)),
         property=wanted,
-        delta=Threshold.parse(delta),
+        delta=threshold,
         names=_class_names(names, model.classes),
         image_name=image_name,
         model_name=model.name,

@@ -1,5 +1,6 @@
 """Runs the command line in this process, in an empty directory, with pictures that take no time to draw."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
     """Run a command: run("verify", "M-FNN-100", …)."""
 
-    def draw(result: object, path: str | Path) -> list[Path]:
-        drawn = [Path(path).with_suffix(ending) for ending in (".png", ".svg")]
+    def draw(result: object, path: str | Path, *, formats: Sequence[str]) -> list[Path]:
+        drawn = [Path(path).with_suffix(f".{ending}") for ending in formats]
         for picture in drawn:
             picture.write_text("a picture", encoding="ascii")
         return drawn

@@ -60,6 +60,10 @@ CASES = [
     (("verify", *MODEL, "--image", "nan.npy", *PERTURB), "nan.npy: holds NaN"),
     (("verify", *MODEL, "--image", "large.npy", *PERTURB), "large.npy: has values from 200 to 200"),
     (("verify", *MODEL, "--image", "mnist:1", *PERTURB), "mnist:69990 to mnist:69999"),
+    # pictures
+    (("verify", *MODEL, *IMAGE, *PERTURB, "--pictures", "gif"), "--pictures is 'gif'; expected png, svg, pdf, several"),
+    (("verify", *MODEL, *IMAGE, *PERTURB, "--pictures", "png,none"), "joined by commas, or none"),
+    (("boundary", "nowhere", "--pictures", ""), "--pictures is ''"),
     # perturbations
     (("verify", *MODEL, *IMAGE, "--perturb", "patch:x=26,y=1,w=4,h=4"), "leave the image"),
     (("verify", *MODEL, *IMAGE, "--perturb", "brightness:0.5..0.1"), "inverted"),
@@ -194,7 +198,7 @@ def test_a_file_name_cannot_make_a_second_line(run: Runner):
 
 
 def test_pictures_that_cannot_be_written_are_one_line(run: Runner, monkeypatch: pytest.MonkeyPatch, place: Path):
-    def full_disk(result: object, path: Path) -> list[Path]:
+    def full_disk(result: object, path: Path, **options: object) -> list[Path]:
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(figures, "draw_result", full_disk)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from steadygaze import load
-from steadygaze.cli.boundary_command import certainty_text, describe_boundary, reach_text
+from steadygaze.cli.boundary_text import certainty_text, describe_boundary, reach_text
 from steadygaze.report.figures import boundary
 from steadygaze.results.summary import BoundarySummary
 from support.command_line import SMALL, Runner
@@ -22,7 +22,7 @@ PLANE = (
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures that take no time."""
-    monkeypatch.setattr(boundary, "draw_boundary", lambda result, found, path: [Path(f"{path}.png")])
+    monkeypatch.setattr(boundary, "draw_boundary", lambda result, found, path, formats: [Path(f"{path}.png")])
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def stored(run: Runner) -> Path:
 
 def test_text_and_pictures(run: Runner):
     assert run(*PLANE).code == 10
-    result = run("boundary", "out")
+    result = run("boundary", "out", "--pictures", "png,svg")
     assert result.code == 10 and result.err == ""
     assert "can be reached while the label is kept and the attention maps stay within" in result.out
     assert "component 2" in result.out and "farthest reachable" in result.out
@@ -44,7 +44,7 @@ def test_text_and_pictures(run: Runner):
 
 def test_json_is_what_the_result_says(run: Runner, undrawn: None):
     run(*PLANE)
-    printed = run("boundary", "out", "--property", "ar", "--json")
+    printed = run("boundary", "out", "--property", "ar", "--json", "--pictures", "png")
     found = load("out").boundary("ar")
     answer = printed.json
     assert printed.code == 10 and (answer["verdict"], answer["property"]) == ("not robust", "ar")

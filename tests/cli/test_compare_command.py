@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steadygaze import load
-from steadygaze.cli.compare_command import contrary_text, describe_comparison
+from steadygaze.cli.comparison_text import contrary_text, describe_comparison
 from steadygaze.compare import comparison_figure as figure
 from support.command_line import SMALL, Runner
 

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,3 +77,18 @@ def test_handlers_are_put_back():
         assert signal.getsignal(signal.SIGINT) is not before[0]
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     assert not budget.cancelled.is_set()
+
+
+def test_ctrl_c_while_the_program_is_imported_shows_no_traceback():
+    script = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from steadygaze.cli import main\n"
+        "sys.exit(main(['--version']))\n"
+    )
+    done = subprocess.run((sys.executable, "-c", script), capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "steadygaze: aborted\n")

@@ -52,7 +52,7 @@ def test_the_entry_point_is_this_program():
 
 
 def test_robust_is_0_and_draws_the_map(tmp_path: Path):
-    result = run(tmp_path, *SMALL, "--out", "out")
+    result = run(tmp_path, *SMALL, "--out", "out", "--pictures", "png,svg")
     assert (result.returncode, result.stderr) == (0, "")
     assert (tmp_path / "out/map.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (tmp_path / "out/map.svg").read_bytes()

@@ -14,8 +14,8 @@ from support.command_line import SMALL, Runner
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No interactive map, and pictures that take no time."""
     monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
-    for module in (html, cards):
-        monkeypatch.setattr(module, "figure_uri", lambda make: "data:image/png;base64,")
+    monkeypatch.setattr(cards, "figure_uri", lambda make: "data:image/png;base64,")
+    monkeypatch.setattr(html, "result_png", lambda result: b"")
 
 
 @pytest.fixture

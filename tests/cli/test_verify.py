@@ -15,7 +15,7 @@ KEYS = {
     "verdict", "label", "regions", "area", "nearest", "delta", "ar_at_delta", "tiling_error", "sliver_share",
     "guarantee", "seconds", "complete",
 }  # fmt: skip
-FILES = {"result.json", "regions.npz", "image.npy", "image.png", "timings.json", "map.png", "map.svg"}
+FILES = {"result.json", "regions.npz", "image.npy", "image.png", "timings.json"}
 
 
 def test_json_is_one_object_and_nothing_else(run: Runner, place: Path):
@@ -24,7 +24,7 @@ def test_json_is_one_object_and_nothing_else(run: Runner, place: Path):
     answer = result.json
     assert set(answer) >= KEYS
     assert set(answer["seconds"]) >= {"total", "engine"}
-    assert answer["output"] == {"directory": "out", "pictures": ["out/map.png", "out/map.svg"]}
+    assert answer["output"] == {"directory": "out", "pictures": []}
     assert answer["verdict"] == "not robust" and answer["label"] == 7 and answer["complete"] is True
     assert answer["area"]["CR"] == [1.0, 1.0] and 0.0 < answer["area"]["AR"][0] < 1.0
     assert "require" not in answer
@@ -61,6 +61,24 @@ def test_quiet_prints_nothing(run: Runner, place: Path):
     result = run(*SMALL, "--out", "out", "--quiet")
     assert (result.code, result.out, result.err) == (0, "", "")
     assert {path.name for path in (place / "out").iterdir()} == FILES
+
+
+@pytest.mark.parametrize(
+    ("options", "endings"),
+    [
+        ((), ["png"]),
+        (("--pictures", "none"), []),
+        (("--pictures", "svg"), ["svg"]),
+        (("--pictures", "png,svg", "--json"), ["png", "svg"]),
+        (("--quiet",), []),
+        (("--quiet", "--pictures", "pdf"), ["pdf"]),
+    ],
+)
+def test_pictures_are_drawn_in_the_formats_asked_for(run: Runner, place: Path, options, endings):
+    result = run(*SMALL, "--out", "out", *options)
+    assert result.code == 0 and result.err == ""
+    assert sorted(path.suffix[1:] for path in (place / "out").glob("map.*")) == endings
+    assert [f"out/map.{ending}" in result.out for ending in endings] == [result.out != ""] * len(endings)
 
 
 def test_quiet_json_prints_the_json(run: Runner, place: Path):

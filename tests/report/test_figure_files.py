@@ -22,7 +22,7 @@ def result() -> Result:
 
 @pytest.fixture(scope="module")
 def files(result: Result, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return draw_result(result, tmp_path_factory.mktemp("figure") / "new" / "map")
+    return draw_result(result, tmp_path_factory.mktemp("figure") / "new" / "map", formats=("png", "svg"))
 
 
 def test_png_and_svg_are_written_and_valid(files: list[Path]) -> None:
@@ -42,7 +42,11 @@ def test_bytes_do_not_depend_on_the_callers_style_or_on_threads(
     with matplotlib.rc_context({"text.color": "red", "font.size": 30, "axes.grid": True, "svg.hashsalt": "mine"}):
         before = dict(matplotlib.rcParams)
         with ThreadPoolExecutor(2) as pool:
-            drawn = list(pool.map(lambda name: draw_result(result, tmp_path / name), ("one.svg", "two.PNG")))
+            drawn = list(
+                pool.map(
+                    lambda name: draw_result(result, tmp_path / name, formats=("png", "svg")), ("one.svg", "two.PNG")
+                )
+            )
         assert dict(matplotlib.rcParams) == before
     for again in drawn:
         assert [path.read_bytes() for path in again] == [path.read_bytes() for path in files]

@@ -18,6 +18,7 @@ from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.report.drawing import colours, raster
 from steadygaze.report.drawing.sections import make_sections
+from steadygaze.report.drawing.sheet import drawing_settings
 from steadygaze.report.figures.map import make_views, map_figure
 from steadygaze.report.wording import share_not_reached
 from steadygaze.results.result import Result
@@ -124,12 +125,12 @@ def test_a_robust_domain_is_said_to_be_proved() -> None:
 def test_names_from_users_are_shown_literally(name: str, shown: str | None, tmp_path: Path) -> None:
     names = [name if number == 7 else str(number) for number in range(10)]
     result = verify("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], names=names)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), drawing_settings():
         warnings.simplefilter("error")
         figure = map_figure(replace(result, question=replace(result.question, model_name=name)))
         figure.savefig(tmp_path / "figure.svg")
+        texts = figure.findobj(Text)
     ET.parse(tmp_path / "figure.svg")
-    texts = figure.findobj(Text)
     assert not any(text.get_parse_math() for text in texts)
     if shown is not None:
         assert {f"CR  label kept: {shown}", f"predicts {shown}", f"of class {shown}"} <= set(words(figure))

@@ -18,7 +18,7 @@ from PIL import Image
 
 import steadygaze
 from steadygaze import Budget, Limits, StoreError, zoo
-from steadygaze.cli.entry_point import main
+from steadygaze.cli import main
 from steadygaze.report.page import cards, html
 from steadygaze.report.page.cards import image_uri, map_uri
 from steadygaze.report.page.explorer import make_explorer
@@ -72,8 +72,8 @@ def plain(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> No
     monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
 
     tiny = image_uri(np.zeros((1, 2, 2)))
-    for module in (html, cards):
-        monkeypatch.setattr(module, "figure_uri", lambda make: tiny)
+    monkeypatch.setattr(cards, "figure_uri", lambda make: tiny)
+    monkeypatch.setattr(html, "result_png", lambda result: base64.b64decode(tiny.partition(",")[2]))
 
 
 @pytest.fixture(scope="module")

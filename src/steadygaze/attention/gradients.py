@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import issparse
 
+from ..lazily import is_sparse
 from ..network.graph import AffineMap, Chain, Graph, gradients, preactivations
 from ..tolerances import FLIP_ERROR, LEAST, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, MAX_ROWS_EACH, UNIT
 from .options import AttentionOptions
@@ -100,7 +100,7 @@ def maps_under(graph: Graph, bits: Bits, targets: np.ndarray | None = None) -> n
 
 def allowed_flips(chain: AimedChain, options: AttentionOptions, original: np.ndarray) -> int:
     """The most flips that keep the error of updated maps small; 0 for dense networks."""
-    if not any(issparse(affine.matrix) for affine in chain.maps[:-1]):
+    if not any(is_sparse(affine.matrix) for affine in chain.maps[:-1]):
         return 0
     size = options.size(original)
     flips = MAX_LOCAL_FLIPS if is_local(chain.maps) else MAX_FLIPS
@@ -155,7 +155,7 @@ def _relative_error(matrix: np.ndarray, flips: int) -> float:
 def _local_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
     """The bound for local flips; see the module docstring."""
     top = np.abs(chain.maps[-1].matrix)
-    sparse = [abs(affine.matrix) for affine in chain.maps[:-1] if issparse(affine.matrix)]
+    sparse = [abs(affine.matrix) for affine in chain.maps[:-1] if is_sparse(affine.matrix)]
     has_heads = len(chain.maps) - 1 > len(sparse)
     heads = abs(dense(chain.maps[len(sparse)].matrix)) if has_heads else top
     weights = top.sum(axis=0) if has_heads else np.ones(len(heads))

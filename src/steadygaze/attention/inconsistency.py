@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ..compound import Compound
+from ..lazily import is_sparse
 from ..network.graph import Chain
 from ..perturbation import KnotCell
 from ..polytopes.protocol import join_rows
@@ -243,7 +243,7 @@ class CellCurves:
             first, flat, moved = smaller
             maps, steps = (first, *maps[1:]), IDENTITY
         # Dense layers: one matrix product for many patterns is faster than one pattern after another.
-        self.is_dense = not self.is_broken and not any(issparse(affine.matrix) for affine in maps[:-1])
+        self.is_dense = not self.is_broken and not any(is_sparse(affine.matrix) for affine in maps[:-1])
         self.chain, self.filter, self.hidden = Chain(maps), steps, compound.hidden
         self.rows = lay_out(maps, max_flips)
         self.expected = np.ascontiguousarray(flat)

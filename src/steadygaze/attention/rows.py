@@ -7,8 +7,8 @@ With L2, a linear filter and a narrow first layer, the space of all possible map
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, issparse
 
+from ..lazily import is_sparse, scipy_sparse
 from ..network.graph import AffineMap
 from ..network.operators import Matrix
 from .filters import Filter
@@ -72,9 +72,9 @@ def dense(matrix: Matrix) -> np.ndarray:
 
 def is_local(maps: tuple[AffineMap, ...]) -> bool:
     """Whether flips are local: sparse layers below at most one dense one, and not too many paths upward."""
-    sparse = [affine.matrix for affine in maps[:-1] if issparse(affine.matrix)]
-    is_sparse = [bool(issparse(affine.matrix)) for affine in maps[:-1]]
-    if not sparse or is_sparse != sorted(is_sparse, reverse=True) or len(is_sparse) > len(sparse) + 1:
+    sparse = [affine.matrix for affine in maps[:-1] if is_sparse(affine.matrix)]
+    kinds = [is_sparse(affine.matrix) for affine in maps[:-1]]
+    if not sparse or kinds != sorted(kinds, reverse=True) or len(kinds) > len(sparse) + 1:
         return False
     return most_reached(sparse) * maps[len(sparse)].matrix.shape[0] <= WORTH_GOING_UP
 
@@ -96,7 +96,7 @@ def compress(
     The coordinates span the filtered rows of the first matrix, the expected maps and their slopes: they preserve
     distances between maps up to rounding.
     """
-    if issparse(first.matrix) or not steps.is_linear:
+    if is_sparse(first.matrix) or not steps.is_linear:
         return None
     parts = [steps(first.matrix.reshape(-1, *shape)).reshape(len(first.matrix), -1), expected]
     parts += [] if slope is None else [slope]
@@ -112,18 +112,20 @@ def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
     """Store affine maps by rows; the gradients of the last one's outputs are the maps."""
     matrices = [affine.matrix for affine in maps[:-1]]
     sizes = [maps[0].matrix.shape[1], *(matrix.shape[0] for matrix in matrices)]
-    sparse = {layer: csr_array(matrix) for layer, matrix in enumerate(matrices, start=1) if issparse(matrix)}
-    blocks = [np.zeros(0), *(np.zeros(0) if issparse(matrix) else matrix.ravel() for matrix in matrices)]
+    sparse = {
+        layer: scipy_sparse.csr_array(matrix) for layer, matrix in enumerate(matrices, start=1) if is_sparse(matrix)
+    }
+    blocks = [np.zeros(0), *(np.zeros(0) if is_sparse(matrix) else matrix.ravel() for matrix in matrices)]
     starts = np.cumsum([0, *(len(block) for block in blocks)])[:-1]
     row_start, pointers, columns, values = _packed(sparse, len(maps))
     top = dense(maps[-1].matrix)
     # Cost of pulling one vector through the matrix into layer l, with half of the neurons active.
-    pull = np.array([0.0, *(0.5 * matrix.size / (1 if issparse(matrix) else 8) for matrix in matrices)])
+    pull = np.array([0.0, *(0.5 * matrix.size / (1 if is_sparse(matrix) else 8) for matrix in matrices)])
     heads, above, upward = 0, np.zeros(0), {}
     if max_flips and is_local(maps):
         heads = len(sparse) + 1
         above = np.ascontiguousarray((top if heads == len(maps) else maps[len(sparse)].matrix).T).ravel()
-        upward = {layer: csc_array(matrix) for layer, matrix in sparse.items() if layer > 1}
+        upward = {layer: scipy_sparse.csc_array(matrix) for layer, matrix in sparse.items() if layer > 1}
     up_start, up_pointers, up_rows, up_values = _packed(upward, len(maps))
     return Rows(
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
@@ -169,7 +171,7 @@ def _flip_costs(matrices: list, pull: np.ndarray, classes: int) -> np.ndarray:
         for below in range(layer, 0, -1):
             (height, width), matrix = matrices[below - 1].shape, matrices[below - 1]
             share = min(1.0, reach * 2.0 / height)
-            reach = width if not issparse(matrix) else min(width, reach * matrix.nnz / height)
+            reach = width if not is_sparse(matrix) else min(width, reach * matrix.nnz / height)
             costs[layer] += share * pull[below] + classes * reach / (8 if reach == width else 1)
     return costs
 

@@ -20,7 +20,6 @@ from ..report.drawing.sheet import (
     HEADER,
     ROW,
     Sheet,
-    finish,
     font_families,
     name_axis,
     printable,
@@ -131,7 +130,7 @@ def draw_panels(
             name_axis(axes, names[1], is_below=False)
         else:
             axes.tick_params(labelleft=False)
-    return finish(sheet.figure)
+    return sheet.figure
 
 
 def _legend_lines(legend: Mapping[str, str], width: float) -> list[list[str]]:

@@ -18,6 +18,7 @@ from ..errors import OptionError
 from ..labels import Label, Status
 from ..question import OPTIONS
 from ..words import share_text
+from . import INSIGHTS
 from .columns import COLUMNS, MEASURED, PERCENTS, CampaignColumn, make_record, percent_column
 from .stored_campaign import Plan, Store, Task
 
@@ -334,13 +335,9 @@ def _show_ranking(records: Sequence[Record]) -> Insight:
     return Insight("ranking", "how label and attention rank networks", note, tuple(lines))
 
 
-TABLES: Mapping[str, Callable[[Sequence[Record]], Insight]] = {
-    "collapse": _show_collapse,
-    "silent": _show_silent,
-    "delta": _show_delta,
-    "filter": _show_filter,
-    "ranking": _show_ranking,
-}
+TABLES: Mapping[str, Callable[[Sequence[Record]], Insight]] = dict(
+    zip(INSIGHTS, (_show_collapse, _show_silent, _show_delta, _show_filter, _show_ranking), strict=True)
+)
 
 
 def _narrowest(records: Sequence[Record], names: Sequence[str], starts: Sequence[str]) -> list[Record]:

@@ -1,5 +1,32 @@
 """The command line: parses options, calls the api, prints. `main` is the entry point, `app` holds the commands."""
 
-from .entry_point import app, main
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["app", "main"]
+if TYPE_CHECKING:
+    from .entry_point import app
+
+__all__ = ["ABORTED", "app", "main"]
+
+ABORTED = 130
+"""The exit code of shells for a program ended by Ctrl-C."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; by default with the arguments of the process."""
+    try:
+        from .entry_point import run_command  # noqa: PLC0415 (Ctrl-C while this is imported shows no traceback)
+    except KeyboardInterrupt:
+        print("steadygaze: aborted", file=sys.stderr)
+        return ABORTED
+    return run_command(arguments)
+
+
+def __getattr__(name: str) -> Any:
+    """The commands, when they are asked for."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .entry_point import app  # noqa: PLC0415 (see `main`)
+
+    return app

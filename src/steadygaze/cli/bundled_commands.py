@@ -5,19 +5,10 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from .. import zoo
-from ..budget import Budget
-from ..engines import RunPlan
 from ..errors import StoreError
 from ..labels import Verdict
-from ..question import make_question
-from ..words import share_text
 from . import command_options as o
-from .run_progress import showing_progress, stopping_on_signals
 from .stored_commands import PAGE
 from .verify_command import check_writable, store_and_draw, tell, with_bundled_names
 
@@ -41,11 +32,15 @@ def demo(
 
     Needs nothing but this package. The exit code is 0 for any verdict.
     """
-    from ..report.page.html import write_report  # noqa: PLC0415 (matplotlib is slow to import)
-
     started = time.perf_counter()
     if out.exists() and not force:
         raise StoreError(f"{out}: exists already; choose another --out, or replace its results with --force")
+    from ..budget import Budget  # noqa: PLC0415 (slow to import)
+    from ..engines import RunPlan  # noqa: PLC0415 (slow to import)
+    from ..question import make_question  # noqa: PLC0415 (slow to import)
+    from ..report.page.html import write_report  # noqa: PLC0415 (slow to import)
+    from .run_progress import showing_progress, stopping_on_signals  # noqa: PLC0415 (slow to import)
+
     for name in MAPS:
         check_writable(out / name, force=force)
     print(f"Two maps of {MODEL} on {IMAGE}; the first run compiles for up to half a minute.", file=sys.stderr)
@@ -68,6 +63,12 @@ def demo(
 
 def models() -> int:
     """List the bundled networks: neurons, accuracy, training."""
+    from rich import box  # noqa: PLC0415 (slow to import)
+    from rich.console import Console  # noqa: PLC0415 (slow to import)
+    from rich.table import Table  # noqa: PLC0415 (slow to import)
+
+    from ..words import share_text  # noqa: PLC0415 (slow to import)
+
     table = Table("name", "dataset", "layers", "neurons", "accuracy", "training", box=box.SIMPLE_HEAD)
     table.columns[0].no_wrap = True
     for column in table.columns[3:5]:

@@ -4,22 +4,19 @@ import json as json_text
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..budget import Budget
-from ..campaign import tables
-from ..campaign.plan_file import read_plan
-from ..campaign.run import Report, run_campaign
-from ..campaign.stored_campaign import Store, write_whole
+from ..campaign import INSIGHTS
 from ..errors import OptionError, StoreError
 from ..labels import Verdict
-from ..results.directory import check_file
 from . import command_options as o
-from .printing import print_json, print_notes
-from .run_progress import showing_campaign, stopping_on_signals
 from .stored_commands import parse_formats
+
+if TYPE_CHECKING:
+    from ..campaign.run import Report
+    from ..campaign.stored_campaign import Store
 
 MAX_REASONS = 20
 """Distinct reasons printed; --json has all problems."""
@@ -65,6 +62,12 @@ def run(
     runs out of memory is Failed, with the reason. An interruption (Ctrl-C, a crash) loses no finished problem: run
     again to continue. Exit code: 0 when all problems have ended, whatever their status, 3 when some have not.
     """
+    from ..budget import Budget  # noqa: PLC0415 (slow to import)
+    from ..campaign.plan_file import read_plan  # noqa: PLC0415 (slow to import)
+    from ..campaign.run import run_campaign  # noqa: PLC0415 (slow to import)
+    from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
+    from .run_progress import showing_campaign, stopping_on_signals  # noqa: PLC0415 (slow to import)
+
     plan = read_plan(file)
     budget = Budget()
     with stopping_on_signals(budget):
@@ -80,6 +83,10 @@ def run(
 @campaign.command()
 def status(directory: CampaignOption, json: o.JsonOption = False, debug: o.DebugOption = False) -> int:
     """Show the progress of a campaign: how many problems have ended, how they ended, and why some failed."""
+    from ..campaign import tables  # noqa: PLC0415 (slow to import)
+    from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
+    from .printing import print_json  # noqa: PLC0415 (slow to import)
+
     store = Store.open(directory)
     records = tables.make_records(store)
     counts = {name: sum(record["status"] == name for record in records) for name in tables.STATUSES}
@@ -128,6 +135,10 @@ def table(
     """
     if format == "parquet" and out is None:
         raise OptionError("--format parquet needs --out FILE")
+    from ..campaign import tables  # noqa: PLC0415 (slow to import)
+    from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
+    from ..results.directory import check_file  # noqa: PLC0415 (slow to import)
+
     if out is not None:
         check_file(out, force=force)
     store = Store.open(directory)
@@ -163,11 +174,15 @@ def figures(
     combination. (E), (F): seconds against regions and face checks. (G): the regions that a search visited, from a cheap
     gbs problem that is searched again. Figures omit problems that have not ended, or show them as open.
     """
-    from ..campaign.figures import draw_figures  # noqa: PLC0415 (matplotlib is slow to import)
-
     formats = parse_formats(format, None)
+    from ..campaign.plan_file import read_plan  # noqa: PLC0415 (slow to import)
+    from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
+
     given = None if plan is None else read_plan(plan)
     store = Store.open(directory)
+    from ..campaign.figures import draw_figures  # noqa: PLC0415 (slow to import)
+    from .printing import print_json, print_notes  # noqa: PLC0415 (slow to import)
+
     drawn = draw_figures(store, directory / "figures" if out is None else out, formats=formats, force=force, plan=given)
     if json:
         print_json({"pictures": [str(file) for file in drawn.files], "missing": drawn.missing})
@@ -182,8 +197,8 @@ def figures(
 def insights(
     directory: CampaignOption,
     table: Annotated[str | None, o.option(
-        "--table NAME", f"One of {', '.join(tables.TABLES)}.", None, default="all",
-        read=o.one_of(*tables.TABLES),
+        "--table NAME", f"One of {', '.join(INSIGHTS)}.", None, default="all",
+        read=o.one_of(*INSIGHTS),
     )] = None,
     format: Annotated[str, o.option(
         "--format text|json|csv", "The format; csv needs one --table.", read=o.one_of("text", "json", "csv"),
@@ -200,8 +215,12 @@ def insights(
     bounds.
     """
     if format == "csv" and table is None:
-        names = ", ".join(tables.TABLES)
+        names = ", ".join(INSIGHTS)
         raise OptionError(f"--format csv writes one table; give --table with one of {names}")
+    from ..campaign import tables  # noqa: PLC0415 (slow to import)
+    from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
+    from ..results.directory import check_file  # noqa: PLC0415 (slow to import)
+
     if out is not None:
         check_file(out, force=force)
     found = tables.make_insights(tables.make_records(Store.open(directory)))
@@ -217,7 +236,9 @@ def insights(
     return 0
 
 
-def _tell(store: Store, report: Report) -> None:
+def _tell(store: "Store", report: "Report") -> None:
+    from ..campaign import tables  # noqa: PLC0415 (slow to import)
+
     records = tables.make_records(store)
     print(tables.to_text(tables.count_statuses(store.plan, records)), end="")
     if report.missing:
@@ -229,6 +250,8 @@ def _put_table(content: str | bytes, out: Path | None, *, what: str = "") -> Non
     if out is None:
         sys.stdout.write(str(content))
         return
+    from ..campaign.stored_campaign import write_whole  # noqa: PLC0415 (slow to import)
+
     try:
         write_whole(out, content)
     except OSError as error:

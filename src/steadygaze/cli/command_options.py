@@ -12,11 +12,10 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from ..engines import METHODS
-from ..engines.contract import CORNER
-from ..engines.refine.planning import MOST_REGIONS
+from ..engines.contract import CORNER, MOST_REGIONS
 from ..errors import OptionError
 from ..labels import Property
-from ..threshold import Threshold
+from ..report import FORMATS
 from .requirement import Requirement
 
 QUESTION, METHOD, CLASSIFIER, LIMITS, OUTPUT = "Question", "Method", "Classifier", "Limits", "Output"
@@ -105,7 +104,24 @@ def _read_list(name: str, text: str, expected: str) -> list[float]:
     return _read(name, text, split, lambda values: all(math.isfinite(value) for value in values), expected)
 
 
+def pictures(name: str, text: str) -> tuple[str, ...]:
+    """Formats of pictures joined by commas, or `none`.
+
+    >>> pictures("--pictures", "png,SVG,png"), pictures("--pictures", "none")
+    (('png', 'svg'), ())
+    """
+    words = [word.strip().lower() for word in text.split(",")]
+    if words == ["none"]:
+        return ()
+    for word in words:
+        if word not in FORMATS:
+            raise OptionError(f"{name} is {text!r}; expected {', '.join(FORMATS)}, several joined by commas, or none")
+    return tuple(dict.fromkeys(words))
+
+
 def _delta(_: str, text: str) -> str:
+    from ..threshold import Threshold  # noqa: PLC0415 (slow to import)
+
     Threshold.parse(text)
     return text
 
@@ -235,6 +251,15 @@ ThreadsOption = Annotated[int | None, option(
 OutOption = Annotated[Path | None, option(
     "--out DIR", "The directory for the result and its pictures.", default="named after the question",
 )]  # fmt: skip
+
+
+def _pictures_option(default: str) -> Any:
+    text = "The formats of the pictures (png, svg, pdf), joined by commas, or none."
+    return option("--pictures png,svg|none", text, default=default, read=pictures)
+
+
+PicturesOption = Annotated[Any, _pictures_option("png; none with --json or --quiet")]
+BoundaryPicturesOption = Annotated[Any, _pictures_option("png; none with --json")]
 QuietOption = Annotated[bool, option("--quiet", "Print errors only (and the object that --json asks for).")]
 
 DirectoryOption = Annotated[Path, typer.Argument(metavar="DIR", help="A directory that verify wrote.")]

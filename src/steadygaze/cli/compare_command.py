@@ -1,39 +1,12 @@
 """`steadygaze compare`: prints, draws and saves stored results side by side. Computes no map."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from .. import api
 from ..errors import OptionError
-from ..labels import Label
-from ..results import store
-from ..words import number_text, percent_up, rounded, rounded_down, rounded_up, share_text
 from . import command_options as o
-from .printing import numbers_table, print_json, print_notes, print_places
-
-MAX_NAME, MAX_NAMED = 20, 4
-"""Longer names, or more of them, do not fit over columns, which then show numbers."""
-
-MAX_CONTRARY = 3
-"""Pairs listed in the sentence on contrary rankings."""
-
-SHARES = {
-    Label.CR: "CR: label kept",
-    Label.AR: "AR: attention kept",
-    "CR&AR": "CR&AR: both kept",
-    "CR&IR": "CR&IR: label kept alone",
-    "MR&AR": "MR&AR: attention kept alone",
-    "MR&IR": "MR&IR: neither kept",
-    "undecided": "undecided",
-}
-FACTS = ("nearest MR", "nearest IR", "δ", "property", "verdict")
-PROPERTIES = {"cr": "label kept by", "ar": "attention kept by", "both": "both kept by"}
 
 DirectoriesOption = Annotated[list[Path], typer.Argument(
     metavar="DIR1 DIR2 ...",
@@ -58,12 +31,13 @@ def compare(
     Shows the shares of each, and ranks networks by how much they keep and perturbations by their risk. If all have the
     same domain, it shows where the first keeps label and attention and another does not. The exit code is 0.
     """
-    from ..compare.comparison_figure import check_place, save_comparison  # noqa: PLC0415 (matplotlib is slow to import)
-
-    if out is not None:
-        check_place(out, force=force)
     if len(directories) < 2:
         raise OptionError("a comparison needs two or more directories; give another one")
+    from .. import api  # noqa: PLC0415 (slow to import)
+    from ..results import store  # noqa: PLC0415 (slow to import)
+    from .comparison_text import describe_comparison  # noqa: PLC0415 (slow to import)
+    from .printing import print_json, print_notes  # noqa: PLC0415 (slow to import)
+
     for directory in directories:
         stored = store.read_summary(directory)
         if stored.is_search:
@@ -71,6 +45,10 @@ def compare(
                 f"{directory}: holds a search ({stored.method}), which has no shares of the whole domain; verify "
                 "with --method map or refine"
             )
+    if out is not None:
+        from ..compare.comparison_figure import check_place, save_comparison  # noqa: PLC0415 (slow to import)
+
+        check_place(out, force=force)
     comparison = api.compare(directories, delta=delta)
     summary = comparison.summary()
     files = [] if out is None else save_comparison(comparison, out, force=force)
@@ -80,126 +58,3 @@ def compare(
         print_notes(summary["notes"])
         describe_comparison(summary, files=files)
     return 0
-
-
-def describe_comparison(summary: Mapping[str, Any], *, files: Sequence[Path] = ()) -> None:
-    """Print a comparison: shares side by side, difference maps in numbers, ranks."""
-    console = Console(highlight=False)
-    names = column_names(summary["names"])
-    console.print(Text(_question_text(summary, names)))
-    console.print(_share_table(summary, names))
-    for second in range(1, len(names)):
-        found = [one for one in summary["differences"] if one["second"] == second]
-        if found:
-            console.print(_difference_table(names, found))
-    if summary["rankings"]:
-        console.print(_rank_table(summary, names))
-    if summary["contrary"]:
-        console.print(Text(contrary_text(summary["contrary"], names), style="bold"))
-    console.print(Text(summary["guarantee"], style="dim"))
-    print_places(console, "written", files)
-
-
-def column_names(names: Sequence[str]) -> list[str]:
-    """The heads of columns: names, or numbers if the names are too long or too many.
-
-    >>> column_names(["A", "B"]), column_names(["A", "a name that is far too long"])
-    (['A', 'B'], ['[1]', '[2]'])
-    """
-    if len(names) <= MAX_NAMED and max(len(name) for name in names) <= MAX_NAME:
-        return list(names)
-    return [f"[{number}]" for number in range(1, len(names) + 1)]
-
-
-def _question_text(summary: Mapping[str, Any], shown: Sequence[str]) -> str:
-    """The compared results, and the parts of their questions that are the same."""
-    names, first = summary["names"], summary["results"][0]
-    if shown == list(names):
-        lines = [f"Compared: {', '.join(names)}"]
-    else:
-        lines = ["Compared:", *(f"{number} {name}" for number, name in zip(shown, names, strict=True))]
-    same = {
-        "network": f"network {first['model']['name']}",
-        "image": f"image {first['image']['name']}",
-        "perturbation": f"perturbation {' + '.join(first['domain']['specs'])}",
-        "delta": f"δ = {first['delta']['text']}",
-    }
-    shared = [text for kind, text in same.items() if kind not in summary["differs"]]
-    return "\n".join([*lines, f"The same for all: {', '.join(shared)}"] if shared else lines)
-
-
-def rank_text(rank: dict[str, Any]) -> str:
-    """A rank, or a range of ranks with its reason.
-
-    >>> one = {"first": 2, "last": 2, "tied": False}
-    >>> rank_text(one), rank_text(one | {"last": 3}), rank_text({"first": 1, "last": 2, "tied": True})
-    ('2', '2–3 (order not decided)', '1–2 (tied)')
-    """
-    if rank["first"] == rank["last"]:
-        return str(rank["first"])
-    return f"{rank['first']}–{rank['last']} ({'tied' if rank['tied'] else 'order not decided'})"
-
-
-def contrary_text(pairs: Sequence[Sequence[int]], names: Sequence[str]) -> str:
-    """Which results keep the label on more of the domain while others keep the attention on more."""
-    texts = [f"{names[first]} the label, {names[second]} the attention" for first, second in pairs[:MAX_CONTRARY]]
-    more = f"; and {len(pairs) - MAX_CONTRARY} more pairs" if len(pairs) > MAX_CONTRARY else ""
-    return f"Label and attention rank differently. Kept on more of the domain: {'; '.join(texts)}{more}."
-
-
-def distance_text(low: float | None, high: float | None) -> str:
-    """Bounds of a distance; None stands for infinity.
-
-    >>> distance_text(None, None), distance_text(0.25, None), distance_text(0.25, 0.5), distance_text(0.25, 0.25)
-    ('none', 'not below 0.25', '0.25 to 0.5', '0.25')
-    """
-    if low is None:
-        return "none"
-    if high is None:
-        return f"not below {rounded_down(low, 5)}"
-    is_tight = high - low <= 1e-5 * high
-    return rounded(high) if is_tight else f"{rounded_down(low, 5)} to {rounded_up(high, 5)}"
-
-
-def _share_table(summary: Mapping[str, Any], names: Sequence[str]) -> Table:
-    table = numbers_table("share of domain", *names)
-    columns = [_cells(result) for result in summary["results"]]
-    for title, *row in zip((*SHARES.values(), *FACTS), *columns, strict=True):
-        table.add_row(title, *row)
-    return table
-
-
-def _cells(result: dict[str, Any]) -> list[str]:
-    is_measured = "attention" in result["measures"]
-    area, nearest = result["area"], result["nearest"]
-    shares = [
-        share_text(*area[name]) if is_measured or name == Label.CR else "not measured"
-        for name in SHARES
-        if name != Label.UNDECIDED
-    ]
-    distances = [distance_text(nearest[name]["low"], nearest[name]["high"]) for name in (Label.CR, Label.AR)]
-    delta = number_text(result["delta"]["value"])
-    if not is_measured:
-        distances[1] = delta = "not measured"
-    return [*shares, percent_up(area[Label.UNDECIDED][1]), *distances, delta, result["property"], result["verdict"]]
-
-
-def _difference_table(names: Sequence[str], differences: Sequence[dict[str, Any]]) -> Table:
-    first, second = (names[differences[0][which]] for which in ("first", "second"))
-    rows = {"both": "both", "first": f"only {first}", "second": f"only {second}", "neither": "neither"}
-    rows["undecided"] = "undecided for one of them"
-    table = numbers_table(f"{first} and {second}", *(PROPERTIES[one["property"]] for one in differences))
-    for name, title in rows.items():
-        shares = [one["shares"][name] for one in differences]
-        if name != "undecided" or any(high > 0.0 for _, high in shares):
-            table.add_row(Text(title), *(share_text(*bounds) for bounds in shares))
-    return table
-
-
-def _rank_table(summary: Mapping[str, Any], names: Sequence[str]) -> Table:
-    table = numbers_table("ranks", *names)
-    for ranking in summary["rankings"]:
-        title = f"{'risk' if ranking['is_risk'] else 'kept'}, by {ranking['measure']}, {ranking['order']}"
-        ranks = {one["result"]: rank_text(one) for one in ranking["ranks"]}
-        table.add_row(title, *(ranks[place] for place in range(len(names))))
-    return table

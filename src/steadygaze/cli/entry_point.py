@@ -5,7 +5,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -13,11 +12,12 @@ from typer.main import get_command
 
 from ..errors import InternalError, SteadygazeError
 from ..labels import Verdict
+from . import ABORTED
 from .boundary_command import boundary
 from .bundled_commands import demo, models
 from .campaign_commands import campaign
 from .compare_command import compare
-from .run_progress import ABORTED
+from .plain_values import read_plainly
 from .stored_commands import export, figure, report, show
 from .verify_command import verify
 
@@ -42,6 +42,8 @@ app.add_typer(campaign, name="campaign")
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
+        from importlib.metadata import version  # noqa: PLC0415 (slow to import)
+
         typer.echo(f"steadygaze {version('steadygaze')}")
         raise typer.Exit
 
@@ -61,10 +63,12 @@ def steadygaze(
     return 0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run_command(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; by default with the arguments of the process."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     is_debug = "--debug" in given
+    # Products here are small or run side by side: threads of BLAS would only wait for each other. numpy reads it once.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -72,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             if not is_debug and not sys.warnoptions:
                 warnings.simplefilter("ignore")  # warnings of libraries: users cannot act on them
-            code = get_command(app).main(given, prog_name="steadygaze", standalone_mode=False)
+            code = read_plainly(get_command(app)).main(given, prog_name="steadygaze", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except (Exception, KeyboardInterrupt, SystemExit) as error:

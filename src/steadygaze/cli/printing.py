@@ -11,7 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..engines import load
+from ..errors import OptionError
 from ..labels import Label, Verdict
+from ..results.result import Result
 from ..results.summary import Summary
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..words import percent_up, share_text
@@ -125,3 +128,14 @@ def _set_table(summary: Summary) -> Table:
             cells = [f"{name} {count:,}" for name, count in zip(names, counts, strict=True)]
             table.add_row(title, *cells, f"{(summary.undecided or {})[kind] or 0:,}")
     return table
+
+
+def load_at(directory: Path, delta: str | None) -> Result:
+    """The stored result, for its own δ or another one."""
+    result = load(directory)
+    if delta is None:
+        return result
+    try:
+        return result.with_delta(delta)
+    except OptionError as error:
+        raise OptionError(f"{directory}: {error}") from None

@@ -13,19 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from types import FrameType
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task
-from rich.table import Column
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from ..budget import Budget
-from ..campaign.run import CampaignProgress
 from ..engines.contract import Progress as RunProgress
 from ..words import counted, share_text
+from . import ABORTED
 
-ABORTED = 130
-"""The exit code of shells for a program ended by Ctrl-C."""
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from ..campaign.run import CampaignProgress
 
 READING = "reading (the first run compiles)"
 MAPPING = "mapping"
@@ -76,7 +74,7 @@ def stopping_on_signals(budget: Budget) -> Iterator[None]:
 class Display:
     """The progress of one run; every method may be called from any thread. Without a terminal it shows nothing."""
 
-    def __init__(self, progress: Progress | None = None) -> None:
+    def __init__(self, progress: "Progress | None" = None) -> None:
         self.progress = progress
         self.started = 0.0
         if progress is not None:
@@ -130,33 +128,38 @@ class Display:
 def showing_progress(budget: Budget, *, is_wanted: bool) -> Iterator[Display]:
     """Show the progress of a run if it is wanted and stderr is a terminal."""
     if is_wanted and sys.stderr.isatty():
-        with _progress_line(budget) as progress:
+        from .progress_line import progress_line  # noqa: PLC0415 (only terminals need it)
+
+        with progress_line(budget, growing=(MAPPING, REFINING)) as progress:
             yield Display(progress)
     else:
         yield Display()
 
 
 @contextmanager
-def showing_campaign(budget: Budget, *, is_wanted: bool) -> Iterator[Callable[[CampaignProgress], None]]:
+def showing_campaign(budget: Budget, *, is_wanted: bool) -> "Iterator[Callable[[CampaignProgress], None]]":
     """Show the progress of a campaign; yields the function that receives its reports."""
     if not is_wanted:
         yield lambda advance: None
     elif not sys.stderr.isatty():
         yield _PlainLines().tell
     else:
-        with _progress_line(budget) as progress:
+        from .progress_line import progress_line  # noqa: PLC0415 (only terminals need it)
+
+        with progress_line(budget, growing=(STARTING, SOLVING)) as progress:
             task = progress.add_task(STARTING, total=1.0, text="")
 
-            def tell(now: CampaignProgress) -> None:
+            def tell(now: "CampaignProgress") -> None:
                 state, text = SOLVING if now.running or now.done else STARTING, describe_advance(now)
                 progress.update(task, description=state, completed=now.done, total=now.total, text=text)
 
             yield tell
 
 
-def describe_advance(advance: CampaignProgress) -> str:
+def describe_advance(advance: "CampaignProgress") -> str:
     """The progress of a campaign in one line.
 
+    >>> from steadygaze.campaign.run import CampaignProgress
     >>> describe_advance(CampaignProgress(300, {"Robust": 2, "NotRobust": 5, "Timeout": 1}, (), 250.4))
     '8 of 300 problems, 0:04:10 left, 2 Robust, 5 NotRobust, 1 Timeout'
     """
@@ -173,42 +176,9 @@ class _PlainLines:
         self.last = 0.0
         self.told = -1
 
-    def tell(self, advance: CampaignProgress) -> None:
+    def tell(self, advance: "CampaignProgress") -> None:
         now = time.monotonic()
         is_due = now - self.last >= LINE_SECONDS or advance.done == advance.total
         if advance.done != self.told and (is_due or self.told < 0):
             self.last, self.told = now, advance.done
             print(describe_advance(advance), file=sys.stderr, flush=True)
-
-
-def _progress_line(budget: Budget) -> Progress:
-    columns = (SpinnerColumn(), _State(budget), _Bar(bar_width=16), _Text(table_column=Column(no_wrap=True)))
-    return Progress(*columns, console=Console(stderr=True), transient=True)
-
-
-class _State(ProgressColumn):
-    """The current step, or that the run is being stopped."""
-
-    def __init__(self, budget: Budget) -> None:
-        super().__init__()
-        self.budget = budget
-
-    def render(self, task: Task) -> Text:
-        if self.budget.cancelled.is_set():
-            return Text("stopping (Ctrl-C again aborts)", style="yellow")
-        return Text(task.description)
-
-
-class _Bar(BarColumn):
-    """The finished share as a bar, shown only while it grows."""
-
-    def render(self, task: Task) -> Text:  # type: ignore[override]
-        is_growing = task.description in (MAPPING, REFINING, STARTING, SOLVING)
-        return super().render(task) if is_growing else Text("")  # type: ignore[return-value]
-
-
-class _Text(ProgressColumn):
-    """The numbers of the last report."""
-
-    def render(self, task: Task) -> Text:
-        return Text(task.fields["text"])

@@ -5,17 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from .. import api
 from ..errors import OptionError
 from ..report import FORMATS
-from ..results import store
-from ..results.directory import check_file
-from ..results.export import ENDINGS, check_format, check_what
-from ..results.result import Result
 from . import command_options as o
-from .printing import describe, print_json, print_notes, print_places, print_verdict
 from .verify_command import picture_name
 
 PAGE = "report.html"
@@ -38,6 +31,9 @@ def show(
 
     The exit code is that of the verdict, as for verify.
     """
+    from ..results import store  # noqa: PLC0415 (slow to import)
+    from .printing import describe, load_at, print_json, print_notes  # noqa: PLC0415 (slow to import)
+
     summary, seconds = store.read_summary(directory), store.read_seconds(directory)
     if delta is not None:
         result = load_at(directory, delta)
@@ -69,10 +65,15 @@ def report(
     interactive), the boundary, other thresholds, the guarantee, and the command that repeats the run. The exit code is
     that of the verdict, as for show.
     """
-    from ..report.page.html import check_target, headline, write_report  # noqa: PLC0415 (matplotlib is slow to import)
+    from ..results import store  # noqa: PLC0415 (slow to import)
 
     target = directory / PAGE if out is None else out
     store.read_summary(directory)  # refuses a directory without a result first
+    from rich.console import Console  # noqa: PLC0415 (slow to import)
+
+    from ..report.page.html import check_target, headline, write_report  # noqa: PLC0415 (slow to import)
+    from .printing import load_at, print_places, print_verdict  # noqa: PLC0415 (slow to import)
+
     check_target(target, force=force)
     result = load_at(directory, delta)
     page = write_report(result, target, force=force, directory=directory)
@@ -104,6 +105,11 @@ def export(
     For a map: all regions, or their pieces. For a refinement: boxes decided by bounds, and exact regions. For a search:
     the visited regions. docs/export.md lists the columns. The exit code is 0.
     """
+    from .. import api  # noqa: PLC0415 (slow to import)
+    from ..results import store  # noqa: PLC0415 (slow to import)
+    from ..results.directory import check_file  # noqa: PLC0415 (slow to import)
+    from ..results.export import ENDINGS, check_format, check_what  # noqa: PLC0415 (slow to import)
+
     check_what(what)
     check_format(format, len(store.read_summary(directory).domain.names))
     name = directory.resolve().name or "result"
@@ -162,6 +168,9 @@ def figure(
     """
     thetas = [o.theta("--at", text) for text in at or ()]
     formats = parse_formats(format, out)
+    from .. import api  # noqa: PLC0415 (slow to import)
+    from .printing import print_json  # noqa: PLC0415 (slow to import)
+
     folder = directories[0] if out is None else out
     # `out.is_dir()` fails for a name that is too long; `api.draw` refuses such a name.
     path = folder / f"figure-{kind}" if out is None or os.path.isdir(out) else out  # noqa: PTH112
@@ -192,14 +201,3 @@ def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
         if word not in FORMATS:
             raise OptionError(f"unknown --format {word!r}; expected {', '.join(FORMATS)}, or several: png,pdf")
     return tuple(words)
-
-
-def load_at(directory: Path, delta: str | None) -> Result:
-    """The stored result, for its own δ or another one."""
-    result = api.load(directory)
-    if delta is None:
-        return result
-    try:
-        return result.with_delta(delta)
-    except OptionError as error:
-        raise OptionError(f"{directory}: {error}") from None

@@ -5,21 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import zoo
-from ..budget import Budget, Limits
-from ..engines import RunPlan
-from ..engines.contract import RunOptions
 from ..errors import OptionError, StoreError
-from ..question import Question, make_question
-from ..results import store
-from ..results.result import Result
-from ..results.summary import Summary
-from ..words import class_text
 from . import command_options as o
-from .printing import describe, print_json, print_notes
-from .requirement import Requirement
-from .run_progress import showing_progress, stopping_on_signals
+
+if TYPE_CHECKING:
+    from ..question import Question
+    from ..results.result import Result
+    from ..results.summary import Summary
+    from .requirement import Requirement
 
 MAX_BYTES = 2**22
 """The size limit of a file of class names, far above the needs of any classifier."""
@@ -52,6 +48,7 @@ def verify(
     threads: o.ThreadsOption = None,
     out: o.OutOption = None,
     force: o.ForceOption = False,
+    pictures: o.PicturesOption = None,
     json: o.JsonOption = False,
     quiet: o.QuietOption = False,
     debug: o.DebugOption = False,
@@ -60,9 +57,18 @@ def verify(
 
     Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 internal error.
     """
+    from ..budget import Budget, Limits  # noqa: PLC0415 (slow to import)
+    from ..engines import RunPlan  # noqa: PLC0415 (slow to import)
+    from ..engines.contract import RunOptions  # noqa: PLC0415 (slow to import)
+
     options = RunOptions(until=until, goal=goal, resume=resume, w_delta=w_delta, line=line, threads=threads)
     plan = RunPlan.check(method, options, property=property, needs_shares=require is not None)
     budget = Budget(Limits(timeout, max_regions, memory))
+    from ..question import make_question  # noqa: PLC0415 (slow to import)
+    from ..results import store  # noqa: PLC0415 (slow to import)
+    from .printing import print_notes  # noqa: PLC0415 (slow to import)
+    from .run_progress import showing_progress, stopping_on_signals  # noqa: PLC0415 (slow to import)
+
     with stopping_on_signals(budget):
         with showing_progress(budget, is_wanted=not quiet and not json) as display:
             question = make_question(
@@ -81,7 +87,8 @@ def verify(
             plan = plan.settle(question, budget)
             result = plan.run(question, budget, display.advance)
             display.say_writing()
-            delivered = store_and_draw(result, directory, force=force, reason=plan.reason)
+            formats = choose_formats(pictures, is_read=not json and not quiet)
+            delivered = store_and_draw(result, directory, force=force, formats=formats, reason=plan.reason)
         if not quiet:
             print_notes(delivered.summary.notes)
         if json or not quiet:
@@ -95,7 +102,7 @@ def verify(
 class Delivered:
     """A stored and drawn answer: its summary, its files, and the reason for its method."""
 
-    summary: Summary
+    summary: "Summary"
     seconds: dict[str, float]
     directory: Path
     pictures: tuple[Path, ...]
@@ -104,6 +111,8 @@ class Delivered:
 
 def check_writable(directory: Path, *, force: bool) -> None:
     """Refuse a directory that cannot be written, before anything is computed."""
+    from ..results import store  # noqa: PLC0415 (slow to import)
+
     place = store.check_directory(directory, force=force).parent
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -114,11 +123,22 @@ def check_writable(directory: Path, *, force: bool) -> None:
         raise StoreError(f"{directory}: cannot be written ({error.strerror}); choose another --out") from None
 
 
-def store_and_draw(result: Result, directory: Path, *, force: bool, reason: str | None = None) -> Delivered:
+def choose_formats(given: tuple[str, ...] | None, *, is_read: bool) -> tuple[str, ...]:
+    """The formats of the pictures: as given, else one PNG if a person reads the answer.
+
+    >>> choose_formats(None, is_read=True), choose_formats(None, is_read=False), choose_formats(("svg",), is_read=False)
+    (('png',), (), ('svg',))
+    """
+    return (("png",) if is_read else ()) if given is None else given
+
+
+def store_and_draw(
+    result: "Result", directory: Path, *, force: bool, formats: Sequence[str] = ("png",), reason: str | None = None
+) -> Delivered:
     """Store a result and draw its pictures beside it; `reason` says why its method was chosen."""
     summary, folder = result.described, result.save(directory, force=force)
     try:
-        pictures = tuple(Path(path) for path in result.plot(folder / picture_name(summary)))
+        pictures = tuple(result.plot(folder / picture_name(summary), formats=formats)) if formats else ()
     except OSError as error:
         raise StoreError(
             f"{folder}: the result is stored, but its pictures cannot be written ({error.strerror or error})"
@@ -126,13 +146,15 @@ def store_and_draw(result: Result, directory: Path, *, force: bool, reason: str 
     return Delivered(summary, result.seconds, directory, pictures, reason)
 
 
-def picture_name(summary: Summary) -> str:
+def picture_name(summary: "Summary") -> str:
     """The name of the pictures inside a result's directory, without ending."""
     return "search" if summary.is_search else "map"
 
 
-def tell(delivered: Delivered, *, requirement: Requirement | None = None, is_json: bool = False) -> None:
+def tell(delivered: Delivered, *, requirement: "Requirement | None" = None, is_json: bool = False) -> None:
     """Print a stored answer on stdout, as text or as JSON."""
+    from .printing import describe, print_json  # noqa: PLC0415 (slow to import)
+
     summary, seconds, reason = delivered.summary, delivered.seconds, delivered.reason
     directory, pictures = delivered.directory, delivered.pictures
     if not is_json:
@@ -148,7 +170,7 @@ def tell(delivered: Delivered, *, requirement: Requirement | None = None, is_jso
     print_json({**summary.plain(), "seconds": seconds, **required, "output": output | picked})
 
 
-def with_bundled_names(question: Question, image: str) -> Question:
+def with_bundled_names(question: "Question", image: str) -> "Question":
     """Name the classes after the data set of a bundled image, if the network has as many classes."""
     if not zoo.is_reference(image):
         return question
@@ -173,8 +195,10 @@ def _read_class_names(path: Path) -> tuple[str, ...]:
     return names
 
 
-def _check_expected(question: Question, expected: str) -> None:
+def _check_expected(question: "Question", expected: str) -> None:
     """Raise OptionError unless the predicted label is the expected one, given as name or number."""
+    from ..words import class_text  # noqa: PLC0415 (slow to import)
+
     wanted = _find_label(expected.strip(), question.names)
     if question.label != wanted:
         found, missed = (class_text(question.names[label], label) for label in (question.label, wanted))

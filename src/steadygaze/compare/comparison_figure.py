@@ -22,7 +22,7 @@ from ..report import FORMATS
 from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, MIXED, UNKNOWN, Row
 from ..report.drawing.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
 from ..report.drawing.sections import Section, make_sections
-from ..report.drawing.sheet import ROW, Sheet, finish, name_axis, write_figure
+from ..report.drawing.sheet import ROW, Sheet, name_axis, write_figure
 from ..report.figures.map import SMALLEST_SHARE_SHOWN
 from ..results.directory import atomic_directory, atomic_file, check_file
 from ..results.result import Result
@@ -127,7 +127,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
         top += height
     for place, note in enumerate(notes):
         sheet.write(MARGIN, top + (place + 0.4) * NOTE, note, size=8.5, colour=FAINT_INK, width=TEXT_WIDTH)
-    return finish(sheet.figure)
+    return sheet.figure
 
 
 def rank_text(rank: Rank) -> str:

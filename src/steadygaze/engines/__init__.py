@@ -1,29 +1,59 @@
 """All engines by method, the dispatcher that chooses and runs them, and the loader of their results.
 
-A new engine is a folder with an `Engine`, and one line in `ENGINES`.
+A new engine is a folder with an `Engine`, and one line in `ENGINES`. Engines are imported when they are used.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ..budget import Budget
 from ..errors import OptionError, StoreError
 from ..labels import Property
-from ..question import Question
-from ..results import store
-from ..results.result import Result
-from ..results.tiling import Tiling
-from .contract import WHY, Engine, ProgressReport, RunOptions
-from .map.map_engine import MapEngine
-from .refine.planning import choose_method
-from .refine.refine_engine import RefineEngine
-from .search.search_engines import SEARCHES
+from .contract import AUTO, MAP, REFINE, WHY, Engine, ProgressReport, RunOptions
 
-ENGINES: dict[str, Engine] = {engine.method: engine for engine in (MapEngine(), RefineEngine(), *SEARCHES)}
-AUTO = "auto"
+if TYPE_CHECKING:
+    from ..question import Question
+    from ..results.result import Result
+    from ..results.tiling import Tiling
+
+
+class Engines(Mapping[str, Engine]):
+    """Engines by method, each given by its module in this package and the name of its class, or of several engines."""
+
+    def __init__(self, **places: str) -> None:
+        self.places = places
+
+    def __getitem__(self, method: str) -> Engine:
+        """The engine of a method."""
+        return _engine(method, self.places[method])
+
+    def __iter__(self) -> Iterator[str]:
+        """The methods."""
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        """The number of methods."""
+        return len(self.places)
+
+
+@cache
+def _engine(method: str, place: str) -> Engine:
+    module, _, name = place.partition(":")
+    found = getattr(import_module(f"{__name__}.{module}"), name)
+    return found() if isinstance(found, type) else {engine.method: engine for engine in found}[method]
+
+
+ENGINES = Engines(
+    map="map.map_engine:MapEngine",
+    refine="refine.refine_engine:RefineEngine",
+    bfs="search.search_engines:SEARCHES",
+    gbs="search.search_engines:SEARCHES",
+    boundary="search.search_engines:SEARCHES",
+)
 METHODS = (AUTO, *ENGINES)
 
 
@@ -52,15 +82,13 @@ class RunPlan:
         """
         if method not in METHODS:
             raise OptionError(f"method {method!r} is not known; expected {', '.join(METHODS)}")
-        reason, takes = None, RefineEngine.takes | MapEngine.takes
+        reason = None
         if method == AUTO:
-            refining = [name for name in options.given if name in RefineEngine.takes - MapEngine.takes]
+            refining = [name for name in options.given if name in ENGINES[REFINE].takes - ENGINES[MAP].takes]
             if refining:
-                method, reason = RefineEngine.method, f"--{refining[0]} was given"
-        if method != AUTO:
-            takes = ENGINES[method].takes
+                method, reason = REFINE, f"--{refining[0]} was given"
         for name in options.given:
-            if name not in takes:
+            if not any(name in ENGINES[one].takes for one in ((MAP, REFINE) if method == AUTO else (method,))):
                 where = "without --method" if method == AUTO else f"with --method {method}"
                 owners = " or ".join(engine.method for engine in ENGINES.values() if name in engine.takes)
                 raise OptionError(
@@ -83,11 +111,13 @@ class RunPlan:
     @property
     def name(self) -> str | None:
         """The method in the name of the result's directory; None for a map or a method chosen automatically."""
-        return None if self.method in (AUTO, MapEngine.method) or self.reason is not None else self.method
+        return None if self.method in (AUTO, MAP) or self.reason is not None else self.method
 
-    def settle(self, question: Question, budget: Budget) -> "RunPlan":
+    def settle(self, question: "Question", budget: Budget) -> "RunPlan":
         """The plan with an engine that accepts the question; OptionError if the requested one does not."""
         if self.method == AUTO:
+            from .refine.planning import choose_method  # noqa: PLC0415 (not needed with a given method)
+
             choice = choose_method(question.compound, budget=budget)
             return replace(self, method=choice.method, reason=choice.reason)
         refusal = ENGINES[self.method].why_not(question)
@@ -95,9 +125,13 @@ class RunPlan:
             raise OptionError(refusal)
         return self
 
-    def run(self, question: Question, budget: Budget | None = None, progress: ProgressReport | None = None) -> Result:
+    def run(
+        self, question: "Question", budget: Budget | None = None, progress: ProgressReport | None = None
+    ) -> "Result":
         """Answer a question with the engine of the plan, or with a suitable one."""
         budget = budget or Budget()
+        import numpy as np  # noqa: PLC0415 (not needed to check options)
+
         _ = question.agreement  # refuses a model file that computes something else
         plan = self.settle(question, budget)
         with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity decide nothing
@@ -105,25 +139,27 @@ class RunPlan:
 
 
 def run(
-    question: Question,
+    question: "Question",
     method: str = AUTO,
     *,
     budget: Budget | None = None,
     progress: ProgressReport | None = None,
     **options: Any,
-) -> Result:
+) -> "Result":
     """Answer a question with a method and options as in `RunOptions`; shorthand for `RunPlan`."""
     return RunPlan.check(method, RunOptions(**options), property=question.property).run(question, budget, progress)
 
 
-def load(directory: str | Path, *, model: str | Path | None = None) -> Result:
+def load(directory: str | Path, *, model: str | Path | None = None) -> "Result":
     """Load the stored result of any method; maps and refinements still answer for any δ.
 
     Reads the model again from its path, or from `model`; its hash must match. Raises StoreError.
     """
 
-    def restore(content: dict[str, Any], folder: Path, question: Question) -> Tiling[Any]:
-        method = content.get("method", MapEngine.method)
+    from ..results import store  # noqa: PLC0415 (not needed to check options)
+
+    def restore(content: dict[str, Any], folder: Path, question: "Question") -> "Tiling[Any]":
+        method = content.get("method", MAP)
         if method not in ENGINES:
             raise StoreError(f"{folder}: its method {str(method)[:20]!r} is not known; expected {', '.join(ENGINES)}")
         return ENGINES[method].restore(content, folder, question)

@@ -10,16 +10,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
-from threadpoolctl import ThreadpoolController
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..budget import Budget
 from ..errors import OptionError
-from ..question import Question
-from ..results.result import Result
-from ..results.tiling import Tiling
+
+if TYPE_CHECKING:
+    import numpy as np
+    from threadpoolctl import ThreadpoolController
+
+    from ..question import Question
+    from ..results.result import Result
+    from ..results.tiling import Tiling
 
 Until = float | Literal["exact"]
 Goal = Literal["map", "verdict"]
@@ -29,6 +31,12 @@ UNTIL: Until = 0.001
 
 W_DELTA = 0.2
 """Regions within this distance of δ count as near the boundary, as in the paper's runs."""
+
+AUTO, MAP, REFINE = "auto", "map", "refine"
+"""No method given, and the two methods that it chooses from."""
+
+MOST_REGIONS = 200_000
+"""The method is the map if up to this many regions are expected: seconds to minutes."""
 
 CORNER = "corner"
 """The search line that ends at the vertex of the domain farthest from zero."""
@@ -40,8 +48,10 @@ def products_on_one_thread() -> AbstractContextManager:
 
 
 @lru_cache(maxsize=1)
-def _libraries(_modules: int) -> ThreadpoolController:
+def _libraries(_modules: int) -> "ThreadpoolController":
     """The loaded libraries with threads of their own; looks again after imports, which alone load others."""
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415 (commands that run nothing do not need it)
+
     return ThreadpoolController()
 
 
@@ -67,9 +77,9 @@ class RunOptions:
 
     until: Until | None = None
     goal: Goal | None = None
-    resume: str | Path | Result | None = None
+    resume: "str | Path | Result | None" = None
     w_delta: float | None = None
-    line: str | Sequence[float] | np.ndarray | None = None
+    line: "str | Sequence[float] | np.ndarray | None" = None
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -111,16 +121,16 @@ class Engine(ABC):
     takes: frozenset[str] = frozenset()
     gives_shares: bool = True
 
-    def why_not(self, question: Question) -> str | None:
+    def why_not(self, question: "Question") -> str | None:
         """Why the engine refuses a question, with advice; None if it accepts it."""
         return None
 
     @abstractmethod
     def run(
-        self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
-    ) -> Result:
+        self, question: "Question", budget: Budget, options: RunOptions, progress: ProgressReport | None = None
+    ) -> "Result":
         """Answer a question within a budget; a partial result if the budget ends first."""
 
     @abstractmethod
-    def restore(self, content: dict[str, Any], folder: Path, question: Question) -> Tiling[Any]:
+    def restore(self, content: dict[str, Any], folder: Path, question: "Question") -> "Tiling[Any]":
         """The tiling stored in a directory, given the content of its `result.json`; StoreError if it is damaged."""

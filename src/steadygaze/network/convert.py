@@ -7,11 +7,11 @@ a piecewise linear network.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import NodeProto, helper
 
+from ..lazily import onnx
 from .onnx_file import FLOAT_TYPES, MAX_ELEMENTS
 from .operators import (
     Array,
@@ -29,6 +29,9 @@ from .operators import (
 )
 from .windows import AveragePool, Conv, Window
 
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
 
 class ConversionError(ValueError):
     """A node asks for something unsupported; the reader of the file adds file and node."""
@@ -41,7 +44,7 @@ class Call:
     roundings: how often all constants together were rounded so far, relative to their own size.
     """
 
-    node: NodeProto
+    node: "NodeProto"
     opset: int
     file_name: str
     constants: tuple[np.ndarray | None, ...]
@@ -54,7 +57,7 @@ class Call:
         """An attribute, or the default."""
         for entry in self.node.attribute:
             if entry.name == name:
-                value = helper.get_attribute_value(entry)
+                value = onnx.helper.get_attribute_value(entry)
                 return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
         return default
 

@@ -10,10 +10,9 @@ before it is allocated.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
-import onnx
-from onnx import NodeProto
 
 from ..errors import ModelError, OptionError
 from .convert import CONVERTERS, Call, ConversionError, is_exact_product
@@ -23,6 +22,7 @@ from .onnx_file import (
     FLOAT_TYPES,
     INTEGER_TYPES,
     MAX_ELEMENTS,
+    DataType,
     OnnxFile,
     final_softmax,
     float_types,
@@ -31,6 +31,9 @@ from .onnx_file import (
     tensor_array,
 )
 from .operators import Linear, Operator, Reshape, Scale, Shape, ShapeError, Transpose
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 SUPPORTED = (
     "Gemm, MatMul, Add, Sub, Mul, Div (with constants), Conv, BatchNormalization, AveragePool, GlobalAveragePool, "
@@ -70,7 +73,7 @@ def build_graph(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) ->
     if len(outputs) != 1:
         names = ", ".join(f"'{value.name}'" for value in outputs) or "none"
         raise ModelError(f"{file.path.name}: has {len(outputs)} outputs ({names}); expected one, the logits")
-    wanted, needed = {outputs[0].name}, list[NodeProto]()
+    wanted, needed = {outputs[0].name}, list["NodeProto"]()
     for node in reversed(file.proto.graph.node):
         if wanted.intersection(node.output):
             wanted.update(name for name in node.input if name)
@@ -101,7 +104,7 @@ class _Builder:
         self._enter(input_dims(self.file)[0])
         softmax = final_softmax(self.file.proto)
         self.softmax_output = softmax.output[0] if softmax is not None else None
-        if float_types(self.file.proto).intersection((onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)):
+        if float_types(self.file.proto).intersection((DataType.FLOAT16, DataType.BFLOAT16)):
             self.notes.append("computes in half precision: proofs hold for its weights in exact arithmetic")
 
     def _enter(self, value: str) -> None:
@@ -132,7 +135,7 @@ class _Builder:
             self.constants[name] = tensor_array(self.tensors[name], self.file.path.name)
         return self.constants.get(name)
 
-    def add(self, node: NodeProto) -> None:
+    def add(self, node: "NodeProto") -> None:
         """Fold a node, or append its operators."""
         where = f"{self.file.path.name}: node '{node.name or node.output[0]}'"
         if node.domain not in ("", "ai.onnx"):
@@ -155,7 +158,7 @@ class _Builder:
                 "scale the weights of the model"
             ) from None
 
-    def _call(self, node: NodeProto, where: str) -> Call:
+    def _call(self, node: "NodeProto", where: str) -> Call:
         constants: list[np.ndarray | None] = []
         numbers: list[int | None] = []
         for name in node.input:
@@ -185,7 +188,7 @@ class _Builder:
             roundings=sum(self.roundings.get(name, 0) for name in node.input),
         )
 
-    def _append(self, node: NodeProto, call: Call) -> None:
+    def _append(self, node: "NodeProto", call: Call) -> None:
         if call.number is None:
             raise ValueError("a node that does not depend on the image must be folded")
         with np.errstate(over="raise", under="raise"):
@@ -203,7 +206,7 @@ class _Builder:
                     f"its result of shape {list(shape)} is too large; at most {MAX_ELEMENTS:.3g} numbers are supported"
                 )
 
-    def _keep(self, node: NodeProto, call: Call) -> None:
+    def _keep(self, node: "NodeProto", call: Call) -> None:
         with np.errstate(over="raise", under="raise"):
             value = fold(call)
         _check_size(value.size)

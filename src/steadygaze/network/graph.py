@@ -12,9 +12,9 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
 
 from ..errors import InternalError, ModelError
+from ..lazily import is_sparse, scipy_sparse
 from .operators import Array, Linear, Matrix, Operator, Relu, Reshape, Shape, select
 from .steps import Step, downwards, magnitude, step_of, upwards
 
@@ -268,7 +268,7 @@ class _Fused:
         if self.matrix is None:
             self.matrix = matrix
         else:
-            if not (issparse(matrix) and issparse(self.matrix)):
+            if not (is_sparse(matrix) and is_sparse(self.matrix)):
                 _check_entries(matrix.shape[0] * self.size, node.name)
             self.matrix = matrix @ self.matrix
         if not isinstance(self.matrix, np.ndarray):
@@ -289,11 +289,11 @@ def _check_entries(entries: int, name: str) -> None:
 
 def _stored(matrix: Matrix) -> Matrix:
     """Dense if at least a quarter of the entries are nonzero, else CSR with sorted indices and no stored zeros."""
-    nonzero = int(np.count_nonzero(matrix.data if issparse(matrix) else matrix))
+    nonzero = int(np.count_nonzero(matrix.data if is_sparse(matrix) else matrix))
     if nonzero >= DENSE_SHARE * prod(matrix.shape):
         dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
         return np.ascontiguousarray(dense, dtype=np.float64)
-    sparse = csr_array(matrix, dtype=np.float64)
+    sparse = scipy_sparse.csr_array(matrix, dtype=np.float64)
     sparse.sum_duplicates()
     sparse.eliminate_zeros()
     sparse.sort_indices()

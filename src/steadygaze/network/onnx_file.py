@@ -6,26 +6,44 @@ self-contained bytes.
 
 import hashlib
 from dataclasses import dataclass
+from enum import IntEnum
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import NodeProto, TensorProto, numpy_helper
 
 from ..errors import ModelError
+from ..lazily import onnx
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, TensorProto
 
 # A file of this size holds 2**27 float64 weights; protobuf's own limit is twice that.
 MAX_BYTES = 2**30
 MAX_ELEMENTS = 2**27
 
-FLOAT_TYPES = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
-INTEGER_TYPES = (
-    *(TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL),
-    *(TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32),
-)
+
+class DataType(IntEnum):
+    """Types of tensors by their number in a file (`TensorProto.DataType`)."""
+
+    FLOAT = 1
+    UINT8 = 2
+    INT8 = 3
+    UINT16 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    BOOL = 9
+    FLOAT16 = 10
+    DOUBLE = 11
+    UINT32 = 12
+    BFLOAT16 = 16
+
+
+FLOAT_TYPES = (DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16, DataType.BFLOAT16)
+INTEGER_TYPES = tuple(kind for kind in DataType if kind not in FLOAT_TYPES)
 OLDEST_OPSET = 9
 
 # Operators that compute nothing: a Softmax before them still ends the network.
@@ -40,7 +58,7 @@ class OnnxFile:
     """A parsed model with all its tensors inside, the hash of its original bytes, and its opset."""
 
     path: Path
-    proto: onnx.ModelProto
+    proto: "ModelProto"
     sha256: str
     opset: int
 
@@ -105,7 +123,7 @@ def input_dims(file: OnnxFile) -> tuple[str, list[Dimension]]:
     return inputs[0].name, dims
 
 
-def final_softmax(proto: onnx.ModelProto) -> NodeProto | None:
+def final_softmax(proto: "ModelProto") -> "NodeProto | None":
     """The Softmax or LogSoftmax that ends the network, if there is one."""
     makers = {output: node for node in proto.graph.node for output in node.output if output}
     node = makers.get(proto.graph.output[0].name)
@@ -114,11 +132,11 @@ def final_softmax(proto: onnx.ModelProto) -> NodeProto | None:
     return node if node is not None and node.op_type in ("Softmax", "LogSoftmax") else None
 
 
-def tensor_array(tensor: TensorProto, name: str) -> NDArray[np.float64] | NDArray[np.int64]:
+def tensor_array(tensor: "TensorProto", name: str) -> NDArray[np.float64] | NDArray[np.int64]:
     """The numbers of a tensor, exact as float64 or int64; ModelError, with the file's name, if not finite."""
     check_tensor(tensor, name)
     try:
-        values = numpy_helper.to_array(tensor)
+        values = onnx.numpy_helper.to_array(tensor)
     except Exception as error:
         raise ModelError(f"{name}: tensor '{tensor.name}' cannot be read: {one_line(error)}") from None
     if tensor.data_type in INTEGER_TYPES:
@@ -130,7 +148,7 @@ def tensor_array(tensor: TensorProto, name: str) -> NDArray[np.float64] | NDArra
     return lifted
 
 
-def float_types(proto: onnx.ModelProto) -> set[int]:
+def float_types(proto: "ModelProto") -> set[int]:
     """The float types of the weights, of the input and of Cast targets."""
     found = {tensor.data_type for tensor in _tensors(proto)}
     found.update(value.type.tensor_type.elem_type for value in proto.graph.input)
@@ -138,7 +156,7 @@ def float_types(proto: onnx.ModelProto) -> set[int]:
     return found.intersection(FLOAT_TYPES)
 
 
-def check_tensor(tensor: TensorProto, name: str) -> None:
+def check_tensor(tensor: "TensorProto", name: str) -> None:
     """Check that type, dimensions and data of a tensor fit; raises ModelError before any allocation."""
     where = f"{name}: tensor '{tensor.name}'"
     dims = list(tensor.dims)
@@ -160,7 +178,7 @@ def check_tensor(tensor: TensorProto, name: str) -> None:
         raise ModelError(f"{where} of shape {dims} needs {expected} {unit}, but holds {found}; the file is damaged")
 
 
-def _check_structure(proto: onnx.ModelProto, name: str) -> None:
+def _check_structure(proto: "ModelProto", name: str) -> None:
     """Let onnx check names, order and attributes, but allow an output without a shape."""
     shapeless = [value.type.tensor_type for value in proto.graph.output if not value.type.tensor_type.HasField("shape")]
     for tensor_type in shapeless:
@@ -175,7 +193,7 @@ def _check_structure(proto: onnx.ModelProto, name: str) -> None:
 
 def _type_name(data_type: int) -> str:
     try:
-        return TensorProto.DataType.Name(data_type).lower()
+        return onnx.TensorProto.DataType.Name(data_type).lower()
     except ValueError:
         return f"number {data_type}"
 
@@ -199,7 +217,7 @@ def _read_file(path: Path, label: str) -> bytes:
         raise ModelError(f"{label}: cannot be read ({one_line(error)})") from None
 
 
-def _opset(proto: onnx.ModelProto, label: str) -> int:
+def _opset(proto: "ModelProto", label: str) -> int:
     versions = [entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")]
     if not versions:
         raise ModelError(f"{label}: has no ONNX opset; export the model again")
@@ -211,18 +229,18 @@ def _opset(proto: onnx.ModelProto, label: str) -> int:
     return versions[0]
 
 
-def _tensors(proto: onnx.ModelProto) -> list[TensorProto]:
+def _tensors(proto: "ModelProto") -> list["TensorProto"]:
     """All weights of the graph: initializers, and values of Constant nodes."""
     attributes = (attribute for node in proto.graph.node for attribute in node.attribute)
     return [*proto.graph.initializer, *(attribute.t for attribute in attributes if attribute.HasField("t"))]
 
 
-def _embed_external(tensors: list[TensorProto], path: Path) -> dict[str, bytes]:
+def _embed_external(tensors: list["TensorProto"], path: Path) -> dict[str, bytes]:
     """Embed the data of external tensors; return the files read, sorted by name."""
     files: dict[str, bytes] = {}
     total = 0
     for tensor in tensors:
-        if tensor.data_location != TensorProto.EXTERNAL:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
             continue
         where = f"{path.name}: tensor '{tensor.name}'"
         entries = {entry.key: entry.value for entry in tensor.external_data}
@@ -245,7 +263,7 @@ def _embed_external(tensors: list[TensorProto], path: Path) -> dict[str, bytes]:
             raise ModelError(f"{path.name}: external data exceed {MAX_BYTES / 2**30:.0f} GiB; verify a smaller network")
         tensor.raw_data = files[location][offset : offset + length]
         del tensor.external_data[:]
-        tensor.data_location = TensorProto.DEFAULT
+        tensor.data_location = onnx.TensorProto.DEFAULT
     return dict(sorted(files.items()))
 
 

@@ -8,15 +8,19 @@ has convolution and pooling.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from math import prod
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, kron
+
+from ..lazily import scipy_sparse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Shape: TypeAlias = tuple[int, ...]
 Array: TypeAlias = NDArray[np.float64]
-Matrix: TypeAlias = Array | csr_array
+Matrix: TypeAlias = "Array | csr_array"
 
 
 class ShapeError(ValueError):
@@ -256,7 +260,11 @@ class LeftMatMul(Linear):
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
         columns = shape[-1] if len(shape) > 1 else 1
-        block = self.weight if columns == 1 else kron(self.weight, eye_array(columns), format="csr")
+        block = (
+            self.weight
+            if columns == 1
+            else scipy_sparse.kron(self.weight, scipy_sparse.eye_array(columns), format="csr")
+        )
         return repeat(block, prod(shape[:-2])), np.zeros(prod(self.output_shape(shape)))
 
 
@@ -282,11 +290,11 @@ class Mean(Linear):
         target = self.output_shape(shape)
         row = np.broadcast_to(np.arange(prod(target)).reshape(target), shape).ravel()
         data = np.full(row.size, 1.0 / (prod(shape) // prod(target)))
-        matrix = csr_array((data, (row, np.arange(row.size))), shape=(prod(target), row.size))
+        matrix = scipy_sparse.csr_array((data, (row, np.arange(row.size))), shape=(prod(target), row.size))
         return matrix, np.zeros(prod(target))
 
 
-def select(index: NDArray[np.int64], size: int, factor: Array | None = None) -> csr_array:
+def select(index: NDArray[np.int64], size: int, factor: Array | None = None) -> "csr_array":
     """Matrix (len(index), size) whose row i is factor[i] at column index[i]; an index of -1 gives an empty row.
 
     >>> select(np.array([1, -1, 0]), 2).toarray()
@@ -297,9 +305,9 @@ def select(index: NDArray[np.int64], size: int, factor: Array | None = None) -> 
     kept = index >= 0
     data = np.ones(len(index)) if factor is None else factor
     pointers = np.concatenate([[0], np.cumsum(kept)])
-    return csr_array((data[kept], index[kept], pointers), shape=(len(index), size))
+    return scipy_sparse.csr_array((data[kept], index[kept], pointers), shape=(len(index), size))
 
 
 def repeat(block: Matrix, times: int) -> Matrix:
     """Block diagonal matrix of `times` copies of a block; one copy is the block itself."""
-    return block if times == 1 else kron(eye_array(times), block, format="csr")
+    return block if times == 1 else scipy_sparse.kron(scipy_sparse.eye_array(times), block, format="csr")

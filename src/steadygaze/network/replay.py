@@ -9,19 +9,22 @@ rounding can change the sign of a neuron, the neuron's whole error counts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import onnx
-import onnxruntime
 from numpy.typing import NDArray
-from onnx import TensorProto
 
 from ..errors import ModelError
+from ..lazily import onnx, onnxruntime
 from .graph import Graph
 from .layout import Layout, Order, Preprocessing
-from .onnx_file import OnnxFile, final_softmax, float_types, input_dims, one_line
+from .onnx_file import DataType, OnnxFile, final_softmax, float_types, input_dims, one_line
 from .operators import Array
 from .steps import downwards, upwards
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+    from onnxruntime import InferenceSession
 
 # Images per run of a session.
 CHUNK = 128
@@ -62,10 +65,10 @@ FLOAT32 = FloatType("float32", 2.0**-24, 2.0**-149, 3.4e38)
 FLOAT64 = FloatType("float64", 2.0**-53, 2.0**-1074, 1.7e308)
 
 KINDS: dict[int, FloatType] = {
-    TensorProto.BFLOAT16: BFLOAT16,
-    TensorProto.FLOAT16: FLOAT16,
-    TensorProto.FLOAT: FLOAT32,
-    TensorProto.DOUBLE: FLOAT64,
+    DataType.BFLOAT16: BFLOAT16,
+    DataType.FLOAT16: FLOAT16,
+    DataType.FLOAT: FLOAT32,
+    DataType.DOUBLE: FLOAT64,
 }
 
 
@@ -133,7 +136,7 @@ class Replay:
         return np.allclose(together.reshape(2, -1), np.stack([row.ravel() for row in alone]), rtol=1e-3, atol=1e-5)
 
 
-def _ending_in_logits(proto: onnx.ModelProto) -> onnx.ModelProto:
+def _ending_in_logits(proto: "ModelProto") -> "ModelProto":
     """A copy of the model whose nodes after the final softmax read the logits instead."""
     softmax = final_softmax(proto)
     if softmax is None:
@@ -148,7 +151,7 @@ def _ending_in_logits(proto: onnx.ModelProto) -> onnx.ModelProto:
     return changed
 
 
-def _session(proto: onnx.ModelProto, name: str) -> onnxruntime.InferenceSession:
+def _session(proto: "ModelProto", name: str) -> "InferenceSession":
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -163,7 +166,7 @@ def _session(proto: onnx.ModelProto, name: str) -> onnxruntime.InferenceSession:
 
 def _numpy_type(file: OnnxFile, name: str) -> np.dtype:
     kind = next(value.type.tensor_type.elem_type for value in file.proto.graph.input if value.name == name)
-    if kind == TensorProto.BFLOAT16:
+    if kind == DataType.BFLOAT16:
         raise ModelError(f"{file.path.name}: onnxruntime cannot feed a bfloat16 input; export the model in float32")
     return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind))
 

@@ -10,8 +10,8 @@ from math import prod
 from typing import TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from ..lazily import scipy_sparse
 from .operators import Array, Linear, Matrix, Scale, Shape, Transpose
 from .windows import CACHED, Conv, gather, scatter
 
@@ -89,7 +89,7 @@ class MatrixStep(Step):
             self.terms, self.backward_terms = matrix.shape[1] + 1, matrix.shape[0] + 1
         else:
             self.weights = matrix.data
-            transposed, absolute_transposed = csr_array(matrix.T), csr_array(absolute.T)
+            transposed, absolute_transposed = scipy_sparse.csr_array(matrix.T), scipy_sparse.csr_array(absolute.T)
             self.terms, self.backward_terms = (
                 int(np.diff(rows.indptr).max(initial=0)) + 1 for rows in (matrix, transposed)
             )

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ..compiling import compiled
+from ..lazily import scipy_sparse
 from .operators import Array, Linear, Matrix, Shape, ShapeError, repeat
 
 CACHED = 1 << 17
@@ -138,7 +138,7 @@ class Conv(Linear):
         flat = self.weight.reshape(outputs, 1, depth, places)
         data = [np.broadcast_to(flat[o], inside.shape)[inside] for o in range(outputs)]
         indices = [columns + (o // per_group) * depth * area for o in range(outputs)]
-        matrix = csr_array(
+        matrix = scipy_sparse.csr_array(
             (np.concatenate(data), np.concatenate(indices), np.concatenate([[0], np.cumsum(counts)])),
             shape=(outputs * positions, shape[1] * area),
         )
@@ -187,7 +187,9 @@ class AveragePool(Linear):
         inside = pixels >= 0
         weights = np.broadcast_to(1.0 / self._divisors(shape[2:])[:, None], pixels.shape)
         pointers = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
-        block = csr_array((weights[inside], pixels[inside], pointers), shape=(len(pixels), prod(shape[2:])))
+        block = scipy_sparse.csr_array(
+            (weights[inside], pixels[inside], pointers), shape=(len(pixels), prod(shape[2:]))
+        )
         return repeat(block, prod(shape[:2])), np.zeros(prod(self.output_shape(shape)))
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from . import grid_kernels
 from .polygons import Polygons
 
 ASIDE = np.array([2.0**-0.5, 3.0**-0.5])
@@ -16,25 +17,7 @@ def owners_on_grid(polygons: Polygons, side: int) -> np.ndarray:
     >>> owners_on_grid(triangle, 3).tolist()
     [[0, 0, -1], [0, -1, -1], [-1, -1, -1]]
     """
-    # In units of pixels; the points looked up are whole numbers.
-    start = polygons.points * side - ASIDE
-    end = start[polygons.following]
-    first, last = (
-        np.clip(np.ceil(rows), 0, side).astype(np.int64)
-        for rows in (np.minimum(start[:, 1], end[:, 1]), np.maximum(start[:, 1], end[:, 1]))
-    )
-    counts = last - first
-    edge = np.repeat(np.arange(len(start)), counts)
-    row = np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts) + first[edge]
-    rise = end[edge, 1] - start[edge, 1]
-    across = start[edge, 0] + (row - start[edge, 1]) / rise * (end[edge, 0] - start[edge, 0])
-    owner = polygons.owner[edge]
-    # A row meets a convex polygon in two edges, or in none: edges include their lower end only.
-    order = np.lexsort((across, row, owner))
-    left, right = np.clip(np.ceil(across[order].reshape(-1, 2)), 0, side).astype(np.int64).T
-    row, owner = row[order][::2], owner[order][::2]
-    widths = right - left
-    column = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths - left, widths)
     grid = np.full((side, side), -1, dtype=np.int32)
-    grid[np.repeat(row, widths), column] = np.repeat(owner, widths)
+    # In units of pixels; the points looked up are whole numbers.
+    grid_kernels.fill_owners(polygons.points * side - ASIDE, polygons.starts, np.empty(side), np.empty(side), grid)
     return grid

@@ -5,12 +5,7 @@ bit f % 64 of word f // 64 of a vertex is set if the vertex lies on facet f. Edg
 common facets lie on one. Enough words hold any number of facets. The kernels allocate no memory.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from ..compiling import compiled, compiled_inline
 
@@ -18,15 +13,19 @@ SPLIT, UNCUT, NEED_ROOM, NEED_WORDS = 0, 1, 2, 3
 """Outcomes of `split_polyhedron`: both parts written; nothing to cut; no room in an array; too few words."""
 
 
-@intrinsic
-def _lowest_bit(context: Any, word: Any) -> Any:
-    """The number of the lowest bit that is set in a word (uint64, not zero), as int64."""
+_ONE, _TWO, _FOUR, _TOP_BYTE = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
+_PAIRS, _NIBBLES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
+_BYTES, _EVERY_BYTE = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # The flag: the result for zero is undefined.
-        return builder.cttz(arguments[0], cgutils.true_bit)
 
-    return types.int64(types.uint64), generate
+@compiled_inline
+def _lowest_bit(word):
+    """The number of the lowest bit that is set in a word (uint64, not zero): counts the bits below it in parallel."""
+    bits = ~word & (word - _ONE)
+    bits = bits - ((bits >> _ONE) & _PAIRS)
+    bits = (bits & _NIBBLES) + ((bits >> _TWO) & _NIBBLES)
+    bits = (bits + (bits >> _FOUR)) & _BYTES
+    return np.int64((bits * _EVERY_BYTE) >> _TOP_BYTE)
 
 
 @compiled

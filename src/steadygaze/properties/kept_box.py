@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from ..compound import Compound
 from ..labels import Kept
@@ -151,6 +150,8 @@ def _gauge(points: np.ndarray, below: np.ndarray, above: np.ndarray) -> float:
     rows = np.vstack(
         [np.column_stack([points.T, -above]), np.column_stack([-points.T, -below])],
     )
+    from scipy.optimize import linprog  # noqa: PLC0415 (slow to import)
+
     found = linprog(
         np.append(np.zeros(count), 1.0), A_ub=rows, b_ub=np.zeros(2 * d), A_eq=np.append(np.ones(count), 0.0)[None],
         b_eq=[1.0], method="highs",

@@ -8,7 +8,7 @@ If exact arithmetic is too expensive, they stay open.
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,15 @@ from ..attention.map_errors import SingleCurves
 from ..bounds.bounder import Bounder
 from ..compound import Compound
 from ..errors import ModelError
-from ..exact import ExactLabels, Outcome
 from ..regions.patterns import bit_places
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from .attention import Doubtful, label_attention
 from .classification import Pieces, classify, piece_coverage, strip_volumes
 from .hull_proof import HullProof, vertex_batches
+
+if TYPE_CHECKING:
+    from ..exact import ExactLabels
 
 MOST_WEIGHTS = 20_000_000
 """Weights that exact arithmetic may visit, counting the whole network for each polytope: about ten seconds."""
@@ -115,6 +117,8 @@ def label_pieces(compound: Compound, regions: RegionSet, label: int, *, share: i
     exact = exact_labels(compound, pieces.label) if len(chosen) else None
     if exact is None:
         return pieces
+    from ..exact import Outcome  # noqa: PLC0415 (rarely needed)
+
     winner, margin, slack = pieces.winner.copy(), pieces.margin.copy(), pieces.slack.copy()
     most_strip = pieces.most_strip.copy()
     witnesses = list(pieces.witnesses)
@@ -159,8 +163,10 @@ def affordable(compound: Compound) -> int:
     return int(min(MOST_POLYTOPES, MOST_WEIGHTS // max(1, sum(affine.matrix.size for affine in compound.chain.maps))))
 
 
-def exact_labels(compound: Compound, label: int) -> ExactLabels | None:
+def exact_labels(compound: Compound, label: int) -> "ExactLabels | None":
     """Exact arithmetic for a compound network; None if the network has no exact form."""
+    from ..exact import ExactLabels  # noqa: PLC0415 (rarely needed)
+
     try:
         return ExactLabels(compound, label)
     except ModelError:

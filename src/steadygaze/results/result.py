@@ -247,11 +247,14 @@ class Result:
 
         return save(self, directory, force=force)
 
-    def plot(self, path: str | Path) -> list[Path]:
-        """Draw the map or the visited regions as PNG and SVG; four parameters have no picture."""
+    def plot(self, path: str | Path, *, formats: Sequence[str] = ("png",)) -> list[Path]:
+        """Draw the map or the visited regions as PATH.png, or in other formats ("svg", "pdf").
+
+        Four parameters have no picture.
+        """
         from ..report.figures import draw_result  # noqa: PLC0415 (matplotlib is slow to import)
 
-        return draw_result(self, path)
+        return draw_result(self, path, formats=formats)
 
     def report(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the report: one self-contained HTML file; refuses an existing report without `force`."""

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -54,18 +55,26 @@ class Collector:
         self.question, self.budget = question, budget
         self.delta = question.delta.value(question.map_size)
         self.deltas = [part * question.map_size for part in RELATIVE_DELTAS]
-        self.errors = shared_errors(question)
         self.original = question.original
         self.parts: dict[tuple[int, int, int], tuple[Answers, np.ndarray]] = {}
         self.files: list[ChunkFile] = []
         self.facts: dict[tuple[int, int, int], ChunkFacts] = {}
         self.cells: dict[tuple[int, int, int], np.ndarray] = {}
         self.check = ChunkCheck(question.compound)
-        self.grid = LabelGrid(question.compound)
         self.folder: Folder | None = None
         self.seconds: Counter[str] = Counter()
         self.regions, self.dropped = 0, False
         self.lock = threading.Lock()
+
+    @cached_property
+    def grid(self) -> LabelGrid:
+        """Labels at the points of a grid, for pictures."""
+        return LabelGrid(self.question.compound)
+
+    @cached_property
+    def errors(self) -> MapErrors:
+        """Bounds on maps that the curves of all chunks share."""
+        return shared_errors(self.question)
 
     def take(self, chunk: Chunk) -> None:
         """Measure and label a chunk; keep it, or write it to disk."""
@@ -78,7 +87,7 @@ class Collector:
             self.parts[chunk.place] = answers, chunk.cut_id
             is_large = self.regions > WHOLE
             if is_large and self.folder is None:
-                self.folder = Folder()
+                self.folder, _ = Folder(), self.grid
             ready = list(self.parts.items()) if is_large else []
             if ready:
                 self.parts = {}
@@ -92,7 +101,9 @@ class Collector:
         curves = measure(compound, regions, question.attention, self.original)
         measured = time.perf_counter()
         pieces = label_pieces(compound, regions, question.label, share=SETTLED)
-        errors = self.errors.for_curves(regions.patterns, curves)
+        with self.lock:
+            shared = self.errors
+        errors = shared.for_curves(regions.patterns, curves)
         self._count({"attention": measured - started, "labels": time.perf_counter() - measured})
         return Answers(compound, regions, pieces, curves, errors, question.map_size, is_part=True)
 

@@ -19,9 +19,9 @@ from ...perturbation import Perturbed
 from ...polytopes import Polytopes
 from ...regions.subdivide import subdivide_boxes
 from ...tolerances import MAX_MAP_PARAMETERS, TOUCH
+from ..contract import MOST_REGIONS
 from .boxes import BoxQuestion
 
-MOST_REGIONS = 200_000  # the default method for up to this many regions is the map: seconds to minutes
 SIDES = {2: 1.0 / 32.0, 3: 1.0 / 12.0}  # of the boxes whose regions are counted, by the number of parameters
 PLACES = 12  # boxes whose regions are counted
 # Steps between these boxes along each axis, modulo 1: powers of 1 / 1.3247…, the plastic number, spread evenly.

@@ -1,6 +1,8 @@
 """Thetas on maps and plots: a dot, a dotted line or a dashed path, with the number of the exhibit in a free place."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -37,8 +39,20 @@ def place_badges(dots: np.ndarray, size: np.ndarray, *, is_path: bool = False) -
             for radius in _RADII
             for turn in _TURNS
         ]
-        centres.append(min(tries, key=lambda at: _lack(dot, at, dots, centres, size, legs)))
+        centres.append(_first_best(tries, partial(_lack, dot, dots=dots, centres=centres, size=size, legs=legs)))
     return np.array(centres) - dots
+
+
+def _first_best(tries: list[np.ndarray], lack: Callable[[np.ndarray], float]) -> np.ndarray:
+    """The first try that lacks nothing, or else least."""
+    best, least = tries[0], np.inf
+    for at in tries:
+        found = lack(at)
+        if found < least:
+            best, least = at, found
+        if found == 0.0:
+            break
+    return best
 
 
 def _lack(
@@ -55,8 +69,10 @@ def _lack(
 
 
 def _to_segment(point: np.ndarray, start: np.ndarray, end: np.ndarray) -> float:
-    along = np.clip((point - start) @ (end - start) / max(float((end - start) @ (end - start)), 1e-12), 0.0, 1.0)
-    return float(np.hypot(*(start + along * (end - start) - point)))
+    (px, py), (ax, ay), (bx, by) = point.tolist(), start.tolist(), end.tolist()
+    dx, dy = bx - ax, by - ay
+    along = min(max(((px - ax) * dx + (py - ay) * dy) / max(dx * dx + dy * dy, 1e-12), 0.0), 1.0)
+    return math.hypot(ax + along * dx - px, ay + along * dy - py)
 
 
 def mark_section(

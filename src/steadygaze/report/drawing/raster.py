@@ -17,6 +17,7 @@ from matplotlib.path import Path as MplPath
 
 from ...polytopes import Adjacency
 from ...polytopes.grid import owners_on_grid
+from . import raster_kernels
 from .colours import HATCH, HATCHED, INK, View
 from .sections import Section
 from .sheet import name_axis
@@ -164,13 +165,9 @@ def colour_grid(owners: np.ndarray, colours: np.ndarray) -> np.ndarray:
     table = np.vstack([colours, np.zeros((1, 4))])
     table[:, :3] *= table[:, 3:]
     side = len(owners) // BLOCK
-    sums = np.zeros((side, side, 4))
-    for y in range(BLOCK):
-        for x in range(BLOCK):
-            sums += table[owners[y::BLOCK, x::BLOCK]]
-    sums /= BLOCK**2
-    sums[..., :3] /= np.maximum(sums[..., 3:], 1e-9)
-    return np.clip(sums, 0.0, 1.0)
+    picture = np.empty((side, side, 4))
+    raster_kernels.average_colours(np.ascontiguousarray(owners, dtype=np.int64), table, BLOCK, picture)
+    return picture
 
 
 def hatch_grid(picture: np.ndarray, owners: np.ndarray, chosen: np.ndarray, *, is_rising: bool) -> None:

@@ -63,6 +63,7 @@ _SETTINGS = {
     "hatch.linewidth": 0.6,
     "image.composite_image": False,
     "pdf.fonttype": 42,
+    "text.parse_math": False,
 }
 
 
@@ -116,7 +117,7 @@ class Sheet:
         """A rectangle."""
         box = Rectangle((left, top), width, height, facecolor=facecolor, edgecolor=edgecolor, linewidth=linewidth)
         box.set_hatch(hatch)
-        self.page.add_patch(box)
+        self.page.add_artist(box)  # without looking at the limits of the page, which are fixed
 
     def image(
         self, left: float, top: float, width: float, height: float, pixels: np.ndarray, *,
@@ -217,19 +218,14 @@ def drawing_settings() -> Iterator[None]:
         yield
 
 
-def finish(figure: Figure) -> Figure:
-    """Prevent matplotlib from parsing text of a figure as mathematics; returns the figure."""
-    for text in figure.findobj(Text):
-        text.set_parse_math(False)
-    return figure
-
-
 def write_figure(
-    make: Callable[[], Figure], path: str | Path, *, formats: Sequence[str] = ("png", "svg"), force: bool = True
-) -> list[Path]:
+    make: Callable[[], Figure], path: str | Path, *, formats: Sequence[str] = ("png",), force: bool = True,
+    drawn: dict[str, bytes] | None = None,
+) -> list[Path]:  # fmt: skip
     """Make a figure and write PATH.png, PATH.svg and so on (a suffix of path that names a format is dropped).
 
-    Each file is written atomically. Without `force`, refuses an existing file before it makes anything.
+    Each file is written atomically; `drawn` receives the bytes of each format. Without `force`, refuses an existing
+    file before it makes anything.
     """
     files = figure_files(path, formats)
     refuse_in_the_way(files, force=force)
@@ -238,9 +234,12 @@ def write_figure(
         for file in files:
             try:
                 with atomic_file(file) as new:
-                    new.write_bytes(_figure_bytes(figure, file.suffix.removeprefix(".")))
+                    content = _figure_bytes(figure, file.suffix.removeprefix("."))
+                    new.write_bytes(content)
             except OSError as error:
                 raise _not_writable(file, error) from None
+            if drawn is not None:
+                drawn[file.suffix.removeprefix(".")] = content
     return files
 
 
@@ -252,7 +251,8 @@ def figure_bytes(make: Callable[[], Figure], kind: str) -> bytes:
 
 def _figure_bytes(figure: Figure, kind: str) -> bytes:
     stream = io.BytesIO()
-    figure.savefig(stream, format=kind, dpi=DPI[kind], metadata=_METADATA[kind])
+    options: dict[str, Any] = {"pil_kwargs": {"compress_level": 4}} if kind == "png" else {}
+    figure.savefig(stream, format=kind, dpi=DPI[kind], metadata=_METADATA[kind], **options)
     return stream.getvalue()
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypedDict, Unpack
+from weakref import WeakKeyDictionary
 
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
@@ -16,7 +17,7 @@ from ...errors import OptionError
 from ...results.result import Result
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
-from ..drawing.sheet import drawing_settings, figure_files, refuse_in_the_way, write_figure
+from ..drawing.sheet import drawing_settings, figure_bytes, figure_files, refuse_in_the_way, write_figure
 from .boundary import boundaries_figure
 from .columns import columns_figure
 from .map import map_figure
@@ -109,19 +110,31 @@ KINDS: dict[str, FigureKind] = {
 """All kinds of figures."""
 
 
+_DRAWN: WeakKeyDictionary[Result, dict[str, bytes]] = WeakKeyDictionary()
+"""The pictures of results, by format: a report shows the one that a run has drawn."""
+
+
 def result_figure(result: Result) -> Figure:
     """The figure that shows a result: the map, or the visited regions."""
     return search_figure(result) if result.tiling.kind == "search" else map_figure(result)
 
 
-def draw_result(result: Result, path: str | Path) -> list[Path]:
-    """Write the figure of a result to PATH.png and PATH.svg (a suffix .png or .svg of path is dropped); return both.
+def draw_result(result: Result, path: str | Path, *, formats: Sequence[str] = ("png",)) -> list[Path]:
+    """Write the figure of a result to PATH.png and so on, one file for each format; return the files.
 
     Four parameters have no picture: nothing is written or returned.
     """
     if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return []
-    return write_figure(lambda: result_figure(result), path)
+    return write_figure(lambda: result_figure(result), path, formats=formats, drawn=_DRAWN.setdefault(result, {}))
+
+
+def result_png(result: Result) -> bytes:
+    """The figure of a result as PNG; a picture that was written before is not drawn again."""
+    drawn = _DRAWN.setdefault(result, {})
+    if "png" not in drawn:
+        drawn["png"] = figure_bytes(lambda: result_figure(result), "png")
+    return drawn["png"]
 
 
 def draw(

@@ -23,7 +23,7 @@ from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, writ
 from ..drawing.marks import mark_section
 from ..drawing.raster import add_lines, add_picture, all_pixel_owners, colour_grid, hatch_grid, name_axes, set_limits
 from ..drawing.sections import Section, make_sections
-from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_figure, write_header
+from ..drawing.sheet import HEADER, ROW, Sheet, write_figure, write_header
 from ..wording import KEPT_WORDS, attention_text, delta_text, extent_text, subject_text
 
 LEFT, GAP, AXIS = 0.85, 0.35, 0.6
@@ -63,9 +63,11 @@ LINES = (INK, *WINNERS)
 ENCLAVE_LINE = "#8a4b00"
 
 
-def draw_boundary(result: Result, boundary: Boundary, path: str | Path) -> list[Path]:
-    """Write the figure of a boundary to PATH.png and PATH.svg; return both."""
-    return write_figure(lambda: boundary_figure(result, boundary), path)
+def draw_boundary(
+    result: Result, boundary: Boundary, path: str | Path, *, formats: Sequence[str] = ("png",)
+) -> list[Path]:
+    """Write the figure of a boundary to PATH.png and so on, one file for each format; return the files."""
+    return write_figure(lambda: boundary_figure(result, boundary), path, formats=formats)
 
 
 def boundary_figure(result: Result, boundary: Boundary) -> Figure:
@@ -102,7 +104,7 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
         y = top + ROW * len(lines) + 0.25 + 0.25 * place
         sheet.badge(left + 0.12, y, place)
         sheet.write(left + 0.34, y, text, width=width - 0.34)
-    return finish(sheet.figure)
+    return sheet.figure
 
 
 def boundary_text(boundary: Boundary) -> str:
@@ -125,7 +127,7 @@ def boundaries_figure(result: Result, thetas: Sequence[np.ndarray]) -> Figure:
     sheet = _draw_both(result, boundaries, exhibits, make_sections(result))
     facts = [extent_text(result), delta_text(result), attention_text(result.question)]
     write_header(sheet, f"{subject_text(result.question)}: the outermost boundaries", facts)
-    return finish(sheet.figure)
+    return sheet.figure
 
 
 def _chosen(result: Result, boundaries: dict[Property, Boundary]) -> tuple[Exhibit, ...]:

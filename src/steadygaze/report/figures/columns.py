@@ -16,7 +16,7 @@ from ...results.result import Point, Result
 from ...words import rounded
 from ..drawing import exhibits
 from ..drawing.colours import FAINT_INK
-from ..drawing.sheet import HEADER, Sheet, finish, write_header
+from ..drawing.sheet import HEADER, Sheet, write_header
 
 LEFT, RIGHT, NAMES, COLOUR_BAR = 0.4, 0.35, 2.05, 0.75
 
@@ -68,7 +68,7 @@ def columns_figure(results: Sequence[Result], thetas: Sequence[ArrayLike]) -> Fi
     sheet.write(LEFT, HEADER + HEADING + SIDE / 2, "image", weight="bold")
     for place, network in enumerate(networks):
         _draw_network(sheet, network, columns, top + place * pitch)
-    return finish(sheet.figure)
+    return sheet.figure
 
 
 def group_networks(results: Sequence[Result], thetas: Sequence[ArrayLike]) -> list[NetworkRows]:

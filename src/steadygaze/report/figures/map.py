@@ -21,7 +21,7 @@ from ..drawing.exhibits import Exhibit, choose_exhibits
 from ..drawing.marks import NUMBERS, mark_along, mark_section
 from ..drawing.raster import draw_view, name_axes, pixel_owners, section_borders
 from ..drawing.sections import DrawnPieces, Section, drawn_pieces, make_sections
-from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_header
+from ..drawing.sheet import HEADER, ROW, Sheet, write_header
 from ..wording import attention_text, delta_text, extent_text, share_not_reached, subject_text, verdict_text
 from .strip import CURVE_NAMES, CURVES, STRIP_HEIGHT, draw_curves, draw_strip
 
@@ -55,7 +55,7 @@ def map_figure(result: Result) -> Figure:
     else:
         _draw_panels(sheet, result, views, sections, exhibits)
     draw_strip(sheet, result, exhibits, LEFT - 0.45, top, inner + 0.45)
-    return finish(sheet.figure)
+    return sheet.figure
 
 
 def _panel_size(sections: Sequence[Section]) -> tuple[float, float]:

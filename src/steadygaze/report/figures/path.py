@@ -12,7 +12,7 @@ from ..drawing.exhibits import CAPTION, Exhibit, show_image, write_caption
 from ..drawing.marks import NUMBERS, add_dashes, mark_along, mark_section
 from ..drawing.raster import draw_view, name_axes, pixel_owners
 from ..drawing.sections import Section, make_sections
-from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_header
+from ..drawing.sheet import HEADER, ROW, Sheet, write_header
 from ..wording import extent_text, share_not_reached, subject_text
 from .map import make_views
 
@@ -63,7 +63,7 @@ def path_figure(result: Result, thetas: np.ndarray) -> Figure:
         write_caption(sheet, result, place, exhibit, x, y, pitch - 0.08)
         is_kept = exhibit.point.label == result.label
         show_image(sheet, x, y + CAPTION, side, exhibit.point.image, frame=0.6 if is_kept else CHANGED_FRAME)
-    return finish(sheet.figure)
+    return sheet.figure
 
 
 def _write_header(sheet: Sheet, result: Result, exhibits: Sequence[Exhibit]) -> None:

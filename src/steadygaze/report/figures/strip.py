@@ -29,7 +29,7 @@ from ..drawing.exhibits import (
     write_map_names,
 )
 from ..drawing.marks import NUMBERS, mark_along
-from ..drawing.sheet import HEADER, Sheet, finish, name_axis, write_header
+from ..drawing.sheet import HEADER, Sheet, name_axis, write_header
 from ..wording import attention_text, delta_text, extent_text, subject_text
 
 WIDTH, LEFT, RIGHT = 13.0, 0.4, 0.45
@@ -103,7 +103,7 @@ def strip_figure(result: Result, axis: int, thetas: np.ndarray) -> Figure:
         draw_curves(sheet, result, axis, thetas[0], LEFT, top, width)
         mark_along(sheet, thetas[:, axis].tolist(), ends, LEFT + CURVE_NAMES, HEADER, top + CURVES - 0.15, width)
     draw_strip(sheet, result, exhibits, LEFT, HEADER + upper, WIDTH - LEFT - 0.3)
-    return finish(sheet.figure)
+    return sheet.figure
 
 
 def draw_strip(

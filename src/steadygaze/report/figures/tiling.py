@@ -31,7 +31,7 @@ from ..drawing.colours import (
 )
 from ..drawing.raster import add_lines, add_not_reached, add_pieces, name_axes, pixel_owners, set_limits
 from ..drawing.sections import Section, edge_segments, make_sections
-from ..drawing.sheet import HEADER, ROW, Sheet, finish, write_header
+from ..drawing.sheet import HEADER, ROW, Sheet, write_header
 from ..wording import delta_text, extent_text, share_not_reached, subject_text
 from .visited import not_visited_rows, write_search_header
 
@@ -82,7 +82,7 @@ def tiling_figure(result: Result, by: str) -> Figure:
         corner = LEFT + place * (width + WIDE_GAP), top
         _draw_section(sheet, section, view, edges, corner, (width, height), is_partial=is_partial)
     sheet.table(*((LEFT + panels + GAP, HEADER + TITLE) if is_beside else (LEFT, below)), TABLE, rows)
-    return finish(sheet.figure)
+    return sheet.figure
 
 
 def _draw_section(

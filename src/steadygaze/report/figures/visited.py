@@ -33,7 +33,7 @@ from ..drawing.colours import (
 from ..drawing.marks import add_dashes, mark_section
 from ..drawing.raster import add_pieces, name_axes, pixel_owners, polygons_of, set_limits
 from ..drawing.sections import Section, domain_of, make_sections
-from ..drawing.sheet import HEADER, ROW, Sheet, finish, name_axis, write_header
+from ..drawing.sheet import HEADER, ROW, Sheet, name_axis, write_header
 from ..wording import verdict_text
 from .strip import name_delta
 
@@ -55,7 +55,7 @@ def search_figure(found: Result) -> Figure:
     """The figure of a search of up to three parameters, made with the settings of `sheet.drawing_settings`."""
     views, sections = make_search_views(found), make_sections(found)
     draw = _draw_bands if domain_of(found).dimension == 1 else _draw_panels
-    return finish(draw(found, views, sections).figure)
+    return draw(found, views, sections).figure
 
 
 def make_search_views(found: Result) -> tuple[View, ...]:

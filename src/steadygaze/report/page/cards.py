@@ -193,7 +193,7 @@ def map_uri(values: np.ndarray, top: float) -> str:
 
 def figure_uri(make: Callable[[], Figure]) -> str:
     """A figure of `report` as PNG."""
-    return _data_uri(figure_bytes(make, "png"))
+    return png_uri(figure_bytes(make, "png"))
 
 
 def inline_svg(make: Callable[[], Figure], title: str) -> str:
@@ -210,8 +210,9 @@ def inline_svg(make: Callable[[], Figure], title: str) -> str:
 def _png_uri(pixels: np.ndarray) -> str:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, format="PNG", optimize=True)
-    return _data_uri(buffer.getvalue())
+    return png_uri(buffer.getvalue())
 
 
-def _data_uri(png: bytes) -> str:
+def png_uri(png: bytes) -> str:
+    """The bytes of a PNG as an address inside a page."""
     return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"

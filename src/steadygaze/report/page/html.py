@@ -23,9 +23,9 @@ from ...results.store import read_origin
 from ...results.summary import Summary
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import ShownMaps
-from ..figures import result_figure
+from ..figures import result_png
 from . import facts, fill, read_asset
-from .cards import describe_boundary, figure_uri, image_uri, inline_svg, make_cards, make_search_cards
+from .cards import describe_boundary, image_uri, inline_svg, make_cards, make_search_cards, png_uri
 from .explorer import make_explorer
 from .thresholds import delta_figure, make_delta_curve, make_thresholds
 
@@ -158,7 +158,7 @@ def _picture(result: Result) -> str | None:
     """The figure of the result, if it has few enough parameters."""
     if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
         return None
-    return figure_uri(lambda: result_figure(result))
+    return png_uri(result_png(result))
 
 
 def verify_command(result: Result, directory: Path | None) -> str:

@@ -1,0 +1,18 @@
+"""How the loops of this package are compiled, stored on disk and called: Python functions → machine code.
+
+`compiled` functions allocate no memory and only use views of their arguments. They skip numba's reference counting,
+which would cost more than the arithmetic: an atomic increment and decrement for every array passed to a function.
+`compiled_inline` functions become part of their callers, which saves passing dozens of arrays. `compiled_fused` also
+lets the compiler fuse a product and a sum (one rounding instead of two), and `compiled_reordered` lets it add in any
+order, which vectorized sums need.
+
+numba compiles a function when it is first called with arguments of new types, and stores the machine code on disk.
+Later processes load that code alone: importing numba takes far longer than a small map.
+"""
+
+from .kernel import Decorator
+
+compiled = Decorator()
+compiled_inline = Decorator(forceinline=True)
+compiled_fused = Decorator(fastmath={"contract"})
+compiled_reordered = Decorator(fastmath={"contract", "reassoc"})

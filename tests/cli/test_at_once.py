@@ -1,0 +1,102 @@
+"""Help, versions and wrong input are answered without the libraries that take long to import."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SLOW = (
+    "numba", "scipy", "matplotlib", "onnxruntime", "onnx", "bokeh", "jinja2", "pyarrow", "flint", "highspy",
+    "llvmlite", "pydantic", "torch",
+)  # fmt: skip
+QUESTION = ("--image", "mnist:69990", "--perturb", "brightness")
+MODEL = ("verify", "M-FNN-100")
+
+SCRIPT = f"""
+import sys
+from steadygaze.cli import main
+code = main(sys.argv[1:])
+print(code, *[name for name in {SLOW} if name in sys.modules], file=sys.stderr)
+"""
+
+
+def run(place: Path, script: str, *arguments: str) -> str:
+    """The last line that a fresh process prints on stderr."""
+    done = subprocess.run(
+        (sys.executable, "-c", script, *arguments), cwd=place, capture_output=True, text=True, timeout=120, check=True
+    )
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--version",), 0),
+        (("--help",), 0),
+        ((), 2),
+        (("verify", "--help"), 0),
+        (("campaign", "--help"), 0),
+        (("campaign", "run", "--help"), 0),
+        (("figure", "--help"), 0),
+        (("models",), 0),
+        (("nonsense",), 2),
+        ((*MODEL, *QUESTION, "--nonsense"), 2),
+        ((*MODEL, *QUESTION, "--method", "mpa"), 2),
+        ((*MODEL, *QUESTION, "--pictures", "gif"), 2),
+        ((*MODEL, *QUESTION, "--timeout", "soon"), 2),
+        ((*MODEL, *QUESTION, "--require", "CR is 1"), 2),
+        ((*MODEL, *QUESTION, "--delta", "-1"), 2),
+        ((*MODEL, "--image", "mnist:69990", "--perturb", "brigthness"), 2),
+        ((*MODEL, "--image", "mnist:69990", "--perturb", "brightness:1..0"), 2),
+        ((*MODEL, "--image", "mnist:1", "--perturb", "brightness"), 2),
+        ((*MODEL, "--image", "nowhere.png", "--perturb", "brightness"), 2),
+        (("verify", "M-FNN-1", *QUESTION), 2),
+        (("verify", "nowhere.onnx", *QUESTION), 2),
+        (("show", "nowhere"), 2),
+        (("report", "nowhere"), 2),
+        (("boundary", "nowhere"), 2),
+        (("compare", "one"), 2),
+        (("figure", "map", "nowhere", "--format", "gif"), 2),
+        (("export", "nowhere"), 2),
+        (("campaign", "status", "nowhere"), 2),
+        (("campaign", "run", "nowhere.toml", "--out", "out"), 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_the_answer_needs_nothing_slow(tmp_path: Path, arguments, code):
+    assert run(tmp_path, SCRIPT, *arguments) == str(code)
+
+
+@pytest.mark.parametrize("names", ["steadygaze", "steadygaze, steadygaze.cli"])
+def test_the_import_needs_nothing_slow(tmp_path: Path, names):
+    found = f"[name for name in {(*SLOW, 'numpy')} if name in sys.modules]"
+    script = f"import sys, {names}\ndir(steadygaze)\nprint({found}, file=sys.stderr)"
+    assert run(tmp_path, script) == "[]"
+
+
+def test_a_map_without_a_picture_needs_neither_numba_nor_scipy_nor_matplotlib(tmp_path: Path):
+    """Its code is on disk after the first run."""
+    question = (*MODEL, "--image", "mnist:69990", "--perturb", "brightness:0..0.1", "--pictures", "none", "--force")
+    for _ in range(2):
+        found = run(tmp_path, SCRIPT, *question, "--out", "out").split()
+    assert found[0] in ("0", "10") and not {*found} & {"numba", "scipy", "matplotlib", "bokeh", "pydantic"}
+
+
+def test_public_names_are_those_of_their_modules():
+    import steadygaze
+    from steadygaze.api import verify
+
+    assert steadygaze.verify is verify and "verify" in dir(steadygaze)
+    assert all(getattr(steadygaze, name) is not None for name in steadygaze.__all__)
+    assert steadygaze.__version__
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = steadygaze.nonsense
+
+
+def test_parts_do_not_hide_public_names(tmp_path: Path):
+    script = (
+        "import sys, steadygaze, steadygaze.compare.comparison, steadygaze.api\n"
+        "print(steadygaze.compare is steadygaze.api.compare, file=sys.stderr)"
+    )
+    assert run(tmp_path, script) == "True"
