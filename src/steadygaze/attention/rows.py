@@ -73,8 +73,8 @@ def dense(matrix: Matrix) -> np.ndarray:
 def is_local(maps: tuple[AffineMap, ...]) -> bool:
     """Whether flips are local: sparse layers below at most one dense one, and not too many paths upward."""
     sparse = [affine.matrix for affine in maps[:-1] if is_sparse(affine.matrix)]
-    is_sparse = [is_sparse(affine.matrix) for affine in maps[:-1]]
-    if not sparse or is_sparse != sorted(is_sparse, reverse=True) or len(is_sparse) > len(sparse) + 1:
+    kinds = [is_sparse(affine.matrix) for affine in maps[:-1]]
+    if not sparse or kinds != sorted(kinds, reverse=True) or len(kinds) > len(sparse) + 1:
         return False
     return most_reached(sparse) * maps[len(sparse)].matrix.shape[0] <= WORTH_GOING_UP
 
