@@ -1,8 +1,8 @@
 """The parts of regions where a property holds or not, and the components of the outermost boundary between them.
 
 A region has one convex part where the property holds, and convex pieces that cover the rest; a part is the region's
-half-spaces and a few more rows. In one and two dimensions vertices decide whether two parts touch; from three on, quick
-tests and linear programs. Parts that touch through facets are joined, kept ones with kept ones, others with others.
+half-spaces and a few more rows. Up to three dimensions vertices decide whether two parts touch; in four, quick tests
+and linear programs. Parts that touch through facets are joined, kept ones with kept ones, others with others.
 Parts joined to zero are reachable. A component of all other parts that touches the border of the domain and the
 reachable part belongs to the outermost boundary (in a box the frontier between two connected sets is connected); the
 others are enclaves.
@@ -118,6 +118,10 @@ def has_inside(traversal: Traversal, region: TraversedRegion, rows: np.ndarray) 
         return _thickness(reduce(Polygons.clip_hull, rows, region.vertices)) > TOUCH
     if (_values(rows, np.concatenate([region.centres, region.inside[None]])) > 1e-6).all(axis=1).any():
         return True
+    if region.faces is not None and region.corners is not None:
+        part = traversal.cutter.part(region.corners, region.faces, rows)
+        # No shape has more volume than its width times the square of its diameter.
+        return part is not None and part.volume > TOUCH * max(float(np.ptp(part.vertices, axis=0).max()), 1e-300) ** 2
     return traversal.finder.centre(np.concatenate([region.halfspaces, rows])) is not None
 
 
@@ -130,6 +134,9 @@ def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
         corners = np.array(_interval(region, rows))[:, None]
     elif region.dimension == 2:
         corners = reduce(Polygons.clip_hull, rows, region.vertices)
+    elif region.faces is not None and region.corners is not None:
+        part = traversal.cutter.part(region.corners, region.faces, rows)
+        corners = np.zeros((0, 3)) if part is None else part.vertices
     else:
         both = np.concatenate([region.halfspaces, rows])
         inside = traversal.finder.centre(both)
@@ -150,6 +157,8 @@ def on_facet(traversal: Traversal, region: TraversedRegion, facet: int, rows: np
     if (_values(rows, region.centres[facet]) > 1e-6).all():
         return True
     is_outside = (_values(rows, facet_corners(region, facet)) < TOUCH).all(axis=0).any()
+    if region.faces is not None and not is_outside:
+        return _width(reduce(_clip_loop, rows, region.vertices[region.faces.loop(facet)])) > TOUCH
     return not is_outside and traversal.has_facet_left(region, facet, rows)
 
 
@@ -195,8 +204,33 @@ def _differs_on_facet(
 
 def facet_corners(region: TraversedRegion, facet: int) -> np.ndarray:
     """The vertices (S, d) of a region that lie on a facet."""
+    if region.faces is not None:
+        return region.vertices[region.faces.loop(facet)]
     row = region.halfspaces[facet]
     return region.vertices[np.abs(region.vertices @ row[:-1] + row[-1]) <= TOUCH]
+
+
+def _clip_loop(loop: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """The part of a convex polygon in space, a loop (V, 3), where a row (4,) is ≥ 0."""
+    values = loop @ row[:-1] + row[-1]
+    if not (values < 0.0).any():
+        return loop
+    kept = []
+    for here, there, a, b in zip(loop, np.roll(loop, -1, axis=0), values, np.roll(values, -1), strict=True):
+        if a >= 0.0:
+            kept.append(here)
+        if (a < 0.0 < b) or (b < 0.0 < a):
+            kept.append(here + a / (a - b) * (there - here))
+    return np.array(kept).reshape(-1, 3)
+
+
+def _width(loop: np.ndarray) -> float:
+    """A lower bound of the width of a convex polygon in space: its area divided by its diameter."""
+    if len(loop) < 3:
+        return 0.0
+    edges = loop[1:] - loop[0]
+    area = 0.5 * float(np.linalg.norm(np.cross(edges[:-1], edges[1:]).sum(axis=0)))
+    return area / max(float(np.ptp(loop, axis=0).max()), 1e-300)
 
 
 def _edge_line(region: TraversedRegion, facet: int) -> tuple[np.ndarray, np.ndarray]:

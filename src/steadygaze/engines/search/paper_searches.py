@@ -25,6 +25,7 @@ from .boundary_follower import BoundaryFollower
 from .search_tiling import SearchTiling
 from .traversal import TraversedRegion
 from .visited import Holds, Visited
+from .visited_shares import visited_shares
 from .walker import Line, Walker, check_visited
 
 OTHER = {Holds.EVERYWHERE: Holds.NOWHERE, Holds.NOWHERE: Holds.EVERYWHERE}
@@ -58,6 +59,7 @@ def search(
         face_checks, lps = walker.traversal.face_checks, walker.traversal.programs.solved
         is_whole = _is_whole(walker, visited)
         check_visited(question, visited, walker.traversal.accuracy())
+        shares = visited_shares(walker.labeller, visited)
     return SearchTiling(
         question=question,
         method=method,
@@ -67,8 +69,7 @@ def search(
         face_checks=face_checks,
         lps=lps,
         failures=walker.failures,
-        # The gaps between visited regions count if nothing else lies beyond their facets.
-        sliver_share=walker.traversal.sliver_share + (max(0.0, 1.0 - _volume(visited)) if is_whole else 0.0),
+        shares=shares,
         stopped=walker.stopped,
         is_whole=is_whole,
         components=components,

@@ -14,9 +14,10 @@ from ...labels import Property, Stop
 from ...perturbation import Domain
 from ...question import Question
 from ...regions.check import BATCH, PlainPass
-from ...tolerances import DISTANCE, SLOW
+from .form_kernels import pass_region
 from .halfspaces import LinearProgramTroubleError
 from .labeller import Labeller
+from .solids import BrokenSolidError
 from .traversal import LostRegionError, Traversal, TraversedRegion
 from .visited import Visited
 
@@ -52,15 +53,17 @@ class Walker:
         self._asked = 0
         self.stopped: Stop | None = None
 
-    def goes_on(self, visited: int) -> bool:
-        """Whether the budget allows another region; if not, `stopped` says why."""
-        self.budget.regions = visited
+    def goes_on(self, visited: int | None = None) -> bool:
+        """Whether the budget allows another region, or another step without a new one; `stopped` says why not."""
+        if visited is not None:
+            self.budget.regions = visited
         self._asked += 1
         most = self.budget.limits.max_regions
-        if self._asked % ASK_EVERY == 1 or (most is not None and visited >= most):
+        is_full = most is not None and self.budget.regions >= most
+        if self.stopped is None and (self._asked % ASK_EVERY == 1 or is_full):
             self.stopped = self.budget.exhausted()
             if self.progress is not None:
-                self.progress(visited)
+                self.progress(self.budget.regions)
         return self.stopped is None
 
     def _seconds_left(self) -> float:
@@ -71,7 +74,7 @@ class Walker:
         """The result of a function; None, and one more failure, if it loses a region or a program has no answer."""
         try:
             return find(*arguments)
-        except (LostRegionError, LinearProgramTroubleError, QhullError):
+        except (LostRegionError, LinearProgramTroubleError, QhullError, BrokenSolidError):
             self.lost += 1
             return None
 
@@ -134,44 +137,12 @@ class Line:
 
         For a line that ends inside: facet −1, and it leaves at 1.
         """
-        normals = region.halfspaces[:, :-1]
-        gap, speed = normals @ self.start + region.halfspaces[:, -1], normals @ self.step
-        is_slow = np.abs(speed) <= SLOW
-        tilt = np.sign(normals)
-        first = tilt[np.arange(len(tilt)), np.argmax(tilt != 0.0, axis=1)]
-        if (is_slow & ((gap < -DISTANCE) | ((gap <= DISTANCE) & (first < 0.0)))).any():
+        found, scratch = np.empty(3), np.empty((3, len(region.halfspaces)))
+        rows = np.ascontiguousarray(region.halfspaces)
+        if not pass_region(rows, self.start, self.step, scratch, found):
             return None
-        moving = np.flatnonzero(~is_slow)
-        shares = -gap[moving] / speed[moving]
-        # How each share changes with the tilt, order by order.
-        keys = np.column_stack([shares, -shares[:, None] * normals[moving] / speed[moving, None]])
-        entering, leaving = np.flatnonzero(speed[moving] > 0.0), np.flatnonzero(speed[moving] < 0.0)
-        enter = keys[_first(-keys, entering)] if len(entering) else np.full(keys.shape[1], -np.inf)
-        last = _first(keys, leaving) if len(leaving) else -1
-        leave = keys[last] if last >= 0 else np.full(keys.shape[1], np.inf)
-        is_behind = leave[0] <= 0.0 and not _is_before(np.zeros(len(leave)), leave)
-        if is_behind or not _is_before(enter, leave) or enter[0] >= 1.0:
-            return None
-        ends_inside = leave[0] >= 1.0 - DISTANCE
-        leaves_at, facet = (1.0, -1) if ends_inside else (float(leave[0]), int(moving[last]))
-        return max(float(enter[0]), 0.0), leaves_at, facet
-
-
-def _first(keys: np.ndarray, chosen: np.ndarray) -> int:
-    """The chosen row with the smallest keys; within the tolerance, the next key breaks ties."""
-    for column in keys.T:
-        values = column[chosen]
-        chosen = chosen[values <= values.min() + DISTANCE]
-        if len(chosen) == 1:
-            break
-    return int(chosen[0])
-
-
-def _is_before(one: np.ndarray, other: np.ndarray) -> bool:
-    for a, b in zip(one, other, strict=True):
-        if abs(a - b) > DISTANCE:
-            return bool(a < b)
-    return False
+        enters_at, leaves_at, facet = found.tolist()
+        return enters_at, leaves_at, int(facet)
 
 
 def check_visited(question: Question, visited: list[Visited], accuracy: Accuracy) -> None:
