@@ -29,6 +29,8 @@ from .traversal import CLIPS, Roof, Traversal, TraversedRegion
 from .visited import Visited
 
 UNKNOWN = (-np.inf, np.inf)
+LEAST_DRIFT = np.array([[32.0], [0.0]])
+"""Room for the drift of forms (see `Accuracy`) before its bounds are computed again."""
 TINY = float(np.finfo(np.float64).tiny)
 SETTLED: dict[Outcome | None, str] = {Outcome.KEPT: Label.CR, Outcome.LOST: Label.MR}
 
@@ -222,10 +224,12 @@ class Labeller:
             low = min(-self.traversal.highest(region, -forms[:, j]) for j in range(forms.shape[1]))
         return low, dip, seen, high
 
-    def label_error(self, region: TraversedRegion) -> float:
-        """A bound of the error of a region's leads."""
+    def label_error(self, visited: Visited) -> float:
+        """A bound of the error of a region's leads; its own, if the one for all regions is not small there."""
         self._bounds_of_layers()
-        return min(self._slack, self._prove(region)[1])
+        if min(-visited.margin[0], visited.margin[1]) > 1e3 * self._slack:
+            return self._slack
+        return min(self._slack, self._prove(visited.region)[1])
 
     def tells_kept_part(self, visited: Visited) -> bool:
         """Whether float64 shows where the label wins on a region that does not keep it everywhere.
@@ -260,13 +264,19 @@ class Labeller:
         """`forward_errors` for all regions so far, with room for larger coefficients, so they rarely change."""
         if not self._roofs or self.traversal.exceeds(self._roofs):
             seen = self.traversal.accuracy()
-            # The largest value of every layer covers other neurons with larger coefficients.
+            # The largest value of every layer covers other neurons with larger coefficients; a 64th of what counts as
+            # rounding is less than a form's own error.
             peaks, missed = (
-                2.0 * np.repeat(self._levels(values), self.question.compound.hidden) * self.traversal.scales
-                for values in (seen.peaks, seen.missed)
+                np.repeat(2.0 * np.maximum(self._levels(values), least), self.question.compound.hidden)
+                * self.traversal.scales
+                for values, least in ((seen.peaks, 0.0), (seen.missed, 1.0 / 64.0))
             )
             bounded = replace(
-                seen, peaks=peaks, missed=missed, pixels_missed=2.0 * seen.pixels_missed, drift=2.0 * seen.drift
+                seen,
+                peaks=peaks,
+                missed=missed,
+                pixels_missed=max(2.0 * seen.pixels_missed, UNIT),
+                drift=np.maximum(4.0 * seen.drift, LEAST_DRIFT),
             )
             self._errors = forward_errors(self.question.compound, bounded)
             self._depths = self._levels(np.concatenate([*self._errors[:-1], np.zeros(0)])), self._levels(missed)

@@ -10,10 +10,11 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import count
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ...budget import Budget
 from ...errors import OptionError
@@ -25,7 +26,7 @@ from .boundary_follower import BoundaryFollower
 from .search_tiling import SearchTiling
 from .traversal import TraversedRegion
 from .visited import Holds, Visited
-from .visited_shares import visited_shares
+from .visited_shares import unknown_shares, visited_shares
 from .walker import Line, Walker, check_visited
 
 OTHER = {Holds.EVERYWHERE: Holds.NOWHERE, Holds.NOWHERE: Holds.EVERYWHERE}
@@ -46,7 +47,7 @@ def search(
     w_delta = W_DELTA if options.w_delta is None else options.w_delta
     delta = question.delta.value(question.map_size)
     # The sums in a matrix product depend on the number of BLAS threads; the products here are small.
-    with threadpool_limits(limits=1):
+    with _thread_pools().limit(limits=1):
         walker = Walker(question, delta, budget, asks_everything=method == "bfs", progress=progress)
         components = None
         if path is None:
@@ -59,7 +60,7 @@ def search(
         face_checks, lps = walker.traversal.face_checks, walker.traversal.programs.solved
         is_whole = _is_whole(walker, visited)
         check_visited(question, visited, walker.traversal.accuracy())
-        shares = visited_shares(walker.labeller, visited)
+        shares = visited_shares(walker.labeller, visited) if is_whole or method == "bfs" else unknown_shares()
     return SearchTiling(
         question=question,
         method=method,
@@ -74,6 +75,12 @@ def search(
         is_whole=is_whole,
         components=components,
     )
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The pools of the loaded libraries, found once: looking for them takes as long as a small search."""
+    return ThreadpoolController()
 
 
 def _volume(visited: list[Visited]) -> float:

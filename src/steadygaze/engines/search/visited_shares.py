@@ -29,7 +29,7 @@ from .solids import BrokenSolidError
 from .traversal import Traversal, TraversedRegion, polygon_area
 from .visited import Visited
 
-CODES = {Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO}
+CODES = {Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO, "": Kept.UNKNOWN}
 Rows = np.ndarray | None
 """A convex part of a region: where rows (M, d+1) are ≥ 0; None is empty."""
 
@@ -101,7 +101,7 @@ def _label_parts(labeller: Labeller, one: Visited) -> tuple[Rows, Rows]:
     everything = np.zeros((0, region.dimension + 1))
     if one.classification in (Label.CR, Label.MR):
         return (everything, everything) if one.classification == Label.CR else (None, None)
-    slack = labeller.label_error(region) if one.classification else np.inf
+    slack = labeller.label_error(one) if one.classification else np.inf
     forms = labeller.leads(region).T
     if not (np.isfinite(slack) and np.isfinite(forms).all()):
         return None, everything
