@@ -49,7 +49,10 @@ class BoundaryFollower:
         if self.walker.stopped is not None:
             return visited, None
         try:
-            return visited, outermost_parts(self.walker.traversal, self.parts, self._key_beyond, self.line.start)
+            found = outermost_parts(
+                self.walker.traversal, self.parts, self._key_beyond, self.line.start, self.walker.goes_on
+            )
+            return visited, found
         except LinearProgramTroubleError:
             return visited, None
 

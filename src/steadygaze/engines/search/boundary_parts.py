@@ -271,10 +271,16 @@ def _thickness(polygon: np.ndarray) -> float:
 
 
 def outermost_parts(
-    traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: KeyBeyond, zero: np.ndarray
-) -> list[BoundaryPart]:
-    """The components of the outermost boundary, in the order of their keys."""
-    pairs = list(_touching(traversal, parts, key_beyond))
+    traversal: Traversal,
+    parts: Mapping[bytes, Parts],
+    key_beyond: KeyBeyond,
+    zero: np.ndarray,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> list[BoundaryPart] | None:
+    """The components of the outermost boundary, in the order of their keys; None if the budget ends."""
+    pairs = list(_touching(traversal, parts, key_beyond, goes_on))
+    if not goes_on():
+        return None
     nodes = [(key, i) for key, own in parts.items() for i, rows in enumerate(own.rows) if rows is not None]
     kept, rest = DisjointSet(nodes), DisjointSet(nodes)
     for one, other in pairs:
@@ -298,9 +304,13 @@ def outermost_parts(
     return [BoundaryPart(*map(frozenset, sides[root])) for root in ordered]
 
 
-def _touching(traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: KeyBeyond) -> Iterator[tuple[Node, Node]]:
+def _touching(
+    traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: KeyBeyond, goes_on: Callable[[], bool]
+) -> Iterator[tuple[Node, Node]]:
     """All pairs of parts that touch: inside one region, and across every facet between two regions."""
     for key, own in parts.items():
+        if not goes_on():
+            return
         for i, mine in enumerate(own.lost, start=1):
             if own.kept is not None:
                 yield (key, 0), (key, i)

@@ -206,8 +206,8 @@ def _cut(solid, limit, maker):
     """Keep the part where the evaluated form, which has both signs beyond the limit, is not negative; a code."""
     count, faces = solid.counts[VERTICES], solid.counts[FACES]
     room, size = solid.points.shape[0], solid.starts[0, faces]
-    # A face gains a vertex at most, an edge is shared by two faces, and the new face has a vertex for each of them.
-    if count + size // 2 + 1 > room or faces + 2 > room or size + 2 * faces + count > solid.loops.shape[1]:
+    # Every edge belongs to two faces and gains at most one vertex, also where rounding has bent a face.
+    if count + size // 2 + 1 > room or faces + 2 > room or 2 * size + count > solid.loops.shape[1]:
         return NO_ROOM
     kept, used = _clip_faces(solid, limit)
     rim = _rim(solid, kept, limit)

@@ -59,8 +59,9 @@ def search(
         # Before `_is_whole`, which looks across facets again.
         face_checks, lps = walker.traversal.face_checks, walker.traversal.programs.solved
         is_whole = _is_whole(walker, visited)
-        check_visited(question, visited, walker.traversal.accuracy())
-        shares = visited_shares(walker.labeller, visited) if is_whole or method == "bfs" else unknown_shares()
+        check_visited(question, visited, walker.traversal.accuracy(), walker.is_late)
+        needs_shares = is_whole or method == "bfs"
+        shares = visited_shares(walker.labeller, visited, walker.is_late) if needs_shares else unknown_shares()
     return SearchTiling(
         question=question,
         method=method,
@@ -96,7 +97,8 @@ def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
         return False
     keys: set[bytes | None] = {None, *(one.region.key for one in visited)}
     facets = ((one.region, facet) for one in visited for facet in range(len(one.region.halfspaces)))
-    return all(walker.key_beyond(region, facet) in keys for region, facet in facets) and not walker.failures
+    found = all(walker.goes_on() and walker.key_beyond(region, facet) in keys for region, facet in facets)
+    return found and not walker.failures
 
 
 def _parse_end(line: str | Sequence[float] | np.ndarray) -> np.ndarray | None:

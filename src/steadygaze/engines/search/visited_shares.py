@@ -14,6 +14,7 @@ So the volumes of regions with a label, less the volume of all strips, are a low
 gaps or overlaps the tolerances left between hulls, and whether or not the search visited everything.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
@@ -39,8 +40,11 @@ def unknown_shares() -> Shares:
     return Shares(((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)), slivers=1.0)
 
 
-def visited_shares(labeller: Labeller, visited: list[Visited]) -> Shares:
-    """Bounds of all shares by the visited regions; undecided parts and everything else count as unknown."""
+def visited_shares(labeller: Labeller, visited: list[Visited], is_late: Callable[[], bool] = lambda: False) -> Shares:
+    """Bounds of all shares by the visited regions; undecided parts and everything else count as unknown.
+
+    If the run is late, parts of the remaining regions are not measured and count as unknown, too.
+    """
     traversal, compound = labeller.traversal, labeller.question.compound
     if not visited or not compound.hidden or any(one.region.corners is None for one in visited):
         return unknown_shares()
@@ -54,7 +58,7 @@ def visited_shares(labeller: Labeller, visited: list[Visited]) -> Shares:
     measurer = _PartMeasurer(traversal)
     cells = np.zeros((3, 3))
     for one in visited:
-        cells += _cells(labeller, one, measurer)
+        cells += _whole_cells(one) if is_late() else _cells(labeller, one, measurer)
     # Volumes are sums of a few dozen products of numbers up to 1.
     slack = kinks + traversal.bent + measurer.bent + 256.0 * UNIT * (len(visited) + 16)
     for code in (Kept.YES, Kept.NO):
@@ -66,11 +70,9 @@ def visited_shares(labeller: Labeller, visited: list[Visited]) -> Shares:
 
 def _cells(labeller: Labeller, one: Visited, measurer: "_PartMeasurer") -> np.ndarray:
     """The volumes (3, 3) of a region's parts by `Kept` codes of label and attention."""
-    region, codes = one.region, (CODES.get(one.classification), CODES.get(one.attention))
-    if None not in codes:
-        cells = np.zeros((3, 3))
-        cells[codes] = region.volume
-        return cells
+    region = one.region
+    if one.classification in CODES and one.attention in CODES:
+        return _whole_cells(one)
     kept, open_label = _label_parts(labeller, one)
     keeps, open_attention = _attention_parts(labeller, one)
 
@@ -92,6 +94,13 @@ def _cells(labeller: Labeller, one: Visited, measurer: "_PartMeasurer") -> np.nd
         cells[:] = 0.0
     cells = np.maximum(cells, 0.0)
     cells[unknown, unknown] = max(0.0, whole - float(cells.sum()))
+    return cells
+
+
+def _whole_cells(one: Visited) -> np.ndarray:
+    """As `_cells`, with regions of several labels unknown as a whole."""
+    cells = np.zeros((3, 3))
+    cells[CODES.get(one.classification, Kept.UNKNOWN), CODES.get(one.attention, Kept.UNKNOWN)] = one.region.volume
     return cells
 
 

@@ -1,5 +1,6 @@
 """The base of all searches: a walker that finds, labels and checks regions within a budget, and the search line."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -21,7 +22,8 @@ from .solids import BrokenSolidError
 from .traversal import LostRegionError, Traversal, TraversedRegion
 from .visited import Visited
 
-ASK_EVERY = 16  # steps between two checks of the budget: some milliseconds
+ASK_EVERY = 0.02  # seconds between two checks of the budget
+GRACE = 0.5  # seconds, after a limit, for what a partial result needs: its shares and its self-check
 MOST_CHECKED = 2_000  # visited regions compared with a plain pass
 Found = TypeVar("Found")
 
@@ -50,21 +52,27 @@ class Walker:
             seconds_left=self._seconds_left,
         )
         self.lost = 0
-        self._asked = 0
+        self.regions = 0
+        self._asked = -np.inf
         self.stopped: Stop | None = None
 
     def goes_on(self, visited: int | None = None) -> bool:
         """Whether the budget allows another region, or another step without a new one; `stopped` says why not."""
-        if visited is not None:
-            self.budget.regions = visited
-        self._asked += 1
-        most = self.budget.limits.max_regions
+        self.regions = self.regions if visited is None else visited
+        self.budget.regions = 0 if visited is None else visited  # the limit of regions ends no other steps
+        most, now = self.budget.limits.max_regions, time.monotonic()
         is_full = most is not None and self.budget.regions >= most
-        if self.stopped is None and (self._asked % ASK_EVERY == 1 or is_full):
+        if self.stopped is None and (is_full or now - self._asked >= ASK_EVERY):
+            self._asked = now
             self.stopped = self.budget.exhausted()
             if self.progress is not None:
-                self.progress(self.budget.regions)
+                self.progress(self.regions)
+        self.budget.regions = self.regions
         return self.stopped is None
+
+    def is_late(self) -> bool:
+        """Whether a limit ended the search, and the time for what follows is over too."""
+        return self.stopped is not None and time.monotonic() - self._asked > GRACE
 
     def _seconds_left(self) -> float:
         limit = self.budget.limits.timeout_seconds
@@ -145,16 +153,20 @@ class Line:
         return enters_at, leaves_at, int(facet)
 
 
-def check_visited(question: Question, visited: list[Visited], accuracy: Accuracy) -> None:
+def check_visited(
+    question: Question, visited: list[Visited], accuracy: Accuracy, is_late: Callable[[], bool] = lambda: False
+) -> None:
     """Compare pattern and logits of visited regions (of many, a fixed sample) with a plain pass at a point inside each.
 
-    `accuracy` bounds the errors of the traversal, which shares only the images with the plain pass. Raises
-    InternalError.
+    `accuracy` bounds the errors of the traversal, which shares only the images with the plain pass. If the run is late,
+    one batch is enough. Raises InternalError.
     """
     compound, count = question.compound, len(visited)
     chosen = range(count) if count <= MOST_CHECKED else np.linspace(0, count - 1, MOST_CHECKED).astype(np.int64)
     plain = PlainPass(compound, accuracy, question.model_name)
     for start in range(0, len(chosen), BATCH):
+        if start and is_late():
+            return
         regions = [visited[i].region for i in chosen[start : start + BATCH]]
         inside, forms = (np.array([getattr(region, name) for region in regions]) for name in ("inside", "logits"))
         images = compound.perturbed.images(compound.domain.to_theta(inside))
