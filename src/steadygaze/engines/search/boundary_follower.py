@@ -104,8 +104,10 @@ class BoundaryFollower:
 
         If not, other regions lie between the two and touch the border only in these points.
         """
+        if region.key == other.key:
+            return True
         facets = np.flatnonzero((_gaps(region, between) <= TOUCH).all(axis=1))
-        return region.key == other.key or any(self._key_beyond(region, int(f)) == other.key for f in facets)
+        return any(self._key_beyond(region, int(facet)) == other.key for facet in facets)
 
     def _look_around(self, point: np.ndarray) -> None:
         """Queue a point in all regions seen so far that contain it: the run then visits all regions around it."""

@@ -19,6 +19,7 @@ from scipy.spatial import HalfspaceIntersection
 from ...labels import Label, Property
 from ...polytopes import Polygons
 from ...tolerances import DISTANCE, TOUCH, UNIT
+from .clipping_kernels import clipped_width
 from .labeller import Labeller
 from .traversal import Traversal, TraversedRegion, polygon_area
 from .visited import BoundaryPart, Visited
@@ -50,7 +51,9 @@ class Parts:
 
     def keeps(self, point: np.ndarray) -> bool:
         """Whether a point (d,) of the region belongs to the closure of its kept part."""
-        return self.kept is not None and bool((_values(self.kept, point) >= -TOUCH).all())
+        if self.kept is None or not len(self.kept):
+            return self.kept is not None
+        return bool((_values(self.kept, point) >= -TOUCH).all())
 
 
 def _values(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -158,7 +161,8 @@ def on_facet(traversal: Traversal, region: TraversedRegion, facet: int, rows: np
         return True
     is_outside = (_values(rows, facet_corners(region, facet)) < TOUCH).all(axis=0).any()
     if region.faces is not None and not is_outside:
-        return _width(reduce(_clip_loop, rows, region.vertices[region.faces.loop(facet)])) > TOUCH
+        loop = region.vertices[region.faces.loop(facet)]
+        return clipped_width(loop, np.ascontiguousarray(rows), np.empty((2, len(loop) + len(rows), 3))) > TOUCH
     return not is_outside and traversal.has_facet_left(region, facet, rows)
 
 
@@ -208,29 +212,6 @@ def facet_corners(region: TraversedRegion, facet: int) -> np.ndarray:
         return region.vertices[region.faces.loop(facet)]
     row = region.halfspaces[facet]
     return region.vertices[np.abs(region.vertices @ row[:-1] + row[-1]) <= TOUCH]
-
-
-def _clip_loop(loop: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """The part of a convex polygon in space, a loop (V, 3), where a row (4,) is ≥ 0."""
-    values = loop @ row[:-1] + row[-1]
-    if not (values < 0.0).any():
-        return loop
-    kept = []
-    for here, there, a, b in zip(loop, np.roll(loop, -1, axis=0), values, np.roll(values, -1), strict=True):
-        if a >= 0.0:
-            kept.append(here)
-        if (a < 0.0 < b) or (b < 0.0 < a):
-            kept.append(here + a / (a - b) * (there - here))
-    return np.array(kept).reshape(-1, 3)
-
-
-def _width(loop: np.ndarray) -> float:
-    """A lower bound of the width of a convex polygon in space: its area divided by its diameter."""
-    if len(loop) < 3:
-        return 0.0
-    edges = loop[1:] - loop[0]
-    area = 0.5 * float(np.linalg.norm(np.cross(edges[:-1], edges[1:]).sum(axis=0)))
-    return area / max(float(np.ptp(loop, axis=0).max()), 1e-300)
 
 
 def _edge_line(region: TraversedRegion, facet: int) -> tuple[np.ndarray, np.ndarray]:

@@ -370,3 +370,43 @@ def _outline_faces(standing, solid, narrowest, rows, centres, chosen):
         chosen[found] = f
         found += 1
     return found
+
+
+@compiled
+def clipped_width(loop, rows, room):
+    """A lower bound of the width of the part of a convex polygon in space, a loop (V, 3), where rows (M, 4) are ≥ 0.
+
+    The bound is the part's area divided by its diameter; 0 if nothing is left. room: (2, V + M, 3).
+    """
+    count, here, there = loop.shape[0], room[0], room[1]
+    for n in range(count):
+        for i in range(3):
+            here[n, i] = loop[n, i]
+    for m in range(rows.shape[0]):
+        kept = 0
+        for n in range(count):
+            p, q = here[n], here[n + 1 if n + 1 < count else 0]
+            a = rows[m, 0] * p[0] + rows[m, 1] * p[1] + rows[m, 2] * p[2] + rows[m, 3]
+            b = rows[m, 0] * q[0] + rows[m, 1] * q[1] + rows[m, 2] * q[2] + rows[m, 3]
+            if a >= 0.0:
+                for i in range(3):
+                    there[kept, i] = p[i]
+                kept += 1
+            if ((a < 0.0 and b > 0.0) or (a > 0.0 and b < 0.0)) and kept < there.shape[0]:
+                for i in range(3):
+                    there[kept, i] = p[i] + a / (a - b) * (q[i] - p[i])
+                kept += 1
+        here, there, count = there, here, kept
+    if count < 3:
+        return 0.0
+    nx, ny, nz, longest = 0.0, 0.0, 0.0, 0.0
+    for n in range(1, count - 1):
+        ux, uy, uz = here[n, 0] - here[0, 0], here[n, 1] - here[0, 1], here[n, 2] - here[0, 2]
+        vx, vy, vz = here[n + 1, 0] - here[0, 0], here[n + 1, 1] - here[0, 1], here[n + 1, 2] - here[0, 2]
+        nx, ny, nz = nx + uy * vz - uz * vy, ny + uz * vx - ux * vz, nz + ux * vy - uy * vx
+    for i in range(3):
+        low, high = np.inf, -np.inf
+        for n in range(count):
+            low, high = min(low, here[n, i]), max(high, here[n, i])
+        longest = max(longest, high - low)
+    return 0.5 * np.sqrt(nx * nx + ny * ny + nz * nz) / longest if longest > 0.0 else 0.0
