@@ -20,11 +20,13 @@ from functools import reduce
 
 import numpy as np
 
+from ...accuracy import Accuracy
+from ...compound import Compound
 from ...labels import Kept, Label
 from ...polytopes import Polygons
 from ...properties.joint import Shares
 from ...regions.forward_error import forward_errors, kink_share
-from ...tolerances import UNIT
+from ...tolerances import NEAR, UNIT
 from .labeller import Labeller
 from .solids import BrokenSolidError
 from .traversal import Traversal, TraversedRegion, polygon_area
@@ -53,7 +55,7 @@ def visited_shares(labeller: Labeller, visited: list[Visited], is_late: Callable
     accuracy = replace(accuracy, pixels_beside=accuracy.pixels_beside * np.array([2.0, 4.0]))
     errors = [2.0 * error for error in forward_errors(compound, accuracy)]
     kinks = kink_share(compound, accuracy, errors)
-    if not kinks < 1.0:
+    if not (kinks < 1.0 and _is_beside_known(compound, accuracy, errors)):
         return unknown_shares()
     measurer = _PartMeasurer(traversal)
     cells = np.zeros((3, 3))
@@ -66,6 +68,14 @@ def visited_shares(labeller: Labeller, visited: list[Visited], is_late: Callable
         cells[code] *= max(0.0, 1.0 - slack / total) if total > 0.0 else 1.0
     cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(0.0, 1.0 - float(cells.sum()))
     return Shares(tuple(tuple(row) for row in cells.tolist()), slivers=min(1.0, slack))  # type: ignore[arg-type]
+
+
+def _is_beside_known(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]) -> bool:
+    """Whether strips are narrower than the distance up to which regions beside a kink were added up, in every cell."""
+    widths = np.concatenate(errors[:-1]) + accuracy.missed
+    ends = [int(cell.program.offsets[-2]) for cell in compound.programs]
+    near = [cell.program.near[end - len(widths) : end] for cell, end in zip(compound.programs, ends, strict=True)]
+    return bool((widths < np.min(near, axis=0)).all()) and accuracy.pixels_missed < NEAR / 4.0
 
 
 def _cells(labeller: Labeller, one: Visited, measurer: "_PartMeasurer") -> np.ndarray:
