@@ -14,7 +14,7 @@ from ...errors import OptionError
 from ...labels import Property, Stop
 from ...perturbation import Domain
 from ...question import Question
-from ...regions.check import BATCH, PlainPass
+from ...regions.check import PlainPass
 from .form_kernels import pass_region
 from .halfspaces import LinearProgramTroubleError
 from .labeller import Labeller
@@ -25,6 +25,7 @@ from .visited import Visited
 ASK_EVERY = 0.02  # seconds between two checks of the budget
 GRACE = 0.5  # seconds, after a limit, for what a partial result needs: its shares and its self-check
 MOST_CHECKED = 2_000  # visited regions compared with a plain pass
+AT_ONCE = 64  # of them at once: a late run checks no more
 Found = TypeVar("Found")
 
 
@@ -164,10 +165,10 @@ def check_visited(
     compound, count = question.compound, len(visited)
     chosen = range(count) if count <= MOST_CHECKED else np.linspace(0, count - 1, MOST_CHECKED).astype(np.int64)
     plain = PlainPass(compound, accuracy, question.model_name)
-    for start in range(0, len(chosen), BATCH):
+    for start in range(0, len(chosen), AT_ONCE):
         if start and is_late():
             return
-        regions = [visited[i].region for i in chosen[start : start + BATCH]]
+        regions = [visited[i].region for i in chosen[start : start + AT_ONCE]]
         inside, forms = (np.array([getattr(region, name) for region in regions]) for name in ("inside", "logits"))
         images = compound.perturbed.images(compound.domain.to_theta(inside))
         packed = np.stack([np.frombuffer(region.pattern, dtype=np.uint8) for region in regions])
