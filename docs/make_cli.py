@@ -147,10 +147,10 @@ def reference() -> str:
     lines += _table(("key", "meaning"), iter(rows))
     unknown = ", ".join(f"`{key}`" for key in UNKNOWN_TO_SEARCHES)
     lines += [
-        f"A search does not know {unknown}, and has no `witnesses`. With two parameters its `area` has the shares of "
-        "the label that follow from visited regions with one label everywhere, and its `sliver_share` bounds the share "
-        "that clipping cut off from visited regions; otherwise no share is known, and `sliver_share` is `null`. These "
-        "keys tell about a search alone:",
+        f"A search does not know {unknown}, and has no `witnesses`. With up to three parameters, `area` of a bfs has "
+        "the shares that its visited regions prove, and `sliver_share` bounds the share of kinks, where both labels count "
+        "as undecided; so do those of gbs and boundary if they visited the whole domain. Otherwise no share is known, and "
+        "`sliver_share` is `null`. These keys tell about a search alone:",
         "",
     ]
     lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in SEARCH_KEYS.items()))

@@ -130,7 +130,7 @@ CASES = [
     ),
     ((*SMALL, "--method", "bound"), "Did you mean boundary?"),
     ((*SMALL, "--method", ""), "--method is ''; expected auto"),
-    ((*SMALL, "--method", "bfs", "--require", "CR>=1"), "--require does not go with --method bfs"),
+    ((*SMALL, "--method", "gbs", "--require", "CR>=1"), "--require does not go with --method gbs"),
     ((*SMALL, "--method", "gbs", "--threads", "2"), "--threads does not go with --method gbs"),
     ((*SMALL, "--w-delta", "0.2"), "--w-delta does not go without --method"),
     ((*SMALL, "--method", "bfs", "--w-delta", "0.2"), "--w-delta does not go with --method bfs"),

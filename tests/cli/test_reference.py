@@ -77,4 +77,4 @@ def test_every_key_of_the_json_of_a_search_is_documented(maker: ModuleType, run:
     others = documented(maker.REFINE_KEYS)
     assert documented(maker.JSON_KEYS, maker.SEARCH_KEYS) - {"require"} | others == set(printed)
     unknown = {key for key in printed if printed[key] is None} - documented(maker.SEARCH_KEYS)
-    assert unknown == others | set(maker.UNKNOWN_TO_SEARCHES) | {"sliver_share", "stopped"}
+    assert unknown == others | set(maker.UNKNOWN_TO_SEARCHES) | {"stopped"}

@@ -9,6 +9,7 @@ import pytest
 
 from steadygaze import Budget, Result, load
 from steadygaze.engines.contract import Progress, ProgressReport, RunOptions
+from steadygaze.engines.search import walker
 from steadygaze.engines.search.search_engines import SearchEngine
 from steadygaze.question import Question
 from steadygaze.report import figures
@@ -168,6 +169,7 @@ def test_the_first_signal_gives_what_was_visited(run: Runner, monkeypatch: pytes
         return original(engine, question, budget, options, count)
 
     monkeypatch.setattr(SearchEngine, "run", watched)
+    monkeypatch.setattr(walker, "ASK_EVERY", 0.0)  # at every step
     result = run(*SQUARE, "--method", "bfs", "--property", "cr", "--out", "out", "--json")
     assert result.code == 3 and result.json["stopped"] == "interrupted" and result.json["visited"] in range(16, 64)
     assert run("show", "out").code == 3

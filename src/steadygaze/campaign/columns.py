@@ -85,12 +85,11 @@ def _fact(result: Result, name: str) -> Any:
 
 
 def _share(result: Result, share: str) -> Bounds | None:
-    """Bounds of a share; for searches only of CR and MR, if all of a domain of two parameters was visited."""
+    """Bounds of a share; for searches only if the visited regions prove any, of labels that were asked for."""
     if result.tiling.answers_any_delta:
         return result.areas[share]
-    is_flat = result.question.perturbed.domain.dimension == 2 and result.coverage == 1.0
-    is_asked = result.sets[Label.CR] is not None
-    return result.areas[share] if is_flat and is_asked and share in (Label.CR, Label.MR) else None
+    is_asked = all(result.sets[Label(name)] is not None for name in share.split("&"))
+    return result.areas[share] if is_asked and result.sliver_share is not None else None
 
 
 def _count_cr_ir(result: Result) -> int | None:
@@ -192,7 +191,7 @@ ANSWER = (
       answer=lambda result: None if (found := _fact(result, "components")) is None else len(found)),
     C("sliver_share", "number",
       "bound of the share of the domain on kinks, where the attention is undecided; for a search, of the parts cut off",
-      answer=lambda result: _fact(result, "sliver_share") if result.sliver_share is None else result.sliver_share)
+      answer=lambda result: result.sliver_share)
 )  # fmt: skip
 MEASURED = (
     C("seconds", "number", "time for the problem: reading, solving, self-checks"),

@@ -98,8 +98,8 @@ class RunPlan:
         if needs_shares and method != AUTO and not ENGINES[method].gives_shares:
             owners = " or ".join(engine.method for engine in ENGINES.values() if engine.gives_shares)
             raise OptionError(
-                f"--require does not go with --method {method}: searches give no shares of the domain; leave it out, "
-                f"or use --method {owners}"
+                f"--require does not go with --method {method}: it visits part of the domain and bounds no shares; "
+                f"leave it out, or use --method {owners}"
             )
         if options.w_delta is not None and Property.parse(property) is Property.CR:
             raise OptionError(

@@ -49,7 +49,10 @@ class BoundaryFollower:
         if self.walker.stopped is not None:
             return visited, None
         try:
-            return visited, outermost_parts(self.walker.traversal, self.parts, self._key_beyond, self.line.start)
+            found = outermost_parts(
+                self.walker.traversal, self.parts, self._key_beyond, self.line.start, self.walker.goes_on
+            )
+            return visited, found
         except LinearProgramTroubleError:
             return visited, None
 
@@ -101,8 +104,10 @@ class BoundaryFollower:
 
         If not, other regions lie between the two and touch the border only in these points.
         """
+        if region.key == other.key:
+            return True
         facets = np.flatnonzero((_gaps(region, between) <= TOUCH).all(axis=1))
-        return region.key == other.key or any(self._key_beyond(region, int(f)) == other.key for f in facets)
+        return any(self._key_beyond(region, int(facet)) == other.key for facet in facets)
 
     def _look_around(self, point: np.ndarray) -> None:
         """Queue a point in all regions seen so far that contain it: the run then visits all regions around it."""
@@ -198,10 +203,13 @@ def border_steps(walker: Walker) -> Iterator[BorderStep]:
 
 def _side_steps(walker: Walker, axis: int, side: int) -> Iterator[BorderStep]:
     d = walker.traversal.dimension
-    inward = (1.0 - 2.0 * side) * np.eye(d)[axis]
+    inward, others = (1.0 - 2.0 * side) * np.eye(d)[axis], [i for i in range(d) if i != axis]
 
     def embed(points: np.ndarray) -> np.ndarray:
-        return np.insert(points, axis, float(side), axis=-1)
+        """Points (…, d−1) of this side as points (…, d) of the domain."""
+        whole = np.full((*points.shape[:-1], d), float(side))
+        whole[..., others] = points
+        return whole
 
     def behind(point: np.ndarray) -> TraversedRegion | None:
         """The region of the domain behind a point (d−1,) of this side."""
@@ -219,16 +227,21 @@ def _side_steps(walker: Walker, axis: int, side: int) -> Iterator[BorderStep]:
     seen, queue = {first.key: behind(first.inside)}, deque([first])
     if (start := seen[first.key]) is not None:
         yield BorderStep(None, start, np.zeros((0, d)))
-    while queue:
+    while queue and walker.goes_on():
         region = queue.popleft()
         for facet in range(len(region.halfspaces)):
-            beyond = walker.attempt(traversal.cross, region, facet)
-            if beyond is None:
+            key = walker.attempt(traversal.key_beyond, region, facet)
+            if key is None:
                 continue
-            if beyond.key not in seen:
-                seen[beyond.key] = behind(beyond.inside)
-                queue.append(beyond)
-            if (other := seen[beyond.key]) is not None:
+            if key not in seen:
+                beyond = walker.attempt(traversal.cross, region, facet)
+                if beyond is None:
+                    continue
+                key = beyond.key
+                if key not in seen:
+                    seen[key] = behind(beyond.inside)
+                    queue.append(beyond)
+            if (other := seen[key]) is not None:
                 points = np.concatenate([region.centres[[facet]], facet_corners(region, facet)])
                 yield BorderStep(seen[region.key], other, embed(points))
 

@@ -1,8 +1,8 @@
 """The parts of regions where a property holds or not, and the components of the outermost boundary between them.
 
 A region has one convex part where the property holds, and convex pieces that cover the rest; a part is the region's
-half-spaces and a few more rows. In one and two dimensions vertices decide whether two parts touch; from three on, quick
-tests and linear programs. Parts that touch through facets are joined, kept ones with kept ones, others with others.
+half-spaces and a few more rows. Up to three dimensions vertices decide whether two parts touch; in four, quick tests
+and linear programs. Parts that touch through facets are joined, kept ones with kept ones, others with others.
 Parts joined to zero are reachable. A component of all other parts that touches the border of the domain and the
 reachable part belongs to the outermost boundary (in a box the frontier between two connected sets is connected); the
 others are enclaves.
@@ -19,6 +19,7 @@ from scipy.spatial import HalfspaceIntersection
 from ...labels import Label, Property
 from ...polytopes import Polygons
 from ...tolerances import DISTANCE, TOUCH, UNIT
+from .clipping_kernels import clipped_width
 from .labeller import Labeller
 from .traversal import Traversal, TraversedRegion, polygon_area
 from .visited import BoundaryPart, Visited
@@ -50,7 +51,9 @@ class Parts:
 
     def keeps(self, point: np.ndarray) -> bool:
         """Whether a point (d,) of the region belongs to the closure of its kept part."""
-        return self.kept is not None and bool((_values(self.kept, point) >= -TOUCH).all())
+        if self.kept is None or not len(self.kept):
+            return self.kept is not None
+        return bool((_values(self.kept, point) >= -TOUCH).all())
 
 
 def _values(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -118,6 +121,10 @@ def has_inside(traversal: Traversal, region: TraversedRegion, rows: np.ndarray) 
         return _thickness(reduce(Polygons.clip_hull, rows, region.vertices)) > TOUCH
     if (_values(rows, np.concatenate([region.centres, region.inside[None]])) > 1e-6).all(axis=1).any():
         return True
+    if region.faces is not None and region.corners is not None:
+        part = traversal.cutter.part(region.corners, region.faces, rows)
+        # No shape has more volume than its width times the square of its diameter.
+        return part is not None and part.volume > TOUCH * max(float(np.ptp(part.vertices, axis=0).max()), 1e-300) ** 2
     return traversal.finder.centre(np.concatenate([region.halfspaces, rows])) is not None
 
 
@@ -130,6 +137,9 @@ def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
         corners = np.array(_interval(region, rows))[:, None]
     elif region.dimension == 2:
         corners = reduce(Polygons.clip_hull, rows, region.vertices)
+    elif region.faces is not None and region.corners is not None:
+        part = traversal.cutter.part(region.corners, region.faces, rows)
+        corners = np.zeros((0, 3)) if part is None else part.vertices
     else:
         both = np.concatenate([region.halfspaces, rows])
         inside = traversal.finder.centre(both)
@@ -150,6 +160,9 @@ def on_facet(traversal: Traversal, region: TraversedRegion, facet: int, rows: np
     if (_values(rows, region.centres[facet]) > 1e-6).all():
         return True
     is_outside = (_values(rows, facet_corners(region, facet)) < TOUCH).all(axis=0).any()
+    if region.faces is not None and not is_outside:
+        loop = region.vertices[region.faces.loop(facet)]
+        return clipped_width(loop, np.ascontiguousarray(rows), np.empty((2, len(loop) + len(rows), 3))) > TOUCH
     return not is_outside and traversal.has_facet_left(region, facet, rows)
 
 
@@ -195,6 +208,8 @@ def _differs_on_facet(
 
 def facet_corners(region: TraversedRegion, facet: int) -> np.ndarray:
     """The vertices (S, d) of a region that lie on a facet."""
+    if region.faces is not None:
+        return region.vertices[region.faces.loop(facet)]
     row = region.halfspaces[facet]
     return region.vertices[np.abs(region.vertices @ row[:-1] + row[-1]) <= TOUCH]
 
@@ -237,10 +252,16 @@ def _thickness(polygon: np.ndarray) -> float:
 
 
 def outermost_parts(
-    traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: KeyBeyond, zero: np.ndarray
-) -> list[BoundaryPart]:
-    """The components of the outermost boundary, in the order of their keys."""
-    pairs = list(_touching(traversal, parts, key_beyond))
+    traversal: Traversal,
+    parts: Mapping[bytes, Parts],
+    key_beyond: KeyBeyond,
+    zero: np.ndarray,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> list[BoundaryPart] | None:
+    """The components of the outermost boundary, in the order of their keys; None if the budget ends."""
+    pairs = list(_touching(traversal, parts, key_beyond, goes_on))
+    if not goes_on():
+        return None
     nodes = [(key, i) for key, own in parts.items() for i, rows in enumerate(own.rows) if rows is not None]
     kept, rest = DisjointSet(nodes), DisjointSet(nodes)
     for one, other in pairs:
@@ -264,9 +285,13 @@ def outermost_parts(
     return [BoundaryPart(*map(frozenset, sides[root])) for root in ordered]
 
 
-def _touching(traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: KeyBeyond) -> Iterator[tuple[Node, Node]]:
+def _touching(
+    traversal: Traversal, parts: Mapping[bytes, Parts], key_beyond: KeyBeyond, goes_on: Callable[[], bool]
+) -> Iterator[tuple[Node, Node]]:
     """All pairs of parts that touch: inside one region, and across every facet between two regions."""
     for key, own in parts.items():
+        if not goes_on():
+            return
         for i, mine in enumerate(own.lost, start=1):
             if own.kept is not None:
                 yield (key, 0), (key, i)

@@ -2,7 +2,7 @@
 
 A half-space is a row (n, c) with n·t + c ≥ 0 and |n| = 1. Most rows need no linear program: the box of the knot cell,
 rays from a point inside (the first row that a ray meets bounds the region) and the region's bounding box decide them.
-Works in two and more dimensions; the searches use it from three on. HiGHS solves the linear programs.
+Works in two and more dimensions; the searches use it in four. HiGHS solves the linear programs.
 """
 
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """The labels of one region: CR, MR or CB by linear programming, AR, IR or AB by one sample or convex optimisation.
 
-In one and two dimensions the vertices bound a form; from three on linear programs do. A label needs slack: exact
+Up to three dimensions the vertices bound a form; in four, linear programs do. A label needs slack: exact
 arithmetic decides a margin within the error of the logits, or it stays undecided. A region has the attention of its
 pattern if the pattern is certain at its inner point; kinks along the region's border do not count.
 """
@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...accuracy import Accuracy
 from ...attention.map_errors import SingleCurves
 from ...bounds.bounder import Hulls
 from ...compound import Compound
@@ -24,11 +23,14 @@ from ...properties.settling import LEAST_SHARE, LIMIT_SECONDS, affordable, exact
 from ...question import Question
 from ...regions.forward_error import coverage, forward_errors
 from ...tolerances import FEASIBILITY, LEAST, UNIT, gamma
+from .form_kernels import lead_ranges
 from .halfspaces import LinearProgramTroubleError
-from .traversal import CLIPS, Traversal, TraversedRegion
+from .traversal import CLIPS, Roof, Traversal, TraversedRegion
 from .visited import Visited
 
 UNKNOWN = (-np.inf, np.inf)
+LEAST_DRIFT = np.array([[32.0], [0.0]])
+"""Room for the drift of forms (see `Accuracy`) before its bounds are computed again."""
 TINY = float(np.finfo(np.float64).tiny)
 SETTLED: dict[Outcome | None, str] = {Outcome.KEPT: Label.CR, Outcome.LOST: Label.MR}
 
@@ -60,12 +62,12 @@ class Labeller:
         self.question, self.traversal, self.delta = question, traversal, delta
         self.asks_label, self.asks_attention = asks_label, asks_attention
         self.curves = SingleCurves(question.compound, question.attention, question.original_doubt)
+        self._rivals = np.delete(np.arange(question.compound.graph.classes), question.label)
         self._errors: list[np.ndarray] = []
-        self._bounded: Accuracy | None = None
-        # Programs find vertices within their tolerance; clipping finds them within rounding.
-        around = coverage(CLIPS) if question.compound.domain.dimension < 3 else 10 * FEASIBILITY
-        self.proof = HullProof(question.compound, question.label, question.attention, around)
-        self.settler = Settler(question.compound, question.label, around, seconds_left)
+        self._roofs: list[Roof] = []
+        self._slack, self._depths = np.inf, (np.zeros(0), np.zeros(0))
+        self.proof = HullProof(question.compound, question.label, question.attention, coverage(CLIPS))
+        self.settler = Settler(question.compound, question.label, seconds_left)
         self._constant: dict[bytes, tuple[str, tuple[float, float]]] = {}
         self._certain: dict[bytes, Certainty] = {}
 
@@ -90,7 +92,8 @@ class Labeller:
             low, dip, seen, high = self._margin(region)
         except LinearProgramTroubleError:
             return "undecided", UNKNOWN
-        slack = 2.0 * float(self._bounds_of_layers()[-1].max())
+        self._bounds_of_layers()
+        slack = self._slack
         name = _decide(low, dip, seen, high, slack)
         if name == "undecided":
             margin, own = self._prove(region)
@@ -179,9 +182,8 @@ class Labeller:
         At (1 − s) v + s·inside, v any point of the region, no neuron is nearer to zero than s·clearance − missed.
         """
         assert region.clearance is not None  # set for every region of a traversal
-        *layers, _ = self._bounds_of_layers()
-        assert self._bounded is not None
-        error, depth = (self._levels(values) for values in (np.concatenate(layers), self._bounded.missed))
+        self._bounds_of_layers()
+        error, depth = self._depths
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.where(region.clearance > error, (error + depth) / (region.clearance + depth), np.inf)
         return float(shares.max(initial=0.0)) * (1.0 + 1e-6) + UNIT
@@ -201,23 +203,33 @@ class Labeller:
     def _margin(self, region: TraversedRegion) -> tuple[float, float, float, float]:
         """A lower bound of the margin on a region, the smallest and largest value seen at a point, and an upper bound.
 
-        From three dimensions on, programs find the bound that can prove a label, CR or MR.
+        In four dimensions, programs find the bound that can prove a label, CR or MR.
         """
-        forms = self.leads(region)
-        values = region.vertices @ forms[:-1] + forms[-1]
-        inner = np.concatenate([region.centres, region.inside[None]]) @ forms[:-1] + forms[-1]
-        dip, seen = float(values.min()), float(max(values.min(axis=1).max(), inner.min(axis=1).max()))
-        tops = values.max(axis=0)
+        label, classes = self.question.label, region.logits.shape[1]
+        tops, unused = np.full((2, classes), -np.inf)
+        tops[label] = np.inf
+        vertices, logits = np.ascontiguousarray(region.vertices), np.ascontiguousarray(region.logits)
+        dip, seen = lead_ranges(logits, label, vertices, tops)
+        for points in (np.ascontiguousarray(region.centres), region.inside[None]):
+            seen = max(seen, lead_ranges(logits, label, points, unused)[1])
         if region.corners is not None:
             return dip, dip, seen, float(tops.min())
+        forms, rival = self.leads(region), int(np.argmin(np.delete(tops, label)))
         rounding = 10 * FEASIBILITY * float(np.abs(forms[:-1]).sum(axis=0).max())
         low, high = dip - rounding, float(tops.min()) + rounding
         if seen < 0.0:
             # One rival that leads everywhere is enough; the vertices show which.
-            high = self.traversal.highest(region, forms[:, int(np.argmin(tops))])
+            high = self.traversal.highest(region, forms[:, rival])
         elif dip >= 0.0:
             low = min(-self.traversal.highest(region, -forms[:, j]) for j in range(forms.shape[1]))
         return low, dip, seen, high
+
+    def label_error(self, visited: Visited) -> float:
+        """A bound of the error of a region's leads; its own, if the one for all regions is not small there."""
+        self._bounds_of_layers()
+        if min(-visited.margin[0], visited.margin[1]) > 1e3 * self._slack:
+            return self._slack
+        return min(self._slack, self._prove(visited.region)[1])
 
     def tells_kept_part(self, visited: Visited) -> bool:
         """Whether float64 shows where the label wins on a region that does not keep it everywhere.
@@ -231,8 +243,7 @@ class Labeller:
 
     def leads(self, region: TraversedRegion) -> np.ndarray:
         """The forms (d+1, K−1) of f_label − f_j for the other classes j."""
-        label = self.question.label
-        return region.logits[:, [label]] - np.delete(region.logits, label, axis=1)
+        return region.logits[:, [self.question.label]] - region.logits[:, self._rivals]
 
     def _highest(self, region: TraversedRegion) -> tuple[float, float]:
         """Bounds of the largest margin on a region: one program finds the highest point below all leads."""
@@ -251,18 +262,26 @@ class Labeller:
 
     def _bounds_of_layers(self) -> list[np.ndarray]:
         """`forward_errors` for all regions so far, with room for larger coefficients, so they rarely change."""
-        seen, known = self.traversal.accuracy(), self._bounded
-        names = ("peaks", "missed", "drift", "pixels_missed")
-        if known is None or any(np.any(getattr(seen, name) > getattr(known, name)) for name in names):
-            # The largest value of every layer covers other neurons with larger coefficients.
+        if not self._roofs or self.traversal.exceeds(self._roofs):
+            seen = self.traversal.accuracy()
+            # The largest value of every layer covers other neurons with larger coefficients; a 64th of what counts as
+            # rounding is less than a form's own error.
             peaks, missed = (
-                2.0 * np.repeat(self._levels(values), self.question.compound.hidden) * self.traversal.scales
-                for values in (seen.peaks, seen.missed)
+                np.repeat(2.0 * np.maximum(self._levels(values), least), self.question.compound.hidden)
+                * self.traversal.scales
+                for values, least in ((seen.peaks, 0.0), (seen.missed, 1.0 / 64.0))
             )
-            self._bounded = replace(
-                seen, peaks=peaks, missed=missed, pixels_missed=2.0 * seen.pixels_missed, drift=2.0 * seen.drift
+            bounded = replace(
+                seen,
+                peaks=peaks,
+                missed=missed,
+                pixels_missed=max(2.0 * seen.pixels_missed, UNIT),
+                drift=np.maximum(4.0 * seen.drift, LEAST_DRIFT),
             )
-            self._errors = forward_errors(self.question.compound, self._bounded)
+            self._errors = forward_errors(self.question.compound, bounded)
+            self._depths = self._levels(np.concatenate([*self._errors[:-1], np.zeros(0)])), self._levels(missed)
+            self._slack = 2.0 * float(self._errors[-1].max())
+            self._roofs = self.traversal.roofs(bounded)
         return self._errors
 
     def _levels(self, values: np.ndarray) -> np.ndarray:
@@ -286,7 +305,7 @@ class Labeller:
         return (float(low), float(high)), np.inf if np.isnan(off) else off
 
     def _bound_hull(self, region: TraversedRegion, *, asks_attention: bool) -> Hulls:
-        around, vertices = self.proof.around, region.vertices[None]
+        around, vertices = _vertex_error(region), region.vertices[None]
         return self.proof.bounder.bound_hulls(region.cell, vertices, around, asks_attention=asks_attention)
 
 
@@ -294,15 +313,15 @@ class Settler:
     """Decides regions that float64 leaves undecided by exact arithmetic, one by one, up to a fixed number.
 
     Like `properties.settling` for maps. The number is fixed in advance, so a result does not depend on the machine
-    unless a time limit ends it. around: how far the vertices may be from their region, along every axis of t.
+    unless a time limit ends it.
     """
 
-    def __init__(self, compound: Compound, label: int, around: float, seconds_left: Callable[[], float]) -> None:
-        self.compound, self.label, self.around, self._seconds_left = compound, label, around, seconds_left
+    def __init__(self, compound: Compound, label: int, seconds_left: Callable[[], float]) -> None:
+        self.compound, self.label, self._seconds_left = compound, label, seconds_left
         self._left = affordable(compound)
 
     def classify(self, region: TraversedRegion) -> str:
-        outcome = self._outcome(region, 0.0, self.around)
+        outcome = self._outcome(region, 0.0, _vertex_error(region))
         if outcome is Outcome.MIXED:
             # The other label may belong to a neighbour: look again without the border.
             shrinks = _within_rounding(region)
@@ -347,6 +366,11 @@ class Settler:
         if region.dimension > 1:
             return vertices
         return np.concatenate([np.hstack([vertices, np.full_like(vertices, end)]) for end in (0.0, 1.0)])
+
+
+def _vertex_error(region: TraversedRegion) -> float:
+    """How far the vertices may be from their region, along every axis of t: programs find them within a tolerance."""
+    return coverage(CLIPS) if region.corners is not None else 10 * FEASIBILITY
 
 
 def _within_rounding(region: TraversedRegion) -> float:

@@ -24,6 +24,7 @@ from .boundary_follower import BoundaryFollower
 from .search_tiling import SearchTiling
 from .traversal import TraversedRegion
 from .visited import Holds, Visited
+from .visited_shares import unknown_shares, visited_shares
 from .walker import Line, Walker, check_visited
 
 OTHER = {Holds.EVERYWHERE: Holds.NOWHERE, Holds.NOWHERE: Holds.EVERYWHERE}
@@ -55,7 +56,9 @@ def search(
         # Before `_is_whole`, which looks across facets again.
         face_checks, lps = walker.traversal.face_checks, walker.traversal.programs.solved
         is_whole = _is_whole(walker, visited)
-        check_visited(question, visited, walker.traversal.accuracy())
+        check_visited(question, visited, walker.traversal.accuracy(), walker.is_late)
+        needs_shares = is_whole or method == "bfs"
+        shares = visited_shares(walker.labeller, visited, walker.is_late) if needs_shares else unknown_shares()
     return SearchTiling(
         question=question,
         method=method,
@@ -65,8 +68,7 @@ def search(
         face_checks=face_checks,
         lps=lps,
         failures=walker.failures,
-        # The gaps between visited regions count if nothing else lies beyond their facets.
-        sliver_share=walker.traversal.sliver_share + (max(0.0, 1.0 - _volume(visited)) if is_whole else 0.0),
+        shares=shares,
         stopped=walker.stopped,
         is_whole=is_whole,
         components=components,
@@ -86,7 +88,8 @@ def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
         return False
     keys: set[bytes | None] = {None, *(one.region.key for one in visited)}
     facets = ((one.region, facet) for one in visited for facet in range(len(one.region.halfspaces)))
-    return all(walker.key_beyond(region, facet) in keys for region, facet in facets) and not walker.failures
+    found = all(walker.goes_on() and walker.key_beyond(region, facet) in keys for region, facet in facets)
+    return found and not walker.failures
 
 
 def _parse_end(line: str | Sequence[float] | np.ndarray) -> np.ndarray | None:

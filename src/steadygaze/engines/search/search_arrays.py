@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial import HalfspaceIntersection
 
-from ...labels import Label
+from ...labels import Kept, Label
 from ...perturbation import Domain
+from ...properties.joint import Shares
 from ...question import Question
 from ...results.arrays import Shapes, check_range, require, shaped
 from ...results.export import Block, Part, shape_columns
@@ -33,13 +34,16 @@ SHAPES: Shapes = {
     "component": (np.int64, ("sides",)),
     "component_region": (np.int64, ("sides",)),
     "component_is_inner": (np.uint8, ("sides",)),
+    "shares": (np.float64, (10,)),
 }
 """Type and shape of every array; a word is a size."""
 Arrays = dict[str, np.ndarray]
 KINDS = {"classification": CLASSIFICATIONS, "attention": ATTENTIONS}
 
 
-def pack_search(question: Question, visited: list[Visited], components: Sequence[BoundaryPart]) -> Arrays:
+def pack_search(
+    question: Question, visited: list[Visited], components: Sequence[BoundaryPart], shares: Shares
+) -> Arrays:
     """The arrays of a search in `regions.npz`.
 
     halfspaces (F, d+1) in theta: unit inward normal n and offset c with n·θ + c ≥ 0; those of region r are
@@ -47,7 +51,8 @@ def pack_search(question: Question, visited: list[Visited], components: Sequence
     (R, d+1, K): slope in theta and constant. cell (R,), clip[clip_starts[r]:clip_starts[r+1]] and pattern (R, B):
     the packed bits that identify a region. classification and attention (R,): 0 not asked for, 1 undecided, then 2,
     3, 4 for CR, MR, CB or AR, IR, AB. margin and inconsistency (R, 2): bounds over the region. component,
-    component_region and component_is_inner (N,): the regions along each component of the boundary.
+    component_region and component_is_inner (N,): the regions along each component of the boundary. shares (10,): those
+    of label and attention row by row, kept, undecided, lost, and at last those of kinks.
     """
     domain = question.perturbed.domain
     regions = [one.region for one in visited]
@@ -88,7 +93,19 @@ def pack_search(question: Question, visited: list[Visited], components: Sequence
         "component": component,
         "component_region": component_region,
         "component_is_inner": is_inner.astype(np.uint8),
+        **pack_shares(shares),
     }
+
+
+def pack_shares(shares: Shares) -> Arrays:
+    """The shares as an array."""
+    return {"shares": np.append(np.array(shares.cells).ravel(), shares.slivers)}
+
+
+def read_shares(arrays: Arrays) -> Shares:
+    """The stored shares."""
+    *cells, slivers = arrays["shares"].tolist()
+    return Shares((tuple(cells[:3]), tuple(cells[3:6]), tuple(cells[6:])), slivers)
 
 
 def _in_theta(rows: np.ndarray, domain: Domain) -> np.ndarray:
@@ -118,7 +135,20 @@ def checked_arrays(arrays: Arrays, content: dict[str, Any], question: Question) 
         told = [content["sets"][name] or 0 for name in names[2:]]
         found = np.bincount(arrays[kind], minlength=len(names)).tolist()[2:]
         require(found == told, kind, "does not hold the regions that result.json counts")
+    _check_shares(arrays)
     return arrays
+
+
+def _check_shares(arrays: Arrays) -> None:
+    """Shares must add up to the domain, and no label's share may exceed the regions that can have it."""
+    shares, volume = arrays["shares"], arrays["volume"]
+    cells = shares[:9].reshape(3, 3)
+    is_sound = (shares >= 0.0).all() and shares[9] <= 1.0 and abs(cells.sum() - 1.0) <= 1e-6
+    for kind, sums in (("classification", cells.sum(axis=1)), ("attention", cells.sum(axis=0))):
+        _, undecided, kept, lost, mixed = range(len(KINDS[kind]))
+        for code, own in ((Kept.YES, kept), (Kept.NO, lost)):
+            is_sound &= sums[code] <= volume[np.isin(arrays[kind], (undecided, own, mixed))].sum() + 1e-6
+    require(bool(is_sound), "shares", "does not fit the regions")
 
 
 def read_regions(arrays: Arrays, domain: Domain) -> list[TraversedRegion]:

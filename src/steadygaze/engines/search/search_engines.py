@@ -26,11 +26,10 @@ class SearchEngine(Engine):
     refinement, which covers every theta, confirms it.
     """
 
-    gives_shares = False
-
     method: str
     sentence: str
     takes: frozenset[str]
+    gives_shares: bool = False
 
     def why_not(self, question: Question) -> str | None:
         """Searches along a line start at zero."""
@@ -74,7 +73,7 @@ def _confirm(question: Question, budget: Budget) -> Verdict:
 
 
 SEARCHES = (
-    SearchEngine("bfs", "A search through all regions, from one to the next (bfs).", frozenset()),
+    SearchEngine("bfs", "A search through all regions, from one to the next (bfs).", frozenset(), gives_shares=True),
     SearchEngine(
         "gbs",
         "A search along a line from the unperturbed image, then along the boundary that it met (gbs), as in the paper. "

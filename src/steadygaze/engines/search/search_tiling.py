@@ -29,9 +29,20 @@ from ...results.result import Result
 from ...results.store import MAP
 from ...results.tiling import TileLabels, Tiling
 from ...tolerances import AREA, FEASIBILITY
-from ...words import percent_down
-from .search_arrays import SHAPES, Arrays, checked_arrays, pack_search, read_components, read_regions, visited_part
+from ...words import percent_down, percent_up
+from .search_arrays import (
+    SHAPES,
+    Arrays,
+    checked_arrays,
+    pack_search,
+    pack_shares,
+    read_components,
+    read_regions,
+    read_shares,
+    visited_part,
+)
 from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, Holds, Visited
+from .visited_shares import unknown_shares
 
 ARITHMETIC = "for the real-valued network, by float64 arithmetic with error bounds or by exact arithmetic"
 
@@ -51,38 +62,28 @@ class VisitedAnswer(DeltaAnswer):
 
     @cached_property
     def shares(self) -> Shares:
-        """Shares by the volumes of visited regions with one label everywhere; all others count as undecided.
-
-        Only regions that are all there are, and whose volumes add up to a domain of two parameters, bound shares: the
-        regions of a partial search may overlap where float64 misplaces their borders. A search does not add up kinks,
-        so nothing follows for the attention.
-        """
-        cells = np.zeros((3, 3))
-        if self.compound.domain.dimension == 2 and self.tiling.is_whole:
-            codes: dict[str, Kept] = {
-                Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO,
-            }  # fmt: skip
-            for one in self.tiling.visited:
-                place = codes.get(one.classification, Kept.UNKNOWN), codes.get(one.attention, Kept.UNKNOWN)
-                cells[place] += one.region.volume
-            slack = self.tiling.sliver_share + AREA
-            for code in (Kept.YES, Kept.NO):
-                total = cells[code].sum()
-                cells[code] *= max(0.0, 1.0 - slack / total) if total > 0.0 else 1.0
-        cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(0.0, 1.0 - cells.sum())
-        return Shares(tuple(tuple(row) for row in cells.tolist()), slivers=1.0)  # type: ignore[arg-type]
+        """Shares by the volumes of visited regions (`visited_shares`); a proof for every theta settles the rest."""
+        found, wanted = self.tiling.shares, self.tiling.question.property
+        if self.verdict(wanted) is not Verdict.ROBUST:
+            return found
+        cells = np.array(found.cells)
+        if wanted.asks_label:
+            cells = np.stack([cells.sum(axis=0), np.zeros(3), np.zeros(3)])
+        if wanted.asks_attention:
+            cells = np.stack([cells.sum(axis=1), np.zeros(3), np.zeros(3)], axis=1)
+        slivers = 0.0 if wanted.asks_attention else found.slivers
+        return Shares(tuple(tuple(row) for row in cells.tolist()), slivers)  # type: ignore[arg-type]
 
     @property
     def areas(self) -> dict[str, tuple[float, float]]:
-        """Bounds of CR and MR by the visited regions; undecided is the share where the property asked is undecided."""
+        """Bounds of all shares; undecided is the share where the property asked is undecided."""
         is_label_alone = self.tiling.question.property is Property.CR
-        undecided = float(sum(self.shares.cells[Kept.UNKNOWN])) if is_label_alone else 1.0
+        undecided = min(1.0, float(sum(self.shares.cells[Kept.UNKNOWN]))) if is_label_alone else self.shares.undecided
         return self.shares.named() | {"undecided": (undecided, undecided)}
 
     @property
     def sliver_share(self) -> float | None:
-        """None: a search does not add up kinks."""
-        return None
+        return self.shares.slivers if self.shares.slivers < 1.0 else None
 
     @property
     def coverage(self) -> float:
@@ -157,10 +158,10 @@ class SearchTiling(Tiling[VisitedAnswer]):
     """The visited regions of a search, after a run or loaded.
 
     `line` is the theta where the search line ends (None without a line). `stopped` names the limit that ended the
-    search, `failures` counts regions and programs without an answer. `is_whole`: the visited regions are all regions,
-    up to tolerances. `components` are those of the outermost boundary (method boundary, else None). `confirmation` is
-    the verdict of a proof that covers every theta, made if the search `is_covering`. `stored` holds the arrays of a
-    loaded search.
+    search, `failures` counts regions and programs without an answer. `shares` are those that the regions prove.
+    `is_whole`: the visited regions are all regions, up to tolerances. `components` are those of the outermost boundary
+    (method boundary, else None). `confirmation` is the verdict of a proof that covers every theta, made if the search
+    `is_covering`. `stored` holds the arrays of a loaded search.
     """
 
     kind = "search"
@@ -175,7 +176,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
     face_checks: int
     lps: int
     failures: int
-    sliver_share: float
+    shares: Shares
     stopped: Stop | None
     is_whole: bool
     components: Sequence[BoundaryPart] | None = None
@@ -268,7 +269,6 @@ class SearchTiling(Tiling[VisitedAnswer]):
             "confirmation": None if self.confirmation is None else self.confirmation.value,
             "w_delta": self.w_delta if self._uses_width else None,
             "line": None if self.line is None else self.line.tolist(),
-            "sliver_share": self.sliver_share if self.question.perturbed.domain.dimension == 2 else None,
         }
 
     @property
@@ -301,7 +301,9 @@ class SearchTiling(Tiling[VisitedAnswer]):
 
     @cached_property
     def _packed(self) -> dict[str, np.ndarray]:
-        return pack_search(self.question, self.visited, self.components or ()) if self.stored is None else self.stored
+        if self.stored is not None:
+            return self.stored
+        return pack_search(self.question, self.visited, self.components or (), self.shares)
 
     def guarantee(self, result: Result) -> str:
         return f"{_basis(self, result.verdict)} {result.agreement.sentence}"
@@ -309,11 +311,12 @@ class SearchTiling(Tiling[VisitedAnswer]):
 
 def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
     share = percent_down(min(tiling.visited_share, 1.0))
+    kinks = tiling.shares.slivers
+    size = f"at most {percent_up(kinks)} of the domain" if kinks < 1.0 else "whose share is not known"
     exceptions = (
-        "except on kinks: strips along the borders of the regions, as wide as an error divided by a slope, whose share "
-        "a search does not add up"
+        f"except on kinks, {size}: strips along the borders of the regions, as wide as an error divided by a slope"
     )
-    if tiling.question.perturbed.domain.dimension > 2:
+    if tiling.question.perturbed.domain.dimension > 3:
         exceptions += f"; the borders are found by linear programs with a tolerance of {FEASIBILITY:g} of the domain"
     if tiling.is_covering:
         first = _covering(tiling, verdict, exceptions)
@@ -360,7 +363,7 @@ def _covering(tiling: SearchTiling, verdict: Verdict, exceptions: str) -> str:
 
 def restore_tiling(content: dict[str, Any], folder: Path, question: Question) -> SearchTiling:
     """The search stored in a directory; StoreError if its arrays do not fit each other and the answer."""
-    arrays = read_arrays(folder / MAP, list(SHAPES))
+    arrays = _read_arrays(folder / MAP)
     try:
         arrays = checked_arrays(arrays, content, question)
     except StoreError as error:
@@ -373,6 +376,15 @@ def restore_tiling(content: dict[str, Any], folder: Path, question: Question) ->
     if (verdict.value, found.search_status.value) != (told, content["status"]):
         raise StoreError(f"{folder}: its regions contradict its verdict; the result is damaged: run it again")
     return found
+
+
+def _read_arrays(path: Path) -> Arrays:
+    """The arrays of a stored search; earlier versions stored no shares."""
+    try:
+        return read_arrays(path, list(SHAPES))
+    except StoreError:
+        earlier = read_arrays(path, [name for name in SHAPES if name != "shares"])
+        return earlier | pack_shares(unknown_shares())
 
 
 def _rebuild(content: dict[str, Any], arrays: Arrays, question: Question) -> SearchTiling:
@@ -396,7 +408,7 @@ def _rebuild(content: dict[str, Any], arrays: Arrays, question: Question) -> Sea
         face_checks=int(content["face_checks"]),
         lps=int(content["lps"]),
         failures=int(content["failures"]),
-        sliver_share=float(content["sliver_share"] or 0.0),
+        shares=read_shares(arrays),
         stopped=None if content["stopped"] is None else Stop(str(content["stopped"])),
         # A sum of volumes may round to 1; a search that covers the domain has a confirmation.
         is_whole=content["visited_share"] == 1.0 and not (content["status"] == "Robust" and told is None),

@@ -1,28 +1,41 @@
 """The traversal: the region with volume at a theta, and the region beyond a facet, in any dimension.
 
 Both are one operation. `traversal_kernels.settle` finds the pattern just beyond a point, layer by layer; the region is
-the intersection of all neurons' half-spaces under that pattern: by comparison in one dimension, by clipping in two, by
-rays and linear programs from three on. The subdivision shares none of this geometry: each can check the other.
+the intersection of all neurons' half-spaces under that pattern: by comparison in one dimension, by clipping in two and
+three, by rays and linear programs in four. The subdivision shares none of this geometry: each can check the other.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
 from ...accuracy import Accuracy, WalkMeasures
-from ...compound import CLIP_LAYERS, CellProgram, Compound
+from ...compound import CLIP_LAYERS, CellProgram, Compound, Program
 from ...tolerances import BEYOND, DISTANCE, SHORTEST
 from . import traversal_kernels as kernels
 from .halfspaces import FacetFinder, LinearPrograms, LinearProgramTroubleError
+from .solids import BrokenSolidError, Faces, SolidCutter
 
 CLIPS = 256  # the most half-planes that may cut one polygon: bounds the rounding of its vertices
 # The fixed point of the unit cube that sets the direction at a theta; no symmetry of the domain contains it.
 INWARD = (0.5223, 0.4639, 0.5361, 0.4857)
-# The half-spaces, sources, centres, inside and corners of a `TraversedRegion`.
-Shape = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
+MOST_WRITTEN = 8  # how often a pattern is written again without neurons that are only rounding on its region
+
+
+class Shape(NamedTuple):
+    """The geometry of a `TraversedRegion`."""
+
+    halfspaces: np.ndarray
+    sources: np.ndarray
+    centres: np.ndarray
+    inside: np.ndarray
+    corners: np.ndarray | None = None
+    faces: Faces | None = None
+    known_volume: float | None = None
 
 
 class LostRegionError(Exception):
@@ -37,9 +50,10 @@ class TraversedRegion:
     (numbered through all layers of the program) behind each, or −1 − (2·axis + side) for a side of the knot cell.
     centres (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: packed bits of
     the clip's and the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d): the vertices, if
-    the dimension gives them for free. box: the lowest and highest corner (d,) of the knot cell. clearance (L,): the
-    smallest |value| of a neuron of each classifier layer at `inside`, divided by the neuron's scale
-    (`Traversal.scales`). known_volume: the volume, if it was stored. These four are None if unknown.
+    the dimension gives them for free; faces: those of a polyhedron with these corners. box: the lowest and highest
+    corner (d,) of the knot cell. clearance (L,): the smallest |value| of a neuron of each classifier layer at `inside`,
+    divided by the neuron's scale (`Traversal.scales`). known_volume: the volume, if it was stored or measured. These
+    five are None if unknown.
     """
 
     cell: int
@@ -51,6 +65,7 @@ class TraversedRegion:
     inside: np.ndarray
     logits: np.ndarray
     corners: np.ndarray | None = None
+    faces: Faces | None = None
     box: tuple[np.ndarray, np.ndarray] | None = None
     clearance: np.ndarray | None = None
     known_volume: float | None = None
@@ -93,6 +108,34 @@ class TraversedRegion:
         return bool((self.halfspaces[:, :-1] @ point + self.halfspaces[:, -1] >= -within).all())
 
 
+class Roof(NamedTuple):
+    """The largest measures of one knot cell that an `Accuracy` allows for: see `Standing`."""
+
+    peak: np.ndarray
+    missed: np.ndarray
+    most_drift: np.ndarray
+
+    @classmethod
+    def of(cls, standing: kernels.Standing, program: Program, accuracy: Accuracy) -> "Roof":
+        end = int(program.offsets[-2])
+        first, layers = end - len(accuracy.peaks), accuracy.drift.shape[1]
+        found = cls(
+            *(np.full(values.shape, np.inf) for values in (standing.peak, standing.missed, standing.most_drift))
+        )
+        found.peak[first:end], found.missed[first:end] = accuracy.peaks, accuracy.missed
+        found.missed[:first] = accuracy.pixels_missed
+        found.most_drift[:, found.most_drift.shape[1] - layers :] = accuracy.drift
+        return found
+
+    def is_exceeded(self, standing: kernels.Standing) -> bool:
+        """Whether a measure is above the roof."""
+        return bool(
+            (standing.peak > self.peak).any()
+            or (standing.missed > self.missed).any()
+            or (standing.most_drift > self.most_drift).any()
+        )
+
+
 def make_key(cell: int, clip: bytes, pattern: bytes) -> bytes:
     """The key of the region with these bits in a knot cell."""
     return cell.to_bytes(4, "big") + clip + pattern
@@ -112,10 +155,13 @@ class Traversal:
 
     def __init__(self, cells: Sequence[CellProgram], dimension: int, *, by_programs: bool = False) -> None:
         self.cells, self.dimension = list(cells), dimension
-        self.by_programs = by_programs or dimension > 2
+        self.by_programs = by_programs or dimension > 3
         self.programs = LinearPrograms()
         self.face_checks = 0
         self.fallbacks = 0
+        self.bent = 0.0
+        self.cutter = SolidCutter()
+        self._written: dict[bytes, bytes] = {}  # keys of patterns with an active neuron that is only rounding
         self._looked: dict[bytes, int] = {}  # by region: one bit for each facet already looked across
         self.finder = FacetFinder(dimension, self.programs)
         self._standings = [kernels.Standing.start(cell.program, cell.root, dimension) for cell in self.cells]
@@ -145,7 +191,7 @@ class Traversal:
         for moved in (0.0, 10.0, 100.0):
             start = point + moved * DISTANCE * step
             try:
-                return self._region(self._cell_beyond(start, direction), start, _directions(direction))
+                return self._region(self._cell_beyond(start, direction), start, direction)
             except LostRegionError as error:
                 lost = error
         raise lost
@@ -160,10 +206,10 @@ class Traversal:
         if cell is None:
             return None
         self._count(region, facet)
-        directions = _directions(-region.halfspaces[facet, :-1])
+        outward = -region.halfspaces[facet, :-1]
         for attempt, point in enumerate(self._points_on(region, facet)):
             try:
-                beyond = self._region(cell, point, directions)
+                beyond = self._region(cell, point, outward)
             except LostRegionError:
                 continue
             if beyond.key != region.key:
@@ -180,7 +226,8 @@ class Traversal:
         if cell is None:
             return None
         self._count(region, facet)
-        key = make_key(cell, *self._settle(cell, region.centres[facet], _directions(-region.halfspaces[facet, :-1])))
+        key = make_key(cell, *self._settle(cell, region.centres[facet], -region.halfspaces[facet, :-1]))
+        key = self._written.get(key, key)
         if key == region.key:
             raise LostRegionError("the region beyond a facet is the region itself")
         return key
@@ -191,20 +238,29 @@ class Traversal:
         self._looked[region.key] = looked | 1 << facet
 
     def accuracy(self) -> Accuracy:
-        """Bounds of the errors of all regions so far, without the share of kinks."""
+        """Bounds of the errors of all regions so far; the kinks of regions that programs found are not added up."""
         seen = []
         for one in self._standings:
-            beside, slivers = np.zeros((2, len(one.peak))), float(one.sums[kernels.SLIVERS])
-            seen.append(WalkMeasures(one.peak, one.missed, beside, one.most_drift, CLIPS, slivers, 0))
+            slivers = float(one.sums[kernels.SLIVERS])
+            seen.append(WalkMeasures(one.peak, one.missed, one.beside, one.most_drift, CLIPS, slivers, 0))
         return Accuracy.of(self.cells[0].program, seen)
+
+    def roofs(self, accuracy: Accuracy) -> list["Roof"]:
+        """The measures of each knot cell up to which an accuracy holds."""
+        pairs = zip(self._standings, self.cells, strict=True)
+        return [Roof.of(standing, cell.program, accuracy) for standing, cell in pairs]
+
+    def exceeds(self, roofs: Sequence["Roof"]) -> bool:
+        """Whether a measure of a region so far is above its roof."""
+        return any(roof.is_exceeded(standing) for roof, standing in zip(roofs, self._standings, strict=True))
 
     @property
     def sliver_share(self) -> float:
-        """A bound on the share of the domain that the tolerances gave to a neighbour (two dimensions)."""
+        """A bound on the share of the domain that the tolerances gave to a neighbour (two and three dimensions)."""
         return float(sum(standing.sums[kernels.SLIVERS] for standing in self._standings))
 
     def highest(self, region: TraversedRegion, form: np.ndarray) -> float:
-        """An upper bound of a form (d+1,) on a region: on its vertices, and from three dimensions on by a program."""
+        """An upper bound of a form (d+1,) on a region: on its vertices, and in four dimensions by a program."""
         seen = float((region.vertices @ form[:-1] + form[-1]).max())
         return seen if region.corners is not None else max(seen, self.finder.highest(region.halfspaces, form))
 
@@ -228,51 +284,67 @@ class Traversal:
         if len(self.cells) == 1:
             return 0
         step = direction / max(float(np.abs(direction).max()), 1e-300)
-        # Along an axis in which the direction does not move, the tilt decides (see `_directions`).
+        # Along an axis in which the direction does not move, the tilt decides (see `settle`).
         tilt = np.where(direction < 0.0, -1e-3, 1e-3)
         moved = point + BEYOND * np.where(np.abs(step) < 1e-6, tilt, step)
         d = self.dimension
         outside = [float(np.maximum(cell.low[:d] - moved, moved - cell.high[:d]).max()) for cell in self.cells]
         return int(np.argmin(outside))
 
-    def _settle(self, cell: int, point: np.ndarray, directions: np.ndarray) -> tuple[bytes, bytes]:
+    def _settle(self, cell: int, point: np.ndarray, direction: np.ndarray) -> tuple[bytes, bytes]:
         """Move to the pattern beyond a point; the packed bits of the clip and of the classifier."""
-        program, standing = self.cells[cell].program, self._standings[cell]
-        kernels.settle(program, standing, point, directions)
+        program = self.cells[cell].program
         packed = np.empty(program.byte_start[-1], dtype=np.uint8)
-        kernels.pack(program, standing.active, packed)
-        split = int(program.byte_start[CLIP_LAYERS]) if program.clipped else 0
-        return packed[:split].tobytes(), packed[split:].tobytes()
+        point, direction = np.ascontiguousarray(point), np.ascontiguousarray(direction)
+        kernels.settle(program, self._standings[cell], point, direction, packed)
+        bits, split = packed.tobytes(), int(program.byte_start[CLIP_LAYERS]) if program.clipped else 0
+        return bits[:split], bits[split:]
 
-    def _region(self, cell: int, point: np.ndarray, directions: np.ndarray) -> TraversedRegion:
-        clip, pattern = self._settle(cell, point, directions)
-        program, standing = self.cells[cell].program, self._standings[cell]
-        if self.by_programs:
-            shape = self._polytope(cell, point, directions[0])
-        else:
-            shape = self._interval(cell) if self.dimension == 1 else self._polygon(cell)
-        halfspaces, sources, centres, inside, corners = shape
-        logits = standing.forms[:, program.offsets[-2] :].copy()
-        box = self.cells[cell].low[: self.dimension], self.cells[cell].high[: self.dimension]
-        clearance = self._clearance(cell, inside)
-        region = TraversedRegion(
-            cell, clip, pattern, halfspaces, sources, centres, inside, logits, corners, box, clearance
-        )
+    def _region(self, cell: int, point: np.ndarray, direction: np.ndarray) -> TraversedRegion:
+        standing, first = self._standings[cell], b""
         try:
-            points = np.ascontiguousarray(region.vertices)
+            for _ in range(MOST_WRITTEN):
+                clip, pattern = self._settle(cell, point, direction)
+                region = self._shaped(cell, clip, pattern, self._shape(cell, point, direction))
+                first = first or region.key
+                if not self._finish(region):
+                    break
         except QhullError:
             raise LostRegionError("Qhull finds no vertices of a region") from None
-        if self.by_programs or self.dimension == 1:
-            kernels.record_missed(program, standing, points)
+        finally:
+            standing.off.fill(0)
+        if region.key != first:
+            self._written[first] = region.key
         return region
 
-    def _clearance(self, cell: int, inside: np.ndarray) -> np.ndarray:
-        """The distance, layer by layer, of the classifier's neurons from zero at a point (d,), by their scales."""
+    def _finish(self, region: TraversedRegion) -> int:
+        """Record a region's measures and its clearance; returns how many neurons must be written as inactive first."""
+        program, standing = self.cells[region.cell].program, self._standings[region.cell]
+        has_corners, points = region.corners is not None, np.ascontiguousarray(region.vertices)
+        assert region.clearance is not None
+        return kernels.finish(
+            program, standing, points, region.volume if has_corners else 0.0, has_corners and self.dimension > 1,
+            has_corners, CLIP_LAYERS * program.clipped, self.scales, region.inside, region.clearance,
+        )  # fmt: skip
+
+    def _shape(self, cell: int, point: np.ndarray, direction: np.ndarray) -> Shape:
+        if not self.by_programs and self.dimension < 3:
+            return self._interval(cell) if self.dimension == 1 else self._polygon(cell)
+        if not self.by_programs:
+            try:
+                return self._polyhedron(cell)
+            except BrokenSolidError:
+                pass  # programs are slower and need no closed surface
+        return self._polytope(cell, point, direction)
+
+    def _shaped(self, cell: int, clip: bytes, pattern: bytes, shape: Shape) -> TraversedRegion:
         program = self.cells[cell].program
-        first = CLIP_LAYERS if program.clipped else 0
-        found = np.zeros(len(program.offsets) - 2 - first)
-        kernels.clearances(program, self._standings[cell], first, self.scales, inside, found)
-        return found
+        logits = self._standings[cell].forms[:, program.offsets[-2] :].copy()
+        box = self.cells[cell].low[: self.dimension], self.cells[cell].high[: self.dimension]
+        clearance = np.zeros(
+            len(self.cells[cell].program.offsets) - 2 - (CLIP_LAYERS if self.cells[cell].program.clipped else 0)
+        )
+        return TraversedRegion(cell, clip, pattern, *shape[:4], logits, *shape[4:6], box, clearance, shape.known_volume)
 
     @cached_property
     def scales(self) -> np.ndarray:
@@ -299,7 +371,16 @@ class Traversal:
         facets = kernels.outline(numbers[0], numbers[2], sources[0], count, SHORTEST, rows, makers, corners)
         if facets < 3:
             raise LostRegionError("a region smaller than the tolerances")
-        return rows[:facets, :3], makers[:facets], rows[:facets, 3:], corners.sum(axis=0) / count, corners
+        return Shape(rows[:facets, :3], makers[:facets], rows[:facets, 3:], corners.sum(axis=0) / count, corners)
+
+    def _polyhedron(self, cell: int) -> Shape:
+        found = self.cutter.region(self.cells[cell], self._standings[cell])
+        if found is None:
+            raise LostRegionError("a region smaller than the tolerances")
+        self.bent += found.bent
+        return Shape(
+            found.halfspaces, found.sources, found.centres, found.inside, found.vertices, found.faces, found.volume
+        )
 
     def _interval(self, cell: int) -> Shape:
         rows, sources = self._rows(cell)
@@ -309,7 +390,7 @@ class Traversal:
             raise LostRegionError("a region without an inside")
         chosen = np.array([low, high])
         corners = ends[chosen, None]
-        return rows[chosen], sources[chosen], corners, corners.mean(axis=0), corners
+        return Shape(rows[chosen], sources[chosen], corners, corners.mean(axis=0), corners)
 
     def _polytope(self, cell: int, point: np.ndarray, direction: np.ndarray) -> Shape:
         rows, sources = self._rows(cell)
@@ -322,7 +403,7 @@ class Traversal:
             raise LostRegionError(str(error)) from None
         if facets is None:
             raise LostRegionError("a region without an inside")
-        return rows[facets.places], sources[facets.places], facets.centres, facets.inside, None
+        return Shape(rows[facets.places], sources[facets.places], facets.centres, facets.inside)
 
     def _rows(self, cell: int) -> tuple[np.ndarray, np.ndarray]:
         """The half-spaces of a knot cell and of all neurons that can change sign in it, under the pattern."""
@@ -352,8 +433,3 @@ class Traversal:
             point -= (normal @ point + offset) * normal
             if region.contains(point, within=0.0):
                 yield point
-
-
-def _directions(direction: np.ndarray) -> np.ndarray:
-    """A direction (d,), then the axes, which break ties: as if it were tilted by less and less."""
-    return np.vstack([direction, np.diag(np.where(direction < 0.0, -1.0, 1.0))])

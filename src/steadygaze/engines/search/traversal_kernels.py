@@ -11,6 +11,7 @@ from ...compiling import compiled, compiled_fused
 from ...tolerances import CLIPPED, DISTANCE, MAX_ADDITIONS, MAX_SYNCS
 
 SLIVERS = 0
+EDGE, CORNER = 0, 1
 
 
 class Standing(NamedTuple):
@@ -27,6 +28,8 @@ class Standing(NamedTuple):
     sums: np.ndarray  # (1,) slivers
     drift: np.ndarray  # (2, L+1) additions to the forms of a layer since they were computed from scratch, and changes
     most_drift: np.ndarray  # (2, L+1) the largest values of both so far
+    beside: np.ndarray  # (2, N) how much of all regions so far lies beside each neuron's kink, see `Accuracy`
+    off: np.ndarray  # (N,) 1 for neurons that `settle` leaves inactive whatever their values
 
     @classmethod
     def start(cls, program, root, d):
@@ -38,7 +41,10 @@ class Standing(NamedTuple):
         active, updates = np.zeros(neurons, dtype=np.uint8), np.full(layers, -1)
         change, listed = np.zeros((d + 1, widest)), np.zeros((2, widest), dtype=np.int64)
         (peak, missed), (drift, most_drift) = np.zeros((2, neurons)), np.zeros((2, 2, layers))
-        return cls(forms, outputs, active, updates, change, listed, peak, missed, np.zeros(1), drift, most_drift)
+        beside, off = np.zeros((2, neurons)), np.zeros(neurons, dtype=np.uint8)
+        return cls(
+            forms, outputs, active, updates, change, listed, peak, missed, np.zeros(1), drift, most_drift, beside, off
+        )
 
 
 @compiled
@@ -152,25 +158,28 @@ def _refresh(program, standing, layer):
 
 
 @compiled
-def _decide(form, noise, limit, value, point, directions, k):
-    """Whether a neuron is active just beyond a point; the first direction that decides counts."""
+def _decide(forms, noise, limit, size, value, direction, k):
+    """Whether a neuron is active just beyond a point; the direction decides, then the axes, each with its sign."""
     if abs(value) > limit:
         return np.uint8(value > 0.0)
-    for n in range(directions.shape[0]):
-        rise, size = 0.0, 0.0
-        for i in range(point.shape[0]):
-            rise += form[i, k] * directions[n, i]
-            size += abs(form[i, k])
-        if abs(rise) > max(noise, 1e-9 * size):
+    rise, least = 0.0, max(noise, 1e-9 * size)
+    for i in range(direction.shape[0]):
+        rise += forms[i, k] * direction[i]
+    if abs(rise) > least:
+        return np.uint8(rise > 0.0)
+    for i in range(direction.shape[0]):
+        rise = -forms[i, k] if direction[i] < 0.0 else forms[i, k]
+        if abs(rise) > least:
             return np.uint8(rise > 0.0)
     return np.uint8(0)
 
 
 @compiled
-def settle(program, standing, point, directions):
-    """Move to the pattern just beyond a point (d,): at point + ε directions[0] + ε² directions[1] + …
+def settle(program, standing, point, direction, packed):
+    """Move to the pattern just beyond a point (d,) and pack it: at point + ε direction + ε² ±e_1 + ε³ ±e_2 + …
 
-    For a neuron that vanishes at the point, its form decides, layer by layer.
+    The axes e_i, with the signs of the direction, break ties: as if the direction were tilted by less and less. For a
+    neuron that vanishes at the point, its form decides, layer by layer.
     """
     forms, offsets, noise = standing.forms, program.offsets, program.noise
     d, last = point.shape[0], offsets.shape[0] - 2
@@ -186,11 +195,70 @@ def settle(program, standing, point, directions):
             standing.peak[k] = max(standing.peak[k], size_with_constant if size_with_constant < np.inf else np.inf)
             if layer < last:
                 limit = max(DISTANCE * size, noise[k])
-                standing.active[k] = _decide(forms, noise[k], limit, value, point, directions, k)
+                is_on = _decide(forms, noise[k], limit, size, value, direction, k)
+                standing.active[k] = is_on if standing.off[k] == 0 else np.uint8(0)
+    _pack(program, standing.active, packed)
 
 
 @compiled
-def pack(program, active, packed):
+def _switch_off(program, standing, points):
+    """Mark as `off` every active neuron whose values on a region with vertices (V, d) are only rounding.
+
+    Returns how many. A region whose neuron could be written either way is so written in one way only.
+    """
+    found = 0
+    for k in range(program.offsets[program.offsets.shape[0] - 2]):
+        if standing.active[k] == 0:
+            continue
+        n = 0
+        while n < points.shape[0] and _value(standing.forms, k, points[n]) <= program.noise[k]:
+            n += 1
+        if n == points.shape[0]:
+            standing.off[k] = np.uint8(1)
+            found += 1
+    return found
+
+
+@compiled
+def _add_kinks(program, standing, points, size):
+    """Add the share that a region with vertices (V, d) and a volume has in the strips along kinks, see `Accuracy`.
+
+    Neurons that are only rounding on the region are inactive there (`_switch_off`) and do not count.
+    """
+    forms, near, noise, d = standing.forms, program.near, program.noise, points.shape[1]
+    widest = 0.0
+    for n in range(1, points.shape[0]):
+        for i in range(d):
+            widest = max(widest, abs(points[n, i] - points[0, i]))
+    for k in range(program.offsets[program.offsets.shape[0] - 2]):
+        first, slope = _value(forms, k, points[0]), 0.0
+        for i in range(d):
+            slope += abs(forms[i, k])
+        if abs(first) - slope * widest >= near[k]:
+            continue
+        largest, second, nears = 0.0, np.inf, 0
+        for n in range(points.shape[0]):
+            value = abs(_value(forms, k, points[n]))
+            if not value < np.inf:
+                largest, nears = value, points.shape[0]
+                break
+            largest = max(largest, value)
+            if value < near[k]:
+                nears += 1
+            else:
+                second = min(second, value)
+        if not largest < np.inf:
+            standing.beside[EDGE, k] = np.inf
+        elif largest > noise[k] and nears > 0:
+            # |value| ≤ e on at most d e/largest of a convex region; on (e/second)² if only one vertex is near.
+            if nears > 1 or d == 1:
+                standing.beside[EDGE, k] += size / largest
+            else:
+                standing.beside[CORNER, k] += size / (second * second)
+
+
+@compiled
+def _pack(program, active, packed):
     """Write the pattern as bits; every layer starts a new byte."""
     for layer in range(program.offsets.shape[0] - 2):
         first, end, byte = program.offsets[layer], program.offsets[layer + 1], program.byte_start[layer]
@@ -309,11 +377,25 @@ def outline(x, y, source, count, shortest, rows, makers, corners):
 
 
 @compiled
-def record_missed(program, standing, points):
-    """Raise `missed` to the largest |value| on the wrong side of a neuron's activity, at vertices (V, d) of a region.
+def finish(program, standing, points, size, has_missed, has_kinks, first, scales, inside, found):
+    """Record a region with vertices (V, d) and a volume, unless neurons must be switched off; returns how many.
 
-    Clipping records this itself.
+    has_missed: clipping has recorded `missed`. has_kinks: add the region to the strips along kinks. `first`, `scales`,
+    `inside` and `found`: see `_clearances`.
     """
+    off = _switch_off(program, standing, points)
+    if off == 0:
+        if not has_missed:
+            _record_missed(program, standing, points)
+        if has_kinks:
+            _add_kinks(program, standing, points, size)
+        _clearances(program, standing, first, scales, inside, found)
+    return off
+
+
+@compiled
+def _record_missed(program, standing, points):
+    """Raise `missed` to the largest |value| on the wrong side of a neuron's activity, at vertices (V, d)."""
     forms = standing.forms
     for k in range(program.offsets[program.offsets.shape[0] - 2]):
         sign = 1.0 if standing.active[k] == 1 else -1.0
@@ -322,7 +404,7 @@ def record_missed(program, standing, points):
 
 
 @compiled
-def clearances(program, standing, first, scales, point, found):
+def _clearances(program, standing, first, scales, point, found):
     """Write, for every hidden layer from `first` on, the smallest |value| / scale of its neurons at a point (d,).
 
     scales: of all neurons from that layer on. Neurons that are exactly zero, whatever the rounding, do not count.

@@ -1,5 +1,6 @@
 """The base of all searches: a walker that finds, labels and checks regions within a budget, and the search line."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,15 +14,18 @@ from ...errors import OptionError
 from ...labels import Property, Stop
 from ...perturbation import Domain
 from ...question import Question
-from ...regions.check import BATCH, PlainPass
-from ...tolerances import DISTANCE, SLOW
+from ...regions.check import PlainPass
+from .form_kernels import pass_region
 from .halfspaces import LinearProgramTroubleError
 from .labeller import Labeller
+from .solids import BrokenSolidError
 from .traversal import LostRegionError, Traversal, TraversedRegion
 from .visited import Visited
 
-ASK_EVERY = 16  # steps between two checks of the budget: some milliseconds
+ASK_EVERY = 0.02  # seconds between two checks of the budget
+GRACE = 0.5  # seconds, after a limit, for what a partial result needs: its shares and its self-check
 MOST_CHECKED = 2_000  # visited regions compared with a plain pass
+AT_ONCE = 64  # of them at once: a late run checks no more
 Found = TypeVar("Found")
 
 
@@ -49,19 +53,27 @@ class Walker:
             seconds_left=self._seconds_left,
         )
         self.lost = 0
-        self._asked = 0
+        self.regions = 0
+        self._asked = -np.inf
         self.stopped: Stop | None = None
 
-    def goes_on(self, visited: int) -> bool:
-        """Whether the budget allows another region; if not, `stopped` says why."""
-        self.budget.regions = visited
-        self._asked += 1
-        most = self.budget.limits.max_regions
-        if self._asked % ASK_EVERY == 1 or (most is not None and visited >= most):
+    def goes_on(self, visited: int | None = None) -> bool:
+        """Whether the budget allows another region, or another step without a new one; `stopped` says why not."""
+        self.regions = self.regions if visited is None else visited
+        self.budget.regions = 0 if visited is None else visited  # the limit of regions ends no other steps
+        most, now = self.budget.limits.max_regions, time.monotonic()
+        is_full = most is not None and self.budget.regions >= most
+        if self.stopped is None and (is_full or now - self._asked >= ASK_EVERY):
+            self._asked = now
             self.stopped = self.budget.exhausted()
             if self.progress is not None:
-                self.progress(visited)
+                self.progress(self.regions)
+        self.budget.regions = self.regions
         return self.stopped is None
+
+    def is_late(self) -> bool:
+        """Whether a limit ended the search, and the time for what follows is over too."""
+        return self.stopped is not None and time.monotonic() - self._asked > GRACE
 
     def _seconds_left(self) -> float:
         limit = self.budget.limits.timeout_seconds
@@ -71,7 +83,7 @@ class Walker:
         """The result of a function; None, and one more failure, if it loses a region or a program has no answer."""
         try:
             return find(*arguments)
-        except (LostRegionError, LinearProgramTroubleError, QhullError):
+        except (LostRegionError, LinearProgramTroubleError, QhullError, BrokenSolidError):
             self.lost += 1
             return None
 
@@ -134,57 +146,29 @@ class Line:
 
         For a line that ends inside: facet −1, and it leaves at 1.
         """
-        normals = region.halfspaces[:, :-1]
-        gap, speed = normals @ self.start + region.halfspaces[:, -1], normals @ self.step
-        is_slow = np.abs(speed) <= SLOW
-        tilt = np.sign(normals)
-        first = tilt[np.arange(len(tilt)), np.argmax(tilt != 0.0, axis=1)]
-        if (is_slow & ((gap < -DISTANCE) | ((gap <= DISTANCE) & (first < 0.0)))).any():
+        found, scratch = np.empty(3), np.empty((3, len(region.halfspaces)))
+        rows = np.ascontiguousarray(region.halfspaces)
+        if not pass_region(rows, self.start, self.step, scratch, found):
             return None
-        moving = np.flatnonzero(~is_slow)
-        shares = -gap[moving] / speed[moving]
-        # How each share changes with the tilt, order by order.
-        keys = np.column_stack([shares, -shares[:, None] * normals[moving] / speed[moving, None]])
-        entering, leaving = np.flatnonzero(speed[moving] > 0.0), np.flatnonzero(speed[moving] < 0.0)
-        enter = keys[_first(-keys, entering)] if len(entering) else np.full(keys.shape[1], -np.inf)
-        last = _first(keys, leaving) if len(leaving) else -1
-        leave = keys[last] if last >= 0 else np.full(keys.shape[1], np.inf)
-        is_behind = leave[0] <= 0.0 and not _is_before(np.zeros(len(leave)), leave)
-        if is_behind or not _is_before(enter, leave) or enter[0] >= 1.0:
-            return None
-        ends_inside = leave[0] >= 1.0 - DISTANCE
-        leaves_at, facet = (1.0, -1) if ends_inside else (float(leave[0]), int(moving[last]))
-        return max(float(enter[0]), 0.0), leaves_at, facet
+        enters_at, leaves_at, facet = found.tolist()
+        return enters_at, leaves_at, int(facet)
 
 
-def _first(keys: np.ndarray, chosen: np.ndarray) -> int:
-    """The chosen row with the smallest keys; within the tolerance, the next key breaks ties."""
-    for column in keys.T:
-        values = column[chosen]
-        chosen = chosen[values <= values.min() + DISTANCE]
-        if len(chosen) == 1:
-            break
-    return int(chosen[0])
-
-
-def _is_before(one: np.ndarray, other: np.ndarray) -> bool:
-    for a, b in zip(one, other, strict=True):
-        if abs(a - b) > DISTANCE:
-            return bool(a < b)
-    return False
-
-
-def check_visited(question: Question, visited: list[Visited], accuracy: Accuracy) -> None:
+def check_visited(
+    question: Question, visited: list[Visited], accuracy: Accuracy, is_late: Callable[[], bool] = lambda: False
+) -> None:
     """Compare pattern and logits of visited regions (of many, a fixed sample) with a plain pass at a point inside each.
 
-    `accuracy` bounds the errors of the traversal, which shares only the images with the plain pass. Raises
-    InternalError.
+    `accuracy` bounds the errors of the traversal, which shares only the images with the plain pass. If the run is late,
+    one batch is enough. Raises InternalError.
     """
     compound, count = question.compound, len(visited)
     chosen = range(count) if count <= MOST_CHECKED else np.linspace(0, count - 1, MOST_CHECKED).astype(np.int64)
     plain = PlainPass(compound, accuracy, question.model_name)
-    for start in range(0, len(chosen), BATCH):
-        regions = [visited[i].region for i in chosen[start : start + BATCH]]
+    for start in range(0, len(chosen), AT_ONCE):
+        if start and is_late():
+            return
+        regions = [visited[i].region for i in chosen[start : start + AT_ONCE]]
         inside, forms = (np.array([getattr(region, name) for region in regions]) for name in ("inside", "logits"))
         images = compound.perturbed.images(compound.domain.to_theta(inside))
         packed = np.stack([np.frombuffer(region.pattern, dtype=np.uint8) for region in regions])
