@@ -7,7 +7,7 @@ the notes, and checks the model as read against the model file.
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from .network.replay import coarse_notes
 from .network.steps import magnitude, upwards
 from .perturbation import Perturbation, Perturbed, compose, parse_spec
 from .threshold import Threshold
-from .tolerances import NOISE, TIE
+from .tolerances import NOISE
 
 ModelLike = str | Path | Model
 ImageLike = str | Path | np.ndarray
@@ -268,19 +268,42 @@ class Question:
 
     @cached_property
     def label(self) -> int:
-        """The predicted class of the unperturbed image; a tie is an error."""
+        """The class that the network in real numbers predicts for the unperturbed image; a tie is an error.
+
+        Bounds prove it, or else exact arithmetic.
+        """
+        if self._at_zero is not None and self._at_zero.original_margin[0] > 0.0:
+            return self._float_label
+        try:
+            winners = ExactLabels(self.compound, self._float_label).winners_at_original()
+        except ModelError as error:
+            raise ImageError(
+                f"{self.image_name}: float64 cannot decide which class wins on the unperturbed image, and there is no "
+                f"exact arithmetic for this network ({error}); choose another image"
+            ) from None
+        if len(winners) > 1:
+            tied = ", ".join(self.names[j] for j in winners)
+            raise ImageError(
+                f"{self.image_name}: the classes {tied} are tied on the unperturbed image, so there is no label to "
+                "keep; choose another image"
+            )
+        return winners[0]
+
+    @cached_property
+    def _float_label(self) -> int:
+        """The class that float64 arithmetic predicts for the unperturbed image."""
         logits = self.model.graph.logits(self.perturbed.x0[None])[0]
         if not np.isfinite(logits).all():
             raise ImageError(f"{self.image_name}: the logits are not finite; check the weights and the preprocessing")
-        first, second = np.sort(logits)[::-1][:2]
-        slack = TIE * float(np.abs(logits).max())
-        if first - second <= slack:
-            tied = [self.names[j] for j in np.flatnonzero(logits >= first - slack)]
-            raise ImageError(
-                f"{self.image_name}: the classes {', '.join(tied)} are tied on the unperturbed image, so there is no "
-                "label to keep; choose another image"
-            )
         return int(np.argmax(logits))
+
+    @cached_property
+    def _at_zero(self) -> Bounder | None:
+        """Bounds at the unperturbed image, for the label of float64; None if weights are too small for bounds."""
+        try:
+            return Bounder(self.model.graph, self.perturbed, self._float_label, self.attention)
+        except ModelError:
+            return None
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -305,10 +328,17 @@ class Question:
             scale, inputs = magnitude(segment, np.abs(values)), upwards(segment, values)
             close += int((np.abs(inputs) <= NOISE * scale).sum())
             values = np.maximum(inputs, 0.0)
-        if close:
+        if self.label != self._float_label:
             notes.append(
-                f"{close} neurons of the classifier are on their kink at the unperturbed image and count as inactive; "
-                "the expected maps depend on that choice"
+                f"the network in real numbers predicts {self.names[self.label]} for the unperturbed image, as exact "
+                f"arithmetic shows; float64 arithmetic gives {self.names[self._float_label]}, because rounding decides"
+            )
+        if close:
+            one, many = ("neuron", "is on its kink"), ("neurons", "are on their kink")
+            noun, verb = one if close == 1 else many
+            notes.append(
+                f"{close} {noun} of the classifier {verb} at the unperturbed image; a neuron on its kink counts as "
+                "inactive, and the expected maps depend on that choice"
             )
         if self.property is not Property.CR and self.original_doubt > 0.0:
             notes.append(
@@ -325,9 +355,8 @@ class Question:
         A bound of the sum over classes of the distances; 0 if bounds or exact arithmetic prove the signs that float64
         finds.
         """
-        try:
-            bounder = Bounder(self.model.graph, self.perturbed, self.label, self.attention)
-        except ModelError:  # weights so small that products with them vanish
+        bounder = self._at_zero
+        if bounder is None:
             return math.inf
         if bounder.is_original_certain or self._has_exact_original():
             return 0.0
@@ -374,10 +403,11 @@ def make_question(
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
     perturbed = compose([parse_spec(item) if isinstance(item, str) else item for item in chosen], pixels)
     wanted = Property.parse(property)
-    return Question(
+    attention = AttentionOptions(Filter.parse(filter), Distance.parse(dist), _classes(classes, model))
+    question = Question(
         model=model,
         perturbed=perturbed,
-        attention=AttentionOptions(Filter.parse(filter), Distance.parse(dist), _classes(classes, model, perturbed.x0)),
+        attention=attention,
         property=wanted,
         delta=Threshold.parse(delta),
         names=_class_names(names, model.classes),
@@ -385,6 +415,9 @@ def make_question(
         model_name=model.name,
         image_notes=notes,
     )
+    if classes == "predicted":
+        return replace(question, attention=replace(attention, classes=(question.label,)))
+    return question
 
 
 def _read_fitting(path: Path, image_shape: tuple[int, ...], **preprocessing: Any) -> Model:
@@ -419,12 +452,10 @@ def _class_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _classes(classes: str | Sequence[int], model: Model, image: np.ndarray) -> tuple[int, ...] | None:
-    """The classes that inconsistency sums over; None for all."""
-    if classes == "all":
+def _classes(classes: str | Sequence[int], model: Model) -> tuple[int, ...] | None:
+    """The classes that inconsistency sums over; None for all, and as long as the predicted one is not known."""
+    if classes in ("all", "predicted"):
         return None
-    if classes == "predicted":
-        return (int(np.argmax(model.graph.logits(image[None])[0])),)
     try:
         numbers = [int(word) for word in (classes.split(",") if isinstance(classes, str) else classes)]
     except ValueError:

@@ -143,8 +143,8 @@ class _Candidate:
 def find_witnesses(result: Result) -> Findings:
     """One witness for each kind of violation that the result claims, in the order label, attention, both.
 
-    Each is the first claim that is deep enough for the float type of the model file, else the first confirmed one,
-    flagged. Raises InternalError if proved bounds refute a claim.
+    Each is the first claim that is deep enough for the float type of the model file, else the first confirmed one that
+    onnxruntime shows, else the first confirmed one, flagged. Raises InternalError if proved bounds refute a claim.
     """
     enclosing = Enclosing(result.question)
     witnesses, notes = [], []
@@ -166,14 +166,20 @@ def find_witnesses(result: Result) -> Findings:
 def _find(result: Result, kind: Violation, enclosing: Enclosing) -> tuple[_Candidate | None, int]:
     """The best candidate, and how many thetas were tried."""
     best: _Candidate | None = None
+    is_shown = False
     tried = 0
     for claim in result.tiling.claims(result.answer, kind, result.agreement.scale):
         tried += 1
         candidate = _examine(result, kind, claim, enclosing)
-        if candidate is not None and (best is None or candidate.is_deep):
-            best = candidate
-            if best.is_deep:
-                break
+        if candidate is None:
+            continue
+        if candidate.is_deep:
+            return candidate, tried
+        # One that is not deep may still be shown by onnxruntime.
+        if not is_shown:
+            shows = _replay(result, kind, candidate).agrees
+            if best is None or shows:
+                best, is_shown = candidate, shows
     return best, tried
 
 
@@ -258,17 +264,21 @@ def _tolerance(rounding: FileRounding, point: Point) -> float:
     return max(rounding.effect, LEAST_SHARE * float(np.abs(point.logits).max()))
 
 
-def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
-    model, point = result.question.model, chosen.point
-    logits = model.replay.logits(point.image[None])[0]
+def _replay(result: Result, kind: Violation, chosen: _Candidate) -> LogitReplay:
+    """The logits of a candidate by onnxruntime, beside its own."""
+    logits = result.question.model.replay.logits(chosen.point.image[None])[0]
     is_finite = bool(np.isfinite(logits).all())
     is_kept = is_finite and int(np.argmax(logits)) == result.label
-    replay = LogitReplay(
+    return LogitReplay(
         logits,
-        float(np.abs(logits - point.logits).max()) if is_finite else None,
+        float(np.abs(logits - chosen.point.logits).max()) if is_finite else None,
         chosen.tolerance if np.isfinite(chosen.tolerance) else None,
         shows_label=is_finite and (kind is Violation.ATTENTION or is_kept == (kind is Violation.EVIDENCE)),
     )
+
+
+def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
+    model, point, replay = result.question.model, chosen.point, _replay(result, kind, chosen)
     check = check_maps(
         model,
         point.image,
