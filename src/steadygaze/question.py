@@ -4,7 +4,6 @@ A question parses, describes and stores itself, and lists its differences from a
 the notes, and checks the model as read against the model file.
 """
 
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,19 +19,17 @@ from .attention.filters import Filter
 from .attention.inconsistency import original_maps
 from .attention.methods import GRADIENT, Method
 from .attention.options import AttentionOptions, Distance
-from .bounds.bounder import Bounder
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
-from .exact import ExactLabels
 from .images import fit_image, image_from_array, read_image
 from .labels import Property
-from .network.graph import preactivations
 from .network.model import Agreement, Model, check_agreement, read_model
 from .network.replay import coarse_notes
 from .network.steps import magnitude, upwards
 from .perturbation import Perturbation, Perturbed, compose, parse_spec
 from .threshold import Threshold
 from .tolerances import NOISE
+from .unperturbed import Unperturbed
 
 ModelLike = str | Path | Model
 ImageLike = str | Path | np.ndarray
@@ -252,9 +249,14 @@ class Question:
         return [name for name, is_same in same.items() if not is_same]
 
     @cached_property
+    def unperturbed(self) -> Unperturbed:
+        """What is proved about the unperturbed image."""
+        return Unperturbed(Compound(self.model.graph, self.model.chain, self.perturbed), self.attention)
+
+    @cached_property
     def compound(self) -> Compound:
         """The classifier after the perturbations."""
-        return Compound(self.model.graph, self.model.chain, self.perturbed)
+        return replace(self.unperturbed.compound, prove_original=lambda: self.unperturbed.pattern)
 
     @cached_property
     def original(self) -> np.ndarray:
@@ -268,14 +270,11 @@ class Question:
 
     @cached_property
     def label(self) -> int:
-        """The class that the network in real numbers predicts for the unperturbed image; a tie is an error.
-
-        Bounds prove it, or else exact arithmetic.
-        """
-        if self._at_zero is not None and self._at_zero.original_margin[0] > 0.0:
-            return self._float_label
+        """The class that the network in real numbers predicts for the unperturbed image; a tie is an error."""
+        if not np.isfinite(self.unperturbed.logits).all():
+            raise ImageError(f"{self.image_name}: the logits are not finite; check the weights and the preprocessing")
         try:
-            winners = ExactLabels(self.compound, self._float_label).winners_at_original()
+            winners = self.unperturbed.winners
         except ModelError as error:
             raise ImageError(
                 f"{self.image_name}: float64 cannot decide which class wins on the unperturbed image, and there is no "
@@ -288,22 +287,6 @@ class Question:
                 "keep; choose another image"
             )
         return winners[0]
-
-    @cached_property
-    def _float_label(self) -> int:
-        """The class that float64 arithmetic predicts for the unperturbed image."""
-        logits = self.model.graph.logits(self.perturbed.x0[None])[0]
-        if not np.isfinite(logits).all():
-            raise ImageError(f"{self.image_name}: the logits are not finite; check the weights and the preprocessing")
-        return int(np.argmax(logits))
-
-    @cached_property
-    def _at_zero(self) -> Bounder | None:
-        """Bounds at the unperturbed image, for the label of float64; None if weights are too small for bounds."""
-        try:
-            return Bounder(self.model.graph, self.perturbed, self._float_label, self.attention)
-        except ModelError:
-            return None
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -328,10 +311,11 @@ class Question:
             scale, inputs = magnitude(segment, np.abs(values)), upwards(segment, values)
             close += int((np.abs(inputs) <= NOISE * scale).sum())
             values = np.maximum(inputs, 0.0)
-        if self.label != self._float_label:
+        if self.label != self.unperturbed.float_label:
+            rounded = self.names[self.unperturbed.float_label]
             notes.append(
                 f"the network in real numbers predicts {self.names[self.label]} for the unperturbed image, as exact "
-                f"arithmetic shows; float64 arithmetic gives {self.names[self._float_label]}, because rounding decides"
+                f"arithmetic shows; float64 arithmetic gives {rounded}, because rounding decides"
             )
         if close:
             one, many = ("neuron", "is on its kink"), ("neurons", "are on their kink")
@@ -350,31 +334,8 @@ class Question:
 
     @cached_property
     def original_doubt(self) -> float:
-        """How far the maps of the unperturbed image may be off because signs of its neurons are uncertain.
-
-        A bound of the sum over classes of the distances; 0 if bounds or exact arithmetic prove the signs that float64
-        finds.
-        """
-        bounder = self._at_zero
-        if bounder is None:
-            return math.inf
-        if bounder.is_original_certain or self._has_exact_original():
-            return 0.0
-        size = self.attention.size(bounder.original.radius)
-        return size * (1.0 + 1e-9) if math.isfinite(size) else math.inf
-
-    def _has_exact_original(self) -> bool:
-        """Whether exact arithmetic finds the pattern of float64 at the unperturbed image."""
-        if not self.perturbed.domain.contains_zero:
-            return False
-        try:
-            found = ExactLabels(self.compound, self.label).pattern_at(np.zeros(self.perturbed.domain.dimension))
-        except ModelError:
-            return False
-        plain = preactivations(self.model.graph, self.perturbed.x0.reshape(1, -1))[:-1]
-        return found is not None and all(
-            np.array_equal(exact, values[0] > 0.0) for exact, values in zip(found, plain, strict=True)
-        )
+        """How far the maps of the unperturbed image may be off because signs of its neurons are uncertain."""
+        return self.unperturbed.doubt
 
 
 def make_question(

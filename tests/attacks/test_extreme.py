@@ -1,6 +1,7 @@
 """Networks whose values, gradients or their squares leave the range of float64: no wrong answer, no internal error."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,24 @@ def test_the_label_to_keep_is_that_of_the_real_valued_network(engine: str, tmp_p
     result = run(path, question.image, question.specs, method=engine, property="cr", classes="predicted")
     assert result.label == 1 and result.question.attention.classes == (1,)
     assert any("real numbers predicts 1" in note for note in result.question.notes)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("delta", [1.0, "25%"])
+def test_the_expected_map_is_that_of_the_real_valued_network(delta: float | str, engine: str, tmp_path: Path) -> None:
+    """Logits (1, 4 ReLU(x₀ + 2⁻⁶⁰ x₁ − x₂)) at (1/2, 1, 1/2): the neuron is active, with the value 2⁻⁶⁰.
+
+    In float64 its value is 0, and its map too. In truth the map never changes: the inconsistency is 0 everywhere.
+    """
+    layers = (layer([[1.0, 2.0**-60, -1.0], [0.0, 0.0, 0.0]], [0.0, 1.0]), layer([[0.0, 1.0], [4.0, 0.0]], [0.0, 0.0]))
+    question = Question(layers, np.array([[[0.5, 1.0, 0.5]]]), (Change("patch", 0.0, 0.125, x=0),), "l2", 1.0)
+    oracle = Oracle(question)
+    assert oracle.truth.shares["AR"] == (1, 1)
+    path = write_onnx(tmp_path / "network.onnx", layers, question.image.shape)
+    answer = ask(path, replace(question, delta=delta), "ar", engine, limit_seconds=300.0)
+    assert not complaints(answer, oracle.truth, "ar")
+    if engine in WHOLE:
+        assert answer.shares["AR"][0] > 0.99
 
 
 def test_a_tie_is_exact_and_refused(tmp_path: Path) -> None:

@@ -104,12 +104,19 @@ class ExactLabels:
                 break
         return winners
 
-    def pattern_at(self, theta: np.ndarray) -> list[np.ndarray] | None:
-        """The active neurons (n,) of every ReLU layer at a theta (d,); None if constants are only enclosed."""
-        *layers, _ = self._layers(self._pixels.at(np.asarray(theta, dtype=np.float64)), PRECISIONS[0])
-        if any(forms.radii is not None for forms in layers):
-            return None
-        return [np.array([bool(value > 0) for value in forms.rows[:, 0]]) for forms in layers[CLIP_STAGES:]]
+    def pattern_at_original(self) -> list[np.ndarray] | None:
+        """The active neurons (n,) of every ReLU layer at the unperturbed image; None if enclosures do not tell."""
+        found: list[np.ndarray] = []
+        *layers, _ = self._layers(self._pixels.original, PRECISIONS[-1])
+        for forms in layers[CLIP_STAGES:]:
+            values = forms.rows[:, 0]
+            radii = np.zeros_like(values) if forms.radii is None else forms.radii.ravel()
+            active = np.array([bool(value > radius) for value, radius in zip(values, radii, strict=True)])
+            silent = np.array([bool(value <= -radius) for value, radius in zip(values, radii, strict=True)])
+            if not (active | silent).all():
+                return None
+            found.append(active)
+        return found
 
     def _layers(self, forms: WholeForms, bits: int) -> Iterator[WholeForms]:
         """The inputs of the ReLUs for pixels, the clip's first, then the logits, all as forms without a coordinate."""

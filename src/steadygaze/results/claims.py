@@ -64,7 +64,7 @@ def piece_claims(answer: Answer, kind: Violation, scale: float) -> Iterator[Clai
         Violation.EVIDENCE: ~is_lost & is_other,
     }[kind]
     for piece in _worth_trying(answer, kind, np.flatnonzero(chosen), scale):
-        yield _claim(answer, int(piece))
+        yield piece_claim(answer, int(piece))
 
 
 def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, scale: float) -> np.ndarray:
@@ -91,7 +91,8 @@ def _margins(answer: Answer, pieces: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros(0), *(answer.margin_at(region[block], centres[block]) for block in blocks)])
 
 
-def _claim(answer: Answer, piece: int) -> Claim:
+def piece_claim(answer: Answer, piece: int) -> Claim:
+    """The centre of a piece, with the errors of what is claimed there."""
     answers, joint = answer.answers, answer.joint
     region = int(joint.pieces.region[piece])
     found = answers.regions

@@ -6,6 +6,7 @@ it is flagged. A claim that stays open is skipped. A claim refuted beyond all er
 it raises InternalError, and there is no answer.
 """
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,7 +69,16 @@ def _ends(bounds: np.ndarray) -> tuple[float, float]:
     return (low, high) if low <= high else UNKNOWN
 
 
-__all__ = ["Findings", "LogitReplay", "Violation", "Witness", "find_witnesses"]
+__all__ = [
+    "Enclosing",
+    "Findings",
+    "LogitReplay",
+    "Violation",
+    "Witness",
+    "find_witnesses",
+    "has_pattern",
+    "reproduction",
+]
 
 _NAMES = {
     Violation.LABEL: "the lost label",
@@ -151,6 +161,12 @@ def find_witnesses(result: Result) -> Findings:
     for kind in Violation:
         candidate, tried = _find(result, kind, enclosing)
         if candidate is not None:
+            if kind is not Violation.EVIDENCE and _verdict(result, kind) is Verdict.ROBUST:
+                raise InternalError(
+                    f"the result claims that the {kind.value} is kept everywhere, but theta "
+                    f"{candidate.point.theta.tolist()!r} violates it (margin {candidate.point.margin!r}, inconsistency "
+                    f"{candidate.point.inconsistency!r}), as proved bounds confirm. {reproduction(result)}"
+                )
             witness = _replayed(result, kind, candidate)
             witnesses.append(witness)
             if witness.remark is not None:
@@ -186,7 +202,11 @@ def _find(result: Result, kind: Violation, enclosing: Enclosing) -> tuple[_Candi
 def _is_proved(result: Result, kind: Violation) -> bool:
     if kind is Violation.EVIDENCE:
         return result.areas["CR&IR"][0] > 0.0
-    return result.verdict_of(Property.CR if kind is Violation.LABEL else Property.AR) is Verdict.NOT_ROBUST
+    return _verdict(result, kind) is Verdict.NOT_ROBUST
+
+
+def _verdict(result: Result, kind: Violation) -> Verdict:
+    return result.verdict_of(Property.CR if kind is Violation.LABEL else Property.AR)
 
 
 class _Tested(NamedTuple):
@@ -231,10 +251,10 @@ def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) 
     if kind is not Violation.LABEL:
         delta = result.answer.delta
         low, high = found.inconsistency
-        yield _Tested(low - delta, high - delta, claim.attention_slack() if _has_pattern(result, claim) else np.inf)
+        yield _Tested(low - delta, high - delta, claim.attention_slack() if has_pattern(result, claim) else np.inf)
 
 
-def _has_pattern(result: Result, claim: Claim) -> bool:
+def has_pattern(result: Result, claim: Claim) -> bool:
     """Whether a plain pass finds the pattern of the claim; the error of the claimed maps holds only for that one."""
     image = result.question.perturbed.image(claim.theta)
     plain = pattern_at(result.question.model.graph, image.reshape(1, -1))
@@ -244,18 +264,21 @@ def _has_pattern(result: Result, claim: Claim) -> bool:
 def _refutation(result: Result, kind: Violation, claim: Claim, test: _Tested) -> str:
     """The data to reproduce a false claim, in one line."""
     point = result.at(claim.theta)
-    question = result.question
-    specs = " × ".join(question.specs)
-    preprocessing = getattr(question.model.replay, "preprocessing", None)
     return (
         f"the result claims a violation ({kind}) at theta {claim.theta.tolist()!r}, but proved bounds there refute it: "
         f"a value that must be positive, up to an error of {test.slack!r}, lies between {test.low!r} and {test.high!r} "
-        f"(a plain evaluation gives margin {point.margin!r} and inconsistency {point.inconsistency!r}). Nothing is "
-        f"delivered. Please report it with the model and the image: method {result.method}, model "
-        f"{question.model_name} (SHA-256 {question.model.sha256}; {preprocessing}), image {question.image_name}, "
-        f"perturbations {specs}, "
-        f"label {result.label}, property {question.property.value}, δ {result.delta} = {result.answer.delta!r}, "
-        f"attention {question.attention}"
+        f"(a plain evaluation gives margin {point.margin!r} and inconsistency {point.inconsistency!r}). "
+        f"{reproduction(result)}"
+    )
+
+
+def reproduction(result: Result) -> str:
+    """What a report of a false claim needs: the command, the hash of the model, and the threshold as a number."""
+    question = result.question
+    command = [*question.words(result.delta, question.image_name), "--method", result.method, *result.tiling.words()]
+    return (
+        f"Nothing is delivered. Please report it with the model and the image: `{shlex.join(command)}` (model SHA-256 "
+        f"{question.model.sha256}, label {result.label}, δ = {result.answer.delta!r})"
     )
 
 
