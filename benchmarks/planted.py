@@ -16,7 +16,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +58,14 @@ class Tally:
     def accuse(self, name: str, engine: str, wanted: str, question: Question, sentences: list[str]) -> None:
         about = {"name": name, "engine": engine, "property": wanted, "delta": question.delta, "specs": question.specs}
         self.wrong.append(about | {"wrong": sentences})
+
+    def join(self, other: "Tally") -> None:
+        """Add what another one counted."""
+        for key, count in other.counts.items():
+            self.counts.setdefault(key, Counter()).update(count)
+        self.wrong += other.wrong
+        self.networks.update(other.networks)
+        self.seconds.update(other.seconds)
 
     def share_of(self, outcome: str, keys: Iterable[tuple[str, str, str, str]]) -> tuple[int, int]:
         """How often an outcome occurred, and how many there were."""
@@ -206,20 +217,31 @@ def named(name: str) -> Planted | Pair | Wild | None:
 
 
 def run(options: argparse.Namespace) -> Tally:
-    """Try the networks one by one."""
+    """Try the networks, in as many processes as asked for."""
     tally, clock = Tally(), Clock(options.seconds)
-    engines = options.methods.split(",")
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.keep or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        for one in networks(options):
+    attempt = partial(try_one, engines=options.methods.split(","), keep=options.keep)
+    with ExitStack() as stack:
+        if options.processes == 1:
+            found = map(attempt, networks(options))
+        else:
+            pool = stack.enter_context(get_context("spawn").Pool(options.processes))
+            found = pool.imap_unordered(attempt, networks(options))
+        for part in found:
+            tally.join(part)
             if clock.is_over():
                 break
-            before = len(tally.wrong)
-            attempt = {Planted: try_planted, Pair: try_pair, Wild: try_wild}[type(one)]
-            attempt(one, engines, folder, tally)
-            for item in tally.wrong[before:]:
-                print(f"WRONG {item['name']} {item['engine']}: {'; '.join(item['wrong'])}", file=sys.stderr)
+    return tally
+
+
+def try_one(one: Planted | Pair | Wild, engines: Sequence[str], keep: Path | None) -> Tally:
+    """Try one network by every engine."""
+    tally = Tally()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        {Planted: try_planted, Pair: try_pair, Wild: try_wild}[type(one)](one, engines, folder, tally)
+    for item in tally.wrong:
+        print(f"WRONG {item['name']} {item['engine']}: {'; '.join(item['wrong'])}", file=sys.stderr)
     return tally
 
 
@@ -246,6 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", default=[], help="names of networks as they are reported; no others")
     parser.add_argument("--keep", type=Path, help="folder for the files of the last network of each kind")
     parser.add_argument("--seconds", type=float, help="ends the run after that time, whatever is left")
+    parser.add_argument("--processes", type=int, default=1, help="processes that try networks; one more makes them")
     parser.add_argument("--out", type=Path, default=RESULTS / "planted.json")
     options = parser.parse_args(arguments)
     unknown = set(options.methods.split(",")) - set(ENGINES)

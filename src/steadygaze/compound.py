@@ -6,7 +6,7 @@ and pixels that do not depend on theta become part of the first bias. Thetas are
 with a single parameter, nothing depends on the second coordinate.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .lazily import is_sparse, scipy_sparse
-from .network.graph import AffineMap, Chain, Graph
+from .network.graph import AffineMap, Chain, Graph, preactivations
 from .network.steps import is_folded
 from .perturbation import Domain, KnotCell, Perturbed
 from .tolerances import NEAR, noise_share
@@ -82,6 +82,19 @@ class Compound:
     graph: Graph
     chain: Chain
     perturbed: Perturbed
+    prove_original: Callable[[], tuple[np.ndarray, ...] | None] | None = None
+
+    @cached_property
+    def original_pattern(self) -> list[np.ndarray]:
+        """The classifier's pattern at the unperturbed image, one boolean array (1, n) per ReLU layer.
+
+        It is the one that `prove_original` gives, else that of a plain forward pass.
+        """
+        proved = None if self.prove_original is None else self.prove_original()
+        if proved is not None:
+            return [layer[None] for layer in proved]
+        values = preactivations(self.graph, self.perturbed.x0.reshape(1, -1))[:-1]
+        return [layer > 0.0 for layer in values]
 
     @property
     def domain(self) -> Domain:

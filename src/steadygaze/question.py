@@ -4,10 +4,9 @@ A question parses, describes and stores itself, and lists its differences from a
 the notes, and checks the model as read against the model file.
 """
 
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,13 @@ from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
 from .images import fit_image, image_from_array, read_image
 from .labels import Property
-from .network.graph import preactivations
 from .network.model import Agreement, Model, check_agreement, read_model
 from .network.replay import coarse_notes
 from .network.steps import magnitude, upwards
 from .perturbation import Perturbation, Perturbed, compose, parse_spec
 from .threshold import Threshold
-from .tolerances import NOISE, TIE
+from .tolerances import NOISE
+from .unperturbed import Unperturbed
 
 ModelLike = str | Path | Model
 ImageLike = str | Path | np.ndarray
@@ -250,9 +249,14 @@ class Question:
         return [name for name, is_same in same.items() if not is_same]
 
     @cached_property
+    def unperturbed(self) -> Unperturbed:
+        """What is proved about the unperturbed image."""
+        return Unperturbed(Compound(self.model.graph, self.model.chain, self.perturbed), self.attention)
+
+    @cached_property
     def compound(self) -> Compound:
         """The classifier after the perturbations."""
-        return Compound(self.model.graph, self.model.chain, self.perturbed)
+        return replace(self.unperturbed.compound, prove_original=lambda: self.unperturbed.pattern)
 
     @cached_property
     def original(self) -> np.ndarray:
@@ -266,19 +270,23 @@ class Question:
 
     @cached_property
     def label(self) -> int:
-        """The predicted class of the unperturbed image; a tie is an error."""
-        logits = self.model.graph.logits(self.perturbed.x0[None])[0]
-        if not np.isfinite(logits).all():
+        """The class that the network in real numbers predicts for the unperturbed image; a tie is an error."""
+        if not np.isfinite(self.unperturbed.logits).all():
             raise ImageError(f"{self.image_name}: the logits are not finite; check the weights and the preprocessing")
-        first, second = np.sort(logits)[::-1][:2]
-        slack = TIE * float(np.abs(logits).max())
-        if first - second <= slack:
-            tied = [self.names[j] for j in np.flatnonzero(logits >= first - slack)]
+        try:
+            winners = self.unperturbed.winners
+        except ModelError as error:
             raise ImageError(
-                f"{self.image_name}: the classes {', '.join(tied)} are tied on the unperturbed image, so there is no "
-                "label to keep; choose another image"
+                f"{self.image_name}: float64 cannot decide which class wins on the unperturbed image, and there is no "
+                f"exact arithmetic for this network ({error}); choose another image"
+            ) from None
+        if len(winners) > 1:
+            tied = ", ".join(self.names[j] for j in winners)
+            raise ImageError(
+                f"{self.image_name}: the classes {tied} are tied on the unperturbed image, so there is no label to "
+                "keep; choose another image"
             )
-        return int(np.argmax(logits))
+        return winners[0]
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -303,10 +311,18 @@ class Question:
             scale, inputs = magnitude(segment, np.abs(values)), upwards(segment, values)
             close += int((np.abs(inputs) <= NOISE * scale).sum())
             values = np.maximum(inputs, 0.0)
-        if close:
+        if self.label != self.unperturbed.float_label:
+            rounded = self.names[self.unperturbed.float_label]
             notes.append(
-                f"{close} neurons of the classifier are on their kink at the unperturbed image and count as inactive; "
-                "the expected maps depend on that choice"
+                f"the network in real numbers predicts {self.names[self.label]} for the unperturbed image, as exact "
+                f"arithmetic shows; float64 arithmetic gives {rounded}, because rounding decides"
+            )
+        if close:
+            one, many = ("neuron", "is on its kink"), ("neurons", "are on their kink")
+            noun, verb = one if close == 1 else many
+            notes.append(
+                f"{close} {noun} of the classifier {verb} at the unperturbed image; a neuron on its kink counts as "
+                "inactive, and the expected maps depend on that choice"
             )
         if self.property is not Property.CR and self.original_doubt > 0.0:
             notes.append(
@@ -318,36 +334,8 @@ class Question:
 
     @cached_property
     def original_doubt(self) -> float:
-        """How far the maps of the unperturbed image may be off because signs of its neurons are uncertain.
-
-        A bound of the sum over classes of the distances; 0 if bounds or exact arithmetic prove the signs that float64
-        finds.
-        """
-        try:
-            from .bounds.bounder import Bounder  # noqa: PLC0415 (rarely needed)
-
-            bounder = Bounder(self.model.graph, self.perturbed, self.label, self.attention)
-        except ModelError:  # weights so small that products with them vanish
-            return math.inf
-        if bounder.is_original_certain or self._has_exact_original():
-            return 0.0
-        size = self.attention.size(bounder.original.radius)
-        return size * (1.0 + 1e-9) if math.isfinite(size) else math.inf
-
-    def _has_exact_original(self) -> bool:
-        """Whether exact arithmetic finds the pattern of float64 at the unperturbed image."""
-        if not self.perturbed.domain.contains_zero:
-            return False
-        try:
-            from .exact import ExactLabels  # noqa: PLC0415 (rarely needed)
-
-            found = ExactLabels(self.compound, self.label).pattern_at(np.zeros(self.perturbed.domain.dimension))
-        except ModelError:
-            return False
-        plain = preactivations(self.model.graph, self.perturbed.x0.reshape(1, -1))[:-1]
-        return found is not None and all(
-            np.array_equal(exact, values[0] > 0.0) for exact, values in zip(found, plain, strict=True)
-        )
+        """How far the maps of the unperturbed image may be off because signs of its neurons are uncertain."""
+        return self.unperturbed.doubt
 
 
 def make_question(
@@ -378,10 +366,11 @@ def make_question(
         raise OptionError("mean, std and scale apply to model files only; give them to read_model")
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
-    return Question(
+    attention = AttentionOptions(steps, distance, _classes(classes, model))
+    question = Question(
         model=model,
         perturbed=perturbed,
-        attention=AttentionOptions(steps, distance, _classes(classes, model, perturbed.x0)),
+        attention=attention,
         property=wanted,
         delta=threshold,
         names=_class_names(names, model.classes),
@@ -389,6 +378,9 @@ def make_question(
         model_name=model.name,
         image_notes=notes,
     )
+    if classes == "predicted":
+        return replace(question, attention=replace(attention, classes=(question.label,)))
+    return question
 
 
 def _read_fitting(path: Path, image_shape: tuple[int, ...], **preprocessing: Any) -> Model:
@@ -423,12 +415,10 @@ def _class_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _classes(classes: str | Sequence[int], model: Model, image: np.ndarray) -> tuple[int, ...] | None:
-    """The classes that inconsistency sums over; None for all."""
-    if classes == "all":
+def _classes(classes: str | Sequence[int], model: Model) -> tuple[int, ...] | None:
+    """The classes that inconsistency sums over; None for all, and as long as the predicted one is not known."""
+    if classes in ("all", "predicted"):
         return None
-    if classes == "predicted":
-        return (int(np.argmax(model.graph.logits(image[None])[0])),)
     try:
         numbers = [int(word) for word in (classes.split(",") if isinstance(classes, str) else classes)]
     except ValueError:

@@ -118,10 +118,6 @@ LOGITS = 1e-9
 """The largest difference between a region's logits and a plain forward pass, relative to their size: about 1,000 times
 the difference measured on sixteen layers. Away from kinks, a pattern with one wrong neuron is off by far more."""
 
-TIE = 1e-9
-"""The two largest logits tie at the unperturbed image if they are closer than this, relative to their size.
-A forward pass in float64 is off by about 1e-13; the margin must be well above the slack of every region around zero."""
-
 CLIPPED = 1e-9
 """A pixel farther than this from 0 and 1 is not clipped. A point BESIDE an edge moves a pixel by more, unless the pixel
 hardly depends on theta; then either state is right to within this."""

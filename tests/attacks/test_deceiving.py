@@ -165,3 +165,13 @@ def test_the_violation_is_found(name, engine):
 def test_equal_functions_get_answers_that_do_not_contradict(engine):
     answers = [ask(DECEIVERS[name].path, oracle_of(name).question, "cr", engine).verdict for name in ("a6b", "a6ref")]
     assert "robust" not in answers
+
+
+@pytest.mark.parametrize("method", WHOLE)
+def test_the_witness_is_one_that_onnxruntime_shows(method: str) -> None:
+    """The label of a2 is lost beyond 3/4; just beyond it float32 still keeps it."""
+    one = DECEIVERS["a2"]
+    image = np.load(DATA / f"{one.image}.npy")
+    result = verify(one.path, image, [change.spec for change in one.changes], method=method, property="cr")
+    witness = next(found for found in result.witnesses if found.kind == "label")
+    assert witness.replay.agrees and witness.remark is None and witness.point.margin < -1.0

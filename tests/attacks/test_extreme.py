@@ -1,6 +1,7 @@
 """Networks whose values, gradients or their squares leave the range of float64: no wrong answer, no internal error."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from adversary.oracle import Change, Oracle, Question
 from steadygaze import search, verify
 from steadygaze.attention import curve_kernels
 from steadygaze.attention.options import AttentionOptions, Distance
-from steadygaze.errors import ModelError
+from steadygaze.errors import ImageError, ModelError
 
 TINY, HUGE = 2.0**-125, 2.0**120
 PATCHES = tuple(Change("patch", 0.0, 1.0, x=x, y=0) for x in range(3))
@@ -61,6 +62,52 @@ def test_a_split_by_values_whose_products_underflow(dimension: int, top: float, 
     assert not wrong
     if engine in WHOLE:
         assert answer.verdict == ("robust" if top == 4.0 else "not robust")
+
+
+def drowned(limit: float) -> Question:
+    """Logits (limit, x₁) at x = (3/4, 3/4), but float64 computes x₁ as ReLU((2³⁰ x₀ + 2⁻²⁴ x₁) − 2³⁰ x₀) · 2²⁴ = 0."""
+    first = layer([[2.0**30, 0.0], [2.0**30, 2.0**-24]], [0.0, 0.0])
+    layers = (first, layer([[-1.0, 1.0]], [0.0]), layer([[0.0], [2.0**24]], [limit, 0.0]))
+    return Question(layers, np.array([[[0.75, 0.75]]]), (Change("patch", 0.0, 0.75, x=1, tone=-1),), "l1", 1.0)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_label_to_keep_is_that_of_the_real_valued_network(engine: str, tmp_path: Path) -> None:
+    """Class 1 wins by a half at zero and loses beyond θ = 1/2; in float64 class 0 wins everywhere."""
+    question = drowned(0.25)
+    path = write_onnx(tmp_path / "network.onnx", question.layers, question.image.shape, dtype=np.float64)
+    oracle = Oracle(question)
+    answer = ask(path, question, "cr", engine, limit_seconds=300.0)
+    assert not complaints(answer, oracle.truth, "cr", oracle)
+    run = verify if engine in WHOLE else search
+    result = run(path, question.image, question.specs, method=engine, property="cr", classes="predicted")
+    assert result.label == 1 and result.question.attention.classes == (1,)
+    assert any("real numbers predicts 1" in note for note in result.question.notes)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("delta", [1.0, "25%"])
+def test_the_expected_map_is_that_of_the_real_valued_network(delta: float | str, engine: str, tmp_path: Path) -> None:
+    """Logits (1, 4 ReLU(x₀ + 2⁻⁶⁰ x₁ − x₂)) at (1/2, 1, 1/2): the neuron is active, with the value 2⁻⁶⁰.
+
+    In float64 its value is 0, and its map too. In truth the map never changes: the inconsistency is 0 everywhere.
+    """
+    layers = (layer([[1.0, 2.0**-60, -1.0], [0.0, 0.0, 0.0]], [0.0, 1.0]), layer([[0.0, 1.0], [4.0, 0.0]], [0.0, 0.0]))
+    question = Question(layers, np.array([[[0.5, 1.0, 0.5]]]), (Change("patch", 0.0, 0.125, x=0),), "l2", 1.0)
+    oracle = Oracle(question)
+    assert oracle.truth.shares["AR"] == (1, 1)
+    path = write_onnx(tmp_path / "network.onnx", layers, question.image.shape)
+    answer = ask(path, replace(question, delta=delta), "ar", engine, limit_seconds=300.0)
+    assert not complaints(answer, oracle.truth, "ar")
+    if engine in WHOLE:
+        assert answer.shares["AR"][0] > 0.99
+
+
+def test_a_tie_is_exact_and_refused(tmp_path: Path) -> None:
+    question = drowned(0.75)
+    path = write_onnx(tmp_path / "network.onnx", question.layers, question.image.shape, dtype=np.float64)
+    with pytest.raises(ImageError, match="classes 0, 1 are tied on the unperturbed image"):
+        verify(path, question.image, question.specs, method="map")
 
 
 @pytest.mark.parametrize("engine", WHOLE)

@@ -237,3 +237,52 @@ def test_a_torch_model_exported_as_the_readme_shows(tmp_path, folding):
     exact = network.double()(torch.from_numpy(images)).detach().numpy()
     np.testing.assert_allclose(model.graph.logits(images), exact, atol=1e-6)
     assert [affine.bias.size for affine in model.chain.maps] == [4 * 28 * 28, 6 * 6 * 6, 10]
+
+
+def scaled_chain(save, factors):
+    """Logits (∏ factors · x₀, 1), one layer for each factor; the first factor comes last."""
+    weights, nodes, last = {}, [helper.make_node("Flatten", ["image"], ["f"])], "f"
+    first = np.zeros((36, 1), np.float32)
+    first[0] = 1.0
+    for number, factor in enumerate(factors):
+        weights[f"w{number}"] = first if number == 0 else np.array([[factor]], np.float32)
+        nodes.append(helper.make_node("MatMul", [last, f"w{number}"], [f"h{number}"]))
+        nodes.append(helper.make_node("Relu", [f"h{number}"], [f"a{number}"]))
+        last = f"a{number}"
+    weights["g"], weights["c"] = np.array([[factors[0], 0.0]], np.float32), np.array([0.0, 1.0], np.float32)
+    nodes.append(helper.make_node("Gemm", [last, "g", "c"], ["logits"]))
+    return read_model(save(nodes, weights, DIMS))
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ([2.0**60, 2.0**-100, 2.0**-100, 2.0**70, 2.0**70], "values vanish in float32"),
+        ([2.0**-60, 2.0**100, 2.0**100, 2.0**-70, 2.0**-70], "onnxruntime, in float32, gives NaN or infinite logits"),
+    ],
+)
+def test_a_model_that_leaves_the_range_of_float32_is_refused_with_that_cause(save, factors, words):
+    with pytest.raises(ModelError, match=words) as caught:
+        check_agreement(scaled_chain(save, factors), np.full((1, 6, 6), 0.5))
+    assert "float32" in str(caught.value) and "Export the model in float64" in str(caught.value)
+    assert "report the file" not in str(caught.value)
+
+
+def test_rounding_beyond_the_tolerance_is_named_as_the_cause(save):
+    """Logits (x₀ + 2⁴⁰ x₁ − 2⁴⁰ x₁, 1): the sum loses x₀ in float32, and keeps it in float64."""
+    first = np.zeros((36, 2), np.float32)
+    first[0, 0], first[1, :] = 1.0, 2.0**40
+    weights = {"w": first, "g": np.array([[1.0, 0.0], [-1.0, 0.0]], np.float32), "c": np.array([0, 1], np.float32)}
+    nodes = [
+        helper.make_node("Flatten", ["image"], ["f"]),
+        helper.make_node("MatMul", ["f", "w"], ["h"]),
+        helper.make_node("Relu", ["h"], ["a"]),
+        helper.make_node("Gemm", ["a", "g", "c"], ["logits"]),
+    ]
+    with pytest.raises(ModelError, match="rounding in float32 can move these logits by up to"):
+        check_agreement(read_model(save(nodes, weights, DIMS)), np.full((1, 6, 6), 0.5))
+
+
+def test_an_overflow_in_float64_is_refused_with_its_layer(save):
+    with pytest.raises(ModelError, match="ReLU layer 12 are NaN or infinite in float64"):
+        check_agreement(scaled_chain(save, [1.0] + [2.0**100] * 12), np.full((1, 6, 6), 0.5))

@@ -21,7 +21,7 @@ from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from . import curve_kernels as kernels
 from .filters import IDENTITY
-from .gradients import AimedChain, allowed_flips, gradient_maps, maps_under, pattern_at
+from .gradients import AimedChain, allowed_flips, gradient_maps, maps_under
 from .options import AttentionOptions, Distance
 from .rows import Maps, blank_maps, compress, lay_out
 
@@ -136,7 +136,7 @@ def aimed_chain(compound: Compound, options: AttentionOptions) -> AimedChain:
 def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
     """The filtered maps (K', C, H, W) of the unperturbed image, under its pattern."""
     graph, image = compound.graph, compound.perturbed.x0
-    maps = maps_under(graph, pattern_at(graph, image.reshape(1, -1)), options.targets(graph.classes))
+    maps = maps_under(graph, compound.original_pattern, options.targets(graph.classes))
     return options.filter(maps.reshape(-1, *image.shape))
 
 

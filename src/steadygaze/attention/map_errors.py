@@ -18,7 +18,6 @@ from .gradients import (
     Bits,
     allowed_flips,
     coarse_error,
-    pattern_at,
     pattern_error,
     underflow_error,
     vanishes,
@@ -50,7 +49,7 @@ class MapErrors:
 
     Filters enlarge errors by at most their Lipschitz bound; moving a map does not enlarge them. The map of the
     unperturbed image counts as well; original_doubt bounds its error from neurons of uncertain sign
-    (`Problem.original_doubt`).
+    (`Unperturbed.doubt`).
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class MapErrors:
     @cached_property
     def original_error(self) -> float:
         """The bound for the map of the unperturbed image."""
-        return self._own(pattern_at(self.compound.graph, self.compound.perturbed.x0.reshape(1, -1)))
+        return self._own(self.compound.original_pattern)
 
     @cached_property
     def _summing(self) -> float:

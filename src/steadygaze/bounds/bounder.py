@@ -167,11 +167,19 @@ class Bounder:
         ends = zip(passed.low, passed.high, strict=True)
         return all(bool(((low > 0.0) | (high <= 0.0)).all()) for low, high in ends)
 
+    @property
+    def original_margin(self) -> tuple[float, float]:
+        """Proved bounds of the margin at the unperturbed image; an end may be NaN."""
+        low, high = self.margin_bounds(self._at_original)[0]
+        return float(low), float(high)
+
     @cached_property
     def _at_original(self) -> Passed:
         image = self.perturbed.x0.reshape(1, 1, -1)
+        # A pixel read as v/255 was rounded once; 0 and 1 are exact.
+        error = np.where(image[0] < 1.0, 1.01 * UNIT * image[0], 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
-            return forward(self.segments, Forms(image, np.zeros((1, image.size))))
+            return forward(self.segments, Forms(image, error))
 
     @cached_property
     def original(self) -> Intervals:

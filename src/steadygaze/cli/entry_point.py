@@ -107,7 +107,7 @@ def _fail(error: BaseException) -> int:
         limits = "set --memory or --max-regions for a partial result, or use smaller ranges"
         return _say(f"out of memory: nothing is decided; {limits}", Verdict.UNDECIDED.exit_code)
     what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
-    report = "" if "please report" in what else "; please report it with the command and the model"
+    report = "" if "please report" in what.lower() else "; please report it with the command and the model"
     return _say(f"internal error: {what}{report} (--debug shows where)", BUG)
 
 

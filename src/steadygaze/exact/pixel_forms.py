@@ -143,6 +143,11 @@ class PixelForms:
         radii = None if forms.radii is None else forms.radii * ends.denominator
         return WholeForms(numbers, radii, forms.denominator * ends.denominator)
 
+    @property
+    def original(self) -> WholeForms:
+        """The pixels (C, H, W) of the unperturbed image, as forms without a coordinate."""
+        return WholeForms(self.numerators[..., None], None, self.denominator)
+
     def at(self, theta: np.ndarray) -> WholeForms:
         """The pixels (C, H, W) at one theta (d,), as forms without a coordinate."""
         forms = self._in_theta(self.perturbed.cell_of(theta))

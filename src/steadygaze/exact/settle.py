@@ -87,20 +87,40 @@ class ExactLabels:
         theta = np.asarray(theta, dtype=np.float64)
         if not self.compound.domain.contains(theta):
             raise OptionError(f"theta {theta.tolist()} lies outside the domain; give one inside")
-        *_, forms = self._layers_at(theta, bits)
+        *_, forms = self._layers(self._pixels.at(theta), bits)
         lower, upper = (min(row[0] for row in rows) for rows in margins(forms, self.label))
         return Bounds(Fraction(int(lower), int(forms.denominator)), Fraction(int(upper), int(forms.denominator)))
 
-    def pattern_at(self, theta: np.ndarray) -> list[np.ndarray] | None:
-        """The active neurons (n,) of every ReLU layer at a theta (d,); None if constants are only enclosed."""
-        *layers, _ = self._layers_at(np.asarray(theta, dtype=np.float64), PRECISIONS[0])
-        if any(forms.radii is not None for forms in layers):
-            return None
-        return [np.array([bool(value > 0) for value in forms.rows[:, 0]]) for forms in layers[CLIP_STAGES:]]
+    def winners_at_original(self) -> list[int]:
+        """The classes that may have the largest logit at the unperturbed image; several if tied or only enclosed."""
+        winners = list[int]()
+        for bits in PRECISIONS:
+            *_, forms = self._layers(self._pixels.original, bits)
+            values = forms.rows[:, 0]
+            radii = np.zeros_like(values) if forms.radii is None else forms.radii.ravel()
+            least = max(value - radius for value, radius in zip(values, radii, strict=True))
+            winners = [j for j, value in enumerate(values) if value + radii[j] >= least]
+            if len(winners) == 1 or forms.radii is None:
+                break
+        return winners
 
-    def _layers_at(self, theta: np.ndarray, bits: int) -> Iterator[WholeForms]:
-        """The inputs of the ReLUs at a theta, the clip's first, then the logits, as forms without a coordinate."""
-        network, forms = self._network(bits), self._pixels.at(theta)
+    def pattern_at_original(self) -> list[np.ndarray] | None:
+        """The active neurons (n,) of every ReLU layer at the unperturbed image; None if enclosures do not tell."""
+        found: list[np.ndarray] = []
+        *layers, _ = self._layers(self._pixels.original, PRECISIONS[-1])
+        for forms in layers[CLIP_STAGES:]:
+            values = forms.rows[:, 0]
+            radii = np.zeros_like(values) if forms.radii is None else forms.radii.ravel()
+            active = np.array([bool(value > radius) for value, radius in zip(values, radii, strict=True)])
+            silent = np.array([bool(value <= -radius) for value, radius in zip(values, radii, strict=True)])
+            if not (active | silent).all():
+                return None
+            found.append(active)
+        return found
+
+    def _layers(self, forms: WholeForms, bits: int) -> Iterator[WholeForms]:
+        """The inputs of the ReLUs for pixels, the clip's first, then the logits, all as forms without a coordinate."""
+        network = self._network(bits)
         yield forms
         for stage in range(1, CLIP_STAGES + len(network.segments)):
             values = forms.rows[:, 0]
@@ -198,24 +218,38 @@ class ExactLabels:
     def _witness(
         self, lost: list[ConvexPart], whole: list[ConvexPart], limits: WalkLimits, bits: int
     ) -> np.ndarray | None:
-        """A float64 theta of the polytope with a negative margin, near the middles of the largest lost parts."""
+        """A float64 theta of the polytope with a negative margin: the deeper one of two.
+
+        One is near the middle of the largest lost part that has one, the other near the middle of the polytope. The
+        walk ends as soon as the outcome is known, so the lost parts may be a small share of what is lost.
+        """
+        found = []
+        for parts in (lost, whole) if lost else ():
+            for part in sorted(parts, key=lambda part: part.volume, reverse=True):
+                theta = self._near_middle(part, whole, bits)
+                if theta is not None:
+                    found.append(theta)
+                    break
+                if monotonic() > limits.deadline:
+                    break
+        return min(found, key=lambda theta: self.margin_at(theta, bits=bits).high, default=None)
+
+    def _near_middle(self, part: ConvexPart, whole: list[ConvexPart], bits: int) -> np.ndarray | None:
+        """A float64 theta of the polytope beside the middle of a part, if its margin is negative; else None."""
         domain = self.compound.domain
         ends = [(Fraction(low), Fraction(high)) for low, high in zip(domain.low, domain.high, strict=True)]
-        for part in sorted(lost, key=lambda part: part.volume, reverse=True):
-            middle = [
-                sum((Fraction(int(corner[axis]), int(corner[-1])) for corner in part.corners), Fraction(0))
-                / len(part.corners)
-                for axis in range(domain.dimension)
-            ]
-            exact = [low + t * (high - low) for t, (low, high) in zip(middle, ends, strict=True)]
-            for theta in map(np.array, product(*map(_floats_around, exact))):
-                place = unit_corner(self.compound, theta)
-                if not domain.contains(theta) or not any(piece.contains(place) for piece in whole):
-                    continue
-                if self.margin_at(theta, bits=bits).high < 0:
-                    return theta
-                if monotonic() > limits.deadline:
-                    return None
+        middle = [
+            sum((Fraction(int(corner[axis]), int(corner[-1])) for corner in part.corners), Fraction(0))
+            / len(part.corners)
+            for axis in range(domain.dimension)
+        ]
+        exact = [low + t * (high - low) for t, (low, high) in zip(middle, ends, strict=True)]
+        for theta in map(np.array, product(*map(_floats_around, exact))):
+            is_inside = domain.contains(theta) and any(
+                piece.contains(unit_corner(self.compound, theta)) for piece in whole
+            )
+            if is_inside and self.margin_at(theta, bits=bits).high < 0:
+                return theta
         return None
 
 

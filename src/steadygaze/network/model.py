@@ -20,7 +20,7 @@ from .graph import Chain, Graph, LazyChain, check_chain, compare_layers, preacti
 from .layout import Layout, PerChannel, Preprocessing, choose_layout, make_preprocessing
 from .onnx_file import OnnxFile, input_dims, one_line, read_onnx
 from .operators import Array
-from .replay import Replay, estimate_rounding
+from .replay import Replay, estimate_rounding, explain_difference
 
 SEED = 20240
 RANDOM_IMAGES = 16
@@ -196,8 +196,7 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
     layers, ours = model.graph.trace(images)
     theirs = model.replay.logits(images)
     name = model.path.name
-    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
-        raise ModelError(f"{name}: gives NaN or infinite logits; check its weights, and mean, std and scale")
+    _refuse_infinite(model, images, layers, ours, theirs)
     if ours.shape != theirs.shape:
         raise ModelError(f"{name}: gives {theirs.shape[1]} logits in onnxruntime, but {ours.shape[1]} here")
     steps = preactivations(model.graph, images.reshape(len(images), -1))
@@ -220,7 +219,7 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
     if not np.median(differences) <= usual:
         # Rounding varies between images; a small difference on most of them means a misread number.
         tolerances = np.minimum(tolerances, usual)
-    _refuse_beyond(name, differences, tolerances, scales)
+    _refuse_beyond(model, images, differences, tolerances, scales)
     allowed = max(effects[worst] / scales[worst], LEAST_SHARE) if scales[worst] > 0.0 else 0.0
     largest = int(np.argmax(differences))
     return Agreement(
@@ -237,18 +236,56 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
     )
 
 
-def _refuse_beyond(name: str, differences: Array, tolerances: Array, scales: Array) -> None:
+def _refuse_infinite(model: Model, images: Array, layers: Sequence[Array], ours: Array, theirs: Array) -> None:
+    """Raise ModelError if a logit (B, K) is NaN or infinite in float64, or in the file's own float type."""
+    name, kind = model.path.name, model.replay.float_type
+    for number, values in enumerate([*layers, ours], start=1):
+        if not np.isfinite(values).all():
+            where = f"the inputs of ReLU layer {number}" if number <= len(layers) else "the logits"
+            raise ModelError(
+                f"{name}: {where} are NaN or infinite in float64; check the weights before it, and mean, std and scale"
+            )
+    is_bad = ~np.isfinite(theirs).all(axis=1)
+    if not is_bad.any():
+        return
+    worst = int(np.argmax(is_bad))
+    cause = explain_difference(model.graph, images[worst].ravel(), kind, np.inf)
+    raise ModelError(
+        f"{name}: onnxruntime, in {kind.name}, gives NaN or infinite logits on {_which(worst)}, where float64 gives "
+        f"logits up to {np.abs(ours[worst]).max():.3g}"
+        + (f": {cause}. {_FINER}" if cause else ". Check the operators of the file; nothing is verified")
+    )
+
+
+_FINER = (
+    "The model file's own arithmetic is too coarse to check how the file was read, so nothing is verified. Export the "
+    "model in float64, or scale its weights to usual sizes"
+)
+
+
+def _refuse_beyond(model: Model, images: Array, differences: Array, tolerances: Array, scales: Array) -> None:
     """Raise ModelError if a difference (B,) exceeds its tolerance or is NaN."""
     worst = int(np.argmax(differences - tolerances))
     if differences[worst] <= tolerances[worst]:
         return
-    which = f"random image {worst}" if worst <= RANDOM_IMAGES else "an image at an end of the domain"
-    which = "the given image" if worst == 0 else which
-    raise ModelError(
-        f"{name}: onnxruntime and the graph read from the file disagree by {differences[worst]:.3g} on {which} "
-        f"(logits up to {scales[worst]:.3g}, tolerance {tolerances[worst]:.2g}); nothing is verified. Export the model "
-        "again with simpler operators, and report the file"
+    found = (
+        f"{model.path.name}: onnxruntime and the graph read from the file disagree by {differences[worst]:.3g} on "
+        f"{_which(worst)} (logits up to {scales[worst]:.3g}, tolerance {tolerances[worst]:.2g})"
     )
+    pixels = images[worst].ravel()
+    cause = explain_difference(model.graph, pixels, model.replay.float_type, float(differences[worst]))
+    if cause:
+        raise ModelError(f"{found}: {cause}. {_FINER}")
+    raise ModelError(
+        f"{found}; nothing is verified. Export the model again with simpler operators, and report the file"
+    )
+
+
+def _which(number: int) -> str:
+    """An image of the comparison, in words."""
+    if number == 0:
+        return "the given image"
+    return f"random image {number}" if number <= RANDOM_IMAGES else "an image at an end of the domain"
 
 
 def sample_images(image: Array) -> Array:

@@ -8,7 +8,7 @@ rounding can change the sign of a neuron, the neuron's whole error counts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -228,6 +228,21 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
         jacobian = jacobian * active
     total[~np.isfinite(total)] = np.inf
     return FileRounding(neurons[:-1], total)
+
+
+def explain_difference(graph: Graph, pixels: Array, kind: FloatType, difference: float) -> str | None:
+    """Why the file's arithmetic alone can move the logits of an image (C·H·W,) by so much; None if it cannot.
+
+    A difference that is not finite is explained only by values that leave the range of the type.
+    """
+    limitless = estimate_rounding(graph, pixels, replace(kind, largest=np.inf)).effect
+    if not limitless >= difference and estimate_rounding(graph, pixels, kind).effect == np.inf:
+        return f"values exceed the range of {kind.name} (largest number {kind.largest:.2g})"
+    if not limitless >= difference:
+        return None
+    if not estimate_rounding(graph, pixels, replace(kind, largest=np.inf, least=0.0)).effect >= difference:
+        return f"values vanish in {kind.name} (smallest number {kind.least:.2g})"
+    return f"rounding in {kind.name} can move these logits by {_up_to(limitless)}"
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def piece_claims(answer: Answer, kind: Violation, scale: float) -> Iterator[Clai
     if kind is Violation.LABEL:
         yield from exact_claims(answer.witnesses)
     for piece in _worth_trying(answer, kind, np.flatnonzero(chosen_pieces(answer.joint, kind)), scale):
-        yield _claim(answer, int(piece))
+        yield piece_claim(answer, int(piece))
 
 
 def exact_claims(witnesses: np.ndarray) -> Iterator[Claim]:
@@ -100,7 +100,8 @@ def _margins(answer: Answer, pieces: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros(0), *(answer.margin_at(region[block], centres[block]) for block in blocks)])
 
 
-def _claim(answer: Answer, piece: int) -> Claim:
+def piece_claim(answer: Answer, piece: int) -> Claim:
+    """The centre of a piece, with the errors of what is claimed there."""
     answers, joint = answer.answers, answer.joint
     region = int(joint.pieces.region[piece])
     found = answers.regions

@@ -91,7 +91,17 @@ class Result:
 
     @cached_property
     def answer(self) -> DeltaAnswer:
-        """The answer for this δ."""
+        """The answer for this δ; OptionError if it is relative, above 100 %, and the original maps are uncertain."""
+        if (
+            self.delta.is_relative
+            and self.delta.number > 1.0
+            and self.is_measured
+            and self.question.original_doubt > 0.0
+        ):
+            raise OptionError(
+                f"δ = {self.delta} of maps that are not certain at the unperturbed image: give at most 100 %, or an "
+                "absolute δ"
+            )
         return self.tiling.answer(self.delta.value(self.question.map_size))
 
     @property
@@ -175,9 +185,14 @@ class Result:
 
     @cached_property
     def findings(self) -> "Findings":
-        """The witnesses, and notes about those that are missing or that onnxruntime does not show."""
+        """The witnesses, and notes about those that are missing or that onnxruntime does not show.
+
+        InternalError if a sample refutes the result.
+        """
+        from .sample_check import check_samples  # noqa: PLC0415 (samples a result)
         from .witness import find_witnesses  # noqa: PLC0415 (a witness holds points of a result)
 
+        check_samples(self)
         return find_witnesses(self)
 
     @property

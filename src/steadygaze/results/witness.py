@@ -6,6 +6,7 @@ it is flagged. A claim that stays open is skipped. A claim refuted beyond all er
 it raises InternalError, and there is no answer.
 """
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,7 +69,16 @@ def _ends(bounds: np.ndarray) -> tuple[float, float]:
     return (low, high) if low <= high else UNKNOWN
 
 
-__all__ = ["Findings", "LogitReplay", "Violation", "Witness", "find_witnesses"]
+__all__ = [
+    "Enclosing",
+    "Findings",
+    "LogitReplay",
+    "Violation",
+    "Witness",
+    "find_witnesses",
+    "has_pattern",
+    "reproduction",
+]
 
 _NAMES = {
     Violation.LABEL: "the lost label",
@@ -143,14 +153,20 @@ class _Candidate:
 def find_witnesses(result: Result) -> Findings:
     """One witness for each kind of violation that the result claims, in the order label, attention, both.
 
-    Each is the first claim that is deep enough for the float type of the model file, else the first confirmed one,
-    flagged. Raises InternalError if proved bounds refute a claim.
+    Each is the first claim that is deep enough for the float type of the model file, else the first confirmed one that
+    onnxruntime shows, else the first confirmed one, flagged. Raises InternalError if proved bounds refute a claim.
     """
     enclosing = Enclosing(result.question)
     witnesses, notes = [], []
     for kind in Violation:
         candidate, tried = _find(result, kind, enclosing)
         if candidate is not None:
+            if kind is not Violation.EVIDENCE and _verdict(result, kind) is Verdict.ROBUST:
+                raise InternalError(
+                    f"the result claims that the {kind.value} is kept everywhere, but theta "
+                    f"{candidate.point.theta.tolist()!r} violates it (margin {candidate.point.margin!r}, inconsistency "
+                    f"{candidate.point.inconsistency!r}), as proved bounds confirm. {reproduction(result)}"
+                )
             witness = _replayed(result, kind, candidate)
             witnesses.append(witness)
             if witness.remark is not None:
@@ -166,21 +182,31 @@ def find_witnesses(result: Result) -> Findings:
 def _find(result: Result, kind: Violation, enclosing: Enclosing) -> tuple[_Candidate | None, int]:
     """The best candidate, and how many thetas were tried."""
     best: _Candidate | None = None
+    is_shown = False
     tried = 0
     for claim in result.tiling.claims(result.answer, kind, result.agreement.scale):
         tried += 1
         candidate = _examine(result, kind, claim, enclosing)
-        if candidate is not None and (best is None or candidate.is_deep):
-            best = candidate
-            if best.is_deep:
-                break
+        if candidate is None:
+            continue
+        if candidate.is_deep:
+            return candidate, tried
+        # One that is not deep may still be shown by onnxruntime.
+        if not is_shown:
+            shows = _replay(result, kind, candidate).agrees
+            if best is None or shows:
+                best, is_shown = candidate, shows
     return best, tried
 
 
 def _is_proved(result: Result, kind: Violation) -> bool:
     if kind is Violation.EVIDENCE:
         return result.areas["CR&IR"][0] > 0.0
-    return result.verdict_of(Property.CR if kind is Violation.LABEL else Property.AR) is Verdict.NOT_ROBUST
+    return _verdict(result, kind) is Verdict.NOT_ROBUST
+
+
+def _verdict(result: Result, kind: Violation) -> Verdict:
+    return result.verdict_of(Property.CR if kind is Violation.LABEL else Property.AR)
 
 
 class _Tested(NamedTuple):
@@ -225,10 +251,10 @@ def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) 
     if kind is not Violation.LABEL:
         delta = result.answer.delta
         low, high = found.inconsistency
-        yield _Tested(low - delta, high - delta, claim.attention_slack() if _has_pattern(result, claim) else np.inf)
+        yield _Tested(low - delta, high - delta, claim.attention_slack() if has_pattern(result, claim) else np.inf)
 
 
-def _has_pattern(result: Result, claim: Claim) -> bool:
+def has_pattern(result: Result, claim: Claim) -> bool:
     """Whether a plain pass finds the pattern of the claim; the error of the claimed maps holds only for that one."""
     image = result.question.perturbed.image(claim.theta)
     plain = pattern_at(result.question.model.graph, image.reshape(1, -1))
@@ -238,18 +264,21 @@ def _has_pattern(result: Result, claim: Claim) -> bool:
 def _refutation(result: Result, kind: Violation, claim: Claim, test: _Tested) -> str:
     """The data to reproduce a false claim, in one line."""
     point = result.at(claim.theta)
-    question = result.question
-    specs = " × ".join(question.specs)
-    preprocessing = getattr(question.model.replay, "preprocessing", None)
     return (
         f"the result claims a violation ({kind}) at theta {claim.theta.tolist()!r}, but proved bounds there refute it: "
         f"a value that must be positive, up to an error of {test.slack!r}, lies between {test.low!r} and {test.high!r} "
-        f"(a plain evaluation gives margin {point.margin!r} and inconsistency {point.inconsistency!r}). Nothing is "
-        f"delivered. Please report it with the model and the image: method {result.method}, model "
-        f"{question.model_name} (SHA-256 {question.model.sha256}; {preprocessing}), image {question.image_name}, "
-        f"perturbations {specs}, "
-        f"label {result.label}, property {question.property.value}, δ {result.delta} = {result.answer.delta!r}, "
-        f"attention {question.attention}"
+        f"(a plain evaluation gives margin {point.margin!r} and inconsistency {point.inconsistency!r}). "
+        f"{reproduction(result)}"
+    )
+
+
+def reproduction(result: Result) -> str:
+    """What a report of a false claim needs: the command, the hash of the model, and the threshold as a number."""
+    question = result.question
+    command = [*question.words(result.delta, question.image_name), "--method", result.method, *result.tiling.words()]
+    return (
+        f"Nothing is delivered. Please report it with the model and the image: `{shlex.join(command)}` (model SHA-256 "
+        f"{question.model.sha256}, label {result.label}, δ = {result.answer.delta!r})"
     )
 
 
@@ -258,17 +287,21 @@ def _tolerance(rounding: FileRounding, point: Point) -> float:
     return max(rounding.effect, LEAST_SHARE * float(np.abs(point.logits).max()))
 
 
-def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
-    model, point = result.question.model, chosen.point
-    logits = model.replay.logits(point.image[None])[0]
+def _replay(result: Result, kind: Violation, chosen: _Candidate) -> LogitReplay:
+    """The logits of a candidate by onnxruntime, beside its own."""
+    logits = result.question.model.replay.logits(chosen.point.image[None])[0]
     is_finite = bool(np.isfinite(logits).all())
     is_kept = is_finite and int(np.argmax(logits)) == result.label
-    replay = LogitReplay(
+    return LogitReplay(
         logits,
-        float(np.abs(logits - point.logits).max()) if is_finite else None,
+        float(np.abs(logits - chosen.point.logits).max()) if is_finite else None,
         chosen.tolerance if np.isfinite(chosen.tolerance) else None,
         shows_label=is_finite and (kind is Violation.ATTENTION or is_kept == (kind is Violation.EVIDENCE)),
     )
+
+
+def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
+    model, point, replay = result.question.model, chosen.point, _replay(result, kind, chosen)
     check = check_maps(
         model,
         point.image,

@@ -39,7 +39,6 @@ LABELS = (
 TOLERANCES = (
     ("a line closer to a vertex does not split there", tolerances.DISTANCE),
     ("values of a neuron below this times its scale are rounding", tolerances.NOISE),
-    ("two largest logits closer than this, relative to their size, are a tie", tolerances.TIE),
 )
 
 

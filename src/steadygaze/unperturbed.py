@@ -1,0 +1,86 @@
+"""The unperturbed image in real numbers: which classes can win, which neurons are active, how far its maps may be off.
+
+Bounds in float64 answer first, exact arithmetic answers where they cannot.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .attention.options import AttentionOptions
+from .bounds.bounder import Bounder
+from .compound import Compound
+from .errors import ModelError
+
+if TYPE_CHECKING:
+    from .exact import ExactLabels
+
+
+@dataclass(frozen=True, eq=False)
+class Unperturbed:
+    """The image of a compound network before any perturbation."""
+
+    compound: Compound
+    attention: AttentionOptions
+
+    @cached_property
+    def logits(self) -> np.ndarray:
+        """The logits (K,) in float64."""
+        return self.compound.graph.logits(self.compound.perturbed.x0[None])[0]
+
+    @property
+    def float_label(self) -> int:
+        """The class that float64 arithmetic predicts."""
+        return int(np.argmax(self.logits))
+
+    @cached_property
+    def winners(self) -> list[int]:
+        """The classes that may have the largest logit: one if proved, several if tied or not known.
+
+        Raises ModelError if bounds cannot tell and the network has no exact form.
+        """
+        if self._bounder is not None and self._bounder.original_margin[0] > 0.0:
+            return [self.float_label]
+        return self._exact.winners_at_original()
+
+    @cached_property
+    def pattern(self) -> tuple[np.ndarray, ...] | None:
+        """The active neurons (n,) of every ReLU layer, proved; None if neither bounds nor exact arithmetic tell."""
+        if self._bounder is not None and self._bounder.is_original_certain:
+            return tuple(layer[0] for layer in self.compound.original_pattern)
+        try:
+            found = self._exact.pattern_at_original()
+        except ModelError:
+            return None
+        return None if found is None else tuple(found)
+
+    @cached_property
+    def doubt(self) -> float:
+        """How far the maps may be off because signs are uncertain: a bound of the sum of distances over the classes.
+
+        It also covers a threshold of up to 100 % of the maps' size. 0 if the pattern is proved.
+        """
+        if self.pattern is not None:
+            return 0.0
+        if self._bounder is None:
+            return math.inf
+        # Two maps of an interval differ by up to twice its radius. The threshold may be off by as much again.
+        size = 4.0 * self.attention.size(self._bounder.original.radius)
+        return size * (1.0 + 1e-9) if math.isfinite(size) else math.inf
+
+    @cached_property
+    def _bounder(self) -> Bounder | None:
+        """None if weights are so small that products with them vanish."""
+        try:
+            return Bounder(self.compound.graph, self.compound.perturbed, self.float_label, self.attention)
+        except ModelError:
+            return None
+
+    @cached_property
+    def _exact(self) -> "ExactLabels":
+        from .exact import ExactLabels  # noqa: PLC0415 (rarely needed)
+
+        return ExactLabels(self.compound, self.float_label)
