@@ -148,9 +148,9 @@ def reference() -> str:
     unknown = ", ".join(f"`{key}`" for key in UNKNOWN_TO_SEARCHES)
     lines += [
         f"A search does not know {unknown}, and has no `witnesses`. With up to three parameters, `area` of a bfs has "
-        "the shares that its visited regions prove, and `sliver_share` bounds the share of kinks, where both labels count "
-        "as undecided; so do those of gbs and boundary if they visited the whole domain. Otherwise no share is known, and "
-        "`sliver_share` is `null`. These keys tell about a search alone:",
+        "the shares that its visited regions prove, and `sliver_share` bounds the share of kinks, where both labels "
+        "count as undecided; so do those of gbs and boundary if they visited the whole domain. Otherwise no share is "
+        "known, and `sliver_share` is `null`. These keys tell about a search alone:",
         "",
     ]
     lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in SEARCH_KEYS.items()))
