@@ -84,7 +84,7 @@ def kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray])
 def _kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]) -> float:
     error = np.concatenate(errors[:-1]) + accuracy.missed
     pixel = float(_pixel_errors(compound, accuracy).max())
-    near = np.max([cell.program.near[-len(error) - compound.graph.classes :] for cell in compound.programs], axis=0)
+    near = np.min([cell.program.near[-len(error) - compound.graph.classes :] for cell in compound.programs], axis=0)
     # Pixel scales are at least 1 in the clip's second layer, and not needed in the first.
     if not (error < near[: len(error)]).all() or not pixel < NEAR:
         return 1.0
