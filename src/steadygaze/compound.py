@@ -176,7 +176,7 @@ class Compound:
         affine = self.chain.maps[0]
         pixels = np.clip(np.maximum(forms[-1], forms[-1] + forms[:-1].clip(min=0.0).sum(axis=0)), 0.0, 1.0)
         first = slice(program.offsets[CLIP_LAYERS], program.offsets[CLIP_LAYERS + 1])
-        scale = abs(affine.matrix) @ pixels + np.abs(affine.bias)
+        scale = affine.absolute @ pixels + np.abs(affine.bias)
         program.noise[first] = np.maximum(program.noise[first], noise_share(row_terms(affine)) * scale)
         program.near[first] = np.maximum(program.near[first], _near(scale))
 
@@ -329,7 +329,7 @@ def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> 
         values = np.minimum(values, 1.0)
     layers = len(scales) + len(maps)
     for affine in maps:
-        scale = (abs(affine.matrix) @ values).max(axis=1) + np.abs(affine.bias)
+        scale = (affine.absolute @ values).max(axis=1) + np.abs(affine.bias)
         scales.append(np.maximum(scale, _passed_on(affine, scales[-1])))
         if len(scales) < layers:
             values = affine.matrix @ values

@@ -23,6 +23,7 @@ product of all absolute weights, F flips and c terms in the longest way through 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def _weigh(chain: AimedChain, rows: np.ndarray) -> np.ndarray:
     """|rows| (K', n_L) times the absolute weights of all layers below the outputs, (K', pixels)."""
     product = np.abs(rows)
     for affine in reversed(chain.maps[:-1]):
-        product = (abs(affine.matrix).T @ product.T).T
+        product = (affine.absolute.T @ product.T).T
     return product
 
 
@@ -135,7 +136,7 @@ def underflow_error(chain: AimedChain, options: AttentionOptions) -> float:
     """The effect of underflow on every map: a little at every layer, propagated by absolute weights."""
     lost = np.full(chain.top_error.shape, LEAST)
     for affine in reversed(chain.maps[:-1]):
-        lost = (abs(affine.matrix).T @ lost.T).T + LEAST
+        lost = (affine.absolute.T @ lost.T).T + LEAST
     return options.total_size(lost)
 
 
@@ -155,7 +156,7 @@ def _relative_error(matrix: np.ndarray, flips: int) -> float:
 def _local_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
     """The bound for local flips; see the module docstring."""
     top = np.abs(chain.maps[-1].matrix)
-    sparse = [abs(affine.matrix) for affine in chain.maps[:-1] if is_sparse(affine.matrix)]
+    sparse: list[Any] = [affine.absolute for affine in chain.maps[:-1] if is_sparse(affine.matrix)]
     has_heads = len(chain.maps) - 1 > len(sparse)
     heads = abs(dense(chain.maps[len(sparse)].matrix)) if has_heads else top
     weights = top.sum(axis=0) if has_heads else np.ones(len(heads))
@@ -185,7 +186,7 @@ def pattern_error(chain: AimedChain, options: AttentionOptions, bits: Bits) -> f
         return options.total_size(chain.top_error)
     found = [part[0] for part in sensitivities(chain, bits)]
     errors = [
-        _relative_error(affine.matrix, 0) * (abs(affine.matrix).T @ np.abs(gradient).T).T
+        _relative_error(affine.matrix, 0) * (affine.absolute.T @ np.abs(gradient).T).T
         for affine, gradient in zip(chain.maps, found[1:], strict=False)
     ]
     if chain.top_error.any():

@@ -8,6 +8,7 @@ for L1.
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -84,10 +85,15 @@ def measure(
     curve, first = distinct_rows(np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), 16))
     cells, patterns = keys[first, 0], keys[first, 1]
     ranges = curve_ranges(curve, region_taus(compound, regions), len(cells))
-    flips = allowed_flips(aimed_chain(compound, options), options, original)
+    flips = _flips(compound, options, SharedArray(original))
     table = CurveTable(compound, options, original, cells, patterns)
     table.fill(regions.patterns, ranges, max_flips=flips, threads=threads)
     return table.finish(curve)
+
+
+@lru_cache(maxsize=4)
+def _flips(compound: Compound, options: AttentionOptions, original: "SharedArray") -> int:
+    return allowed_flips(aimed_chain(compound, options), options, original.values)
 
 
 _JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")
@@ -128,6 +134,7 @@ def measure_again(
     return regions, table.finish(place[curves.curve[regions]])
 
 
+@lru_cache(maxsize=4)
 def aimed_chain(compound: Compound, options: AttentionOptions) -> AimedChain:
     """The classifier with outputs whose gradients are the maps."""
     return AimedChain.of(compound.chain, options.targets(compound.graph.classes))
@@ -193,7 +200,8 @@ class CurveTable:
             for number in np.unique(self.cells):
                 places = np.flatnonzero(self.cells == number)
                 is_worth = may_compress and len(places) >= WORTH_COMPRESSING
-                cell = CellCurves(self.compound, int(number), self.options, self.original, max_flips, is_worth)
+                shared = SharedArray(self.original)
+                cell = cell_curves(self.compound, int(number), self.options, shared, max_flips, is_worth)
                 size = min(max(len(places) // BLOCKS, SMALLEST_BLOCK), LARGEST_BLOCK)
 
                 def compute(block: np.ndarray, cell: CellCurves = cell) -> None:
@@ -216,6 +224,32 @@ class CurveTable:
         breaks = np.concatenate([[0], np.cumsum([len(part) for part in self.places])])
         places, jumps = (np.concatenate([np.zeros(0), *parts]) for parts in (self.places, self.jumps))
         return replace(found, start=self.start, breaks=breaks, places=places, jumps=jumps)
+
+
+class SharedArray:
+    """An array as the key of a cache: equal only to itself."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SharedArray) and self.values is other.values
+
+    def __hash__(self) -> int:
+        return id(self.values)
+
+
+@lru_cache(maxsize=4)
+def cell_curves(
+    compound: Compound,
+    number: int,
+    options: AttentionOptions,
+    original: SharedArray,
+    max_flips: int,
+    may_compress: bool,
+) -> "CellCurves":
+    """The computation for one knot cell, prepared once for all chunks of a map."""
+    return CellCurves(compound, number, options, original.values, max_flips, may_compress)
 
 
 class CellCurves:

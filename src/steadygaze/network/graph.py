@@ -152,6 +152,11 @@ class AffineMap:
         squares = matrix * matrix if isinstance(matrix, np.ndarray) else matrix.multiply(matrix)
         return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
 
+    @cached_property
+    def absolute(self) -> Matrix:
+        """The absolute values of the matrix, which every bound of an error needs."""
+        return abs(self.matrix)
+
     def apply(self, values: Array) -> Array:
         """Result (B, n_out) for values (B, n_in)."""
         return (self.matrix @ values.T).T + self.bias

@@ -107,7 +107,7 @@ def plain_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
         peaks = [*by_layer(compound, accuracy.peaks), None]
         for affine, segment, peak in zip(compound.chain.maps, compound.graph.steps, peaks, strict=True):
             own = _folding(segment, size + error) + LEAST
-            error = np.minimum(abs(affine.matrix) @ error, (affine.row_norms * OWN + LEAST) * length) + own
+            error = np.minimum(affine.absolute @ error, (affine.row_norms * OWN + LEAST) * length) + own
             length = min(_spectral(affine, length, own), _length(error))
             error = np.minimum(error, length) * OWN
             errors.append(np.where(np.isfinite(error), error, np.inf))
@@ -124,7 +124,7 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
     length = _length(error)
     errors = []
     for number, (affine, segment) in enumerate(zip(compound.chain.maps, compound.graph.steps, strict=True)):
-        scale = abs(affine.matrix) @ size + np.abs(affine.bias)
+        scale = affine.absolute @ size + np.abs(affine.bias)
         # Nothing records the coefficients of the logits; no form exceeds its scale.
         peak = peaks[number] if number < len(peaks) else scale
         terms = row_terms(affine)
@@ -138,7 +138,7 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
         additions, changes = accuracy.drift[ADDITIONS, number], accuracy.drift[CHANGES, number]
         own += UNIT * (additions * peak + changes)
         own += (around + 8.0 * UNIT) * peak + LEAST
-        error = np.minimum(abs(affine.matrix) @ error, (affine.row_norms * OWN + LEAST) * length) + own
+        error = np.minimum(affine.absolute @ error, (affine.row_norms * OWN + LEAST) * length) + own
         length = min(_spectral(affine, length, own), _length(error))
         error = np.minimum(error, length) * OWN
         errors.append(error)
@@ -156,7 +156,7 @@ def refuse_overflow(name: str, compound: Compound, values: np.ndarray) -> None:
     size, where = np.maximum(_pixel_sizes(compound), 1.0), "the logits overflow"
     with np.errstate(over="ignore", invalid="ignore"):
         for number, affine in enumerate(compound.chain.maps[:-1], start=1):
-            size = abs(affine.matrix) @ size + np.abs(affine.bias)
+            size = affine.absolute @ size + np.abs(affine.bias)
             if not np.isfinite(size).all():
                 where = f"ReLU layer {number} overflows"
                 break
