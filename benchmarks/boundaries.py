@@ -44,7 +44,7 @@ def keys_of(result: Result) -> list[bytes]:
 def differences(result: Result, keys: Sequence[bytes], found: Result, wanted: Property) -> list[str]:
     """What is wrong with the components that a search found, in words; nothing if they are the map's."""
     answers = result.tiling.answers
-    exact = find_boundary(answers.compound, answers.regions, result.answer.joint, wanted)
+    exact = find_boundary(answers.compound, result.stopped, result.answer.joint, wanted)
     expected = {
         (frozenset(keys[i] for i in part.inner), frozenset(keys[i] for i in part.outer)) for part in exact.components
     }

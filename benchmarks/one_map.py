@@ -60,7 +60,7 @@ def time_map(question: Question) -> tuple[Result, dict[str, float]]:
         "walk": walk,
         "driver": seconds["walk"] - walk,
         "measure": seconds["attention"],
-        "classify and answer": seconds["labels"],
+        "labels": seconds["labels"],
     }
 
 

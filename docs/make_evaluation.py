@@ -20,8 +20,8 @@ from typing import Any
 
 from PIL import Image
 
-from steadygaze.campaign import Plan, Store, make_records
 from steadygaze.campaign.figures import NAMES, draw_figures
+from steadygaze.campaign.stored_campaign import Plan, Store
 from steadygaze.campaign.tables import (
     SETTINGS,
     STATUSES,
@@ -30,6 +30,7 @@ from steadygaze.campaign.tables import (
     Share,
     count_statuses,
     make_insights,
+    make_records,
     to_parquet,
 )
 from steadygaze.errors import SteadygazeError

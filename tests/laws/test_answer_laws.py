@@ -12,6 +12,7 @@ from steadygaze.api import verify
 from steadygaze.attention.filters import Filter
 from steadygaze.errors import ImageError
 from steadygaze.labels import Kept, Verdict
+from steadygaze.results.other_deltas import ENOUGH
 from steadygaze.results.result import Result
 from support.networks.layered_models import ask
 from support.oracles.attention_by_definition import plain_filter
@@ -123,7 +124,10 @@ def test_the_listed_shares_are_those_of_these_deltas(question: tuple) -> None:
     result = answer(question)
     assert list(result.kept_shares) == ["10%", "25%", "50%", "100%"]
     for delta, bounds in result.kept_shares.items():
-        assert result.with_delta(delta).areas["AR"] == bounds
+        low, high = result.with_delta(delta).areas["AR"]
+        assert bounds[0] <= low + 1e-12 and high <= bounds[1] + 1e-12
+        # Bounds of kinks, and maps computed again, may decide a little more.
+        assert bounds[1] - bounds[0] <= high - low + 2.0 * (result.tiling.answers.slivers + ENOUGH)
 
 
 # What adds up

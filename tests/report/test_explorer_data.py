@@ -10,7 +10,7 @@ import pytest
 
 from steadygaze.api import verify
 from steadygaze.labels import Kept
-from steadygaze.report.drawing.raster import ASIDE
+from steadygaze.polytopes.grid import ASIDE
 from steadygaze.report.page import explorer
 from steadygaze.report.page import tiles as page_tiles
 from steadygaze.report.page.explorer import Explorer, make_explorer

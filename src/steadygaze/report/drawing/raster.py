@@ -181,6 +181,7 @@ def hatch_grid(picture: np.ndarray, owners: np.ndarray, chosen: np.ndarray, *, i
 def borders_between(common: Adjacency, codes: np.ndarray, *, passed_over: int = -1) -> np.ndarray:
     """Segments (S, 2, 2) in t where polygons of different codes (P,) touch; none around the code `passed_over`.
 
+    >>> from steadygaze.polytopes import Polygons
     >>> points = np.array([[0, 0], [0.5, 0], [0.5, 1], [0, 1], [0.5, 0], [1, 0], [1, 1], [0.5, 1.0]])
     >>> halves = Polygons(points, np.array([0, 4, 8]), np.array([1, 5, 3, 4, 1, 2, 3, -5])).touching()
     >>> borders_between(halves, np.array([0, 1])).tolist(), len(borders_between(halves, np.array([7, 7])))
