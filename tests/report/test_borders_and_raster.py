@@ -6,7 +6,8 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.labels import Kept
 from steadygaze.polytopes import Cut, Polygons
-from steadygaze.report.drawing.raster import ASIDE, BLOCK, borders_between, colour_grid, owners_on_grid
+from steadygaze.polytopes.grid import ASIDE, owners_on_grid
+from steadygaze.report.drawing.raster import BLOCK, borders_between, colour_grid
 from steadygaze.results.result import Result
 
 

@@ -76,12 +76,10 @@ def nearest_suspects(compound: Compound, joint: JointPieces) -> dict[Label, Susp
     return found
 
 
-def suspect_distance(compound: Compound, suspects: Suspects) -> float:
-    """The smallest factor at which the domain, shrunk towards zero, touches a bounding box; infinite for no box."""
+def kept_factor(compound: Compound, suspects: Suspects) -> float:
+    """A factor, at most 1, at which the domain, shrunk towards zero, meets no suspect."""
     d = compound.domain.dimension
-    zero = compound.zero_in_t[:d]
-    gauges = _box_gauges(zero, zero, 1.0 - zero, suspects.low[:, :d], suspects.high[:, :d])
-    return float(gauges.min(initial=np.inf))
+    return _factor(compound.zero_in_t[:d], np.zeros(d), np.ones(d), suspects)
 
 
 def kept_box(zero: np.ndarray, suspects: Sequence[Suspects]) -> tuple[np.ndarray, np.ndarray]:

@@ -13,15 +13,15 @@ from ..accuracy import Accuracy
 from ..compound import Compound
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Label
 from ..properties.joint import JointPieces, Shares, add_cells, missing_cells
-from ..properties.kept_box import Suspects, nearest_suspects, suspect_distance
+from ..properties.kept_box import Suspects, kept_factor, nearest_suspects
 from ..properties.nearest import Nearest, nearest_points
 from ..tolerances import AREA
 from .answer import Answer, DeltaAnswer
 from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
 from .label_grid import LabelGrid
 
-EXAMINED = 4
-"""The chunks nearest to zero of which `suspects` gives more than bounding boxes."""
+EXAMINED = 12
+"""The most chunks, those nearest to zero, of which `suspects` gives more than bounding boxes."""
 
 ROWS, COLUMNS = (*CLASSIFICATIONS, Label.UNDECIDED), (*ATTENTIONS, Label.UNDECIDED)
 
@@ -194,11 +194,14 @@ class StreamedAnswer(DeltaAnswer):
 
     def suspects(self, name: Label) -> list[Suspects]:
         """Where CR, or AR, may fail: of most chunks only the bounding boxes that `kept_box` meets first."""
-        boxes = [facts.suspects[name] for facts in self.facts]
-        distances = [suspect_distance(self.of, group) for group in boxes]
-        for number in np.argsort(distances, kind="stable")[:EXAMINED].tolist():
-            boxes[number : number + 1] = self.load(number).suspects(name) if len(boxes[number]) else [boxes[number]]
-        return boxes
+        groups = [facts.suspects[name] for facts in self.facts]
+        factors, best = [kept_factor(self.of, group) for group in groups], 1.0
+        for number in np.argsort(factors, kind="stable")[:EXAMINED].tolist():
+            if factors[number] >= best:
+                break
+            (groups[number],) = self.load(number).suspects(name)
+            best = min(best, kept_factor(self.of, groups[number]))
+        return groups
 
     @property
     def witnesses(self) -> np.ndarray:
