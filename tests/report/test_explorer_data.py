@@ -11,12 +11,12 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.labels import Kept
 from steadygaze.polytopes.grid import ASIDE
-from steadygaze.report.page import explorer
-from steadygaze.report.page import tiles as page_tiles
+from steadygaze.report.page import explorer, merged_areas
 from steadygaze.report.page.explorer import Explorer, make_explorer
+from steadygaze.report.page.merged_areas import GRID, merge_tiles
 from steadygaze.report.page.network_data import KINDS, pack
 from steadygaze.report.page.thresholds import make_thresholds
-from steadygaze.report.page.tiles import GRID, make_planes, make_tiles, merge_tiles, shown_top, unit_values
+from steadygaze.report.page.tiles import make_planes, make_tiles, shown_top, unit_values
 from steadygaze.results import other_deltas
 from steadygaze.results.other_deltas import ENOUGH
 from steadygaze.results.result import Result
@@ -130,7 +130,7 @@ def test_areas_beyond_the_limit_are_undecided(moving: Result, monkeypatch: pytes
     steps, planes = make_thresholds(moving), make_planes(moving.question.compound, tiles)
     values = unit_values(moving, tiles)
     (whole,) = merge_tiles(moving, tiles, planes, steps, *values).planes
-    monkeypatch.setattr(page_tiles, "MOST_AREAS", 5)
+    monkeypatch.setattr(merged_areas, "MOST_AREAS", 5)
     merged = merge_tiles(moving, tiles, planes, steps, *values)
     table = {name: array for name, (_, array) in merged.arrays.items()}
     assert len(table["label"]) == 6 and table["label"][5] == Kept.UNKNOWN

@@ -144,7 +144,9 @@ class MapErrors:
         largest = float(curves.constant.max(initial=0.0))
         if len(curves.quadratic):
             parts = np.array_split(curves.quadratic, len(curves.quadratic) // 65_536 + 1)  # a few roots at a time
-            largest = max(float(np.sqrt(part[:, :, [0, 2]]).sum(axis=(1, 2)).max(initial=0.0)) for part in parts)
+            largest = max(
+                float((np.sqrt(part[:, :, 0]) + np.sqrt(part[:, :, 2])).sum(axis=1).max(initial=0.0)) for part in parts
+            )
         if len(curves.start):
             largest = float((curves.start[:, 0] + np.abs(curves.start[:, 1])).max()) + float(curves.jumps.sum())
         size = self.options.size(self.original)

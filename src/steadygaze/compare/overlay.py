@@ -150,7 +150,9 @@ def _grid(tiling: tuple[np.ndarray, ...], side: int) -> tuple[np.ndarray, np.nda
 
 def _is_partial(result: Result) -> bool:
     regions = result.tiling.exact_regions
-    return regions is not None and regions.stopped is not None
+    if regions is None:
+        return result.tiling.kind == "map" and not result.is_complete
+    return regions.stopped is not None
 
 
 @compiled

@@ -77,10 +77,15 @@ class Polytopes(ABC):
 
     def extent(self, axis: int) -> tuple[np.ndarray, np.ndarray]:
         """The smallest and the largest coordinate of every shape along an axis, (R,) each."""
-        if not len(self):
-            return np.zeros(0), np.zeros(0)
-        along, starts = self.points[:, axis], self.starts[:-1]
-        return np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
+        if axis not in self._extents:
+            along, starts = np.ascontiguousarray(self.points[:, axis]), self.starts[:-1]
+            low, high = (end.reduceat(along, starts) if len(self) else along for end in (np.minimum, np.maximum))
+            self._extents[axis] = low, high
+        return self._extents[axis]
+
+    @cached_property
+    def _extents(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        return {}
 
     def bounding_boxes(self) -> tuple[np.ndarray, np.ndarray]:
         """The low and the high corner of the bounding box of every shape, (R, D) each."""

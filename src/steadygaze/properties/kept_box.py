@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..compound import Compound
-from ..labels import Kept
+from ..labels import Kept, Label
 from ..regions.region import RegionSet
 from .attention import AttentionLabels
 from .joint import JointPieces
@@ -52,18 +52,34 @@ def attention_suspects(compound: Compound, regions: RegionSet, joint: JointPiece
     return _suspects(joint, fails, has_strip, lambda piece: attention_strips(compound, regions, joint, labels, piece))
 
 
-def nearest_suspects(compound: Compound, suspects: Suspects) -> Suspects:
-    """The bounding boxes of the suspects that `kept_box` meets first, in every direction: they stand for all."""
+def nearest_suspects(compound: Compound, joint: JointPieces) -> dict[Label, Suspects]:
+    """Bounding boxes of the suspects for CR and AR that `kept_box` meets first, in every direction."""
     zero, d = compound.zero_in_t[: compound.domain.dimension], compound.domain.dimension
+    low, high = joint.polytopes.bounding_boxes()
     ends = [(np.zeros(d), np.ones(d))] if d > 1 else [(np.zeros(1), zero), (zero, np.ones(1))]
-    chosen = []
-    for low, high in ends:
-        is_there = (suspects.high[:, 0] >= low[0]) & (suspects.low[:, 0] <= high[0]) if d == 1 else True
-        gauges = _box_gauges(zero, zero - low, high - zero, suspects.low[:, :d], suspects.high[:, :d])
-        gauges = np.where(is_there, gauges, np.inf)
-        if len(gauges) and np.isfinite(gauges.min()):
-            chosen.append(int(np.argmin(gauges)))
-    return Suspects(suspects.low[chosen], suspects.high[chosen])
+    all_gauges = []
+    for first, last in ends:
+        gauges = _box_gauges(zero, zero - first, last - zero, low[:, :d], high[:, :d])
+        is_there = (high[:, 0] >= first[0]) & (low[:, 0] <= last[0]) if d == 1 else True
+        all_gauges.append(np.where(is_there, gauges, np.inf))
+    pieces = joint.pieces
+    suspected = {
+        Label.CR: ~pieces.keeps_label | pieces.has_strip,
+        Label.AR: (joint.attention != Kept.YES) | (joint.attention_strip > 0.0),
+    }
+    found = {}
+    for name, is_suspect in suspected.items():
+        suspects = np.flatnonzero(is_suspect)
+        nearest = [suspects[np.argmin(gauges[suspects])] for gauges in all_gauges if len(suspects)]
+        chosen = [piece for piece, gauges in zip(nearest, all_gauges, strict=False) if np.isfinite(gauges[piece])]
+        found[name] = Suspects(low[chosen], high[chosen])
+    return found
+
+
+def kept_factor(compound: Compound, suspects: Suspects) -> float:
+    """A factor, at most 1, at which the domain, shrunk towards zero, meets no suspect."""
+    d = compound.domain.dimension
+    return _factor(compound.zero_in_t[:d], np.zeros(d), np.ones(d), suspects)
 
 
 def kept_box(zero: np.ndarray, suspects: Sequence[Suspects]) -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from ..properties.attention import AttentionLabels, Doubtful, label_attention, r
 from ..properties.classification import MOST_WORK, Pieces, hull_work
 from ..properties.hull_proof import HullProof
 from ..properties.joint import JointPieces, Shares, add_cells, join, piece_cells, shares
+from ..properties.kept_box import Suspects, attention_suspects, label_suspects
 from ..properties.nearest import Nearest, Violations, attention_violations, label_violations, nearest_violation
 from ..properties.settling import Settled, kink_inconsistency, settle_patterns
 from ..regions.forward_error import forward_errors, kink_share, region_coverage
@@ -73,8 +74,6 @@ class DeltaAnswer(ABC):
     """
 
     delta: float
-    grid: "LabelGrid | None" = None
-    """The labels at the points of a grid, for maps with too many pieces to draw."""
 
     if TYPE_CHECKING:  # fields of some answers, properties of others
 
@@ -84,6 +83,11 @@ class DeltaAnswer(ABC):
         def joint(self) -> JointPieces: ...
         @property
         def shares(self) -> Shares: ...
+
+    @property
+    def grid(self) -> "LabelGrid | None":
+        """The labels at the points of a grid, for maps in chunks: they have too many pieces to draw."""
+        return None
 
     @property
     @abstractmethod
@@ -136,6 +140,10 @@ class DeltaAnswer(ABC):
     @abstractmethod
     def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Bounds (N, 2) of ai at points (N, D) in t of the given regions or boxes (N,)."""
+
+    def suspects(self, name: Label) -> list[Suspects]:
+        """Where regions found one by one may violate CR, or AR."""
+        return [] if self.exact is None else self.exact.suspects(name)
 
     @property
     def volume(self) -> float:
@@ -358,9 +366,25 @@ class Answer(DeltaAnswer):
         proof = answers.proof if answers.errors else None
         return attention_violations(answers.compound, answers.regions, self.joint, self.labels, proof)
 
+    def suspects(self, name: Label) -> list[Suspects]:
+        regions = self.answers.regions
+        if name == Label.CR:
+            return [label_suspects(regions, self.joint)]
+        return [attention_suspects(self.compound, regions, self.joint, self.labels)]
+
     @cached_property
     def classifications(self) -> np.ndarray:
         """CR, MR, CB or undecided for every region (R,)."""
+        return np.array([*CLASSIFICATIONS, Label.UNDECIDED])[self.classification_numbers]
+
+    @cached_property
+    def attentions(self) -> np.ndarray:
+        """AR, IR, AB or undecided for every region (R,)."""
+        return np.array([*ATTENTIONS, Label.UNDECIDED])[self.attention_numbers]
+
+    @cached_property
+    def classification_numbers(self) -> np.ndarray:
+        """The classification of every region (R,): its place in `CLASSIFICATIONS`, 3 if undecided."""
         pieces, count = self.answers.pieces, len(self.answers.regions)
         keeps, is_open = pieces.keeps_label, pieces.has_strip
         surely_kept = keeps & (pieces.margin[:, 1] > pieces.slack)
@@ -370,15 +394,13 @@ class Answer(DeltaAnswer):
             for chosen in (keeps, ~keeps, is_open, surely_kept, surely_lost)
         )
         chosen = [kept & ~lost & ~some_open, lost & ~kept & ~some_open, some_kept & some_lost]
-        return np.select(chosen, [Label.CR, Label.MR, Label.CB], Label.UNDECIDED)
+        return np.select(chosen, [0, 1, 2], 3)
 
     @cached_property
-    def attentions(self) -> np.ndarray:
-        """AR, IR, AB or undecided for every region (R,)."""
+    def attention_numbers(self) -> np.ndarray:
+        """The attention label of every region (R,): its place in `ATTENTIONS`, 3 if undecided."""
         labels = self.labels
-        return np.select(
-            [labels.is_kept, labels.is_lost, labels.is_mixed], [Label.AR, Label.IR, Label.AB], Label.UNDECIDED
-        )
+        return np.select([labels.is_kept, labels.is_lost, labels.is_mixed], [0, 1, 2], 3)
 
     @cached_property
     def sets(self) -> dict[str, int]:

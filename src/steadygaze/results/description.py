@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..labels import Kept, Label, Property, Verdict
-from ..properties.kept_box import Suspects, attention_suspects, kept_box, label_suspects
+from ..properties.kept_box import Suspects, kept_box
 from ..question import DomainFacts
 from ..words import (
     ALL_DIGITS,
@@ -70,18 +70,12 @@ def find_kept_range(result: Result, wanted: Property) -> KeptRange | None:
 def _suspects(result: Result, name: str) -> Iterator[Suspects]:
     """The boxes and regions that may violate CR, or AR."""
     answer: Any = result.answer
-    exact = answer.exact
     if result.tiling.boxes is not None:
         codes = answer.label_codes if name == Label.CR else answer.attention_codes
         may_fail = answer.missing > 0.0
         may_fail[answer.bounded] = codes[answer.bounded] != Kept.YES
         yield Suspects(answer.boxes.low[may_fail], answer.boxes.high[may_fail])
-    if exact is not None:
-        regions = exact.answers.regions
-        if name == Label.CR:
-            yield label_suspects(regions, exact.joint)
-        else:
-            yield attention_suspects(exact.compound, regions, exact.joint, exact.labels)
+    yield from answer.suspects(Label(name))
 
 
 def _parts(wanted: Property, label: str, attention: str) -> list[str]:

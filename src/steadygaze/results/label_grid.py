@@ -42,8 +42,8 @@ def beside(at: float) -> float:
 class GridPlane:
     """The labels of one plane. axes: its two coordinates of t; held: the third, its theta, and its t; None for a map.
 
-    label and attention (SIDE, SIDE) hold `Kept` codes, or NOTHING; winner the class that wins; inconsistency is ai.
-    Rows count upwards.
+    label and attention (SIDE, SIDE) hold `Kept` codes, or NOTHING; winner the class that wins; inconsistency is ai;
+    reach (2, SIDE, SIDE) has proved bounds of ai on the region around each point. Rows count upwards.
     """
 
     axes: tuple[int, int]
@@ -52,6 +52,7 @@ class GridPlane:
     attention: np.ndarray
     winner: np.ndarray
     inconsistency: np.ndarray
+    reach: np.ndarray
 
 
 class LabelGrid:
@@ -87,10 +88,13 @@ class LabelGrid:
             found = piece[owners[row, column]]
             held = None if axis is None else (axis, at)
             points = _in_plane(plane.axes, held, row, column, joint.polytopes.dimension)
-            values = answer.inconsistency_at(joint.pieces.region[found], points)
+            region = joint.pieces.region[found]
+            values, (low, high) = answer.inconsistency_at(region, points), answer.labels.reach[region].T
             with self.lock:
                 plane.label[row, column], plane.attention[row, column] = label[found], joint.attention_codes[found]
                 plane.winner[row, column], plane.inconsistency[row, column] = joint.pieces.winner[found], values
+                plane.reach[0, row, column] = np.nextafter(low.astype(np.float32), np.float32(-np.inf))
+                plane.reach[1, row, column] = np.nextafter(high.astype(np.float32), np.float32(np.inf))
 
     def points(self, coordinates: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Label, attention and ai (N,) of all points of the planes, and the points (N, D) in t."""
@@ -119,5 +123,5 @@ def _blank(axes: tuple[int, int], held: tuple[int, float, float] | None) -> Grid
     codes = np.full((2, SIDE, SIDE), NOTHING, dtype=np.uint8)
     return GridPlane(
         axes, held, codes[0], codes[1], np.zeros((SIDE, SIDE), dtype=np.int16),
-        np.full((SIDE, SIDE), np.nan, dtype=np.float32),
+        np.full((SIDE, SIDE), np.nan, dtype=np.float32), np.full((2, SIDE, SIDE), np.nan, dtype=np.float32),
     )  # fmt: skip

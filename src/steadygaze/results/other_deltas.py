@@ -114,3 +114,34 @@ def cells_at(answers: Answers, deltas: Sequence[float]) -> np.ndarray:
     """The volumes (N, 3, 3) of regions by label and attention, as `Kept` codes, for each of N thresholds."""
     near = NearDelta(answers)
     return np.array([near.ask(delta) for delta in deltas])
+
+
+def coarse_cells_at(answers: Answers, deltas: np.ndarray) -> np.ndarray:
+    """Volumes (N, 3, 3) as those of `cells_at`, for many thresholds (N,), ascending: regions near δ stay undecided."""
+    pieces, volumes, count = answers.pieces, answers.pieces.polytopes.volumes, len(deltas)
+    low, high = coarse_reach(answers)[pieces.region].T
+    # ai surely exceeds δ before step `lost`, and surely does not from step `kept` on.
+    is_known = ~(np.isnan(low) | np.isnan(high))
+    lost = np.where(is_known, np.searchsorted(deltas, low, side="left"), 0)
+    kept = np.where(is_known, np.searchsorted(deltas, high, side="left"), count)
+    strip = np.minimum(strip_volumes(pieces, answers.regions), volumes)
+    keeps = pieces.keeps_label
+    parts = ((Kept.YES, keeps, volumes - strip), (Kept.NO, ~keeps, volumes - strip), (Kept.UNKNOWN, strip > 0.0, strip))
+    cells = np.zeros((count, 3, 3))
+    for label, chosen, part in parts:
+        own = part[chosen]
+        not_lost, is_kept = (_up_to_each(steps[chosen], own, count) for steps in (lost, kept))
+        for code, sums, number in (
+            (Kept.YES, is_kept[0], is_kept[1]),
+            (Kept.NO, own.sum() - not_lost[0], len(own) - not_lost[1]),
+            (Kept.UNKNOWN, not_lost[0] - is_kept[0], not_lost[1] - is_kept[1]),
+        ):
+            # Differences of sums round; the sum of no piece is exactly 0.
+            cells[:, label, code] = np.where(number > 0, np.maximum(sums, 0.0), 0.0)
+    return cells
+
+
+def _up_to_each(steps: np.ndarray, volumes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The volume (N,) and the number (N,) of the parts whose step is at most 0, 1, …, N − 1."""
+    sums, numbers = np.bincount(steps, volumes, count + 1), np.bincount(steps, minlength=count + 1)
+    return np.cumsum(sums)[:count], np.cumsum(numbers)[:count]

@@ -12,13 +12,16 @@ import numpy as np
 from ..accuracy import Accuracy
 from ..compound import Compound
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Label
-from ..properties.joint import JointPieces, Shares, add_cells, missing_cells, piece_cells
-from ..properties.kept_box import Suspects, attention_suspects, label_suspects, nearest_suspects
+from ..properties.joint import JointPieces, Shares, add_cells, missing_cells
+from ..properties.kept_box import Suspects, kept_factor, nearest_suspects
 from ..properties.nearest import Nearest, nearest_points
 from ..tolerances import AREA
 from .answer import Answer, DeltaAnswer
 from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
 from .label_grid import LabelGrid
+
+EXAMINED = 12
+"""The most chunks, those nearest to zero, of which `suspects` gives more than bounding boxes."""
 
 ROWS, COLUMNS = (*CLASSIFICATIONS, Label.UNDECIDED), (*ATTENTIONS, Label.UNDECIDED)
 
@@ -52,37 +55,27 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
     """The numbers of a chunk, from its answer."""
     answers, joint, compound = answer.answers, answer.joint, answer.compound
     pieces, volumes = joint.pieces, joint.polytopes.volumes
-    rows = np.select([answer.classifications == name for name in CLASSIFICATIONS], range(3), 3)
-    columns = np.select([answer.attentions == name for name in ATTENTIONS], range(3), 3)
     squares, depths = {}, {}
     for kind in Violation:
         chosen = np.flatnonzero(chosen_pieces(joint, kind))
         squares[kind] = float(nearest_points(compound, joint.polytopes, chosen)[:, 0].min(initial=np.inf))
         depth = -pieces.margin[chosen, 0] if kind is Violation.LABEL else answer.labels.reach[pieces.region[chosen], 0]
         depths[kind] = float(np.nan_to_num(depth, nan=-np.inf).max(initial=-np.inf))
-    found = {Label.CR: label_suspects(answers.regions, joint)}
-    found[Label.AR] = attention_suspects(compound, answers.regions, joint, answer.labels)
     return ChunkFacts(
         regions=len(answers.regions),
         pieces=len(pieces),
         volume=float(volumes.sum()),
-        cells=piece_cells(joint),
+        cells=np.array(answer.shares.cells),
         winners=np.bincount(pieces.winner, volumes, compound.graph.classes),
-        counts=np.bincount(4 * rows + columns, minlength=16).reshape(4, 4),
+        counts=np.bincount(4 * answer.classification_numbers + answer.attention_numbers, minlength=16).reshape(4, 4),
         lows={name: answer.violations(name).lower_bound() for name in (Label.CR, Label.AR)},
         squares=squares,
         depths=depths,
-        suspects={name: nearest_suspects(compound, group) for name, group in found.items()},
+        suspects=nearest_suspects(compound, joint),
         witnesses=pieces.witnesses,
         slivers=answers.slivers,
-        largest=answers.largest_inconsistency,
+        largest=float(np.nan_to_num(answer.labels.reach[:, 1], nan=np.inf).max(initial=0.0)),
     )
-
-
-def painted_facts(answer: Answer, grid: LabelGrid) -> ChunkFacts:
-    """The numbers of a chunk, which is also painted on a grid."""
-    grid.paint(answer)
-    return chunk_facts(answer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +83,7 @@ class StreamedAnswer(DeltaAnswer):
     """The answer for one δ of a map in chunks.
 
     facts: of every chunk. load(number) gives the answer of one chunk, join() all pieces at once. kinks: a bound of
-    the share of the domain on kinks, from the errors of the walk. grid: labels at the points of a grid.
+    the share of the domain on kinks, from the errors of the walk. paint() gives the labels at the points of a grid.
     """
 
     of: Compound
@@ -101,8 +94,12 @@ class StreamedAnswer(DeltaAnswer):
     accuracy: Accuracy
     kinks: float
     is_partial: bool
-    grid: LabelGrid
+    paint: Callable[[], LabelGrid]
     exact: None = None
+
+    @cached_property
+    def grid(self) -> LabelGrid:
+        return self.paint()
 
     @property
     def compound(self) -> Compound:
@@ -156,6 +153,11 @@ class StreamedAnswer(DeltaAnswer):
         """A bound of the share of the domain on kinks."""
         return min(1.0, self.kinks + sum(facts.slivers for facts in self.facts))
 
+    @property
+    def largest(self) -> float:
+        """The largest finite bound of ai on the regions of a chunk."""
+        return max((facts.largest for facts in self.facts if np.isfinite(facts.largest)), default=0.0)
+
     @cached_property
     def nearest(self) -> dict[str, Nearest]:
         kinds = {Label.CR: Violation.LABEL, Label.AR: Violation.ATTENTION}
@@ -189,6 +191,17 @@ class StreamedAnswer(DeltaAnswer):
         *nearest, last = piece_claims(self.load(ranked[0]), kind, scale)
         yield from nearest
         yield last if deepest == ranked[0] else list(piece_claims(self.load(deepest), kind, scale))[-1]
+
+    def suspects(self, name: Label) -> list[Suspects]:
+        """Where CR, or AR, may fail: of most chunks only the bounding boxes that `kept_box` meets first."""
+        groups = [facts.suspects[name] for facts in self.facts]
+        factors, best = [kept_factor(self.of, group) for group in groups], 1.0
+        for number in np.argsort(factors, kind="stable")[:EXAMINED].tolist():
+            if factors[number] >= best:
+                break
+            (groups[number],) = self.load(number).suspects(name)
+            best = min(best, kept_factor(self.of, groups[number]))
+        return groups
 
     @property
     def witnesses(self) -> np.ndarray:

@@ -104,6 +104,10 @@ class Tiling(ABC, Generic[AnswerT]):
         """The shares for several δ."""
         return [self.answer(delta).shares for delta in deltas]
 
+    def coarse_shares_at(self, deltas: np.ndarray) -> list[Shares]:
+        """The shares for many δ (N,), ascending, where more than needed may stay undecided."""
+        return self.shares_at(deltas.tolist())
+
     @property
     @abstractmethod
     def enough_delta(self) -> float | None:

@@ -34,7 +34,7 @@ REPLACED = ("logits", "quadratic", "most_strip")
 def encode(arrays: Mapping[str, np.ndarray], volumes: np.ndarray) -> dict[str, np.ndarray]:
     """The stored form of the arrays of a chunk; volumes (P,) are those of its pieces."""
     logits, region = arrays["logits"], arrays["piece_region"]
-    error = ROUNDING * np.abs(logits).sum(axis=1).max(axis=1)
+    error = _rounding(logits)
     margin, slack = arrays["margin"], arrays["slack"]
     room = np.maximum(margin[:, 0], -margin[:, 1]) - slack
     is_near = ~(room > FAR * error[region]) | ~np.isfinite(error[region])
@@ -64,9 +64,11 @@ def decode(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         or (len(region) and not (region.min() >= 0 and region.max() < regions))
     ):  # fmt: skip
         raise StoreError("its logits do not fit its regions; the result is damaged: run the verification again")
-    logits = np.empty((regions, *wide.shape[1:]))
-    logits[is_wide], logits[~is_wide] = wide, narrow
-    error = np.where(is_wide, 0.0, ROUNDING * np.abs(logits).sum(axis=1).max(axis=1, initial=0.0))
+    logits = narrow.astype(np.float64)
+    if len(wide):
+        logits = np.empty((regions, *wide.shape[1:]))
+        logits[is_wide], logits[~is_wide] = wide, narrow
+    error = np.where(is_wide, 0.0, _rounding(logits))
     quadratic = np.concatenate([arrays["alpha_beta"], arrays["gamma"][:, :, None]], axis=2)
     return {name: array for name, array in arrays.items() if name not in EXTRA} | {
         "logits": logits,
@@ -74,6 +76,14 @@ def decode(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         "most_strip": np.zeros(len(region)),
         "quadratic": quadratic,
     }
+
+
+def _rounding(logits: np.ndarray) -> np.ndarray:
+    """A bound (R,) of the error of differences of logits (R, rows, classes) in float32."""
+    total = np.abs(logits[:, 0])
+    for row in range(1, logits.shape[1]):
+        total += np.abs(logits[:, row])
+    return np.asarray(ROUNDING * total.max(axis=1, initial=0.0))
 
 
 def restore_strips(arrays: Mapping[str, np.ndarray], volumes: np.ndarray) -> np.ndarray:

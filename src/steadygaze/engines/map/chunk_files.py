@@ -93,15 +93,16 @@ class ChunkFiles:
 
     def _read(self, number: int) -> tuple[Answers, np.ndarray]:
         file = self.files[number]
+        content = read_bytes(file.path)
         if number not in self._checked:
-            if sha256_of(file.path) != file.sha256:
+            if sha256_of(content) != file.sha256:
                 raise StoreError(
                     f"{file.path}: differs from what was written; the result is damaged: run the verification again"
                 )
             self._checked.add(number)
         question = self.question
         shapes = array_shapes(question.compound.coordinates, is_part=True)
-        stored = read_arrays(file.path, [name for name in [*shapes, *EXTRA] if name not in REPLACED])
+        stored = read_arrays(file.path, [name for name in [*shapes, *EXTRA] if name not in REPLACED], content)
         try:
             arrays = decode(stored)
             regions, pieces, curves = unpack_map(
@@ -163,7 +164,7 @@ def write_chunk(folder: Folder, place: tuple[int, int, int], answers: Answers, c
     path = folder.path / "-".join(f"{number:06d}" for number in place)
     arrays = pack(answers.regions, answers.pieces, answers.curves, cut_id)
     write_arrays(path, encode(arrays, answers.pieces.polytopes.volumes))
-    return ChunkFile(path, sha256_of(path), place, len(answers.regions), _touched(answers))
+    return ChunkFile(path, sha256_of(read_bytes(path)), place, len(answers.regions), _touched(answers))
 
 
 def _touched(answers: Answers) -> np.ndarray:
@@ -187,11 +188,15 @@ def chunk_name(number: int) -> str:
     return f"regions-{number:05d}.npz"
 
 
-def sha256_of(path: Path) -> str:
-    """The hash of a file."""
+def sha256_of(content: bytes) -> str:
+    """The hash of the content of a file."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a chunk file."""
     try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path}: cannot be read ({error.strerror or error}); check its permissions") from None
 

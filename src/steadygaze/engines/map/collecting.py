@@ -25,7 +25,7 @@ from ...regions.region import join_region_sets
 from ...results.answer import Answers
 from ...results.label_grid import LabelGrid
 from ...results.other_deltas import cells_at
-from ...results.streamed_answer import ChunkFacts, painted_facts
+from ...results.streamed_answer import ChunkFacts, chunk_facts
 from ...results.tiling import RELATIVE_DELTAS
 from .chunk_files import ChunkFile, ChunkFiles, Folder, shared_errors, write_chunk
 from .joining import JoinedCuts, join_pieces
@@ -110,7 +110,9 @@ class Collector:
     def _write(self, place: tuple[int, int, int], answers: Answers, ids: np.ndarray) -> None:
         assert self.folder is not None
         started = time.perf_counter()
-        facts = painted_facts(answers.at(self.delta), self.grid)
+        answer = answers.at(self.delta)
+        self.grid.paint(answer)
+        facts = chunk_facts(answer)
         cells = cells_at(answers, self.deltas)
         labelled = time.perf_counter()
         with self.lock:
@@ -144,7 +146,8 @@ class Collector:
         chunks = ChunkFiles(self.question, files, walked.accuracy, self.folder)
         known = dict(zip(self.deltas, cells, strict=True))
         checked = self.check.finish(is_partial=stopped is not None)
-        return StreamedMap(self.question, chunks, stopped, {self.delta: (facts, self.grid)}, known), checked
+        grids = {self.delta: self.grid}
+        return StreamedMap(self.question, chunks, stopped, {self.delta: facts}, grids, known), checked
 
     def joined(self, walked: Walked) -> Answers:
         """All chunks as one map."""

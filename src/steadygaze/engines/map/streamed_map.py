@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary
-from ...errors import StoreError
+from ...errors import OptionError, StoreError
 from ...labels import Property, Stop
 from ...properties.joint import JointPieces, Shares, add_cells
 from ...question import Question
@@ -24,14 +24,17 @@ from ...results.arrays import ACCURACY_ARRAYS, SHAPES, read_accuracy, shaped
 from ...results.claims import Claim, Violation
 from ...results.export import Block, Part, region_part
 from ...results.label_grid import LabelGrid
-from ...results.other_deltas import cells_at
+from ...results.other_deltas import cells_at, coarse_cells_at
 from ...results.result import Result
-from ...results.streamed_answer import ChunkFacts, StreamedAnswer, painted_facts
+from ...results.streamed_answer import ChunkFacts, StreamedAnswer, chunk_facts
 from ...results.tiling import MAP, TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from .chunk_files import ChunkFiles, restore_files
 from .joining import JoinedCuts, join_pieces
 from .whole_map import map_guarantee
+
+MOST_JOINED = 2_000_000
+"""Regions up to which all pieces are held at once, where nothing else will do: about a kilobyte each."""
 
 INDEX = ("cells", *ACCURACY_ARRAYS)
 """The arrays that describe all chunks together."""
@@ -41,7 +44,7 @@ INDEX = ("cells", *ACCURACY_ARRAYS)
 class StreamedMap(Tiling[StreamedAnswer]):
     """All regions of the domain, or those found before a limit, in chunks on disk.
 
-    known: facts of all chunks and the grid by δ, so far; cells: volumes (3, 3) of all regions by δ, so far.
+    known: facts of all chunks by δ, so far; grids: by δ, so far; cells: volumes (3, 3) of all regions by δ, so far.
     """
 
     kind = method = "map"
@@ -50,25 +53,32 @@ class StreamedMap(Tiling[StreamedAnswer]):
     question: Question
     chunks: ChunkFiles
     stopped: Stop | None
-    known: dict[float, tuple[Sequence[ChunkFacts], LabelGrid]] = field(default_factory=dict)
+    known: dict[float, Sequence[ChunkFacts]] = field(default_factory=dict)
+    grids: dict[float, LabelGrid] = field(default_factory=dict)
     cells: dict[float, np.ndarray] = field(default_factory=dict)
 
     def answer(self, delta: float) -> StreamedAnswer:
         if delta not in self.known:
-            grid = LabelGrid(self.question.compound)
-            self.known[delta] = self._each(lambda answers: painted_facts(answers.at(delta), grid)), grid
-        facts, grid = self.known[delta]
+            self.known[delta] = self._each(lambda answers: chunk_facts(answers.at(delta)))
         return StreamedAnswer(
             self.question.compound,
             delta,
-            facts,
+            self.known[delta],
             lambda number: self.chunks.load(number).at(delta),
             lambda: self._joined(delta),
             self.chunks.accuracy,
             self._kinks,
             self.stopped is not None,
-            grid,
+            lambda: self._painted(delta),
         )
+
+    def _painted(self, delta: float) -> LabelGrid:
+        """Labels at the points of a grid, for pictures."""
+        if delta not in self.grids:
+            grid = LabelGrid(self.question.compound)
+            self._each(lambda answers: grid.paint(answers.at(delta)))
+            self.grids[delta] = grid
+        return self.grids[delta]
 
     def _each(self, ask: Callable[[Answers], Any]) -> list[Any]:
         """The answers of all chunks to a question, in order; each chunk is forgotten after its answer."""
@@ -85,11 +95,20 @@ class StreamedMap(Tiling[StreamedAnswer]):
         return kink_share(compound, accuracy, forward_errors(compound, accuracy))
 
     def _joined(self, delta: float) -> JointPieces:
-        """All pieces at once, with one table of cuts."""
-        loaded = [self.chunks.load_with_ids(number, is_kept=False) for number in range(len(self.chunks))]
-        cuts = JoinedCuts([answers.regions.cuts for answers, _ in loaded], [own for _, own in loaded])
-        parts = [answers.at(delta).joint for answers, _ in loaded]
-        pieces = join_pieces(cuts, [part.pieces for part in parts], [len(answers.regions) for answers, _ in loaded])
+        """All pieces at once, with one table of cuts; OptionError if they are too many to hold."""
+        if self.region_count > MOST_JOINED:
+            raise OptionError(
+                f"this needs all pieces of the map at once, for up to {MOST_JOINED:,} regions; the map has "
+                f"{self.region_count:,}: use show, report, export or the figures map and path, or a smaller domain"
+            )
+        tables, ids, parts = [], [], []
+        for number in range(len(self.chunks)):
+            answers, own = self.chunks.load_with_ids(number, is_kept=False)
+            tables.append(answers.regions.cuts)
+            ids.append(own)
+            parts.append(answers.at(delta).joint)
+        cuts = JoinedCuts(tables, ids)
+        pieces = join_pieces(cuts, [part.pieces for part in parts], np.diff(self.chunks.first).tolist())
         names = ("attention", "label_strip", "attention_strip")
         return JointPieces(pieces, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
@@ -104,6 +123,11 @@ class StreamedMap(Tiling[StreamedAnswer]):
             found = np.sum(self._each(lambda answers: cells_at(answers, missing)), axis=0)
             self.cells.update(zip(missing, found, strict=True))
         return [add_cells([self.cells[delta], rest], slivers) for delta in deltas]
+
+    def coarse_shares_at(self, deltas: np.ndarray) -> list[Shares]:
+        rest, slivers = self.answer(self._delta).rest, self.answer(self._delta).slivers
+        found = np.sum(self._each(lambda answers: coarse_cells_at(answers, deltas)), axis=0)
+        return [add_cells([cells, rest], slivers) for cells in found]
 
     @property
     def _delta(self) -> float:

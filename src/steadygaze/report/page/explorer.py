@@ -7,6 +7,7 @@ proved only claims of the result. Names from users are escaped. Callbacks are no
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from bokeh.resources import Resources
 
 from ...attention.filters import Filter
 from ...labels import Label
+from ...results.label_grid import SIDE, GridPlane, LabelGrid
 from ...results.result import Result
 from ...tolerances import MAX_MAP_PARAMETERS
 from ...words import counted
@@ -29,20 +31,20 @@ from ..drawing.exhibits import NEARER
 from ..figures.strip import Profile, line_through, profile
 from ..wording import share_not_reached
 from . import fill, read_asset, visible
+from .merged_areas import GRID, MOST_LINES, NO_AREA, Merged, merge_grid, merge_tiles
 from .network_data import Arrays, ThetaData, describe_network, outward, pack, store_points
 from .thresholds import Thresholds
 from .tiles import (
-    GRID,
-    MOST_LINES,
-    NO_AREA,
     Plane,
     Tiles,
+    Winners,
     make_planes,
     make_tiles,
-    merge_tiles,
     palette,
     shade_tables,
     shown_top,
+    tile_winners,
+    top_of_most,
     unit_values,
 )
 
@@ -81,11 +83,14 @@ def make_explorer(result: Result, steps: Thresholds) -> Explorer | None:
     """
     if result.question.compound.domain.dimension > MAX_MAP_PARAMETERS:
         return None
-    tiles = make_tiles(result)
     network = describe_network(result)
     stored = None if network is not None else store_points(result)
-    arrays, facts = _describe_map(result, tiles, steps)
-    facts |= _describe_question(result, steps) | {"palette": palette(result, tiles)}
+    if result.answer.grid is not None:
+        (arrays, facts), winners = _describe_grid(result, result.answer.grid, steps), _all_winners(result)
+    else:
+        tiles = make_tiles(result)
+        (arrays, facts), winners = _describe_map(result, tiles, steps), tile_winners(result, tiles)
+    facts |= _describe_question(result, steps) | {"palette": palette(result, winners)}
     for name, prefix, data in (("network", "net", network), ("stored", "stored", stored)):
         facts[name] = None if data is None else data.facts
         arrays |= {} if data is None else {f"{prefix}.{key}": item for key, item in data.arrays.items()}
@@ -99,28 +104,20 @@ def _describe_map(result: Result, tiles: Tiles, steps: Thresholds) -> tuple[Arra
     compound = result.question.compound
     planes = make_planes(compound, tiles)
     values, spans = unit_values(result, tiles)
-    helds = [
-        None if plane.held is None else dict(zip(("axis", "value", "t"), plane.held, strict=True)) for plane in planes
-    ]
     facts: dict[str, Any] = {
         "boxes": tiles.boxes,
         "top": shown_top(values, tiles),
         "largest": float(values[np.isfinite(values)].max(initial=0.0)),
         "isMerged": _is_large(tiles, planes),
         "moving": compound.perturbed.moving_axis,
-        "planes": [{"axes": list(plane.axes), "held": held} for plane, held in zip(planes, helds, strict=True)],
+        "planes": _describe_planes(planes),
         "gridSide": GRID,
         "mostLines": MOST_LINES,
     }
-    arrays: Arrays = {}
     if facts["isMerged"]:
         merged = merge_tiles(result, tiles, planes, steps, values, spans)
-        for number, areas in enumerate(merged.planes):
-            arrays[f"cells.{number}"] = ("u2", np.where(areas.areas < 0, NO_AREA, areas.areas))
-            arrays[f"lines.{number}"] = ("f4", areas.lines)
-            arrays[f"lineKinds.{number}"] = ("u1", areas.kinds)
-        return arrays | merged.arrays, facts | {"boxes": 0, "moving": None}
-    arrays = {
+        return _area_arrays(merged), facts | {"boxes": 0, "moving": None}
+    arrays: Arrays = {
         "unit": ("u4", tiles.unit),
         "winner": ("i2", tiles.winner),
         "label": ("u1", tiles.label),
@@ -139,6 +136,51 @@ def _describe_map(result: Result, tiles: Tiles, steps: Thresholds) -> tuple[Arra
         arrays[f"counts.{number}"] = ("u2", np.diff(plane.starts))
         arrays[f"piece.{number}"] = ("u4", plane.piece)
     return arrays, facts
+
+
+def _describe_grid(result: Result, grid: LabelGrid, steps: Thresholds) -> tuple[Arrays, dict[str, Any]]:
+    """The merged areas of a map in chunks, from its grid."""
+    values = np.concatenate([plane.inconsistency.ravel() for plane in grid.planes]).astype(np.float64)
+    values = values[np.isfinite(values)]
+    facts: dict[str, Any] = {
+        "boxes": 0,
+        "top": top_of_most(values, np.ones(len(values))),
+        "largest": float(values.max(initial=0.0)),
+        "isMerged": True,
+        "moving": None,
+        "planes": _describe_planes(grid.planes),
+        "gridSide": SIDE,
+        "mostLines": MOST_LINES,
+    }
+    return _area_arrays(merge_grid(result, grid, steps)), facts
+
+
+def _describe_planes(planes: Sequence[Plane | GridPlane]) -> list[dict[str, Any]]:
+    names = ("axis", "value", "t")
+    return [
+        {
+            "axes": list(plane.axes),
+            "held": None if plane.held is None else dict(zip(names, plane.held, strict=True)),
+        }
+        for plane in planes
+    ]
+
+
+def _area_arrays(merged: Merged) -> Arrays:
+    arrays: Arrays = {}
+    for number, plane in enumerate(merged.planes):
+        arrays[f"cells.{number}"] = ("u2", np.where(plane.areas < 0, NO_AREA, plane.areas))
+        arrays[f"lines.{number}"] = ("f4", plane.lines)
+        arrays[f"lineKinds.{number}"] = ("u1", plane.kinds)
+    return arrays | merged.arrays
+
+
+def _all_winners(result: Result) -> Winners:
+    """The winners of a map in chunks: the label is lost where another class wins."""
+    shares = result.answer.winner_shares
+    lost = shares.copy()
+    lost[result.label] = 0.0
+    return Winners(shares, lost)
 
 
 def _is_large(tiles: Tiles, planes: tuple[Plane, ...]) -> bool:
@@ -179,11 +221,12 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> st
     """Which parts of the map as shown are proved, and which are only computed."""
     first = "Colours, labels and shares are proved at every step of the slider."
     if facts["isMerged"]:
+        side = facts["gridSide"]
+        lines = "" if result.answer.grid is not None else ", with the boundaries themselves on top"
         first = (
             f"This map is too large to show piece by piece ({counted(result.region_count, 'region')}; the limit is "
-            f"{MOST_UNITS:,}): areas with the same labels are merged on a grid of {GRID} × {GRID} points, with the "
-            "boundaries themselves on top; each colour is proved at its point, and the shares are those of the "
-            "whole result."
+            f"{MOST_UNITS:,}): areas with the same labels are merged on a grid of {side} × {side} points{lines}; each "
+            "colour is proved at its point, and the shares are those of the whole result."
         )
     if stored is None:
         return (

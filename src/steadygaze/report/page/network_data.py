@@ -68,8 +68,7 @@ def describe_network(result: Result) -> ThetaData | None:
     arrays: Arrays = {}
     layers = [[_describe_step(step, arrays) for step in segment] for segment in segments]
     facts = {"layers": layers, **_describe_cells(question, result.question.original, arrays)}
-    regions = result.tiling.exact_regions
-    if regions is not None:
+    if result.tiling.kind == "map" or result.tiling.exact_regions is not None:
         # Rounded up: the page treats at least as much as rounding as the result does.
         noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(segments) - 1]])
         arrays["noise"] = ("f4", np.nextafter(noise.astype(np.float32), np.float32(np.inf)))

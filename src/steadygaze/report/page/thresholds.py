@@ -64,6 +64,8 @@ def count_units(result: Result) -> tuple[int, int]:
 
 def make_thresholds(result: Result) -> Thresholds:
     """The steps for a result; only its own δ if attention was not measured."""
+    if result.answer.grid is not None:
+        return _chunk_thresholds(result)
     answers, (boxes, regions) = result.tiling.answers, count_units(result)
     units = boxes + regions
     exact = None if answers is None or answers.curves is None else NearDelta(answers)
@@ -92,6 +94,19 @@ def make_thresholds(result: Result) -> Thresholds:
     areas = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     slab_columns = np.array(counts), np.concatenate(slab_unit), np.concatenate(slabs)
     return Thresholds(deltas, texts, chosen, areas, *_runs(states), *slab_columns)
+
+
+def _chunk_thresholds(result: Result) -> Thresholds:
+    """The steps for a map in chunks: shares as bounds for all maps give them, without labels of units."""
+    answer: Any = result.answer
+    deltas, texts = _steps(result, answer.largest)
+    chosen = int(np.argmin(np.abs(deltas - result.answer.delta)))
+    found = result.tiling.coarse_shares_at(deltas)
+    found[chosen] = result.answer.shares
+    rows = [shares.named() for shares in found]
+    none = np.zeros(0, dtype=np.int64)
+    areas = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return Thresholds(deltas, texts, chosen, areas, none, none, np.zeros(len(deltas) + 1), none, np.zeros((0, 4)))
 
 
 def _largest(result: Result, exact: NearDelta | None) -> float:
@@ -182,6 +197,9 @@ def make_delta_curve(result: Result, known: Thresholds) -> DeltaCurve | None:
     """The curve of a result with its thresholds; None if attention was not measured."""
     if not result.is_measured:
         return None
+    if result.answer.grid is not None:
+        unknown = DeltaCurve(np.zeros(1), np.zeros(1), np.ones(1))
+        return _sharpened(unknown, known)
     low, high, volume = _enclosures(result)
     steps = _thinned(np.unique(np.concatenate([[0.0], low[np.isfinite(low)], high[np.isfinite(high)]])))
     steps = np.unique(np.append(steps[steps >= 0.0], [0.0, result.answer.delta]))

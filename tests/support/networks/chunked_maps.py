@@ -1,0 +1,51 @@
+"""Small maps answered in three ways: whole, joined from chunks in memory, and in chunks on disk."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from steadygaze import verify
+from steadygaze.budget import Budget, Limits
+from steadygaze.engines.map import collecting
+from steadygaze.regions import chunked_walk, walks
+from steadygaze.results.result import Result
+
+QUESTIONS = {
+    "moving, L2": (("translate:dx=1", "brightness:0..0.3"), {}),
+    "moving, L1": (("translate:dx=1", "brightness:0..0.1"), {"dist": "l1"}),
+    "kept, L2": (("brightness:0..0.9", "darkness:0..0.9"), {}),
+    "kept, L1": (("brightness:0..0.9", "darkness:0..0.9"), {"dist": "l1"}),
+    "one parameter": (("translate:dx=2",), {}),
+    "three parameters": (("translate:dx=1", "brightness:0..0.03", "darkness:0..0.03"), {}),
+}
+"""Perturbations and options of each question about M-FNN-100 and one image."""
+
+WHOLE, CHUNK = 10, 4
+"""Few enough regions for all questions to need several chunks."""
+
+
+@contextmanager
+def small_chunks(*, whole: int = WHOLE) -> Iterator[None]:
+    """Chunks of a few regions; maps of more than `whole` regions stay on disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collecting, "WHOLE", whole)
+        patch.setattr(chunked_walk, "CHUNK", CHUNK)
+        # A walk looks up after so many steps: regions in between belong to one chunk.
+        patch.setattr(walks, "NODES_TIMES_NEURONS", 1 << 13)
+        yield
+
+
+def run_map(name: str, *, threads: int = 1, limits: Limits | None = None) -> Result:
+    """The map of a question, whole unless `small_chunks` are in force."""
+    perturbations, options = QUESTIONS[name]
+    budget = Budget(limits or Limits())
+    return verify(
+        "M-FNN-100", "mnist:69993", list(perturbations), method="map", threads=threads, budget=budget, **options
+    )
+
+
+def run_in_chunks(name: str, *, threads: int = 1, limits: Limits | None = None) -> Result:
+    """The map of a question in chunks on disk."""
+    with small_chunks():
+        return run_map(name, threads=threads, limits=limits)
