@@ -27,7 +27,7 @@ from ...results.label_grid import LabelGrid
 from ...results.other_deltas import cells_at
 from ...results.result import Result
 from ...results.streamed_answer import ChunkFacts, StreamedAnswer, painted_facts
-from ...results.tiling import MAP, TileLabels, Tiling, region_tiles
+from ...results.tiling import MAP, RELATIVE_DELTAS, TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from .chunk_files import ChunkFiles, restore_files
 from .joining import JoinedCuts, join_pieces
@@ -104,6 +104,10 @@ class StreamedMap(Tiling[StreamedAnswer]):
             found = np.sum(self._each(lambda answers: cells_at(answers, missing)), axis=0)
             self.cells.update(zip(missing, found, strict=True))
         return [add_cells([self.cells[delta], rest], slivers) for delta in deltas]
+
+    @property
+    def knows_other_deltas(self) -> bool:
+        return len(self.cells) >= len(RELATIVE_DELTAS)
 
     @property
     def _delta(self) -> float:
