@@ -23,7 +23,7 @@ from as_printed.bfs import bfs
 from as_printed.question import Question as PrintedProblem
 from as_printed.question import Translation, problem_from, shift_source
 from steadygaze.engines import run
-from steadygaze.engines.map import whole_map
+from steadygaze.engines.map import map_engine
 from steadygaze.labels import Kept
 from steadygaze.network.model import Model
 from steadygaze.question import Question, make_question
@@ -35,6 +35,9 @@ PATCH = "patch:x=12,y=12,w=4,h=4"
 TRANSLATE = "translate:dy=1"
 DOMAINS = {"BP": ("brightness", PATCH), "TP": (TRANSLATE, PATCH), "TB": (TRANSLATE, "brightness")}
 DELTA = 3.0
+WORK = ("prepare", "walk", "attention", "labels")
+"""The phases of a map before its self-check."""
+
 PASSES = 200
 """Passes of the affine form beside each repetition of the map, at 20 different thetas."""
 
@@ -47,19 +50,20 @@ def time_map(question: Question) -> tuple[Result, dict[str, float]]:
     """Map and label a question that has not been asked before; seconds of the whole (`engine`) and of each stage."""
     watch = Stopwatch()
     layout, _ = clock(lambda: question.compound.programs)
-    with clocked(watch, advance=kernels, subdivide=whole_map, measure=whole_map, label_pieces=whole_map):
+    with clocked(watch, advance=kernels, walk_chunks=map_engine, measure=map_engine, label_pieces=map_engine):
         result = run(question, "map", threads=1)
-    stages = {name: watch.lap(name) for name in ("advance", "subdivide", "measure", "label_pieces")}
-    engine = layout + result.seconds["engine"]
+    stages = {name: watch.lap(name) for name in ("advance", "walk_chunks", "measure", "label_pieces")}
+    work = sum(result.seconds[name] for name in WORK if name in result.seconds)
+    engine = layout + work
     return result, {
         "engine": engine,
-        "with_check": engine + result.seconds["check"],
+        "with_check": engine + result.seconds["self-check"],
         "layout": layout,
         "walk": stages["advance"],
-        "driver": stages["subdivide"] - stages["advance"],
+        "driver": stages["walk_chunks"] - stages["advance"],
         "measure": stages["measure"],
         "classify": stages["label_pieces"],
-        "answer": result.seconds["engine"] - stages["subdivide"] - stages["measure"] - stages["label_pieces"],
+        "answer": work - stages["walk_chunks"] - stages["measure"] - stages["label_pieces"],
     }
 
 
