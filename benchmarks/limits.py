@@ -6,7 +6,8 @@
 Every cell starts one process: an engine, a limit and an interface (command line, Python, campaign). Limits of time and
 the times of Ctrl-C strike in different phases; the row names the phase that took longest. A run must end within 10 % or
 2 s (the larger) of its time limit, or 2 s after Ctrl-C; its memory may pass the limit by 10 %; its exit code must be
-one of a verdict; and its verdict and shares must not contradict a longer run. Code is compiled before the clock starts. On a busy machine, the time that the process waited for a processor counts as late too.
+one of a verdict; and its verdict and shares must not contradict a longer run. Code is compiled before the clock
+starts. On a busy machine, the time that the process waited for a processor counts as late too.
 """
 
 import argparse

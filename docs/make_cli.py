@@ -56,8 +56,8 @@ JSON_KEYS = {
     "witnesses": "a theta for each kind of violation, replayed through the model file",
     "seconds": (
         "by phase: `start`, `read`, `check model`, `plan`, `prepare`, `falsify`, `bounds`, `walk`, `attention`, "
-        "`labels`, `self-check`, `summary`, `store`, `pictures`, as far as the run had them; they add up to its time. Stored in "
-        "`timings.json`"
+        "`labels`, `self-check`, `summary`, `store`, `pictures`, as far as the run had them; they add up to its time. "
+        "Stored in `timings.json`"
     ),
     "require": "with `--require`: its `text` and `outcome` (" + ", ".join(f"`{o.value}`" for o in Outcome) + ")",
     "output": "verify only: the `directory` of the result and its `pictures`; `picked`: the reason for the "

@@ -31,7 +31,7 @@ SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02
 SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
 """Domains with a few regions: solving them compiles the code and computes little else."""
 OWN = 0.9
-"""The share of its time and memory in which a problem ends by itself, with a partial answer; else the parent ends it."""
+"""The share of time and memory in which a problem ends by itself, with a partial answer; else the parent kills it."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ CROWDING = 8.0  # a box is assumed to have at most this many times the average n
 PROBE_SHARE = 0.04  # of the work for subdividing the whole domain, spent on probing the bounds
 PROBE_LEVELS = (2, 4, 6)  # probe boxes have sides of 2 to minus these
 PLANNING = 0.5  # of the time limit, after which the choice of a method and the plan end
+LEAST_PLANNING = 1.0  # seconds that the choice may always take: it rarely takes a tenth of that
 PROBE_ROOM = 64  # generators that every layer may add to keep correlations
 
 
@@ -67,8 +68,8 @@ def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budge
         return Choice("map", "a single parameter has few regions")
     user = budget or Budget()
     limit = user.limits.timeout_seconds
-    half = Limits(None if limit is None else PLANNING * limit)
-    patient = Budget(half, started=user.started, cancelled=user.cancelled)
+    half = Limits(None if limit is None else max(LEAST_PLANNING, PLANNING * limit - user.seconds()))
+    patient = Budget(half, cancelled=user.cancelled)
     regions = estimate_regions(compound, most=most, budget=patient)
     if user.cancelled.is_set():
         return Choice("map", "the run was stopped before its size was known")
@@ -100,7 +101,7 @@ def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Bu
     regions = float("inf")
     if found.complete.all():
         regions = _count_whole(found.regions.polytopes, found.box, low, high) / share
-    if user.exhausted() is None:
+    if user.exhausted(WALKING) is None:
         _ESTIMATES[compound] = most, regions
     return regions
 
