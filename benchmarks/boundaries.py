@@ -68,9 +68,8 @@ def compare(asked: Asked, model: Any, properties: Sequence[str]) -> tuple[list[d
         wrong = differences(result, keys, found, Property(name))
         components = None if found.tiling.components is None else len(found.tiling.components)
         counts = {"regions": len(keys), "visited": found.region_count, "components": components}
-        rows.append(
-            {"asked": str(asked), "property": name, "seconds": sum(found.seconds.values()), "wrong": wrong} | counts
-        )
+        seconds = sum(found.seconds.values())
+        rows.append({"asked": str(asked), "property": name, "seconds": seconds, "wrong": wrong} | counts)
     return rows, problem.model
 
 

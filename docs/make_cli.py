@@ -54,7 +54,11 @@ JSON_KEYS = {
     "model, image, attention": "the model, the image, and the options of the attention",
     "notes": "sentences for the reader of the answer",
     "witnesses": "a theta for each kind of violation, replayed through the model file",
-    "seconds": "`total`, and for a map `engine` (mapping, attention, labels) and `check`; not stored in `result.json`",
+    "seconds": (
+        "by phase: `start`, `read`, `check model`, `plan`, `prepare`, `falsify`, `bounds`, `walk`, `attention`, "
+        "`labels`, `self-check`, `summary`, `store`, `pictures`, as far as the run had them; they add up to its time. "
+        "Stored in `timings.json`"
+    ),
     "require": "with `--require`: its `text` and `outcome` (" + ", ".join(f"`{o.value}`" for o in Outcome) + ")",
     "output": "verify only: the `directory` of the result and its `pictures`; `picked`: the reason for the "
     "method, if none was given",

@@ -185,11 +185,12 @@ def verify(
     True
     """
     options = RunOptions(until=until, goal=goal, resume=resume, w_delta=w_delta, line=line, threads=threads)
-    plan = RunPlan.check(method, options, property=property)
-    question = make_question(
-        model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-        mean=mean, std=std, scale=scale, names=names,
-    )  # fmt: skip
+    plan, budget = RunPlan.check(method, options, property=property), budget or Budget()
+    with budget.clock.phase("read"):
+        question = make_question(
+            model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
+            mean=mean, std=std, scale=scale, names=names,
+        )  # fmt: skip
 
     def advance(done: Progress) -> None:
         if progress is not None:
@@ -233,11 +234,12 @@ def search(
     ('not robust', 'NotRobust', None, True)
     """
 
-    plan = RunPlan.check(method, RunOptions(w_delta=w_delta, line=line), property=property)
-    question = make_question(
-        model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-        mean=mean, std=std, scale=scale, names=names,
-    )  # fmt: skip
+    plan, budget = RunPlan.check(method, RunOptions(w_delta=w_delta, line=line), property=property), budget or Budget()
+    with budget.clock.phase("read"):
+        question = make_question(
+            model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
+            mean=mean, std=std, scale=scale, names=names,
+        )  # fmt: skip
     if plan.method not in SEARCHES:
         raise OptionError(f"method {method!r} is no search; expected {', '.join(SEARCHES)}, or call verify")
 

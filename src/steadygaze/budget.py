@@ -33,7 +33,7 @@ class Limits:
 class Clock:
     """The seconds of a run by phase; phases do not overlap, so they add up to the time between first and last.
 
-    Threads that work side by side report their shares of one phase with `divide`.
+    Only one thread enters phases. Threads that work side by side report their shares of one phase with `divide`.
 
     >>> clock = Clock()
     >>> with clock.phase("walk"):
@@ -46,18 +46,33 @@ class Clock:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.current = ""
+        self._since = time.perf_counter()
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Count the time of the block for a phase, without that of the phases inside it."""
-        outer, self.current = self.current, name
-        started, before = time.perf_counter(), sum(self.seconds.values())
+        outer = self.current
+        self._enter(name)
         try:
             yield
         finally:
-            inner = sum(self.seconds.values()) - before
-            self._add(name, time.perf_counter() - started - inner)
-            self.current = outer
+            self._enter(outer)
+
+    def _enter(self, name: str) -> None:
+        """Count the time so far for the current phase, and begin another."""
+        self.count()
+        self.current = name
+
+    def count(self) -> None:
+        """Count the time so far for the current phase."""
+        now = time.perf_counter()
+        if self.current:
+            self._add(self.current, now - self._since)
+        self._since = now
+
+    def start_with_process(self) -> None:
+        """Count the time since the process began, if the system reports it, as the phase "start"."""
+        self._add("start", process_seconds())
 
     def divide(self, name: str, parts: dict[str, float]) -> None:
         """Divide the seconds of a phase among parts, in proportion to the seconds that threads spent on each."""
@@ -73,16 +88,29 @@ class Clock:
 
 @dataclass
 class Budget:
-    """The limits of one run and its use so far; engines poll it."""
+    """The limits of one run and its use so far; engines poll it. depth: blocks of `running` that have not ended."""
 
     limits: Limits = field(default_factory=Limits)
     started: float = field(default_factory=time.monotonic)
     cancelled: threading.Event = field(default_factory=threading.Event)
     regions: int = 0
     clock: Clock = field(default_factory=Clock)
+    depth: int = 0
 
-    def exhausted(self, share: float = 1.0) -> Stop | None:
-        """The limit that ends the run now, or None; `share` is the part of the time that the caller may use."""
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The run goes on as long as any of these blocks; what is computed later is not limited."""
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    def exhausted(self, share: float = 1.0, *, memory_share: float = 1.0) -> Stop | None:
+        """The limit that ends the run now, or None; the caller may use these parts of the time and of the memory.
+
+        The rest is for what follows: labels, checks, files.
+        """
         if self.cancelled.is_set():
             return Stop("interrupted")
         limits = self.limits
@@ -90,7 +118,7 @@ class Budget:
             return Stop(f"timeout of {limits.timeout_seconds:g} s")
         if limits.max_regions is not None and self.regions >= limits.max_regions:
             return Stop(f"limit of {limits.max_regions} regions")
-        if resident_gib() > self.memory_gib:
+        if resident_gib() > memory_share * self.memory_gib:
             return Stop(f"memory limit of {self.memory_gib:.3g} GiB")
         return None
 
@@ -99,6 +127,19 @@ class Budget:
         """The memory that the run may use: the given limit, or 80 % of the machine's or the container's memory."""
         given = self.limits.memory_gib
         return 0.8 * min(machine_gib(), container_gib()) if given is None else given
+
+    @property
+    def is_short_of_memory(self) -> bool:
+        """Whether joining what is in memory now, which takes as much again, might pass the memory limit."""
+        return resident_gib() > 0.5 * self.memory_gib
+
+    def is_over(self, share: float = 1.0) -> bool:
+        """Whether a run that goes on was cancelled or has used this part of its time: then it leaves out what it can.
+
+        Regions and memory do not count: once they end the walk, its answer is still worth its time.
+        """
+        limit = self.limits.timeout_seconds
+        return self.depth > 0 and (self.cancelled.is_set() or (limit is not None and self.seconds() > share * limit))
 
     def seconds_left(self) -> float:
         """Seconds until the time limit; infinite without one, 0 once the run was cancelled."""
@@ -112,8 +153,16 @@ class Budget:
         return time.monotonic() - self.started
 
 
+def is_over(budget: Budget | None, share: float = 1.0) -> bool:
+    """Whether there is a budget, and it was cancelled or has used this part of its time."""
+    return budget is not None and budget.is_over(share)
+
+
 WALKING = 0.8
 """The share of the time limit after which engines find no further units: the rest is for labels, checks and files."""
+
+OPTIONAL = 0.95
+"""The share of the time limit after which optional work is left out: witnesses, shares at other δ, pictures."""
 
 CGROUPS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -135,6 +184,15 @@ def machine_gib() -> float:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     except (ValueError, OSError, AttributeError):
         return float("inf")
+
+
+def process_seconds() -> float:
+    """Seconds since this process began; 0 if the system does not report it."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0.0
 
 
 def resident_gib() -> float:

@@ -6,7 +6,7 @@ lower bound below 1 reads 100 %, no upper bound above 0 reads 0 %. Shares have t
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 import numpy as np
@@ -174,6 +174,15 @@ def comparison(value: float, delta: float) -> str:
         if value == delta or left != right:
             return f"{left} {sign} δ = {right}"
     return f"just {sign} δ = {rounded(delta, 4)}"
+
+
+def total_seconds(seconds: Mapping[str, float]) -> float | None:
+    """The time of a run, given by phase; None if it is unknown. Earlier versions stored it as `total`.
+
+    >>> total_seconds({"walk": 1.0, "labels": 0.5}), total_seconds({"total": 2.0, "engine": 1.5}), total_seconds({})
+    (1.5, 2.0, None)
+    """
+    return seconds.get("total", sum(seconds.values())) if seconds else None
 
 
 def sentence(text: str) -> str:

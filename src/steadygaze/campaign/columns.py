@@ -30,8 +30,8 @@ PERCENTS = tuple(f"{100 * part:g}%" for part in RELATIVE_DELTAS)
 SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02"))
 SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
 """Domains with a few regions: solving them compiles the code and computes little else."""
-WATCHED = Limits(memory_gib=2.0**20)
-"""The parent limits time and memory; a second limit in the worker would depend on the machine."""
+OWN = 0.9
+"""The share of time and memory in which a problem ends by itself, with a partial answer; else the parent kills it."""
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,10 @@ def prepare(told: Sequence[str]) -> None:
 def solve(question: Mapping[str, Any]) -> dict[str, Any]:
     """The columns `ANSWER` of one problem (see `Plan.question`); a mistake in the problem makes it Failed."""
     task = question["task"]
+    budget = Budget(Limits(timeout_seconds=OWN * task["seconds"], memory_gib=OWN * task["memory_gib"]))
     try:
-        return answer(make_problem(question), task["method"], until=task["until"], w_delta=task["w_delta"])
+        problem = make_problem(question)
+        return answer(problem, task["method"], until=task["until"], w_delta=task["w_delta"], budget=budget)
     except SteadygazeError as error:
         reason = f"self-check: {error}" if isinstance(error, InternalError) else str(error)
         return EMPTY_ANSWER | {"status": Status.FAILED.value, "reason": reason}
@@ -255,13 +257,17 @@ def make_problem(question: Mapping[str, Any]) -> Question:
     )
 
 
-def answer(problem: Question, method: str, *, until: Until | None, w_delta: float | None) -> dict[str, Any]:
+def answer(
+    problem: Question, method: str, *, until: Until | None, w_delta: float | None, budget: Budget | None = None
+) -> dict[str, Any]:
     """The columns `ANSWER` of a problem; the method ignores options that do not apply to it."""
     given: dict[str, Any] = {"until": until, "w_delta": w_delta, "threads": 1}
     options = RunOptions(**{name: value for name, value in given.items() if name in ENGINES[method].takes})
-    result = RunPlan.check(method, options).run(problem, Budget(WATCHED))
-    status, reason = _status(result, options.until)
-    values = {column.name: column.answer(result) for column in ANSWER if column.answer is not None}
+    budget = budget or Budget()
+    with budget.running():
+        result = RunPlan.check(method, options).run(problem, budget)
+        status, reason = _status(result, options.until)
+        values = {column.name: column.answer(result) for column in ANSWER if column.answer is not None}
     return EMPTY_ANSWER | values | {"status": status.value, "reason": reason}
 
 

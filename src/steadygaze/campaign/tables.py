@@ -79,7 +79,7 @@ def group_tasks(plan: Plan, kind: Callable[[Task], tuple[Any, ...]]) -> dict[tup
 def count_statuses(plan: Plan, records: Sequence[Record], *, is_measured: bool = True) -> list[Record]:
     """The table of the paper's appendix: the number of problems by status, for every algorithm and number of neurons.
 
-    `open` counts problems that have not ended. Seconds (a Timeout counts with its limit, a Failed problem does not
+    `open` counts problems that have not ended. Seconds (a Timeout counts as long as it ran, a Failed problem does not
     count) and memory need `is_measured`.
     """
     by_key = {record["key"]: record for record in records}

@@ -17,6 +17,7 @@ from ..words import (
     rounded_up,
     sentence,
     share_text,
+    total_seconds,
 )
 
 Facts = Iterator[tuple[str, str]]
@@ -74,9 +75,8 @@ def domain_facts(summary: Summary, seconds: Mapping[str, float], reason: str | N
         exact = f", {boxes['exact']:,} mapped region by region" if boxes["exact"] else ""
         yield "boxes", f"{boxes['bounded']:,} decided by bounds{exact}, {boxes['open']:,} open"
     # The file of timings may be missing; no answer depends on it.
-    is_timed = {"total", "engine"} <= seconds.keys()
-    time = f" in {seconds['total']:.1f} s (engine {seconds['engine']:.1f} s)" if is_timed else ""
-    yield "regions", f"{summary.regions:,}{time}"
+    total = total_seconds(seconds)
+    yield "regions", f"{summary.regions:,}" + ("" if total is None else f" in {total:.1f} s")
 
 
 def search_facts(summary: Summary, seconds: Mapping[str, float]) -> Facts:
@@ -92,7 +92,8 @@ def search_facts(summary: Summary, seconds: Mapping[str, float]) -> Facts:
     visited = f"{counted(summary.visited, 'region')}, {share_text(summary.visited_share)} of the domain"
     if summary.following:
         visited += f", {summary.following:,} of them reached by following the boundary"
-    yield "visited", visited + (f", in {seconds['total']:.1f} s" if "total" in seconds else "")
+    total = total_seconds(seconds)
+    yield "visited", visited + ("" if total is None else f", in {total:.1f} s")
     yield "work", f"{counted(summary.face_checks, 'face check')}, {counted(summary.lps, 'linear program')}"
     for place, text in enumerate(_component_texts(summary)):
         yield "" if place else "outermost boundary", text

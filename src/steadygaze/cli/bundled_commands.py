@@ -50,7 +50,6 @@ def demo(
         with stopping_on_signals(budget), showing_progress(budget, is_wanted=True) as display:
             question = with_bundled_names(make_question(MODEL, IMAGE, specs, delta=DELTA), IMAGE)
             result = RunPlan("map").run(question, budget, display.advance)
-            display.say_writing()
             delivered = store_and_draw(result, out / name, force=force)
             pages.append(write_report(result, out / name / PAGE, force=True, directory=out / name))
         tell(delivered)

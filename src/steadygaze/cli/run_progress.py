@@ -25,12 +25,24 @@ if TYPE_CHECKING:
 
     from ..campaign.run import CampaignProgress
 
-READING = "reading (the first run compiles)"
+PHASES = {
+    "read": "reading (the first run compiles)",
+    "check model": "checking the model",
+    "plan": "planning",
+    "prepare": "preparing",
+    "falsify": "looking for violations",
+    "attention": "measuring attention",
+    "labels": "labelling",
+    "self-check": "self-check",
+    "summary": "summary",
+    "pictures": "drawing",
+    "store": "storing",
+}
+"""The phases of a run without a report of its progress, in words."""
+
 MAPPING = "mapping"
 REFINING = "refining"
 SEARCHING = "searching"
-CHECKING = "attention and self-checks"
-WRITING = "storing and drawing"
 STARTING = "starting workers (the first run compiles)"
 SOLVING = "solving"
 
@@ -78,7 +90,7 @@ class Display:
         self.progress = progress
         self.started = 0.0
         if progress is not None:
-            self.task = progress.add_task(READING, total=1.0, text="")
+            self.task = progress.add_task(PHASES["read"], total=1.0, text="")
 
     def advance(self, done: RunProgress) -> None:
         """Show the progress of an engine."""
@@ -94,9 +106,7 @@ class Display:
     def _report(self, area: float, regions: int) -> None:
         """A map covers this share of the domain with this many regions."""
         found, seconds = counted(regions, "region"), self._seconds()
-        if area >= 1.0 - 1e-9:
-            self._show(CHECKING, area, found)
-        elif seconds > 0.2 and area > 0.0:
+        if seconds > 0.2 and area > 0.0:
             left = timedelta(seconds=round(seconds * (1.0 - area) / area))
             self._show(MAPPING, area, share_text(area), found, f"{regions / seconds:,.0f}/s", f"{left} left")
         else:
@@ -107,11 +117,6 @@ class Display:
         seconds = self._seconds()
         rate = [f"{visited / seconds:,.0f}/s"] if seconds > 0.2 else []
         self._show(SEARCHING, 0.0, f"{counted(visited, 'region')} visited", *rate)
-
-    def say_writing(self) -> None:
-        """The run is complete and its result is being written."""
-        if self.progress is not None:
-            self.progress.update(self.task, description=WRITING)
 
     def _seconds(self) -> float:
         """The time since the first report: it excludes reading and compiling, which say nothing about the rate."""
@@ -130,7 +135,7 @@ def showing_progress(budget: Budget, *, is_wanted: bool) -> Iterator[Display]:
     if is_wanted and sys.stderr.isatty():
         from .progress_line import progress_line  # noqa: PLC0415 (only terminals need it)
 
-        with progress_line(budget, growing=(MAPPING, REFINING)) as progress:
+        with progress_line(budget, growing=(MAPPING, REFINING), phases=PHASES) as progress:
             yield Display(progress)
     else:
         yield Display()

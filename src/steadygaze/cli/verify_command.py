@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ..results.summary import Summary
     from .requirement import Requirement
 
+DRAWING_SECONDS = 2.0
+"""A run with less time than this before its limit draws no pictures."""
+
 MAX_BYTES = 2**22
 """The size limit of a file of class names, far above the needs of any classifier."""
 
@@ -64,12 +67,14 @@ def verify(
     options = RunOptions(until=until, goal=goal, resume=resume, w_delta=w_delta, line=line, threads=threads)
     plan = RunPlan.check(method, options, property=property, needs_shares=require is not None)
     budget = Budget(Limits(timeout, max_regions, memory))
-    from ..question import make_question  # noqa: PLC0415 (slow to import)
-    from ..results import store  # noqa: PLC0415 (slow to import)
-    from .printing import print_notes  # noqa: PLC0415 (slow to import)
-    from .run_progress import showing_progress, stopping_on_signals  # noqa: PLC0415 (slow to import)
+    budget.clock.start_with_process()
+    with budget.clock.phase("start"):
+        from ..question import make_question  # noqa: PLC0415 (slow to import)
+        from ..results import store  # noqa: PLC0415 (slow to import)
+        from .printing import print_notes  # noqa: PLC0415 (slow to import)
+        from .run_progress import showing_progress, stopping_on_signals  # noqa: PLC0415 (slow to import)
 
-    with stopping_on_signals(budget):
+    with stopping_on_signals(budget), budget.running(), budget.clock.phase("read"):
         with showing_progress(budget, is_wanted=not quiet and not json) as display:
             question = make_question(
                 model, image, perturb,
@@ -86,11 +91,10 @@ def verify(
             check_writable(directory, force=force)
             plan = plan.settle(question, budget)
             result = plan.run(question, budget, display.advance)
-            display.say_writing()
             formats = choose_formats(pictures, is_read=not json and not quiet)
             delivered = store_and_draw(result, directory, force=force, formats=formats, reason=plan.reason)
         if not quiet:
-            print_notes(delivered.summary.notes)
+            print_notes(delivered.notes)
         if json or not quiet:
             tell(delivered, requirement=require, is_json=json)
     if require is not None:
@@ -100,12 +104,13 @@ def verify(
 
 @dataclass(frozen=True)
 class Delivered:
-    """A stored and drawn answer: its summary, its files, and the reason for its method."""
+    """A stored and drawn answer: its summary, notes, files, and the reason for its method."""
 
     summary: "Summary"
     seconds: dict[str, float]
     directory: Path
     pictures: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
     reason: str | None = None
 
 
@@ -135,15 +140,26 @@ def choose_formats(given: tuple[str, ...] | None, *, is_read: bool) -> tuple[str
 def store_and_draw(
     result: "Result", directory: Path, *, force: bool, formats: Sequence[str] = ("png",), reason: str | None = None
 ) -> Delivered:
-    """Store a result and draw its pictures beside it; `reason` says why its method was chosen."""
+    """Store a result and draw its pictures beside it; `reason` says why its method was chosen.
+
+    A run at its end draws nothing, and says so.
+    """
+    from ..results.store import write_timings  # noqa: PLC0415 (slow to import)
+
     summary, folder = result.described, result.save(directory, force=force)
+    notes = list(summary.notes)
+    if formats and result.budget is not None and result.budget.seconds_left() < DRAWING_SECONDS:
+        kind = "visited" if summary.is_search else "map"
+        notes.append(f"no picture was drawn: the run had to end; steadygaze figure {kind} {directory} draws it")
+        formats = ()
     try:
         pictures = tuple(result.plot(folder / picture_name(summary), formats=formats)) if formats else ()
     except OSError as error:
         raise StoreError(
             f"{folder}: the result is stored, but its pictures cannot be written ({error.strerror or error})"
         ) from None
-    return Delivered(summary, result.seconds, directory, pictures, reason)
+    write_timings(result, folder)
+    return Delivered(summary, result.seconds, directory, pictures, tuple(notes), reason)
 
 
 def picture_name(summary: "Summary") -> str:
@@ -167,7 +183,9 @@ def tell(delivered: Delivered, *, requirement: "Requirement | None" = None, is_j
         required["require"] = {"text": requirement.text, "outcome": requirement.judge(summary.area).value}
     output = {"directory": str(directory), "pictures": [str(path) for path in pictures]}
     picked = {} if reason is None else {"picked": reason}
-    print_json({**summary.plain(), "seconds": seconds, **required, "output": output | picked})
+    print_json(
+        {**summary.plain(), "notes": list(delivered.notes), "seconds": seconds, **required, "output": output | picked}
+    )
 
 
 def with_bundled_names(question: "Question", image: str) -> "Question":

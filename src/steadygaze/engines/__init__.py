@@ -118,7 +118,8 @@ class RunPlan:
         if self.method == AUTO:
             from .refine.planning import choose_method  # noqa: PLC0415 (not needed with a given method)
 
-            choice = choose_method(question.compound, budget=budget)
+            with budget.clock.phase("plan"):
+                choice = choose_method(question.compound, budget=budget)
             return replace(self, method=choice.method, reason=choice.reason)
         refusal = ENGINES[self.method].why_not(question)
         if refusal is not None:
@@ -132,9 +133,11 @@ class RunPlan:
         budget = budget or Budget()
         import numpy as np  # noqa: PLC0415 (not needed to check options)
 
-        _ = question.agreement  # refuses a model file that computes something else
+        with budget.clock.phase("check model"):
+            _ = question.agreement  # refuses a model file that computes something else
         plan = self.settle(question, budget)
-        with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity decide nothing
+        # NaN and infinity decide nothing.
+        with budget.running(), budget.clock.phase("prepare"), np.errstate(over="ignore", invalid="ignore"):
             return ENGINES[plan.method].run(question, budget, plan.options, progress)
 
 

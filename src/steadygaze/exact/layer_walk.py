@@ -6,7 +6,7 @@ follow the midpoints: |ReLU(a) − ReLU(b)| ≤ |a − b|, so the radius of a ne
 the cut, and no neuron needs a certain sign.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from time import monotonic
@@ -29,18 +29,26 @@ class LimitReachedError(Exception):
 
 @dataclass
 class WalkLimits:
-    """The limits of a walk: a deadline on the `monotonic` clock, and the number of parts that cuts may still add."""
+    """The limits of a walk: a deadline on the `monotonic` clock, the number of parts that cuts may still add, and
+    whether the run as a whole has to end.
+    """
 
     deadline: float
     parts: int
+    is_over: Callable[[], bool] = lambda: False
 
     def count(self, added: int) -> None:
         """Count added parts and check the clock; raises LimitReachedError."""
         self.parts -= added
         if self.parts < 0:
             raise LimitReachedError("max_parts is reached")
-        if monotonic() > self.deadline:
+        if self.is_late:
             raise LimitReachedError("limit_seconds is reached")
+
+    @property
+    def is_late(self) -> bool:
+        """Whether no time is left."""
+        return monotonic() > self.deadline or self.is_over()
 
 
 @dataclass

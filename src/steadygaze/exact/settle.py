@@ -3,7 +3,7 @@
 Turns a polytope in t into a `Settlement`: the outcome, a witness, bounds on the shares that keep and lose the label.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -72,13 +72,13 @@ class ExactLabels:
     """Settles for one compound network and one label; keeps the exact weights between calls.
 
     Raises ModelError for a network without an exact form: one with an unsupported operator, or with constants that
-    were rounded when the file was read.
+    were rounded when the file was read. A walk ends with its limits, or as soon as `is_over` says so.
     """
 
-    def __init__(self, compound: Compound, label: int) -> None:
+    def __init__(self, compound: Compound, label: int, is_over: Callable[[], bool] = lambda: False) -> None:
         if not 0 <= label < compound.graph.classes:
             raise OptionError(f"label {label} does not exist; give 0 to {compound.graph.classes - 1}")
-        self.compound, self.label = compound, label
+        self.compound, self.label, self.is_over = compound, label, is_over
         self._pixels = PixelForms(compound.perturbed)
         self._networks = {PRECISIONS[0]: ExactNetwork(compound.graph, PRECISIONS[0])}
 
@@ -147,11 +147,11 @@ class ExactLabels:
         deadline = monotonic() + limit_seconds
         settlement, bits = Settlement(Outcome.OPEN), PRECISIONS[0]
         for bits in PRECISIONS:
-            settlement = self._settle_once(vertices, inflation, WalkLimits(deadline, max_parts), bits)
+            settlement = self._settle_once(vertices, inflation, WalkLimits(deadline, max_parts, self.is_over), bits)
             if settlement.outcome is not Outcome.OPEN or self._network(bits).is_exact or monotonic() > deadline:
                 break
         if with_shares and settlement.outcome is not Outcome.OPEN:
-            shares = self._shares(vertices, WalkLimits(deadline, max_parts), bits)
+            shares = self._shares(vertices, WalkLimits(deadline, max_parts, self.is_over), bits)
             settlement = replace(settlement, shares=shares)
         return settlement
 
@@ -162,7 +162,7 @@ class ExactLabels:
 
         A neuron is active where its input is positive. None if a limit is reached or constants are only enclosed.
         """
-        limits, found = WalkLimits(monotonic() + limit_seconds, max_parts), dict[bytes, Fraction]()
+        limits, found = WalkLimits(monotonic() + limit_seconds, max_parts, self.is_over), dict[bytes, Fraction]()
         network = self._network(PRECISIONS[0])
         try:
             parts = polytope_parts(self.compound, vertices, 0.0, limits.count)
@@ -230,7 +230,7 @@ class ExactLabels:
                 if theta is not None:
                     found.append(theta)
                     break
-                if monotonic() > limits.deadline:
+                if limits.is_late:
                     break
         return min(found, key=lambda theta: self.margin_at(theta, bits=bits).high, default=None)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention.options import AttentionOptions
+from ..budget import Budget
 from ..compound import Compound
 from ..polytopes import Cut, Polytopes
 from ..regions.forward_error import forward_errors, region_coverage
@@ -56,7 +57,7 @@ class Pieces:
         return ~np.where(self.keeps_label, self.margin[:, 0] > self.slack, self.margin[:, 1] < -self.slack)
 
 
-def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
+def classify(compound: Compound, regions: RegionSet, label: int, budget: Budget | None = None) -> Pieces:
     """Split the regions along the argmax of their logits and bound the margins, with proved errors.
 
     One error bound for all regions decides most pieces; the others get their own proofs.
@@ -73,7 +74,7 @@ def classify(compound: Compound, regions: RegionSet, label: int) -> Pieces:
     pieces = Pieces(polytopes, region, winner, cuts, label, margin, slack, polytopes.volumes.copy(), nothing)
     doubtful = np.flatnonzero(pieces.has_strip)
     if 0 < len(doubtful) * hull_work(compound) <= MOST_WORK:
-        proof = HullProof(compound, label, AttentionOptions(), piece_coverage(compound, regions))
+        proof = HullProof(compound, label, AttentionOptions(), piece_coverage(compound, regions), budget)
         proved, own = proof.label_errors(polytopes, regions.cell[region], regions.logits, doubtful, region)
         slack[doubtful] = np.minimum(slack[doubtful], own)
         is_decided = np.where(pieces.keeps_label[doubtful], proved[:, 0] > 0.0, proved[:, 1] < 0.0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..attention.options import AttentionOptions
 from ..bounds.bounder import Bounder
+from ..budget import Budget, is_over
 from ..compound import Compound
 from ..polytopes import Polytopes
 from ..tolerances import LEAST, UNIT, gamma
@@ -20,11 +21,14 @@ from ..tolerances import LEAST, UNIT, gamma
 class HullProof:
     """Bounds on margin and inconsistency over polytopes of one compound network.
 
-    `around` bounds, along every axis of t, how far the polytopes may be from the exact regions (see `coverage`).
+    `around` bounds, along every axis of t, how far the polytopes may be from the exact regions (see `coverage`). Once
+    the budget is over, nothing more is bounded.
     """
 
-    def __init__(self, compound: Compound, label: int, attention: AttentionOptions, around: float) -> None:
-        self.compound, self.label, self.attention, self.around = compound, label, attention, around
+    def __init__(
+        self, compound: Compound, label: int, attention: AttentionOptions, around: float, budget: Budget | None = None
+    ) -> None:
+        self.compound, self.label, self.attention, self.around, self.budget = compound, label, attention, around, budget
 
     @cached_property
     def bounder(self) -> Bounder:
@@ -40,6 +44,8 @@ class HullProof:
         """
         margin, error = np.tile([-np.inf, np.inf], (len(chosen), 1)), np.full(len(chosen), np.inf)
         for part, vertices in vertex_batches(polytopes, cell, chosen, self.bounder.batch):
+            if is_over(self.budget):
+                break
             numbers = chosen[part]
             found = self.bounder.bound_hulls(
                 int(cell[numbers[0]]), self._in_domain(vertices), self.around, asks_attention=False
@@ -58,6 +64,8 @@ class HullProof:
         """Proved bounds (S, 2) on the inconsistency over chosen polytopes (S,)."""
         found = np.tile([0.0, np.inf], (len(chosen), 1))
         for part, vertices in vertex_batches(polytopes, cell, chosen, self.bounder.batch):
+            if is_over(self.budget):
+                break
             number = int(cell[chosen[part[0]]])
             found[part] = self.bounder.bound_hulls(
                 number, self._in_domain(vertices), self.around, asks_attention=True

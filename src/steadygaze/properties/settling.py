@@ -15,6 +15,7 @@ import numpy as np
 from ..attention.inconsistency import region_taus
 from ..attention.map_errors import SingleCurves
 from ..bounds.bounder import Bounder
+from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
 from ..errors import ModelError
 from ..regions.patterns import bit_places
@@ -63,14 +64,19 @@ class Settled(NamedTuple):
 
 
 def settle_patterns(
-    compound: Compound, regions: RegionSet, kinks: float, curves: SingleCurves, proof: HullProof
+    compound: Compound,
+    regions: RegionSet,
+    kinks: float,
+    curves: SingleCurves,
+    proof: HullProof,
+    budget: Budget | None = None,
 ) -> Settled:
     """Find the regions without a certain pattern; `kinks` bounds the share of kinks from the errors of the walk.
 
     Exact arithmetic settles the regions that the walk marked as doubtful. If kinks are wide, it settles all regions,
     and its findings replace the bound.
     """
-    is_wide = kinks > WIDE_KINKS and len(regions) <= affordable(compound)
+    is_wide = kinks > WIDE_KINKS and len(regions) <= affordable(compound) and not is_over(budget, OPTIONAL)
     chosen = np.arange(len(regions)) if is_wide else np.flatnonzero(regions.doubtful)
     if is_wide:
         # Gaps between polytopes are as deep as the coverage and as long as the polytopes' sides.
@@ -78,10 +84,14 @@ def settle_patterns(
     if not len(chosen):
         return Settled(Doubtful(chosen, np.zeros((0, 2))), kinks)
     bounds, is_open, slivers = np.tile([0.0, np.inf], (len(chosen), 1)), np.ones(len(chosen), dtype=bool), 0.0
-    exact = exact_labels(compound, proof.label) if len(chosen) <= affordable(compound) else None
+    exact = exact_labels(compound, proof.label, budget) if len(chosen) <= affordable(compound) else None
     known: dict[tuple[int, bytes], tuple[float, float]] = {}
     for place, region in enumerate(chosen.tolist()):
-        found = None if exact is None else exact.patterns(regions.polytopes[region], limit_seconds=LIMIT_SECONDS)
+        found = (
+            None
+            if exact is None or exact.is_over()
+            else exact.patterns(regions.polytopes[region], limit_seconds=LIMIT_SECONDS)
+        )
         if not found:
             continue
         volume = sum(found.values())
@@ -98,13 +108,16 @@ def settle_patterns(
     return Settled(Doubtful(chosen[is_open], bounds[is_open]), min(1.0, kinks + slivers))
 
 
-def label_pieces(compound: Compound, regions: RegionSet, label: int, *, share: int = 1) -> Pieces:
+def label_pieces(
+    compound: Compound, regions: RegionSet, label: int, *, share: int = 1, budget: Budget | None = None
+) -> Pieces:
     """The regions split along the argmax, with the proved label of each piece.
 
     Bounds come first (`classify`). Among the pieces that they leave open, exact arithmetic settles those with wide
-    strips, or all of them if no piece is surely lost; one in `share` of what it can afford.
+    strips, or all of them if no piece is surely lost; one in `share` of what it can afford. Once a budget is over,
+    the rest stays open.
     """
-    pieces = classify(compound, regions, label)
+    pieces = classify(compound, regions, label, budget)
     # Lost on at least a part of the piece: most pieces reach the decision boundary.
     is_lost = ~pieces.keeps_label & (pieces.margin[:, 0] < -pieces.slack)
     chosen = np.flatnonzero(pieces.has_strip)
@@ -114,7 +127,7 @@ def label_pieces(compound: Compound, regions: RegionSet, label: int, *, share: i
     if is_lost.any():
         chosen, strips = chosen[strips > WORTH_SETTLING], strips[strips > WORTH_SETTLING]
     chosen = chosen[np.argsort(-strips, kind="stable")][: -(-affordable(compound) // share)]
-    exact = exact_labels(compound, pieces.label) if len(chosen) else None
+    exact = exact_labels(compound, pieces.label, budget) if len(chosen) and not is_over(budget, OPTIONAL) else None
     if exact is None:
         return pieces
     from ..exact import Outcome  # noqa: PLC0415 (rarely needed)
@@ -123,6 +136,8 @@ def label_pieces(compound: Compound, regions: RegionSet, label: int, *, share: i
     most_strip = pieces.most_strip.copy()
     witnesses = list(pieces.witnesses)
     for piece in chosen.tolist():
+        if exact.is_over():
+            break
         vertices = pieces.polytopes[piece]
         found = exact.settle(vertices, piece_coverage(compound, regions), limit_seconds=LIMIT_SECONDS, with_shares=True)
         if found.witness is not None:
@@ -163,12 +178,12 @@ def affordable(compound: Compound) -> int:
     return int(min(MOST_POLYTOPES, MOST_WEIGHTS // max(1, sum(affine.matrix.size for affine in compound.chain.maps))))
 
 
-def exact_labels(compound: Compound, label: int) -> "ExactLabels | None":
-    """Exact arithmetic for a compound network; None if the network has no exact form."""
+def exact_labels(compound: Compound, label: int, budget: Budget | None = None) -> "ExactLabels | None":
+    """Exact arithmetic for a compound network, until a budget is over; None if the network has no exact form."""
     from ..exact import ExactLabels  # noqa: PLC0415 (rarely needed)
 
     try:
-        return ExactLabels(compound, label)
+        return ExactLabels(compound, label, lambda: is_over(budget, OPTIONAL))
     except ModelError:
         return None
 
@@ -187,7 +202,12 @@ def pattern_reach(
 
 
 def kink_inconsistency(
-    compound: Compound, regions: RegionSet, errors: list[np.ndarray], curves: SingleCurves, bounder: Bounder
+    compound: Compound,
+    regions: RegionSet,
+    errors: list[np.ndarray],
+    curves: SingleCurves,
+    bounder: Bounder,
+    budget: Budget | None = None,
 ) -> float:
     """An upper bound on ai over all kinks where patterns of no region occur; infinite if unknown.
 
@@ -212,6 +232,8 @@ def kink_inconsistency(
     known, found = _known_ranges(regions, taus, moves=moves), dict[tuple[int, bytes], Range]()
     byte, bit = bit_places(compound.hidden)
     for places, vertices in vertex_batches(regions.polytopes, regions.cell, np.arange(len(regions)), bounder.batch):
+        if is_over(budget):
+            return np.inf
         cell = int(regions.cell[places[0]])
         near = bounder.near_zero(cell, vertices[:, :, : compound.domain.dimension], together)
         rows = regions.patterns[regions.pattern[places]]
@@ -228,11 +250,14 @@ def kink_inconsistency(
             if len(found) > MOST_PATTERNS:
                 return np.inf
     around = 16.0 * UNIT * (1.0 + float(compound.domain.widths.max()))
-    reaches = (
-        pattern_reach(compound, curves, cell, pattern, np.array([low - around, high + around]))
-        for (cell, pattern), (low, high) in found.items()
-    )
-    return max((high for _, high in reaches), default=0.0)
+    largest = 0.0
+    for (cell, pattern), (low, high) in found.items():
+        if is_over(budget):
+            return np.inf
+        largest = max(
+            largest, pattern_reach(compound, curves, cell, pattern, np.array([low - around, high + around]))[1]
+        )
+    return largest
 
 
 def _known_ranges(regions: RegionSet, taus: list[Range], *, moves: bool) -> dict[tuple[int, bytes], Range]:

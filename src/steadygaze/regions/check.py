@@ -7,7 +7,7 @@ check raises.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -75,30 +75,41 @@ def check_map(
     expected_volume: float | None = None,
     inside: int | None = None,
     edges: int | None = None,
+    is_late: Callable[[], bool] = lambda: False,
 ) -> CheckedMap:
     """Check a map; raises InternalError if a check fails. A partial map need not cover the domain.
 
     `expected_volume` is the share of the domain that regions inside boxes must cover; then only the cuts of neurons
     must have two sides, because there may be no region beyond a box. Compares at most `inside` regions at a point
-    inside, and at most `edges` of their facets on either side.
+    inside, and at most `edges` of their facets on either side; if the run is late, one batch of each.
     """
     is_map = expected_volume is None
     error = _check_tiling(regions, 1.0 if expected_volume is None else expected_volume, is_map=is_map)
     count = len(regions)
     inside = INSIDE + count // MORE_INSIDE if inside is None else inside
     edges = EDGES + count // MORE_EDGES if edges is None else edges
-    return CheckedMap(error, *_check_samples(compound, regions, inside, edges, is_map=is_map))
+    return CheckedMap(error, *_check_samples(compound, regions, inside, edges, is_map=is_map, is_late=is_late))
 
 
-def _check_samples(compound: Compound, regions: RegionSet, inside: int, edges: int, *, is_map: bool) -> tuple[int, int]:
+def _check_samples(
+    compound: Compound,
+    regions: RegionSet,
+    inside: int,
+    edges: int,
+    *,
+    is_map: bool,
+    is_late: Callable[[], bool] = lambda: False,
+) -> tuple[int, int]:
     """Compare at most so many regions and facets with the graph; returns how many points inside and beside."""
+    if is_late():
+        inside, edges = min(inside, BATCH), min(edges, BATCH // 2)
     count = len(regions)
     chosen = np.arange(count) if count <= inside else np.linspace(0, count - 1, inside).astype(np.int64)
     plain = PlainPass(compound, regions.accuracy)
-    _check_points(plain, regions, regions.polytopes.centres[chosen], chosen, "inside")
+    within = _check_points(plain, regions, regions.polytopes.centres[chosen], chosen, "inside", is_late)
     points, owners = beside_facets(regions, edges, is_map=is_map)
-    _check_points(plain, regions, points, owners, "beside an edge or facet of")
-    return len(chosen), len(points)
+    beside = _check_points(plain, regions, points, owners, "beside an edge or facet of", is_late)
+    return within, beside
 
 
 class ChunkCheck:
@@ -231,10 +242,22 @@ class PlainPass:
             _fail(places[int(np.argmax(bad))], f"a logit, by {off.max():.3g}")
 
 
-def _check_points(plain: PlainPass, regions: RegionSet, points: np.ndarray, owners: np.ndarray, where: str) -> None:
-    """Compare pattern and logits of the owning region at points (B, D) of the unit square or cube with the graph."""
+def _check_points(
+    plain: PlainPass,
+    regions: RegionSet,
+    points: np.ndarray,
+    owners: np.ndarray,
+    where: str,
+    is_late: Callable[[], bool],
+) -> int:
+    """Compare pattern and logits of the owning region at points (B, D) of the unit square or cube with the graph.
+
+    Returns how many points were compared: all of them, or those before the run was late, at least one batch.
+    """
     compound = plain.compound
     for start in range(0, len(points), BATCH):
+        if start and is_late():
+            return start
         part = slice(start, start + BATCH)
         owner = owners[part]
         images = compound.perturbed.images(compound.to_theta(points[part]))
@@ -242,6 +265,7 @@ def _check_points(plain: PlainPass, regions: RegionSet, points: np.ndarray, owne
         packed = regions.patterns[regions.pattern[owner]]
         places = [f"{where} region {number}" for number in owner]
         plain.compare(images, points[part], packed, regions.logits[owner], places)
+    return len(points)
 
 
 def _check_clip(compound: Compound, regions: RegionSet, pixels: np.ndarray, owners: np.ndarray, where: str) -> None:

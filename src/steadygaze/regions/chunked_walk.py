@@ -1,10 +1,11 @@
 """Walks the domain of a compound network and hands on its regions in chunks, so that memory does not grow with them.
 
-A chunk holds consecutive regions of one run (see `subdivide`), at least CHUNK of them except at the end of a run.
+A chunk holds consecutive regions of one run (see `subdivide`), at least `chunk_size` except at the end of a run.
 Chunks do not depend on the number of threads. Each is complete in itself: shapes, patterns, logits, a table of the cuts
 behind its facets, and measures that bound the errors of its regions. `cut_id` identifies a cut across chunks.
 """
 
+import math
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +22,11 @@ from .region import RegionSet
 from .subdivide import CellRuns, Progress, Watch, clip_cell
 from .walks import start_walk
 
-CHUNK = 1 << 14
-"""Regions from which on a chunk is handed on."""
+LARGEST, SMALLEST = 1 << 14, 1 << 8
+"""The largest and the smallest number of regions from which on a chunk is handed on."""
+
+MAP_VALUES = 130_000_000
+"""Values of the attention maps of a chunk: measuring them takes about half a second."""
 
 RUN_BITS = 40
 """The number of a cut takes this many bits of its id; the run that made it takes the others."""
@@ -59,10 +63,11 @@ def walk_chunks(
 ) -> Walked:
     """Walk the domain; `take` receives every chunk, from any thread and in any order.
 
-    If there are at most CHUNK regions, `take` receives nothing: the regions are returned as `subdivide` returns them.
+    If there are at most `chunk_size` regions, `take` receives nothing: the regions are returned as `subdivide` returns
+    them.
     """
     cells = list(compound.programs)
-    watch, walker = Watch(budget, progress, WALKING), _ChunkedWalk(cells, take)
+    watch, walker = Watch(budget, progress, WALKING), _ChunkedWalk(cells, take, chunk_size(compound))
     with ThreadPoolExecutor(threads) as pool:
         for number, cell in enumerate(cells):
             walker.walk(clip_cell(cell, walker.table.cell(number), walker.table, watch), number, watch, pool)
@@ -74,14 +79,20 @@ def walk_chunks(
     return Walked(whole.accuracy, watch.stopped, whole)
 
 
+def chunk_size(compound: Compound) -> int:
+    """Regions from which on a chunk is handed on: fewer for large images and many classes, whatever the machine."""
+    values = math.prod(compound.graph.input_shape) * compound.graph.classes
+    return max(SMALLEST, min(LARGEST, 1 << (MAP_VALUES // values).bit_length() >> 1))
+
+
 class _ChunkedWalk:
     """The walk of all knot cells, one after another.
 
     held: the finished cells with their blocks, until there are enough regions for chunks (`is_open`).
     """
 
-    def __init__(self, cells: list[CellProgram], take: Callable[[Chunk], None]) -> None:
-        self.cells, self.take, self.table = cells, take, CutTable(cells)
+    def __init__(self, cells: list[CellProgram], take: Callable[[Chunk], None], size: int) -> None:
+        self.cells, self.take, self.size, self.table = cells, take, size, CutTable(cells)
         self.shared = self.table.cuts()
         self.held: list[tuple[int, list[Block]]] = []
         self.measured: list[WalkMeasures] = []
@@ -109,7 +120,7 @@ class _ChunkedWalk:
         """Count new regions; the first that are too many for one chunk open the walk, from then on chunks leave it."""
         with self.lock:
             self.regions += regions
-            opens = not self.is_open and self.regions > CHUNK
+            opens = not self.is_open and self.regions > self.size
             self.is_open |= opens
             held, self.held = (self.held, []) if opens else ([], self.held)
         known = self.table.cuts() if held else self.shared
@@ -163,7 +174,7 @@ class _Run:
             is_last = is_done or not self.watch.goes_on()
             if is_last:
                 walk.finish()
-            if is_last or len(walk.block) >= CHUNK:
+            if is_last or len(walk.block) >= self.walker.size:
                 block = walk.next_block()
                 self.measured = block.measured
                 self.neurons += block.cuts

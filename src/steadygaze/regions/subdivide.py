@@ -82,6 +82,7 @@ def subdivide_boxes(
     cuts: np.ndarray,
     *,
     budget: Budget | None = None,
+    share: float = 1.0,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Within:
@@ -90,10 +91,10 @@ def subdivide_boxes(
     sides (B, D, 2) are the signed cuts of the boxes' sides in the table `cuts` (E, 3); cuts of neurons are numbered
     after it. Exact up to the tolerances; the regions of every complete box tile it. The order of the boxes and regions
     does not depend on the number of threads: it goes knot cell by knot cell, and within a cell along a curve on which
-    consecutive boxes are close.
+    consecutive boxes are close. `share` is the part of the budget's time that it may use.
     """
     cells = list(compound.programs)
-    watch = Watch(budget or Budget(), progress)
+    watch = Watch(budget or Budget(), progress, share)
     table = CutRows(cuts)
     polytopes = box_polytopes(low, high, sides)
     order = np.lexsort((_along_curve(low, high), cell))

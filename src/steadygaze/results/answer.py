@@ -12,6 +12,7 @@ import numpy as np
 from ..attention.curve_kernels import curve_value
 from ..attention.inconsistency import Inconsistency, region_taus
 from ..attention.map_errors import MapErrors, SingleCurves
+from ..budget import Budget
 from ..compound import Compound
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
 from ..properties.attention import AttentionLabels, Doubtful, label_attention, reaches, unknown_attention
@@ -181,7 +182,8 @@ class Answers:
 
     `size` is Σ_j ‖map_j(x0)‖, the base of relative thresholds. If attention was not measured, `curves` and `errors` are
     None, and the attention of every region is undecided. is_part: the regions are part of a larger map, which knows the
-    share of its kinks and of its gaps; shares and `slivers` are those of the regions alone.
+    share of its kinks and of its gaps; shares and `slivers` are those of the regions alone. budget: of the run, which
+    also limits what is computed later; None after loading.
     """
 
     compound: Compound
@@ -191,6 +193,7 @@ class Answers:
     errors: MapErrors | None
     size: float
     is_part: bool = False
+    budget: Budget | None = None
 
     @cached_property
     def taus(self) -> np.ndarray:
@@ -253,7 +256,7 @@ class Answers:
     def _settled(self) -> Settled:
         assert self.errors is not None
         curves = SingleCurves(self.compound, self.errors.options, self.errors.original_doubt)
-        return settle_patterns(self.compound, self.regions, self._kinks, curves, self.proof)
+        return settle_patterns(self.compound, self.regions, self._kinks, curves, self.proof, self.budget)
 
     @cached_property
     def hull_inconsistency(self) -> float:
@@ -270,14 +273,15 @@ class Answers:
         if self.errors is None or len(self.regions) * hull_work(self.compound) > MOST_WORK:
             return np.inf
         curves = SingleCurves(self.compound, self.errors.options, self.errors.original_doubt)
-        return kink_inconsistency(self.compound, self.regions, self.forward_errors, curves, self.proof.bounder)
+        bounder = self.proof.bounder
+        return kink_inconsistency(self.compound, self.regions, self.forward_errors, curves, bounder, self.budget)
 
     @cached_property
     def proof(self) -> HullProof:
         """Proves single regions and thetas again, by bounds that do not depend on the map."""
         assert self.errors is not None
         around = region_coverage(self.regions.accuracy)
-        return HullProof(self.compound, self.pieces.label, self.errors.options, around)
+        return HullProof(self.compound, self.pieces.label, self.errors.options, around, self.budget)
 
     @cached_property
     def largest_inconsistency(self) -> float:

@@ -1,6 +1,7 @@
 """The one result of all methods: the question, its tiling, the answer for a δ, and views of single thetas."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from ..attention.gradients import maps_under
 from ..attention.inconsistency import expected_maps
 from ..boundary import Boundary
+from ..budget import OPTIONAL, Budget, is_over
 from ..errors import OptionError, PerturbationError
 from ..labels import Property, Status, Stop, Verdict
 from ..network.graph import preactivations
@@ -22,7 +24,7 @@ from ..regions.check import CheckedMap
 from ..regions.patterns import unpack
 from ..threshold import Threshold
 from .answer import DeltaAnswer
-from .tiling import Tiling
+from .tiling import RELATIVE_NAMES, Tiling
 
 if TYPE_CHECKING:
     from .summary import Summary
@@ -68,7 +70,8 @@ class Result:
     """The result of any method: a question, the units that cover its domain or part of it, and their proofs.
 
     Immutable; `with_delta` answers for another threshold. agreement: the model as read against its file. checked: the
-    self-check of a tiling, None for searches. seconds: by part of the run.
+    self-check of a tiling, None for searches. seconds: by phase of the run; summary, pictures and files count too as
+    soon as they are made. budget: of the run, which also limits what is computed later; None after loading.
     """
 
     question: Question
@@ -77,6 +80,18 @@ class Result:
     agreement: Agreement
     checked: CheckedMap | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    budget: Budget | None = None
+
+    @classmethod
+    def of_run(
+        cls, question: Question, tiling: Tiling[Any], budget: Budget, checked: CheckedMap | None = None
+    ) -> "Result":
+        """The result of an engine that ran within a budget."""
+        return cls(question, tiling, question.delta, question.agreement, checked, budget.clock.seconds, budget)
+
+    def phase(self, name: str) -> AbstractContextManager[None]:
+        """Count the time of a block for a phase of the run, if this result comes from a run."""
+        return nullcontext() if self.budget is None else self.budget.clock.phase(name)
 
     def with_check(self, checked: CheckedMap) -> "Result":
         """The same result once its tiling was checked; it keeps the answer computed so far."""
@@ -168,15 +183,20 @@ class Result:
         """The activation regions, one by one, with vertices, pattern, affine logits and labels."""
         return self.tiling.regions(self.answer)
 
+    @cached_property
+    def skips_other_deltas(self) -> bool:
+        """Whether the run ended before shares at other δ were computed: they are optional."""
+        return not self.tiling.knows_other_deltas and is_over(self.budget, OPTIONAL)
+
     @property
     def kept_shares(self) -> dict[str, tuple[float, float]]:
-        """The share of AR at 10, 25, 50 and 100 % of the original maps' size, as bounds."""
-        return self.tiling.kept_shares
+        """The share of AR at 10, 25, 50 and 100 % of the original maps' size, as bounds: 0 and 1 if skipped."""
+        return dict.fromkeys(RELATIVE_NAMES, (0.0, 1.0)) if self.skips_other_deltas else self.tiling.kept_shares
 
     @property
     def enough_delta(self) -> float | None:
         """The smallest δ known to make the whole domain AR, kinks aside, rounded up; None if unknown."""
-        return self.tiling.enough_delta
+        return None if self.skips_other_deltas else self.tiling.enough_delta
 
     @property
     def sliver_share(self) -> float | None:
@@ -254,22 +274,25 @@ class Result:
         """The answer as a typed summary."""
         from .summary import summarise  # noqa: PLC0415 (a summary describes a result)
 
-        return summarise(self)
+        with self.phase("summary"):
+            return summarise(self)
 
     def save(self, directory: str | Path, *, force: bool = False) -> Path:
         """Store the result in a directory, atomically; refuses an existing one without `force`."""
         from .store import save  # noqa: PLC0415 (stores results)
 
-        return save(self, directory, force=force)
+        with self.phase("store"):
+            return save(self, directory, force=force)
 
     def plot(self, path: str | Path, *, formats: Sequence[str] = ("png",)) -> list[Path]:
         """Draw the map or the visited regions as PATH.png, or in other formats ("svg", "pdf").
 
         Four parameters have no picture.
         """
-        from ..report.figures import draw_result  # noqa: PLC0415 (matplotlib is slow to import)
+        with self.phase("pictures"):
+            from ..report.figures import draw_result  # noqa: PLC0415 (matplotlib is slow to import)
 
-        return draw_result(self, path, formats=formats)
+            return draw_result(self, path, formats=formats)
 
     def report(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the report: one self-contained HTML file; refuses an existing report without `force`."""

@@ -68,11 +68,18 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
             files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
             whole = content | {"stored": stored | {"files": files}}
             _write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
-            when = datetime.now(UTC).isoformat(timespec="seconds")
-            _write_json(folder / TIMINGS, {"seconds": result.seconds, "finished": when, "machine": _machine()})
+            write_timings(result, folder)
     except OSError as error:
         raise StoreError(f"{directory}: cannot be written ({error.strerror or error}); choose another --out") from None
     return Path(directory)
+
+
+def write_timings(result: Result, folder: Path) -> None:
+    """Write, or write again, the seconds of a run by phase, and what else differs from run to run."""
+    if result.budget is not None:
+        result.budget.clock.count()
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    _write_json(folder / TIMINGS, {"seconds": result.seconds, "finished": when, "machine": _machine()})
 
 
 def load(

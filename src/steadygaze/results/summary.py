@@ -241,7 +241,10 @@ def summarise(result: Result) -> Summary:
         "measures": ["label", "attention"] if result.is_measured else ["label"],
         "tiling_error": None if result.checked is None else result.checked.tiling_error,
     }
+    notes = list(facts.notes)
     if tiling.answers_any_delta:
+        if result.skips_other_deltas:
+            notes.append("the shares at other δ are left out: the run ended before they were computed")
         shares: dict[str, Bounds | float | None] = dict(result.kept_shares)
         more["ar_at_delta"] = shares | {"all": result.enough_delta}
         more["nearest"] = {str(name): NearestFacts.of(found) for name, found in result.nearest.items()}
@@ -254,7 +257,7 @@ def summarise(result: Result) -> Summary:
         "complete": result.is_complete,
         "stopped": None if result.stopped is None else str(result.stopped),
         "attention": facts.attention,
-        "notes": [*facts.notes, *result.findings.notes],
+        "notes": [*notes, *result.findings.notes],
     }
     return Summary(**_common(result, result.verdict, question.property) | more | tiling.facts(answer))
 

@@ -34,6 +34,8 @@ MAP = "regions.npz"
 RELATIVE_DELTAS = (0.10, 0.25, 0.50, 1.00)
 """The thresholds, relative to the size of the original maps, for which every summary gives the share of AR."""
 
+RELATIVE_NAMES = tuple(f"{100 * part:g}%" for part in RELATIVE_DELTAS)
+
 
 @dataclass(frozen=True, eq=False)
 class TileLabels:
@@ -96,9 +98,12 @@ class Tiling(ABC, Generic[AnswerT]):
         """The share of AR at 10, 25, 50 and 100 % of the original maps' size."""
         size = self.question.map_size
         found = self.shares_at([part * size for part in RELATIVE_DELTAS])
-        return {
-            f"{100 * part:g}%": own.bounds(None, Kept.YES) for part, own in zip(RELATIVE_DELTAS, found, strict=True)
-        }
+        return {name: own.bounds(None, Kept.YES) for name, own in zip(RELATIVE_NAMES, found, strict=True)}
+
+    @property
+    def knows_other_deltas(self) -> bool:
+        """Whether `kept_shares` costs nothing any more."""
+        return "kept_shares" in self.__dict__
 
     def shares_at(self, deltas: Sequence[float]) -> list[Shares]:
         """The shares for several δ."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..attention.gradients import pattern_at
 from ..bounds.bounder import Bounder
+from ..budget import OPTIONAL, is_over
 from ..errors import InternalError, ModelError
 from ..labels import Property, Verdict
 from ..network.model import LEAST_SHARE
@@ -154,11 +155,16 @@ def find_witnesses(result: Result) -> Findings:
     """One witness for each kind of violation that the result claims, in the order label, attention, both.
 
     Each is the first claim that is deep enough for the float type of the model file, else the first confirmed one that
-    onnxruntime shows, else the first confirmed one, flagged. Raises InternalError if proved bounds refute a claim.
+    onnxruntime shows, else the first confirmed one, flagged. Raises InternalError if proved bounds refute a claim. Once
+    the run is over, no theta is tried any more.
     """
     enclosing = Enclosing(result.question)
     witnesses, notes = [], []
     for kind in Violation:
+        if is_over(result.budget, OPTIONAL):
+            if _is_proved(result, kind):
+                notes.append(f"there is no witness of {_NAMES[kind]}: the run ended before one was looked for")
+            continue
         candidate, tried = _find(result, kind, enclosing)
         if candidate is not None:
             if kind is not Violation.EVIDENCE and _verdict(result, kind) is Verdict.ROBUST:
@@ -185,6 +191,8 @@ def _find(result: Result, kind: Violation, enclosing: Enclosing) -> tuple[_Candi
     is_shown = False
     tried = 0
     for claim in result.tiling.claims(result.answer, kind, result.agreement.scale):
+        if tried and is_over(result.budget, OPTIONAL):
+            break
         tried += 1
         candidate = _examine(result, kind, claim, enclosing)
         if candidate is None:

@@ -32,10 +32,10 @@ from .joining import JoinedCuts, join_pieces
 from .streamed_map import StreamedMap
 
 WHOLE = 200_000
-"""Regions up to which a map is joined in memory."""
+"""Regions up to which a map is joined in memory, unless half of the memory that it may use is in use before."""
 
 LAST = 0.95
-"""The share of the time limit after which no chunk is measured any more: it counts as not reached."""
+"""The share of the time limit after which no chunk but the first is measured any more: it counts as not reached."""
 
 INSIDE, EDGES = 32, 8
 """Regions and facets of a chunk on disk that are compared with a plain forward pass."""
@@ -78,14 +78,14 @@ class Collector:
 
     def take(self, chunk: Chunk) -> None:
         """Measure and label a chunk; keep it, or write it to disk."""
-        if self.budget.limits.timeout_seconds is not None and self.budget.exhausted(LAST) is not None:
+        if self.regions and self.budget.is_over(LAST):
             self.dropped = True
             return
         answers = self._answers(chunk)
         with self.lock:
             self.regions += len(chunk.regions)
             self.parts[chunk.place] = answers, chunk.cut_id
-            is_large = self.regions > WHOLE
+            is_large = self.regions > WHOLE or self.is_large or self.budget.is_short_of_memory
             if is_large and self.folder is None:
                 self.folder, _ = Folder(), self.grid
             ready = list(self.parts.items()) if is_large else []
@@ -100,12 +100,13 @@ class Collector:
         refuse_overflow(question.model_name, compound, regions.logits)
         curves = measure(compound, regions, question.attention, self.original)
         measured = time.perf_counter()
-        pieces = label_pieces(compound, regions, question.label, share=SETTLED)
+        pieces = label_pieces(compound, regions, question.label, share=SETTLED, budget=self.budget)
         with self.lock:
             shared = self.errors
         errors = shared.for_curves(regions.patterns, curves)
         self._count({"attention": measured - started, "labels": time.perf_counter() - measured})
-        return Answers(compound, regions, pieces, curves, errors, question.map_size, is_part=True)
+        size = question.map_size
+        return Answers(compound, regions, pieces, curves, errors, size, is_part=True, budget=self.budget)
 
     def _write(self, place: tuple[int, int, int], answers: Answers, ids: np.ndarray) -> None:
         assert self.folder is not None
@@ -167,4 +168,4 @@ class Collector:
         )  # fmt: skip
         joined = join_curves(curves, whole)
         errors = MapErrors(question.compound, whole.patterns, joined, question.attention, question.original_doubt)
-        return Answers(question.compound, whole, pieces, joined, errors, question.map_size)
+        return Answers(question.compound, whole, pieces, joined, errors, question.map_size, budget=self.budget)

@@ -61,7 +61,7 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
             progress(Progress(share, regions))
 
     clock = budget.clock
-    agreement, compound = question.agreement, question.compound
+    compound = question.compound
     collector = Collector(question, budget)
     started = time.perf_counter()
     with clock.phase("walk"):
@@ -73,14 +73,14 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
     if collector.is_large:
         with clock.phase("self-check"):
             tiling, checked = collector.streamed(walked)
-        return Result(question, tiling, question.delta, agreement, checked, clock.seconds)
+        return Result.of_run(question, tiling, budget, checked)
     with clock.phase("labels"):
         answers = collector.joined(walked) if walked.whole is None else _measured(question, walked, budget, threads)
         tiling = MapTiling(question, answers, answers.regions.stopped)
-        result = Result(question, tiling, question.delta, agreement, None, clock.seconds)
+        result = Result.of_run(question, tiling, budget)
         _ = result.answer
     with clock.phase("self-check"):
-        checked = check_map(compound, answers.regions)
+        checked = check_map(compound, answers.regions, is_late=budget.is_over)
     return result.with_check(checked)
 
 
@@ -91,6 +91,6 @@ def _measured(question: Question, walked: Walked, budget: Budget, threads: int) 
     refuse_overflow(question.model_name, compound, regions.logits)
     with budget.clock.phase("attention"):
         curves = measure(compound, regions, question.attention, question.original, threads=threads)
-    pieces = label_pieces(compound, regions, question.label)
+    pieces = label_pieces(compound, regions, question.label, budget=budget)
     errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
-    return Answers(compound, regions, pieces, curves, errors, question.map_size)
+    return Answers(compound, regions, pieces, curves, errors, question.map_size, budget=budget)

@@ -27,7 +27,7 @@ from ...results.label_grid import LabelGrid
 from ...results.other_deltas import cells_at, coarse_cells_at
 from ...results.result import Result
 from ...results.streamed_answer import ChunkFacts, StreamedAnswer, chunk_facts
-from ...results.tiling import MAP, TileLabels, Tiling, region_tiles
+from ...results.tiling import MAP, RELATIVE_DELTAS, TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from .chunk_files import ChunkFiles, restore_files
 from .joining import JoinedCuts, join_pieces
@@ -128,6 +128,10 @@ class StreamedMap(Tiling[StreamedAnswer]):
         rest, slivers = self.answer(self._delta).rest, self.answer(self._delta).slivers
         found = np.sum(self._each(lambda answers: coarse_cells_at(answers, deltas)), axis=0)
         return [add_cells([cells, rest], slivers) for cells in found]
+
+    @property
+    def knows_other_deltas(self) -> bool:
+        return len(self.cells) >= len(RELATIVE_DELTAS)
 
     @property
     def _delta(self) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from ...attention.inconsistency import Inconsistency, join_curves, measure
 from ...attention.map_errors import MapErrors
 from ...bounds.bounder import Bounder, Enclosures
-from ...budget import Budget, give_back_memory
+from ...budget import WALKING, Budget, give_back_memory, is_over
 from ...compound import Compound
 from ...errors import InternalError
 from ...labels import Kept, Property
@@ -184,10 +184,13 @@ class BoundedBoxes:
 
 
 class Frontier:
-    """Bounds the open boxes of one problem in blocks; the number of threads changes neither order nor result."""
+    """Bounds the open boxes of one problem in blocks; the number of threads changes neither order nor result.
 
-    def __init__(self, bounder: Bounder, question: BoxQuestion, threads: int) -> None:
-        self.bounder, self.question = bounder, question
+    If the time for bounding is over inside a block, the rest of it stays as it was.
+    """
+
+    def __init__(self, bounder: Bounder, question: BoxQuestion, threads: int, budget: Budget | None = None) -> None:
+        self.bounder, self.question, self.budget = bounder, question, budget
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def close(self) -> None:
@@ -212,6 +215,11 @@ class Frontier:
         def run(part: np.ndarray) -> Enclosures:
             d = self.bounder.perturbed.domain.dimension
             cell, low, high = int(boxes.cell[0]), boxes.low[part, :d], boxes.high[part, :d]
+            if is_over(self.budget, WALKING):
+                unknown, none = np.array([-np.inf, np.inf]), np.zeros(len(part), dtype=np.int64)
+                return Enclosures(
+                    np.tile(unknown, (len(part), 1)), np.tile([0.0, np.inf], (len(part), 1)), none, 0.0 * low
+                )
             return self.bounder.bound(cell, low, high, needs[part])
 
         run_all: Callable = map if self.pool is None else self.pool.map
@@ -258,12 +266,19 @@ def mixed_axes(boxes: Boxes, kept: np.ndarray, lost: np.ndarray) -> np.ndarray:
     return axes
 
 
-def proved_violations(problem: Question, bounder: Bounder, question: BoxQuestion, thetas: np.ndarray) -> np.ndarray:
-    """Which thetas (N,) of (N, d) violate the property, by bounds on tiny boxes that hold them however t is rounded."""
+def proved_violations(
+    problem: Question, bounder: Bounder, question: BoxQuestion, thetas: np.ndarray, budget: Budget | None = None
+) -> np.ndarray:
+    """Which thetas (N,) of (N, d) violate the property, by bounds on tiny boxes that hold them however t is rounded.
+
+    Once the time for this is over, the others count as not proved.
+    """
     domain = problem.perturbed.domain
     around = 8.0 * UNIT * (np.abs(domain.low) + np.abs(domain.high)) / domain.widths + 8.0 * UNIT
     is_proved = np.zeros(len(thetas), dtype=bool)
     for number, theta in enumerate(thetas):
+        if number and is_over(budget, WALKING):
+            break
         point = domain.to_unit(theta[None])
         cell = problem.perturbed.cell_of(theta).index
         found = bounder.bound(cell, point - around, point + around, np.array([question.asks_attention]))
@@ -274,8 +289,17 @@ def proved_violations(problem: Question, bounder: Bounder, question: BoxQuestion
 class ExactBoxes:
     """The regions of all subdivided boxes; `measures`: whether attention is measured."""
 
-    def __init__(self, question: Question, original: np.ndarray, threads: int, *, measures: bool) -> None:
+    def __init__(
+        self,
+        question: Question,
+        original: np.ndarray,
+        threads: int,
+        *,
+        measures: bool,
+        budget: Budget | None = None,
+    ) -> None:
         self.question, self.original, self.threads, self.measures = question, original, threads, measures
+        self.budget = budget
         self.parts: list[RegionSet] = []
         self.curves: list[Inconsistency] = []
         self.box: list[np.ndarray] = []  # of each region, numbered in the order in which boxes were added
@@ -292,13 +316,15 @@ class ExactBoxes:
         """Subdivide boxes; returns which of them (B,) finished within the budget: only those are added."""
         compound = self.question.compound
         found = subdivide_boxes(
-            compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts, budget=budget, threads=self.threads
-        )
+            compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts,
+            budget=budget, share=WALKING, threads=self.threads,
+        )  # fmt: skip
         refuse_overflow(self.question.model_name, compound, found.regions.logits)
         if found.complete.any():
             regions = replace(found.regions, stopped=None)
             if self.measures:
-                curves = measure(compound, regions, self.question.attention, self.original, threads=self.threads)
+                with budget.clock.phase("attention"):
+                    curves = measure(compound, regions, self.question.attention, self.original, threads=self.threads)
                 self.curves.append(curves)
             places = self.boxes + np.cumsum(found.complete) - 1
             self.parts.append(regions)
@@ -326,8 +352,8 @@ class ExactBoxes:
 
     def _answers(self, regions: RegionSet, curves: Inconsistency | None, size: float) -> Answers:
         question, compound = self.question, self.question.compound
-        pieces = label_pieces(compound, regions, question.label)
+        pieces = label_pieces(compound, regions, question.label, budget=self.budget)
         errors = None
         if curves is not None:
             errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
-        return Answers(compound, regions, pieces, curves, errors, size)
+        return Answers(compound, regions, pieces, curves, errors, size, budget=self.budget)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...budget import Budget
+from ...budget import WALKING, Budget
 from ...labels import Property
 from ...question import Question
 from .pointwise import Measured, PointPasses
@@ -207,7 +207,7 @@ class _Search:
         return (1 if kind is Property.CR else 1 + len(self.passes.classes)) * self.passes.work
 
     def _room(self, kind: Property) -> int:
-        if self.budget is not None and self.budget.exhausted() is not None:
+        if self.budget is not None and self.budget.exhausted(WALKING) is not None:
             return 0
         return max(0, self.limit - self.passes.multiplications) // self._cost(kind)
 

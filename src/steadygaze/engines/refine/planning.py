@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...bounds.bounder import Bounder
-from ...budget import Budget
+from ...budget import WALKING, Budget, Limits, is_over
 from ...compound import Compound
 from ...network.steps import ConvStep
 from ...perturbation import Perturbed
@@ -42,6 +42,8 @@ CROSSINGS = 0.06  # share of pairs of neurons of unknown sign whose lines cross 
 CROWDING = 8.0  # a box is assumed to have at most this many times the average number of regions of its size
 PROBE_SHARE = 0.04  # of the work for subdividing the whole domain, spent on probing the bounds
 PROBE_LEVELS = (2, 4, 6)  # probe boxes have sides of 2 to minus these
+PLANNING = 0.5  # of the time limit, after which the choice of a method and the plan end
+LEAST_PLANNING = 1.0  # seconds that the choice may always take: it rarely takes a tenth of that
 PROBE_ROOM = 64  # generators that every layer may add to keep correlations
 
 
@@ -55,7 +57,7 @@ class Choice(NamedTuple):
 def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> Choice:
     """Map or refine: the map if at most `most` regions are expected.
 
-    The budget can only stop the choice: time limits would make it depend on the machine.
+    It does not depend on the machine, unless half of the time limit is not enough to estimate the number of regions.
     """
     d = compound.domain.dimension
     if d > MAX_MAP_PARAMETERS:
@@ -64,13 +66,17 @@ def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budge
         return Choice("refine", f"the network is too large for a map ({sum(compound.hidden):,} neurons)")
     if d == 1:
         return Choice("map", "a single parameter has few regions")
-    patient = None if budget is None else Budget(cancelled=budget.cancelled)
+    user = budget or Budget()
+    limit = user.limits.timeout_seconds
+    half = Limits(None if limit is None else max(LEAST_PLANNING, PLANNING * limit - user.seconds()))
+    patient = Budget(half, cancelled=user.cancelled)
     regions = estimate_regions(compound, most=most, budget=patient)
-    if patient is not None and patient.cancelled.is_set():
+    if user.cancelled.is_set():
         return Choice("map", "the run was stopped before its size was known")
     if regions <= most:
         return Choice("map", f"{_rounded(regions)} regions expected")
-    return Choice("refine", f"more than {most:,} regions expected in a map")
+    late = "half of the time limit was not enough to estimate the number of regions"
+    return Choice("refine", f"more than {most:,} regions expected in a map" if patient.exhausted() is None else late)
 
 
 def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> float:
@@ -91,11 +97,11 @@ def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Bu
     limits = replace(user.limits, max_regions=max(1, int(3.0 * most * share)) + PLACES)
     own = Budget(limits, started=user.started, cancelled=user.cancelled)
     sides, cuts = np.ones((*low.shape, 2), dtype=np.int64), np.zeros((1, 3), dtype=np.int32)
-    found = subdivide_boxes(compound, cell, low, high, sides, cuts, budget=own)
+    found = subdivide_boxes(compound, cell, low, high, sides, cuts, budget=own, share=WALKING)
     regions = float("inf")
     if found.complete.all():
         regions = _count_whole(found.regions.polytopes, found.box, low, high) / share
-    if user.exhausted() is None:
+    if user.exhausted(WALKING) is None:
         _ESTIMATES[compound] = most, regions
     return regions
 
@@ -195,7 +201,9 @@ def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budge
     if exact_work <= SMALL_WORK:
         return best
     for room in (0, PROBE_ROOM):
-        own_cost, plan = _probe(bounder, question, room, regions, exact_work)
+        if is_over(budget, PLANNING):
+            break
+        own_cost, plan = _probe(bounder, question, room, regions, exact_work, budget)
         if own_cost < cost or (cost == float("inf") and plan.decided > best.decided):
             cost, best = own_cost, plan
         if plan.decided == 1.0:
@@ -204,7 +212,7 @@ def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budge
 
 
 def _probe(
-    bounder: Bounder, question: BoxQuestion, room: int, regions: float | None, exact_work: float
+    bounder: Bounder, question: BoxQuestion, room: int, regions: float | None, exact_work: float, budget: Budget
 ) -> tuple[float, RefinePlan]:
     """The cost of refining with `room` generators, found with at most PROBE_SHARE of the exact work.
 
@@ -217,7 +225,7 @@ def _probe(
     for level in PROBE_LEVELS:
         probes = _probe_boxes(bounder.perturbed, level)
         probed += sum(len(low) for _, low, _ in probes) * costs.box
-        if probed > PROBE_SHARE * exact_work:
+        if probed > PROBE_SHARE * exact_work or is_over(budget, PLANNING):
             break
         own = bounder.with_room(room)
         found = [own.bound(*probe, np.full(len(probe[1]), question.asks_attention)) for probe in probes]

@@ -1,7 +1,6 @@
 """The refinement engine: bounds decide boxes of the domain; the others are split or subdivided exactly."""
 
 import os
-import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...bounds.bounder import Bounder
-from ...budget import Budget
+from ...budget import WALKING, Budget
 from ...errors import OptionError, StoreError
 from ...labels import Stop, Verdict
 from ...question import Question
@@ -26,6 +25,7 @@ from .refine_tiling import RefineTiling, restore_tiling
 from .self_check import check_refined
 
 RUN_OF_REGIONS, RUN_OF_BYTES = 20_000, 2.0**24  # expected regions per exact run, and memory of their patterns
+EXACT_MEMORY = 0.6  # of the memory limit, after which no more boxes are subdivided
 EXACT_SEARCH_SHARE = 0.25  # of the usual work of the search for violations, if everything is decided in the end
 
 
@@ -87,11 +87,9 @@ class _Run:
     def __init__(
         self, problem: Question, until: Until, goal: Goal, budget: Budget, threads: int, progress: ProgressReport | None
     ) -> None:
-        self.started = time.perf_counter()
         self.problem, self.until, self.goal, self.budget = problem, until, goal, budget
         self.threads, self.progress = threads, progress
         self.dimension = problem.perturbed.domain.dimension
-        self.agreement = problem.agreement
         self.original, self.size = problem.original, problem.map_size
         self.question = BoxQuestion(problem.property, problem.delta.value(self.size), goal == "verdict")
         self.bounder = Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
@@ -100,7 +98,7 @@ class _Run:
                 f"until exact supports up to {MAX_MAP_PARAMETERS} parameters and networks of moderate size; give a "
                 "share such as 0.001"
             )
-        self.exact = ExactBoxes(problem, self.original, threads, measures=self.question.asks_attention)
+        self.exact = ExactBoxes(problem, self.original, threads, measures=self.question.asks_attention, budget=budget)
         self.enough = 0.0 if until == "exact" else float(until)
         self.left, self.open, self.bounded, self.regions = 1.0, 0, 0, 0
         self.is_violated = False
@@ -119,29 +117,32 @@ class _Run:
         if resume is not None:
             start = self._resumed(resume)
         self.left, self.open = float(start.volumes.sum()), len(start)
+        clock = self.budget.clock
         if self.goal == "verdict":
             self._falsify(WORK)
         if self._is_done():
             self.rest.append(start)
         else:
-            plan = make_plan(self.bounder, self.question, self.problem.compound, self.budget)
+            with clock.phase("plan"):
+                plan = make_plan(self.bounder, self.question, self.problem.compound, self.budget)
             if self.goal == "map" and plan.search_work > 0.0:
                 self._falsify(plan.search_work * (EXACT_SEARCH_SHARE if self.until == "exact" else 1.0))
             decide = self._put_aside if plan.is_all_exact else self._bound_all
-            decide(start, plan)
+            with clock.phase("bounds"):
+                decide(start, plan)
             if self.pending and not self._is_done():
-                self._subdivide()
-        boxes, answers, box_of = self._collected()
-        solved = time.perf_counter()
-        checked = check_refined(self.problem, boxes, answers, self.question.delta)
-        done = time.perf_counter()
-        seconds = {"total": done - self.started, "engine": solved - self.started, "check": done - solved}
+                with clock.phase("walk"):
+                    self._subdivide()
+        with clock.phase("labels"):
+            boxes, answers, box_of = self._collected()
+        with clock.phase("self-check"):
+            checked = check_refined(self.problem, boxes, answers, self.question.delta, self.budget)
         tiling = RefineTiling(
             question=self.problem, boxes=boxes, answers=answers, box_of=box_of, until=self.until, goal=self.goal,
             stopped=self.stopped, points=self.points,
             relaxation="" if plan is None or plan.is_all_exact else "generators" if plan.room else "plain",
         )  # fmt: skip
-        return Result(self.problem, tiling, self.problem.delta, self.agreement, checked, seconds)
+        return Result.of_run(self.problem, tiling, self.budget, checked)
 
     def _resumed(self, earlier: RefineTiling) -> Boxes:
         """Keep the decided boxes of an earlier run; return those that it left open."""
@@ -167,7 +168,8 @@ class _Run:
         if is_enough or (self.goal == "verdict" and self.is_violated):
             return True
         if self.stopped is None:
-            self.stopped = self.budget.exhausted()
+            # Joining and labelling the exact regions takes more memory.
+            self.stopped = self.budget.exhausted(WALKING, memory_share=EXACT_MEMORY if self.regions else 1.0)
         return self.stopped is not None
 
     def _count_decided(self, volumes: np.ndarray) -> None:
@@ -183,22 +185,23 @@ class _Run:
 
     def _falsify(self, most: float) -> None:
         """Search for thetas that violate the property, with at most `most` multiplications."""
-        found = falsify(
-            self.problem, self.question.delta, wanted=self.problem.property, original=self.original,
-            work=int(min(WORK, most)), budget=self.budget,
-        )  # fmt: skip
-        self._keep_violations(found.thetas)
+        with self.budget.clock.phase("falsify"):
+            found = falsify(
+                self.problem, self.question.delta, wanted=self.problem.property, original=self.original,
+                work=int(min(WORK, most)), budget=self.budget,
+            )  # fmt: skip
+            self._keep_violations(found.thetas)
 
     def _keep_violations(self, thetas: np.ndarray) -> None:
         """Keep the thetas (N, d) that bounds prove to violate the property."""
-        is_proved = proved_violations(self.problem, self.bounder, self.question, thetas)
+        is_proved = proved_violations(self.problem, self.bounder, self.question, thetas, self.budget)
         self.points = np.unique(np.concatenate([self.points, thetas[is_proved]]), axis=0)
         self.is_violated |= bool(is_proved.any())
 
     def _bound_all(self, start: Boxes, plan: RefinePlan) -> None:
         """Bound and split boxes, generation by generation, until all are decided or set aside."""
         generation = start
-        with closing(Frontier(self.bounder.with_room(plan.room), self.question, self.threads)) as frontier:
+        with closing(Frontier(self.bounder.with_room(plan.room), self.question, self.threads, self.budget)) as frontier:
             while len(generation):
                 blocks = list(frontier.blocks(self._split_mixed(generation)))
                 halves = [block if self._is_done() else self._bound(frontier, block, plan) for block in blocks]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...budget import Budget, is_over
 from ...errors import InternalError
 from ...polytopes import Cut
 from ...properties.attention import reaches
@@ -27,6 +28,7 @@ EACH = (3.0, 0.3, 0.3)  # how many of each per box with a claim, within these li
 REGIONS, EDGES, SHARE = (150, 500), (75, 250), 0.1  # exact regions and edges (facets) compared: a share of all regions
 ALL_REGIONS, ALL_EDGES = 4_000, 1_500  # the same if exact regions cover the whole domain
 WORK = 20_000_000_000  # beyond so many multiplications, fewer thetas are compared: some seconds
+WORK_PER_SECOND = 1_000_000_000  # of the time left
 FEWEST = 24  # thetas compared of each kind, however large the network
 SEED = 20243
 FACES_EACH = 8  # box sides drawn for each one used: most of the used ones then lie between two labels
@@ -43,8 +45,13 @@ class Sampled(NamedTuple):
     contradictions: tuple[str, ...]
 
 
-def check_refined(question: Question, boxes: Boxes, answers: Answers | None, delta: float) -> CheckedMap:
-    """Check boxes and exact regions (None if there are none); δ is absolute. InternalError if a check fails."""
+def check_refined(
+    question: Question, boxes: Boxes, answers: Answers | None, delta: float, budget: Budget | None = None
+) -> CheckedMap:
+    """Check boxes and exact regions (None if there are none); δ is absolute. InternalError if a check fails.
+
+    A run with little time left compares fewer thetas, at least FEWEST of each kind.
+    """
     error = check_tiling(boxes)
     compared, is_exact = CheckedMap(0.0, 0, 0), boxes.state == State.EXACT
     if answers is not None:
@@ -52,13 +59,14 @@ def check_refined(question: Question, boxes: Boxes, answers: Answers | None, del
         if not is_exact.all():
             most = [int(np.clip(SHARE * len(answers.regions), *ends)) for ends in (REGIONS, EDGES)]
         work, volume = PointPasses(question).work, float(boxes.volumes[is_exact].sum())
-        inside, edges = (_affordable(count, work, share=0.1) for count in most)
+        inside, edges = (_affordable(count, work, share=0.1, budget=budget) for count in most)
         compared = check_map(
-            question.compound, _without_derived(answers).regions, expected_volume=volume, inside=inside, edges=edges
-        )
+            question.compound, _without_derived(answers).regions, expected_volume=volume, inside=inside, edges=edges,
+            is_late=lambda: is_over(budget),
+        )  # fmt: skip
     sampled = Sampled(0, 0, 0, ())
     if not is_exact.all():  # otherwise no box has a claim of its own
-        sampled = check_boxes(question, boxes, None if answers is None else _without_derived(answers), delta)
+        sampled = check_boxes(question, boxes, None if answers is None else _without_derived(answers), delta, budget)
     return CheckedMap(
         max(error, compared.tiling_error), compared.inside + sampled.inside, compared.beside + sampled.beside
     )
@@ -70,13 +78,15 @@ def _without_derived(answers: Answers) -> Answers:
     return replace(answers, regions=regions, pieces=replace(answers.pieces, polytopes=answers.pieces.polytopes.bare()))
 
 
-def check_boxes(question: Question, boxes: Boxes, answers: Answers | None, delta: float) -> Sampled:
+def check_boxes(
+    question: Question, boxes: Boxes, answers: Answers | None, delta: float, budget: Budget | None = None
+) -> Sampled:
     """Compare up to 2,000 margins and 200 inconsistencies with the claims; InternalError for a contradiction."""
     work = PointPasses(question).work
     each = work * (1 + len(question.attention.chosen(question.model.classes)))
     claims = int((boxes.state != State.EXACT).sum())
     kinds = zip(EACH, (MARGINS, INCONSISTENCIES, BY_GRAPH), (work, each, work), strict=True)
-    counts = [_affordable(int(np.clip(share * claims, *ends)), cost) for share, ends, cost in kinds]
+    counts = [_affordable(int(np.clip(share * claims, *ends)), cost, budget=budget) for share, ends, cost in kinds]
     sampled = sample_contradictions(question, boxes, answers, delta, *counts)
     if sampled.contradictions:
         raise InternalError(
@@ -115,9 +125,10 @@ def check_tiling(boxes: Boxes) -> float:
     return error
 
 
-def _affordable(most: int, work: int, *, share: float = 1.0) -> int:
+def _affordable(most: int, work: int, *, share: float = 1.0, budget: Budget | None = None) -> int:
     """How many thetas fit into the (share of the) total work: at least FEWEST, at most `most`; `work` is per theta."""
-    return int(np.clip(share * WORK / work, FEWEST, most))
+    total = WORK if budget is None else min(WORK, WORK_PER_SECOND * budget.seconds_left())
+    return int(np.clip(share * total / work, min(FEWEST, most), most))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,5 @@
 """The engines bfs, gbs and boundary: run a search, and confirm *robust* by a refinement that covers every theta."""
 
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,17 +44,17 @@ class SearchEngine(Engine):
         self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
     ) -> Result:
         """Search; if the visited regions keep the property and cover the domain, confirm it by a refinement."""
-        started = time.perf_counter()
 
         def advance(visited: int) -> None:
             if progress is not None:
                 progress(Progress(None, visited))
 
-        tiling = search(question, self.method, budget, options, advance)
+        with budget.clock.phase("walk"):
+            tiling = search(question, self.method, budget, options, advance)
         if tiling.is_covering:
-            tiling = replace(tiling, confirmation=_confirm(question, budget))
-        seconds = {"total": time.perf_counter() - started}
-        return Result(question, tiling, question.delta, question.agreement, seconds=seconds)
+            with budget.clock.phase("self-check"):
+                tiling = replace(tiling, confirmation=_confirm(question, budget))
+        return Result.of_run(question, tiling, budget)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> SearchTiling:
         return restore_tiling(content, folder, question)

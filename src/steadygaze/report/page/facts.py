@@ -23,7 +23,7 @@ from ...results.description import (
 )
 from ...results.store import current_versions
 from ...results.summary import MapCheckFacts, ReplayFacts, Summary
-from ...words import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up
+from ...words import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up, total_seconds
 from ..drawing.colours import JOINT, KEPT, UNKNOWN
 
 FactRow = tuple[str, str]
@@ -276,9 +276,10 @@ def version_rows(origin: Mapping[str, Any] | None) -> list[FactRow]:
 def run_rows(summary: Summary, seconds: Mapping[str, float], origin: Mapping[str, Any] | None) -> list[FactRow]:
     """The time and machine of the run, and the hash of the network."""
     rows = [("SHA-256 of the model file", str(summary.model.sha256))]
-    if seconds.get("total"):
-        parts = [f"{name} {value:.1f} s" for name, value in seconds.items() if name != "total"]
-        rows.append(("time of the run", f"{seconds['total']:.1f} s" + (f" ({', '.join(parts)})" if parts else "")))
+    total = total_seconds(seconds)
+    if total:
+        parts = [f"{name} {value:.1f} s" for name, value in seconds.items() if name != "total" and value >= 0.05]
+        rows.append(("time of the run", f"{total:.1f} s" + (f" ({', '.join(parts)})" if parts else "")))
     if origin is not None and origin.get("finished"):
         rows.append(("finished", str(origin["finished"]).replace("T", " ").replace("+00:00", " UTC")))
     machine = (origin or {}).get("machine")
