@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +13,11 @@ from pathlib import Path
 
 from .errors import OptionError
 from .labels import Stop
+
+try:
+    import resource
+except ImportError:  # not a Unix system
+    resource = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,8 @@ class Budget:
             return Stop(f"timeout of {limits.timeout_seconds:g} s")
         if limits.max_regions is not None and self.regions >= limits.max_regions:
             return Stop(f"limit of {limits.max_regions} regions")
-        if resident_gib() > self.memory_gib:
+        # The peak is cheap to ask for; while it is within the limit, so is the memory in use.
+        if peak_gib() > self.memory_gib and resident_gib() > self.memory_gib:
             return Stop(f"memory limit of {self.memory_gib:.3g} GiB")
         return None
 
@@ -118,6 +125,7 @@ WALKING = 0.8
 CGROUPS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
+@cache
 def container_gib(root: Path = Path("/")) -> float:
     """The memory limit of the control group of this process in GiB; infinite if there is none."""
     for name in CGROUPS:
@@ -135,6 +143,14 @@ def machine_gib() -> float:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     except (ValueError, OSError, AttributeError):
         return float("inf")
+
+
+def peak_gib() -> float:
+    """An upper bound on the memory of this process in GiB: the most that it has held; infinite if unknown."""
+    if resource is None:
+        return float("inf")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**30 if sys.platform == "darwin" else peak / 2**20
 
 
 def resident_gib() -> float:

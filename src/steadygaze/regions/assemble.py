@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..accuracy import Accuracy, WalkMeasures
-from ..compound import CellProgram, Corners, Program
+from ..compound import CellProgram, Corners
 from ..labels import Stop
 from ..polytopes import Cut, Polytopes, box_polytopes, kind_of
 from .patterns import PatternTable, distinct_rows
@@ -18,7 +18,7 @@ class Block:
     """Regions of one walk in a space of `coordinates` dimensions; cuts are numbered from `base` + 1.
 
     `shapes` are the regions' polytopes, in the same parts as the other lists. `origins`: the walked polytope that each
-    region is a part of; `unfinished`: the polytopes that were not walked to the end.
+    region is a part of; `unfinished`: the polytopes that were not walked to the end. `cuts`: rows of the table of cuts.
     """
 
     base: int
@@ -46,15 +46,6 @@ def _joined(parts: list[np.ndarray], shape: tuple[int, ...], kind: type = np.flo
     return np.concatenate(parts) if parts else np.zeros(shape, dtype=kind)
 
 
-def neuron_cuts(program: Program, neurons: np.ndarray) -> np.ndarray:
-    """Rows (E, 3) of a table of cuts for the neurons (E,) of a program that made them."""
-    layers = program.offsets.searchsorted(neurons, side="right") - 1
-    rows = np.empty((len(neurons), 3), dtype=np.int32)
-    rows[:, 0], rows[:, 1] = int(Cut.NEURON), layers
-    np.subtract(neurons, program.offsets[layers], out=rows[:, 2], casting="same_kind")
-    return rows
-
-
 class CutRows:
     """A table of cuts, numbered from 1: first the given rows (E, 3), then the cuts of the neurons."""
 
@@ -68,11 +59,10 @@ class CutRows:
         """The table (E, 3): kind and details (see `Cut`)."""
         return np.concatenate(self.rows, dtype=np.int32, casting="same_kind")
 
-    def add(self, program: Program, block: Block) -> None:
-        """Append the cuts of a block, made by the neurons of a program."""
-        rows = neuron_cuts(program, _joined(block.cuts, (0,), np.int64))
-        self.rows.append(rows)
-        self.size += len(rows)
+    def add(self, block: Block) -> None:
+        """Append the cuts of a block, made by neurons."""
+        self.rows += block.cuts
+        self.size += sum(map(len, block.cuts))
 
     def skip(self, cuts: int) -> None:
         """Leave out the numbers of cuts whose rows are kept elsewhere; the table itself ends here."""

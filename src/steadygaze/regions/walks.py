@@ -8,7 +8,7 @@ import numpy as np
 from ..accuracy import WalkMeasures
 from ..compound import CellProgram, Program
 from ..errors import InternalError
-from ..polytopes import Polygons, Polyhedra, Polytopes
+from ..polytopes import Cut, Polygons, Polyhedra, Polytopes
 from ..polytopes.polyhedra import widened
 from ..polytopes.protocol import starts_of
 from . import forms, kernels, solid_forms, solid_kernels
@@ -114,7 +114,9 @@ class LayerWalk(ABC):
         block.packed.append(output.packed[:regions].copy())
         block.doubtful.append(output.doubtful[:regions].copy())
         block.origins.append(output.origin[:regions].copy())
-        block.cuts.append(output.cuts[:cuts].copy())
+        rows = output.cuts[:cuts].copy()
+        rows[:, 0] = Cut.NEURON
+        block.cuts.append(rows)
         counters[kernels.BASE] += cuts
         for emptied in (kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS):
             counters[emptied] = 0
@@ -293,7 +295,7 @@ def _shared_output(program: Program, rows: int, capacity: int) -> dict[str, np.n
         "logits": np.empty((capacity, rows, int(program.offsets[-1] - program.offsets[-2]))),
         "packed": np.empty((capacity, program.byte_start[-1]), dtype=np.uint8),
         "doubtful": np.empty(capacity, dtype=np.uint8),
-        "cuts": np.empty(4 * capacity, dtype=np.int64),
+        "cuts": np.empty((4 * capacity, 3), dtype=np.int32),
         "origin": np.empty(capacity, dtype=np.int64),
     }
 
