@@ -134,7 +134,8 @@ class _ChunkedWalk:
 class _Run:
     """One run of polytopes of a knot cell.
 
-    cuts: how many cuts it has made; rows: these cuts; blocks: those not handed on yet; measured: the measures of its walk so far.
+    cuts: how many cuts it has made; rows: these cuts; blocks: those not handed on yet; measured: the measures of its
+    walk so far.
     """
 
     def __init__(
