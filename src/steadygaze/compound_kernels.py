@@ -7,7 +7,7 @@ from .tolerances import NEAR
 
 
 @compiled
-def near_zero(scale):
+def near_zero(scale: np.ndarray) -> float:
     """The largest |value| that counts as beside a kink, for a whole layer with the given scales."""
     largest = 0.0
     for k in range(scale.shape[0]):
@@ -17,7 +17,7 @@ def near_zero(scale):
 
 
 @compiled
-def _largest_weights(weights, outputs, largest):
+def _largest_weights(weights: np.ndarray, outputs: int, largest: np.ndarray) -> None:
     """The largest |weight| of every input of a dense layer, whose rows of `weights` are the inputs."""
     for i in range(largest.shape[0]):
         most = 0.0
@@ -27,7 +27,7 @@ def _largest_weights(weights, outputs, largest):
 
 
 @compiled
-def _passed_on(weights, below, scale):
+def _passed_on(weights: np.ndarray, below: np.ndarray, scale: np.ndarray) -> None:
     """Raise the scale of every neuron of a dense layer that only passes one input on to what it inherits from it."""
     outputs = scale.shape[0]
     for k in range(outputs):
@@ -44,7 +44,9 @@ def _passed_on(weights, below, scale):
 
 
 @compiled
-def _passed_on_sparse(pointers, rows, values, below, count, scale):
+def _passed_on_sparse(
+    pointers: np.ndarray, rows: np.ndarray, values: np.ndarray, below: np.ndarray, count: np.ndarray, scale: np.ndarray
+) -> None:
     """As `_passed_on`, for a matrix whose columns are `pointers`, `rows` and `values`; `count` is scratch."""
     for k in range(scale.shape[0]):
         count[k] = 0.0
@@ -61,8 +63,10 @@ def _passed_on_sparse(pointers, rows, values, below, count, scale):
 
 @compiled
 def set_thresholds(
-    offsets, first, dense_start, dense, column_start, columns, rows, values, bias, shares, noise, near, largest
-):  # fmt: skip
+    offsets: np.ndarray, first: int, dense_start: np.ndarray, dense: np.ndarray, column_start: np.ndarray,
+    columns: np.ndarray, rows: np.ndarray, values: np.ndarray, bias: np.ndarray, shares: np.ndarray, noise: np.ndarray,
+    near: np.ndarray, largest: np.ndarray,
+) -> None:  # fmt: skip
     """Fill `noise`, `near` and `largest` of a program (see `Program`) whose maps lead to the layers from `first` on.
 
     `noise` holds the largest sum of |weight · input| of every neuron on sample points, or the scale itself before layer

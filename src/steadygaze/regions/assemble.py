@@ -118,9 +118,9 @@ def assemble(
     # Packed rows of a region: the clip's bits first, then the classifier's.
     clip_bytes = [int(cell.program.byte_start[2]) if cell.program.clipped else 0 for cell in cells]
     rows = [(part, clip_bytes[number]) for number, block in parts for part in block.packed]
-    pattern, patterns = _distinct([part[:, split:] for part, split in rows])
-    width = max(clip_bytes)
-    clip, clips = _distinct([_padded(part[:, :split], width) for part, split in rows])
+    none, width = np.zeros((0, 0), dtype=np.uint8), max(clip_bytes)
+    pattern, patterns = distinct_rows([part[:, split:] for part, split in rows] or [none])
+    clip, clips = distinct_rows([_padded(part[:, :split], width) for part, split in rows] or [none])
     classes = int(program.offsets[-1] - program.offsets[-2])
     return RegionSet(
         polytopes=kind_of(len(cells[0].low)).join(shapes),
@@ -140,19 +140,3 @@ def assemble(
 def _padded(rows: np.ndarray, width: int) -> np.ndarray:
     """Rows padded with zeros to a width."""
     return rows if rows.shape[1] == width else np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
-
-
-def _distinct(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Ids of all rows and the table of distinct rows; goes block by block to drop repeated rows early."""
-    if len(blocks) == 1:
-        ids, first = distinct_rows(blocks[0])
-        return ids, blocks[0][first]
-    parts, tables, size = [np.zeros(0, dtype=np.int64)], [], 0
-    for rows in blocks or [np.zeros((0, 0), dtype=np.uint8)]:
-        numbers, first = distinct_rows(rows)
-        parts.append(numbers + size)
-        tables.append(rows[first])
-        size += len(first)
-    table = np.concatenate(tables)
-    numbers, first = distinct_rows(table)
-    return numbers[np.concatenate(parts)], table[first]

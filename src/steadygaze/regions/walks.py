@@ -107,19 +107,27 @@ class LayerWalk(ABC):
 
     def _flush(self, regions: int) -> None:
         """Move the content of the output buffers into the block; the numbering of cuts continues."""
-        output, block, counters = self.output, self.block, self.walk.counters
+        block, counters = self.block, self.walk.counters
         cuts = int(counters[kernels.CUTS])
         block.shapes.append(self.written())
-        block.logits.append(output.logits[:regions].copy())
-        block.packed.append(output.packed[:regions].copy())
-        block.doubtful.append(output.doubtful[:regions].copy())
-        block.origins.append(output.origin[:regions].copy())
-        rows = output.cuts[:cuts].copy()
+        for name, parts in (
+            ("logits", block.logits), ("packed", block.packed), ("doubtful", block.doubtful), ("origin", block.origins)
+        ):  # fmt: skip
+            parts.append(self._take(name, regions))
+        rows = self._take("cuts", cuts)
         rows[:, 0] = Cut.NEURON
         block.cuts.append(rows)
         counters[kernels.BASE] += cuts
         for emptied in (kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS):
             counters[emptied] = 0
+
+    def _take(self, name: str, count: int) -> np.ndarray:
+        """The first rows of an output buffer: a copy, or the buffer itself if it is at least half full."""
+        buffer = getattr(self.output, name)
+        if 2 * count < len(buffer):
+            return buffer[:count].copy()
+        self.output = self.output._replace(**{name: np.empty_like(buffer)})
+        return buffer[:count]
 
 
 def start_walk(cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, block: Block) -> LayerWalk:
