@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +13,11 @@ from pathlib import Path
 
 from .errors import OptionError
 from .labels import Stop
+
+try:
+    import resource
+except ImportError:  # not a Unix system
+    resource = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,9 @@ class Budget:
             return Stop(f"timeout of {limits.timeout_seconds:g} s")
         if limits.max_regions is not None and self.regions >= limits.max_regions:
             return Stop(f"limit of {limits.max_regions} regions")
-        if resident_gib() > memory_share * self.memory_gib:
+        limit = memory_share * self.memory_gib
+        # The peak is cheap to ask for; while it is within the limit, so is the memory in use.
+        if peak_gib() > limit and resident_gib() > limit:
             return Stop(f"memory limit of {self.memory_gib:.3g} GiB")
         return None
 
@@ -167,6 +175,7 @@ OPTIONAL = 0.95
 CGROUPS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
+@cache
 def container_gib(root: Path = Path("/")) -> float:
     """The memory limit of the control group of this process in GiB; infinite if there is none."""
     for name in CGROUPS:
@@ -193,6 +202,14 @@ def process_seconds() -> float:
         return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
     except (OSError, ValueError, IndexError, AttributeError):
         return 0.0
+
+
+def peak_gib() -> float:
+    """An upper bound on the memory of this process in GiB: the most that it has held; infinite if unknown."""
+    if resource is None:
+        return float("inf")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**30 if sys.platform == "darwin" else peak / 2**20
 
 
 def resident_gib() -> float:

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .compound_kernels import near_zero, set_thresholds
 from .lazily import is_sparse, scipy_sparse
 from .network.graph import AffineMap, Chain, Graph, preactivations
 from .network.steps import is_folded
 from .perturbation import Domain, KnotCell, Perturbed
-from .tolerances import NEAR, noise_share
+from .tolerances import noise_share
 
 CLIP_LAYERS = 2
 
@@ -178,7 +179,7 @@ class Compound:
         first = slice(program.offsets[CLIP_LAYERS], program.offsets[CLIP_LAYERS + 1])
         scale = affine.absolute @ pixels + np.abs(affine.bias)
         program.noise[first] = np.maximum(program.noise[first], noise_share(row_terms(affine)) * scale)
-        program.near[first] = np.maximum(program.near[first], _near(scale))
+        program.near[first] = np.maximum(program.near[first], near_zero(scale))
 
 
 def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
@@ -240,15 +241,18 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
     sizes = [root.shape[1]] * clip + [len(affine.bias) for affine in maps]
     ends = list(accumulate(sizes))
     dense_start, column_start = [-1] * len(sizes), [0] * len(sizes)
-    dense: list[np.ndarray] = []
+    dense = np.empty(sum(affine.matrix.size for affine in maps if not is_sparse(affine.matrix)))
     # The first pointer belongs to no layer: column_start of a dense layer may be read, but not what it points to.
     columns, rows, values = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int32)], [np.zeros(0)]
     entries, pointers, stored = 0, 1, 0
+    bias, terms = np.zeros(ends[-1]), [1] * clip
     for layer, affine in enumerate(maps, start=clip):
+        bias[ends[layer - 1] : ends[layer]] = affine.bias
+        terms.append(row_terms(affine))
         if not is_sparse(affine.matrix):
-            dense_start[layer] = stored
-            dense.append(affine.matrix.T.ravel())
-            stored += dense[-1].size
+            transposed, dense_start[layer] = affine.matrix.T, stored
+            stored += transposed.size
+            dense[dense_start[layer] : stored].reshape(transposed.shape)[...] = transposed
             continue
         matrix = scipy_sparse.csc_array(affine.matrix)
         column_start[layer] = pointers
@@ -257,57 +261,39 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
         values.append(matrix.data)
         entries += matrix.nnz
         pointers += len(matrix.indptr)
-    scales = _scales(root, maps, clipped=clipped)
-    terms = [1] * clip + [row_terms(affine) for affine in maps]
-    noise, near = np.concatenate(scales), np.empty(ends[-1])
-    bias, largest = np.zeros(ends[-1]), np.ones(ends[-1])
-    for layer, (size, end) in enumerate(zip(sizes, ends, strict=True)):
-        own = slice(end - size, end)
-        near[own] = _near(scales[layer])
-        noise[own] *= noise_share(terms[layer])
-        if layer >= clip:
-            bias[own] = maps[layer - clip].bias
-        if layer >= clip - 1:
-            largest[own] = _largest_weights(maps[layer - clip + 1]) if layer < len(sizes) - 1 else 0.0
-    return Program(
+    program = Program(
         offsets=np.array([0, *ends], dtype=np.int64),
         clipped=int(clipped),
         dense_start=np.array(dense_start, dtype=np.int64),
-        dense=np.concatenate(dense) if dense else np.zeros(0),
+        dense=dense,
         column_start=np.array(column_start, dtype=np.int64),
-        columns=np.concatenate(columns),
-        rows=np.concatenate(rows),
-        values=np.concatenate(values),
+        columns=_joined(columns),
+        rows=_joined(rows),
+        values=_joined(values),
         bias=bias,
-        noise=noise,
-        near=near,
+        noise=_sums(root, maps, ends, clipped=clipped),
+        near=np.empty(ends[-1]),
         is_folded=np.array([False] * clip + list(folded)),
         terms=np.array(terms),
-        largest=largest,
+        largest=np.empty(ends[-1]),
         byte_start=np.array([0, *accumulate(-(-size // 8) for size in sizes[:-1])], dtype=np.int64),
     )
+    set_thresholds(
+        program.offsets, clip, program.dense_start, program.dense, program.column_start, program.columns, program.rows,
+        program.values, bias, np.array([noise_share(count) for count in terms]), program.noise, program.near,
+        program.largest,
+    )  # fmt: skip
+    return program
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def row_terms(affine: AffineMap) -> int:
     """The largest number of inputs that one output of an affine map adds up."""
     matrix = affine.matrix
     return matrix.shape[1] if isinstance(matrix, np.ndarray) else int(np.diff(matrix.indptr).max(initial=0))
-
-
-def _near(scale: np.ndarray) -> float:
-    """The largest |value| that counts as beside a kink, for a whole layer with the given scales."""
-    largest = float(scale.max(initial=0.0))
-    return NEAR * (largest if largest > 0.0 else 1.0)
-
-
-def _largest_weights(affine: AffineMap) -> np.ndarray:
-    """The largest |weight| of every input (n_in,)."""
-    matrix = affine.matrix
-    if isinstance(matrix, np.ndarray):
-        return np.abs(matrix).max(axis=0, initial=0.0)
-    largest = np.zeros(matrix.shape[1])
-    np.maximum.at(largest, matrix.indices, np.abs(matrix.data))
-    return largest
 
 
 @lru_cache(maxsize=8)
@@ -320,35 +306,22 @@ def _sample_points(coordinates: int) -> np.ndarray:
     return points
 
 
-def _scales(root: np.ndarray, maps: tuple[AffineMap, ...], *, clipped: bool) -> list[np.ndarray]:
-    """The largest Σ|weight · input| + |bias| of every neuron over a grid of sample points (see tolerances.NOISE)."""
-    scales = [np.abs(root).sum(axis=0)]
+def _sums(root: np.ndarray, maps: tuple[AffineMap, ...], ends: list[int], *, clipped: bool) -> np.ndarray:
+    """The largest Σ|weight · input| of every neuron (N,) over a grid of sample points, and Σ|coefficients| of the root.
+
+    With the |bias| these are the scales (see tolerances.NOISE).
+    """
+    sums = np.empty(ends[-1])
+    np.abs(root).sum(axis=0, out=sums[: ends[0]])
     values = np.maximum(root.T @ _sample_points(len(root) - 1), 0.0)
     if clipped:
-        scales.append(1.0 + scales[0])
+        sums[ends[0] : ends[1]] = 1.0 + sums[: ends[0]]
         values = np.minimum(values, 1.0)
-    layers = len(scales) + len(maps)
-    for affine in maps:
-        scale = (affine.absolute @ values).max(axis=1) + np.abs(affine.bias)
-        scales.append(np.maximum(scale, _passed_on(affine, scales[-1])))
-        if len(scales) < layers:
+    starts = ends[len(ends) - len(maps) - 1 :]
+    for affine, start, end in zip(maps, starts, starts[1:], strict=False):
+        (affine.absolute @ values).max(axis=1, out=sums[start:end])
+        if end < ends[-1]:
             values = affine.matrix @ values
             values += affine.bias[:, None]
             np.maximum(values, 0.0, out=values)
-    return scales
-
-
-def _passed_on(affine: AffineMap, scale: np.ndarray) -> np.ndarray:
-    """The scale, errors included, that a neuron inherits if it only passes one input on (a ReLU after a ReLU)."""
-    inherited = np.zeros(len(affine.bias))
-    matrix = affine.matrix
-    if isinstance(matrix, np.ndarray):
-        if matrix.shape[1] > 1 and np.count_nonzero(matrix) == matrix.size:
-            return inherited
-        single = np.flatnonzero(np.count_nonzero(matrix, axis=1) == 1)
-        inherited[single] = np.abs(matrix[single]) @ scale
-    else:
-        single = np.flatnonzero(np.diff(matrix.indptr) == 1)
-        first = matrix.indptr[single]
-        inherited[single] = np.abs(matrix.data[first]) * scale[matrix.indices[first]]
-    return inherited
+    return sums

@@ -82,8 +82,8 @@ def measure(
     keys = np.stack([regions.cell, regions.pattern], axis=1).astype(np.int64)
     if compound.perturbed.moving_axis is None:
         keys[:, 0] = 0
-    curve, first = distinct_rows(np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), 16))
-    cells, patterns = keys[first, 0], keys[first, 1]
+    curve, distinct = distinct_rows([np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), 16)])
+    cells, patterns = np.ascontiguousarray(distinct.view(np.int64).T)
     ranges = curve_ranges(curve, region_taus(compound, regions), len(cells))
     flips = _flips(compound, options, SharedArray(original))
     table = CurveTable(compound, options, original, cells, patterns)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..accuracy import Accuracy, WalkMeasures
-from ..compound import CellProgram, Corners, Program
+from ..compound import CellProgram, Corners
 from ..labels import Stop
 from ..polytopes import Cut, Polytopes, box_polytopes, kind_of
 from .patterns import PatternTable, distinct_rows
@@ -18,7 +18,7 @@ class Block:
     """Regions of one walk in a space of `coordinates` dimensions; cuts are numbered from `base` + 1.
 
     `shapes` are the regions' polytopes, in the same parts as the other lists. `origins`: the walked polytope that each
-    region is a part of; `unfinished`: the polytopes that were not walked to the end.
+    region is a part of; `unfinished`: the polytopes that were not walked to the end. `cuts`: rows of the table of cuts.
     """
 
     base: int
@@ -46,15 +46,6 @@ def _joined(parts: list[np.ndarray], shape: tuple[int, ...], kind: type = np.flo
     return np.concatenate(parts) if parts else np.zeros(shape, dtype=kind)
 
 
-def neuron_cuts(program: Program, neurons: np.ndarray) -> np.ndarray:
-    """Rows (E, 3) of a table of cuts for the neurons (E,) of a program that made them."""
-    layers = program.offsets.searchsorted(neurons, side="right") - 1
-    rows = np.empty((len(neurons), 3), dtype=np.int32)
-    rows[:, 0], rows[:, 1] = int(Cut.NEURON), layers
-    np.subtract(neurons, program.offsets[layers], out=rows[:, 2], casting="same_kind")
-    return rows
-
-
 class CutRows:
     """A table of cuts, numbered from 1: first the given rows (E, 3), then the cuts of the neurons."""
 
@@ -68,11 +59,10 @@ class CutRows:
         """The table (E, 3): kind and details (see `Cut`)."""
         return np.concatenate(self.rows, dtype=np.int32, casting="same_kind")
 
-    def add(self, program: Program, block: Block) -> None:
-        """Append the cuts of a block, made by the neurons of a program."""
-        rows = neuron_cuts(program, _joined(block.cuts, (0,), np.int64))
-        self.rows.append(rows)
-        self.size += len(rows)
+    def add(self, block: Block) -> None:
+        """Append the cuts of a block, made by neurons."""
+        self.rows += block.cuts
+        self.size += sum(map(len, block.cuts))
 
     def skip(self, cuts: int) -> None:
         """Leave out the numbers of cuts whose rows are kept elsewhere; the table itself ends here."""
@@ -128,9 +118,9 @@ def assemble(
     # Packed rows of a region: the clip's bits first, then the classifier's.
     clip_bytes = [int(cell.program.byte_start[2]) if cell.program.clipped else 0 for cell in cells]
     rows = [(part, clip_bytes[number]) for number, block in parts for part in block.packed]
-    pattern, patterns = _distinct([part[:, split:] for part, split in rows])
-    width = max(clip_bytes)
-    clip, clips = _distinct([_padded(part[:, :split], width) for part, split in rows])
+    none, width = np.zeros((0, 0), dtype=np.uint8), max(clip_bytes)
+    pattern, patterns = distinct_rows([part[:, split:] for part, split in rows] or [none])
+    clip, clips = distinct_rows([_padded(part[:, :split], width) for part, split in rows] or [none])
     classes = int(program.offsets[-1] - program.offsets[-2])
     return RegionSet(
         polytopes=kind_of(len(cells[0].low)).join(shapes),
@@ -150,19 +140,3 @@ def assemble(
 def _padded(rows: np.ndarray, width: int) -> np.ndarray:
     """Rows padded with zeros to a width."""
     return rows if rows.shape[1] == width else np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
-
-
-def _distinct(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Ids of all rows and the table of distinct rows; goes block by block to drop repeated rows early."""
-    if len(blocks) == 1:
-        ids, first = distinct_rows(blocks[0])
-        return ids, blocks[0][first]
-    parts, tables, size = [np.zeros(0, dtype=np.int64)], [], 0
-    for rows in blocks or [np.zeros((0, 0), dtype=np.uint8)]:
-        numbers, first = distinct_rows(rows)
-        parts.append(numbers + size)
-        tables.append(rows[first])
-        size += len(first)
-    table = np.concatenate(tables)
-    numbers, first = distinct_rows(table)
-    return numbers[np.concatenate(parts)], table[first]

@@ -17,7 +17,7 @@ from ..accuracy import Accuracy, WalkMeasures
 from ..budget import WALKING, Budget
 from ..compound import CellProgram, Compound
 from ..labels import Stop
-from .assemble import Block, CutTable, assemble, neuron_cuts
+from .assemble import Block, CutTable, assemble
 from .region import RegionSet
 from .subdivide import CellRuns, Progress, Watch, clip_cell
 from .walks import start_walk
@@ -145,7 +145,8 @@ class _ChunkedWalk:
 class _Run:
     """One run of polytopes of a knot cell.
 
-    cuts: how many cuts it has made; blocks: those not handed on yet; measured: the measures of its walk so far.
+    cuts: how many cuts it has made; rows: these cuts; blocks: those not handed on yet; measured: the measures of its
+    walk so far.
     """
 
     def __init__(
@@ -153,7 +154,7 @@ class _Run:
     ) -> None:
         self.walker, self.cell, self.place, self.runs, self.watch = walker, cell, place, runs, watch
         self.blocks: list[Block] = []
-        self.neurons: list[np.ndarray] = []
+        self.rows: list[np.ndarray] = []
         self.cuts = self.handed = 0
         self.measured: WalkMeasures | None = None
 
@@ -177,7 +178,7 @@ class _Run:
             if is_last or len(walk.block) >= self.walker.size:
                 block = walk.next_block()
                 self.measured = block.measured
-                self.neurons += block.cuts
+                self.rows += block.cuts
                 self.cuts += sum(map(len, block.cuts))
                 self.blocks.append(block)
                 self.walker.count(len(block))
@@ -188,11 +189,10 @@ class _Run:
 
     def hand_on_all(self) -> None:
         """Hand on the blocks that are still held."""
-        neurons = np.concatenate([np.zeros(0, dtype=np.int64), *self.neurons])
+        own = np.concatenate([np.zeros((0, 3), dtype=np.int32), *self.rows])
 
         def find(used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             shared, runs = self.walker.shared, self.runs
-            own = neuron_cuts(self.cell.program, neurons)
             rows = np.empty((len(used), 3), dtype=np.int32)
             is_shared, is_own = used <= len(shared), used > runs.base
             rows[is_shared] = shared[used[is_shared] - 1]

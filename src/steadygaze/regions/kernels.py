@@ -42,7 +42,7 @@ class Output(NamedTuple):
     points: np.ndarray  # (capacity, 2) the vertices of all regions
     edge: np.ndarray
     doubtful: np.ndarray  # (capacity,) 1 if the sign of some neuron of the classifier is not certain
-    cuts: np.ndarray  # (capacity,) neuron of each cut
+    cuts: np.ndarray  # (capacity, 3) int32 rows of the table of cuts: kind (left to the caller), layer, neuron in it
     origin: np.ndarray  # (capacity,) the original number of the polygon that each region is a part of
 
 
@@ -295,7 +295,7 @@ def advance(program, walk, output, last_layer, max_nodes):
         if found > 0:
             k = candidates[free + found - 1]
             limit = max(DISTANCE * (abs(a[k]) + abs(b[k])), noise[k])
-            output.cuts[counters[CUTS]] = k
+            output.cuts[counters[CUTS], 1], output.cuts[counters[CUTS], 2] = layer, k - offsets[layer]
             counters[CUTS] += 1
             cut = counters[BASE] + counters[CUTS]
             negative, positive, snapped = split_polygon(

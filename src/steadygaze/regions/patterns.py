@@ -14,25 +14,28 @@ from ..compiling import compiled, compiled_inline
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number the distinct rows of a uint8 array (R, bytes) in order of appearance.
+def distinct_rows(blocks: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Number the distinct rows of uint8 arrays (R, bytes), at least one, of one width, in order of appearance.
 
-    Returns the number of each row (R,) and the first place of each distinct row. Rows are compared byte by byte; the
-    hash only says where to look.
+    Returns the number of each row (all R,) and the distinct rows. Rows are compared byte by byte; the hash only says
+    where to look.
 
-    >>> ids, first = distinct_rows(np.array([[7], [3], [7]], dtype=np.uint8))
-    >>> ids.tolist(), first.tolist()
-    ([0, 1, 0], [0, 1])
-    >>> distinct_rows(np.zeros((2, 0), dtype=np.uint8))[0].tolist()
+    >>> ids, rows = distinct_rows([np.array([[7], [3]], dtype=np.uint8), np.array([[7]], dtype=np.uint8)])
+    >>> ids.tolist(), rows.tolist()
+    ([0, 1, 0], [[7], [3]])
+    >>> distinct_rows([np.zeros((2, 0), dtype=np.uint8)])[0].tolist()
     [0, 0]
     """
-    count = len(rows)
-    if rows.shape[1] == 0:
-        return np.zeros(count, dtype=np.int64), np.zeros(min(count, 1), dtype=np.int64)
+    count, width = sum(map(len, blocks)), blocks[0].shape[1]
+    if width == 0:
+        return np.zeros(count, dtype=np.int64), np.zeros((min(count, 1), 0), dtype=np.uint8)
     slots = np.full(1 << max(1, (2 * count).bit_length()), -1, dtype=np.int64)
-    ids, first = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    found = _index_rows(np.ascontiguousarray(rows), slots, ids, first)
-    return ids, first[:found].copy()
+    ids, table = np.empty(count, dtype=np.int64), np.empty((count, width), dtype=np.uint8)
+    done = found = 0
+    for rows in blocks:
+        found = _index_rows(np.ascontiguousarray(rows), slots, ids[done : done + len(rows)], table, found)
+        done += len(rows)
+    return ids, table if found == count else table[:found].copy()
 
 
 def unpack(packed: np.ndarray, sizes: tuple[int, ...]) -> list[np.ndarray]:
@@ -148,21 +151,21 @@ def _eight_bytes(row: np.ndarray, first: int) -> np.uint64:
 
 
 @compiled
-def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, first: np.ndarray) -> int:
-    """Write the number of each row (R, bytes), the same for equal rows, to ids (R,), and the place of each number's
-    first row to first (R,); return how many distinct rows there are.
+def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, table: np.ndarray, found: int) -> int:
+    """Write the number of each row (R, bytes), the same for equal rows, to ids (R,), and the rows not among the first
+    `found` of the table to its end; return how many rows it has then.
 
-    slots (a power of two, filled with −1) is scratch. The hash only says where to look.
+    slots (a power of two, filled with −1 before the first call) finds rows by their hashes.
     """
     mask = slots.shape[0] - 1
-    whole = rows.shape[1] & ~7
-    found = 0
+    width = rows.shape[1]
+    whole = width & ~7
     for r in range(rows.shape[0]):
         code = np.uint64(1469598103934665603)
         for i in range(0, whole, 8):
             code = (code ^ _eight_bytes(rows[r], i)) * _MULTIPLIER
             code ^= code >> np.uint64(29)
-        for i in range(whole, rows.shape[1]):
+        for i in range(whole, width):
             code = (code ^ np.uint64(rows[r, i])) * _MULTIPLIER
             code ^= code >> np.uint64(29)
         # The low bits of a product know nothing of its factors' high bits: take the slot from the high ones.
@@ -170,16 +173,17 @@ def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, first: np.
         while True:
             if slots[slot] < 0:
                 slots[slot] = found
-                first[found] = r
                 ids[r] = found
+                for i in range(width):
+                    table[found, i] = rows[r, i]
                 found += 1
                 break
-            other = first[slots[slot]]
+            other = slots[slot]
             differs = np.uint8(0)
-            for i in range(rows.shape[1]):
-                differs |= rows[r, i] ^ rows[other, i]
+            for i in range(width):
+                differs |= rows[r, i] ^ table[other, i]
             if differs == 0:
-                ids[r] = slots[slot]
+                ids[r] = other
                 break
             slot = (slot + 1) & mask
     return found

@@ -116,10 +116,9 @@ def _joined_cuts(parts: Sequence[RegionSet], cuts: np.ndarray | None) -> tuple[n
 
 def _joined_tables(ids: list[np.ndarray], tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Ids (R,) into one table of distinct rows, from ids and tables; tables without rows may have any width."""
-    rows = np.concatenate([table for table in tables if len(table)] or [tables[0]])
+    numbers, rows = distinct_rows([table for table in tables if len(table)] or [tables[0]])
     starts = np.cumsum([0] + [len(table) for table in tables])
-    numbers, first = distinct_rows(rows)
-    return numbers[np.concatenate([own + start for own, start in zip(ids, starts, strict=False)])], rows[first]
+    return numbers[np.concatenate([own + start for own, start in zip(ids, starts, strict=False)])], rows
 
 
 def _joined_patterns(ids: list[np.ndarray], tables: list[PatternTable]) -> tuple[np.ndarray, PatternTable]:

@@ -42,7 +42,7 @@ class Output(NamedTuple):
     incidence: np.ndarray  # (room, words)
     facets: np.ndarray  # (room,)
     doubtful: np.ndarray  # (capacity,) 1 if the sign of some neuron of the classifier is not certain
-    cuts: np.ndarray  # (capacity,) neuron of each cut
+    cuts: np.ndarray  # as for polygons
     origin: np.ndarray  # (capacity,) the original number of the polyhedron that each region is a part of
 
 
@@ -250,7 +250,8 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
     )  # fmt: skip
     if code != SPLIT:
         return BROKEN if code == UNCUT else (NEED_WORDS if code == TOO_FEW_WORDS else kernels.NEED_STACK)
-    output.cuts[counters[kernels.CUTS]] = k
+    row = output.cuts[counters[kernels.CUTS]]
+    row[1], row[2] = layer, k - program.offsets[layer]
     counters[kernels.CUTS] += 1
     deep = gap(
         a, b, c, d, walk.here, walk.value, vertices, walk.points[first:], walk.incidence[first:], left, below - 1,

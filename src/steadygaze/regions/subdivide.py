@@ -138,7 +138,7 @@ class CellRuns:
             if len(self.clip.unfinished):
                 block.unfinished = np.concatenate([block.unfinished, self.clip.unfinished])
             table.renumber(block)
-            table.add(self.cell.program, block)
+            table.add(block)
 
 
 def clip_cell(
@@ -155,11 +155,11 @@ def clip_cell(
     is_many = len(polytopes) >= RUNS
     if cell.program.clipped and not is_many:
         _walk(cell, polytopes, origins, 1, clipped, watch, are_regions=False)
-        table.add(cell.program, clipped)
+        table.add(clipped)
         polytopes, origins = clipped.polytopes(), np.concatenate(clipped.origins)
     is_small = len(polytopes) * neurons < (SMALL_BOXES if is_many else SMALL)
     work = _runs(polytopes, origins, 1 if is_small else RUNS) if len(polytopes) else []
-    cuts = table.rows[-1] if len(table) > first else np.zeros((0, 3), dtype=np.int32)
+    cuts = np.concatenate([np.zeros((0, 3), dtype=np.int32), *clipped.cuts])
     return CellRuns(cell, work, clipped, cuts, first, len(table))
 
 

@@ -1,6 +1,9 @@
 """Walks polytopes through the layers of a program: makes, enlarges and empties the buffers of the compiled walks."""
 
+import math
+import threading
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +11,7 @@ import numpy as np
 from ..accuracy import WalkMeasures
 from ..compound import CellProgram, Program
 from ..errors import InternalError
-from ..polytopes import Polygons, Polyhedra, Polytopes
+from ..polytopes import Cut, Polygons, Polyhedra, Polytopes
 from ..polytopes.polyhedra import widened
 from ..polytopes.protocol import starts_of
 from . import forms, kernels, solid_forms, solid_kernels
@@ -22,6 +25,9 @@ STACK_ROOM = 4096
 
 SOLID_ROOM = 256
 """Initial room for vertices and facets of one polyhedron; a region of a real network has about ten."""
+
+SPARE_BYTES = 1 << 23
+"""The most memory of buffers that a thread keeps after a walk."""
 
 NODES, SOLID_NODES = 20_000, 500
 """Polygons and polyhedra visited between two checks of the budget: about ten milliseconds, and up to a tenth of a
@@ -81,43 +87,55 @@ class LayerWalk(ABC):
         return code == kernels.DONE, regions
 
     def finish(self) -> None:
-        """Add the sums and measures of the walk to the block."""
+        """Add the sums and measures of the walk to the block, and give up the buffers."""
         walk = self.walk
         self.block.measured = self._measures()
         self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], kernels.ORIGIN].copy()
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Drop the buffers."""
+        del self.walk, self.output
 
     def next_block(self) -> Block:
         """The block so far, with the measures of the walk up to now; the walk goes on with an empty one."""
         found = self.block
-        measured = self._measures()
-        found.measured = measured._replace(
-            peak=measured.peak.copy(), missed=measured.missed.copy(), beside=measured.beside.copy(),
-            drift=measured.drift.copy(),
-        )  # fmt: skip
+        if found.measured is None:
+            found.measured = self._measures()
         self.block = Block(found.base, found.coordinates)
         return found
 
     def _measures(self) -> WalkMeasures:
         walk, sums = self.walk, self.walk.sums
         return WalkMeasures(
-            walk.peak, walk.missed, walk.beside, walk.most_drift, int(walk.counters[kernels.DEPTH]),
-            float(sums[kernels.SLIVERS]), int(sums[kernels.SKIPPED]), float(sums[kernels.GAP]),
-            float(sums[kernels.HOLES]),
+            walk.peak.copy(), walk.missed.copy(), walk.beside.copy(), walk.most_drift.copy(),
+            int(walk.counters[kernels.DEPTH]), float(sums[kernels.SLIVERS]), int(sums[kernels.SKIPPED]),
+            float(sums[kernels.GAP]), float(sums[kernels.HOLES]),
         )  # fmt: skip
 
     def _flush(self, regions: int) -> None:
         """Move the content of the output buffers into the block; the numbering of cuts continues."""
-        output, block, counters = self.output, self.block, self.walk.counters
+        block, counters = self.block, self.walk.counters
         cuts = int(counters[kernels.CUTS])
         block.shapes.append(self.written())
-        block.logits.append(output.logits[:regions].copy())
-        block.packed.append(output.packed[:regions].copy())
-        block.doubtful.append(output.doubtful[:regions].copy())
-        block.origins.append(output.origin[:regions].copy())
-        block.cuts.append(output.cuts[:cuts].copy())
+        for name, parts in (
+            ("logits", block.logits), ("packed", block.packed), ("doubtful", block.doubtful), ("origin", block.origins)
+        ):  # fmt: skip
+            parts.append(self._take(name, regions))
+        rows = self._take("cuts", cuts)
+        rows[:, 0] = Cut.NEURON
+        block.cuts.append(rows)
         counters[kernels.BASE] += cuts
         for emptied in (kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS):
             counters[emptied] = 0
+
+    def _take(self, name: str, count: int) -> np.ndarray:
+        """The first rows of an output buffer: a copy, or the buffer itself if it is at least half full."""
+        buffer = getattr(self.output, name)
+        if 2 * count < len(buffer):
+            return buffer[:count].copy()
+        self.output = self.output._replace(**{name: np.empty_like(buffer)})
+        return buffer[:count]
 
 
 def start_walk(cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, block: Block) -> LayerWalk:
@@ -137,29 +155,54 @@ class FlatWalk(LayerWalk):
         return min(NODES, NODES_TIMES_NEURONS // int(self.program.offsets[-1]) + 100)
 
     def start(self, root: np.ndarray, polytopes: Polygons, origins: np.ndarray) -> None:
-        program, neurons = self.program, int(self.program.offsets[-1])
-        bits = np.zeros((2, 8 * -(-neurons // 8)), dtype=np.uint8)
-        shared = _shared_arrays(program, root)
-        self.walk = forms.Walk(
-            **shared | {"active": bits[0]},
-            code=bits[1],
-            words=bits.view(np.uint64),
-            touched=np.zeros(neurons, dtype=np.int32),
-            touched_count=np.zeros(len(program.offsets) - 1, dtype=np.int64),
-            is_touched=np.zeros(neurons, dtype=np.uint8),
-            stack=_stack(polytopes, origins, 7),
-            x=_padded(polytopes.points[:, 0], STACK_ROOM),
-            y=_padded(polytopes.points[:, 1], STACK_ROOM),
-            edge=_padded(polytopes.facets, STACK_ROOM),
+        count = len(polytopes.points)
+        self.room = _SPARE.take((self.program.offsets.tobytes(), len(polytopes), count)) or self._make_room_for(
+            polytopes
+        )
+        self.walk, self.output = self.room.walk, self.room.output
+        walk = self.walk
+        walk.forms[:, : root.shape[1]] = root
+        np.abs(root).sum(axis=0, out=walk.peak[: root.shape[1]])
+        walk.versions[forms.FED_FROM] = -1
+        walk.x[:count], walk.y[:count] = polytopes.points.T
+        walk.edge[:count] = polytopes.facets
+        _fill_stack(walk.stack, polytopes, origins)
+
+    def _make_room_for(self, polytopes: Polygons) -> "_Room":
+        """New buffers for a walk of polygons."""
+        program, count = self.program, len(polytopes.points)
+        neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
+        own: _Shapes = {
+            "words": ((2, -(-neurons // 8)), np.uint64),
+            "touched": ((neurons,), np.int32),
+            "touched_count": ((layers,), np.int64),
+            "is_touched": ((neurons,), np.uint8),
+        }
+        zeros, arrays = _arrays_of_zeros(_shared_shapes(program, 3) | own)
+        active, code = arrays["words"].view(np.uint8)
+        walk = forms.Walk(
+            **arrays | {"active": active},
+            code=code,
+            candidates=_candidates(program),
+            stack=np.empty((len(polytopes) + 256, 7), dtype=np.int64),
+            x=np.empty(count + STACK_ROOM),
+            y=np.empty(count + STACK_ROOM),
+            edge=np.empty(count + STACK_ROOM, dtype=np.int64),
             here=np.empty((3, kernels.MAX_VERTICES)),
             here_edge=np.empty(kernels.MAX_VERTICES, dtype=np.int64),
         )
-        self.walk.peak[: root.shape[1]] = np.abs(root).sum(axis=0)
-        self.output = kernels.Output(
+        output = kernels.Output(
             **_shared_output(program, 3, CAPACITY),
             points=np.empty((16 * CAPACITY, 2)),
             edge=np.empty(16 * CAPACITY, dtype=np.int64),
         )
+        return _Room((program.offsets.tobytes(), len(polytopes), count), zeros, walk, output)
+
+    def give_up(self) -> None:
+        # Walks with other room would pause elsewhere, and chunks end where a walk pauses.
+        if self.walk is self.room.walk:
+            _SPARE.keep(replace(self.room, output=self.output))
+        super().give_up()
 
     def run(self, last_layer: int) -> int:
         return kernels.advance(self.program, self.walk, self.output, last_layer, self.nodes)
@@ -189,13 +232,15 @@ class SolidWalk(LayerWalk):
         return SOLID_NODES
 
     def start(self, root: np.ndarray, polytopes: Polyhedra, origins: np.ndarray) -> None:
-        stack = _stack(polytopes, origins, 9)
+        stack = np.empty((len(polytopes) + 256, 9), dtype=np.int64)
+        _fill_stack(stack, polytopes, origins)
         own = stack[: len(polytopes)]
         own[:, 7], own[:, 8] = polytopes.facet_starts[:-1], np.diff(polytopes.facet_starts)
         most = max(SOLID_ROOM, int(own[:, [2, 8]].max(initial=0)))
         self.walk = solid_forms.Walk(
-            **_shared_arrays(self.program, root),
+            **_arrays_of_zeros(_shared_shapes(self.program, 4))[1],
             fed_active=np.zeros(int(self.program.offsets[-1]), dtype=np.uint8),
+            candidates=_candidates(self.program),
             stack=stack,
             points=_padded(polytopes.points, STACK_ROOM),
             incidence=_padded(polytopes.incidence, STACK_ROOM),
@@ -209,6 +254,8 @@ class SolidWalk(LayerWalk):
             rank=np.zeros((2, most), dtype=np.int64),
             pairs=np.zeros((2, most), dtype=np.int64),
         )
+        self.walk.forms[:, : root.shape[1]] = root
+        self.walk.versions[forms.FED_FROM] = -1
         self._empty_output()
 
     def run(self, last_layer: int) -> int:
@@ -255,35 +302,84 @@ class SolidWalk(LayerWalk):
         )
 
 
-def _shared_arrays(program: Program, root: np.ndarray) -> dict[str, np.ndarray]:
-    """The arrays of forms and patterns in both walks, before the first polytope."""
-    neurons, layers = int(program.offsets[-1]), len(program.offsets) - 1
-    sizes = program.offsets[1:] - program.offsets[:-1]
-    rows, widest = len(root), int(sizes.max())
-    first_forms = np.zeros((rows, neurons))
-    first_forms[:, : root.shape[1]] = root
-    versions = np.zeros((3, layers), dtype=np.int64)
-    versions[forms.FED_FROM] = -1
+_Shapes = dict[str, tuple[tuple[int, ...], type]]
+"""Shapes and dtypes of arrays by their names."""
+
+
+def _shared_shapes(program: Program, rows: int) -> _Shapes:
+    """The arrays of forms and patterns in both walks that start with zeros."""
+    neurons, layers, widest = int(program.offsets[-1]), len(program.offsets) - 1, _widest(program)
     return {
-        "forms": first_forms,
-        "fed": np.zeros((rows, neurons)),
-        "versions": versions,
-        "active": np.zeros(neurons, dtype=np.uint8),
-        "packed": np.zeros(program.byte_start[-1], dtype=np.uint8),
-        "unstable": np.zeros(neurons, dtype=np.int32),
-        "unstable_count": np.zeros(layers, dtype=np.int64),
-        "scratch": np.zeros((rows, widest)),
-        "peak": np.zeros(neurons),
-        "missed": np.zeros(neurons),
-        "beside": np.zeros((2, neurons)),
-        "drift": np.zeros((2, layers)),
-        "most_drift": np.zeros((2, layers)),
-        "columns": np.zeros((2, widest), dtype=np.int64),
-        "doubts": np.zeros((2, layers), dtype=np.int64),
-        "candidates": np.empty(16 * widest + 4096, dtype=np.int32),
-        "counters": np.zeros(7, dtype=np.int64),
-        "sums": np.zeros(5),
+        "forms": ((rows, neurons), np.float64),
+        "fed": ((rows, neurons), np.float64),
+        "versions": ((3, layers), np.int64),
+        "active": ((neurons,), np.uint8),
+        "packed": ((int(program.byte_start[-1]),), np.uint8),
+        "unstable": ((neurons,), np.int32),
+        "unstable_count": ((layers,), np.int64),
+        "scratch": ((rows, widest), np.float64),
+        "peak": ((neurons,), np.float64),
+        "missed": ((neurons,), np.float64),
+        "beside": ((2, neurons), np.float64),
+        "drift": ((2, layers), np.float64),
+        "most_drift": ((2, layers), np.float64),
+        "columns": ((2, widest), np.int64),
+        "doubts": ((2, layers), np.int64),
+        "counters": ((7,), np.int64),
+        "sums": ((5,), np.float64),
     }
+
+
+def _widest(program: Program) -> int:
+    return int((program.offsets[1:] - program.offsets[:-1]).max())
+
+
+def _candidates(program: Program) -> np.ndarray:
+    return np.empty(16 * _widest(program) + 4096, dtype=np.int32)
+
+
+def _arrays_of_zeros(shapes: _Shapes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """One block of zeros, and arrays in it."""
+    words = {name: -(-math.prod(shape) * np.dtype(kind).itemsize // 8) for name, (shape, kind) in shapes.items()}
+    block, start = np.zeros(sum(words.values())), 0
+    arrays: dict[str, np.ndarray] = {}
+    for name, (shape, kind) in shapes.items():
+        arrays[name] = block[start : start + words[name]].view(kind)[: math.prod(shape)].reshape(shape)
+        start += words[name]
+    return block, arrays
+
+
+@dataclass(frozen=True, eq=False)
+class _Room:
+    """The buffers of a walk of polygons, for programs and numbers of polygons with one key; `zeros` is the block of the
+    arrays that start with zeros."""
+
+    key: tuple[bytes, int, int]
+    zeros: np.ndarray
+    walk: forms.Walk
+    output: kernels.Output
+
+
+class _Spare(threading.local):
+    """The buffers of a thread's last walk, for its next one: new ones would cost as much as a small walk."""
+
+    room: _Room | None = None
+
+    def take(self, key: tuple[bytes, int, int]) -> _Room | None:
+        """The buffers, as new, if they have this key."""
+        room, self.room = self.room, None
+        if room is None or room.key != key:
+            return None
+        room.zeros.fill(0.0)
+        return room
+
+    def keep(self, room: _Room) -> None:
+        """Keep small buffers."""
+        if room.zeros.nbytes + sum(buffer.nbytes for buffer in room.output) <= SPARE_BYTES:
+            self.room = room
+
+
+_SPARE = _Spare()
 
 
 def _shared_output(program: Program, rows: int, capacity: int) -> dict[str, np.ndarray]:
@@ -293,19 +389,18 @@ def _shared_output(program: Program, rows: int, capacity: int) -> dict[str, np.n
         "logits": np.empty((capacity, rows, int(program.offsets[-1] - program.offsets[-2]))),
         "packed": np.empty((capacity, program.byte_start[-1]), dtype=np.uint8),
         "doubtful": np.empty(capacity, dtype=np.uint8),
-        "cuts": np.empty(4 * capacity, dtype=np.int64),
+        "cuts": np.empty((4 * capacity, 3), dtype=np.int32),
         "origin": np.empty(capacity, dtype=np.int64),
     }
 
 
-def _stack(polytopes: Polytopes, origins: np.ndarray, columns: int) -> np.ndarray:
-    """A stack of polytopes that have not entered their layer yet."""
-    stack = np.zeros((len(polytopes) + 256, columns), dtype=np.int64)
+def _fill_stack(stack: np.ndarray, polytopes: Polytopes, origins: np.ndarray) -> None:
+    """Write polytopes that have not entered their layer yet on a stack."""
     own = stack[: len(polytopes)]
+    own[...] = 0
     own[:, 1], own[:, 3] = polytopes.starts[:-1], -1
     np.subtract(polytopes.starts[1:], polytopes.starts[:-1], out=own[:, 2])
     own[:, kernels.ORIGIN] = origins
-    return stack
 
 
 def _padded(array: np.ndarray, more: int) -> np.ndarray:
