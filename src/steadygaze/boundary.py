@@ -129,7 +129,7 @@ def find_boundary(compound: Compound, stopped: Stop | None, joint: JointPieces, 
     `stopped` says why a map is partial, None if it is not. A facet narrower than the
     tolerance connects nothing; a piece with only such facets belongs to neither C0 nor an enclave.
     """
-    _refuse(compound, stopped)
+    refuse_boundary(compound, stopped)
     polytopes, volumes = joint.polytopes, joint.polytopes.volumes
     kept, strips = joint.kept(wanted)
     adjacency = polytopes.touching()
@@ -165,7 +165,8 @@ def find_boundary(compound: Compound, stopped: Stop | None, joint: JointPieces, 
     )
 
 
-def _refuse(compound: Compound, stopped: Stop | None) -> None:
+def refuse_boundary(compound: Compound, stopped: Stop | None) -> None:
+    """Raise OptionError for a partial map or a domain without zero."""
     domain = compound.domain
     if not domain.contains_zero:
         raise OptionError(

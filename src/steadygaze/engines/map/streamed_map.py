@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...boundary import Boundary, find_boundary
+from ...boundary import Boundary, find_boundary, refuse_boundary
 from ...errors import OptionError, StoreError
 from ...labels import Property, Stop
 from ...properties.joint import JointPieces, Shares, add_cells
@@ -159,6 +159,8 @@ class StreamedMap(Tiling[StreamedAnswer]):
         return found.patterns[found.pattern[own]]
 
     def boundary(self, answer: StreamedAnswer, wanted: Property) -> Boundary:
+        # Joining all pieces takes memory: not for nothing.
+        refuse_boundary(self.question.compound, self.stopped)
         return find_boundary(self.question.compound, self.stopped, answer.joint, wanted)
 
     def claims(self, answer: StreamedAnswer, kind: Violation, scale: float) -> Iterator[Claim]:
