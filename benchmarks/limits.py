@@ -196,7 +196,7 @@ def _read(path: Path, cell: Cell, folder: Path) -> dict[str, Any]:
         row = json.loads(rows[0].read_text(encoding="utf-8")) if rows else {"answer": {}, "measured": {}}
         found = row["answer"]
         return {"verdict": found.get("verdict"), "regions": found.get("regions"), "stopped": found.get("reason"),
-                "own_seconds": row["measured"].get("seconds")}  # fmt: skip
+                "own_seconds": row["measured"].get("seconds") or 0.0}  # fmt: skip
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:

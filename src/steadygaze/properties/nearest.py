@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
 from ..labels import Kept
 from ..polytopes import Polytopes
@@ -44,6 +45,7 @@ class Violations:
 
     violates, possible and strips index pieces: violated ones, those that may be, and kept ones of which a strip may be.
     is_proved(piece, point) tells whether a violation at a point of a piece is proved; strips_of(piece) gives strips.
+    Once the budget is over, only the first violated piece is tried.
     """
 
     compound: Compound
@@ -53,6 +55,7 @@ class Violations:
     strips: np.ndarray
     is_proved: Callable[[int, np.ndarray], bool]
     strips_of: Callable[[int], Iterator[np.ndarray]]
+    budget: Budget | None = None
 
     def lower_bound(self) -> float:
         """A distance below which nothing is violated; only strips of nearer pieces are examined."""
@@ -62,6 +65,8 @@ class Violations:
         for place in np.argsort(squares, kind="stable"):
             if np.sqrt(squares[place]) >= low:
                 break
+            if is_over(self.budget):
+                return 0.0
             for strip in self.strips_of(int(self.strips[place])):
                 if len(strip):
                     low = min(low, polytopes.distance_to_hull(compound.zero_in_t, strip))
@@ -71,7 +76,9 @@ class Violations:
         """The nearest proved violation, with a given lower bound."""
         compound, polytopes, zero = self.compound, self.joint.polytopes, self.compound.zero_in_t
         found = nearest_points(compound, polytopes, self.violates)
-        for place in np.argsort(found[:, 0], kind="stable"):
+        for rank, place in enumerate(np.argsort(found[:, 0], kind="stable")):
+            if rank and is_over(self.budget, OPTIONAL):
+                break
             piece, border = int(self.violates[place]), found[place, 1:]
             centre = polytopes.centres[piece]
             for depth in DEPTHS:
@@ -137,7 +144,8 @@ def attention_violations(
 
     strips = np.flatnonzero((joint.attention == Kept.YES) & (joint.attention_strip > 0.0))
     strips_of = partial(attention_strips, compound, regions, joint, labels)
-    return Violations(compound, joint, violates, possible, strips, is_proved, strips_of)
+    budget = None if proof is None else proof.budget
+    return Violations(compound, joint, violates, possible, strips, is_proved, strips_of, budget)
 
 
 def attention_strips(
