@@ -106,7 +106,8 @@ def _read_settings(text: str, family: type[Perturbation], part: str) -> dict[str
             near = get_close_matches(key, kinds, n=1)
             keys = f"Expected {', '.join(kinds)}" if kinds else f"{family.keyword.capitalize()} has only a range"
             guess = f", did you mean {near[0]!r}?" if near else "."
-            _refuse(text, f"unknown key {_quote(key)}{guess} {keys}, for example {family.example}")
+            example = f"{family.example}; a range low..high comes last, after a colon"
+            _refuse(text, f"unknown key {_quote(key)}{guess} {keys}, for example {example}")
         if key in values:
             _refuse(text, f"{key} is given twice; give it once")
         if kinds[key] is int:
