@@ -132,10 +132,12 @@ class RunPlan:
         budget = budget or Budget()
         import numpy as np  # noqa: PLC0415 (not needed to check options)
 
+        from ..results.sample_check import confirmed  # noqa: PLC0415 (likewise)
+
         _ = question.agreement  # refuses a model file that computes something else
         plan = self.settle(question, budget)
         with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity decide nothing
-            return ENGINES[plan.method].run(question, budget, plan.options, progress)
+            return confirmed(ENGINES[plan.method].run(question, budget, plan.options, progress))
 
 
 def run(
