@@ -9,6 +9,7 @@ from steadygaze.budget import Budget, Limits
 from steadygaze.engines import run
 from steadygaze.engines.refine import planning
 from steadygaze.engines.refine.planning import choose_method, estimate_regions
+from steadygaze.network.model import forget_models
 from steadygaze.polytopes import Polygons
 from steadygaze.question import make_question
 from support.stand_ins.made_up_refinements import IMAGE, full_map
@@ -63,6 +64,7 @@ def test_one_parameter_is_mapped_and_four_never(specs: tuple[str, ...], word: st
 
 
 def test_a_large_network_is_not_lowered(monkeypatch: pytest.MonkeyPatch):
+    forget_models()  # other tests may have lowered this one
     compound = make_question("M-FNN-100", IMAGE, ["brightness", PATCH]).compound
     monkeypatch.setattr(planning, "LARGEST_WORK", 1000)
     choice = choose_method(compound)
