@@ -133,12 +133,17 @@ class RunPlan:
         budget = budget or Budget()
         import numpy as np  # noqa: PLC0415 (not needed to check options)
 
+        from ..results.sample_check import confirmed  # noqa: PLC0415 (likewise)
+
         with budget.clock.phase("check model"):
             _ = question.agreement  # refuses a model file that computes something else
         plan = self.settle(question, budget)
         # NaN and infinity decide nothing.
-        with budget.running(), budget.clock.phase("prepare"), np.errstate(over="ignore", invalid="ignore"):
-            return ENGINES[plan.method].run(question, budget, plan.options, progress)
+        with budget.running(), np.errstate(over="ignore", invalid="ignore"):
+            with budget.clock.phase("prepare"):
+                result = ENGINES[plan.method].run(question, budget, plan.options, progress)
+            with budget.clock.phase("self-check"):
+                return confirmed(result)
 
 
 def run(

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -194,6 +194,20 @@ class Answers:
     size: float
     is_part: bool = False
     budget: Budget | None = None
+
+    def without(self, label: Sequence[int], attention: Sequence[int]) -> "Answers":
+        """The same regions; some have an undecided label, and the pattern of some is doubtful."""
+        regions, pieces = self.regions, self.pieces
+        is_open, doubtful = np.isin(pieces.region, label), regions.doubtful.copy()
+        doubtful[list(attention)] = 1
+        # No margin in the unit square or cube exceeds this.
+        slack = 1.0 + 4.0 * np.abs(regions.logits[pieces.region]).sum(axis=(1, 2))
+        pieces = replace(
+            pieces,
+            slack=np.where(is_open, slack, pieces.slack),
+            most_strip=np.where(is_open, pieces.polytopes.volumes, pieces.most_strip),
+        )
+        return replace(self, regions=replace(regions, doubtful=doubtful), pieces=pieces)
 
     @cached_property
     def taus(self) -> np.ndarray:

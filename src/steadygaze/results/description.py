@@ -109,10 +109,10 @@ def small_print(summary: Summary) -> list[str]:
         share = percent_up(undecided)
         found.append(f"At most {share} of the domain is too close to a threshold to decide; it counts as undecided.")
     if is_search and summary.verdict is not Verdict.ROBUST:
-        found.append(
-            "Statements about regions hold except on kinks, narrow strips along their borders, whose share a search "
-            "does not measure."
+        size = (
+            "whose share is not known" if summary.sliver_share is None else f"at most {percent_up(kinks)} of the domain"
         )
+        found.append(f"Statements about regions hold except on kinks, narrow strips along their borders, {size}.")
     elif not is_search and kinks > 0.0 and summary.is_measured:
         found.append(
             f"On kinks, the borders between regions (at most {percent_up(kinks)} of the domain), the attention is "

@@ -24,6 +24,7 @@ from .answer import Answer, Answers, DeltaAnswer
 from .array_file import write_arrays
 from .claims import Claim, Violation
 from .export import Part
+from .samples import Doubts, Sample
 
 if TYPE_CHECKING:
     from .result import Result
@@ -140,6 +141,14 @@ class Tiling(ABC, Generic[AnswerT]):
     @abstractmethod
     def claims(self, answer: AnswerT, kind: Violation, scale: float) -> Iterable[Claim]:
         """Thetas where a violation is claimed, in the order in which to try them as witnesses; scale: of the logits."""
+
+    def samples(self, answer: AnswerT, count: int) -> Iterable[Sample]:
+        """About `count` thetas inside units, with the labels claimed there."""
+        return ()
+
+    def without(self, doubts: Doubts) -> "Tiling[AnswerT]":
+        """The same units, but those in doubt are undecided."""
+        raise NotImplementedError(f"{self.method}: its samples are compared where they are made")
 
     @abstractmethod
     def guarantee(self, result: "Result") -> str:

@@ -7,7 +7,7 @@ it raises InternalError, and there is no answer.
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from ..labels import Property, Verdict
 from ..network.model import LEAST_SHARE
 from ..network.replay import FileRounding, estimate_rounding
 from ..question import Question
+from ..threshold import Threshold
 from ..tolerances import UNIT
 from .claims import Claim, Violation
 from .map_check import MapCheck, check_maps
@@ -77,7 +78,7 @@ __all__ = [
     "Violation",
     "Witness",
     "find_witnesses",
-    "has_pattern",
+    "is_pattern",
     "reproduction",
 ]
 
@@ -171,7 +172,7 @@ def find_witnesses(result: Result) -> Findings:
                 raise InternalError(
                     f"the result claims that the {kind.value} is kept everywhere, but theta "
                     f"{candidate.point.theta.tolist()!r} violates it (margin {candidate.point.margin!r}, inconsistency "
-                    f"{candidate.point.inconsistency!r}), as proved bounds confirm. {reproduction(result)}"
+                    f"{candidate.point.inconsistency!r}), as proved bounds confirm. {_reproduction(result)}"
                 )
             witness = _replayed(result, kind, candidate)
             witnesses.append(witness)
@@ -259,13 +260,19 @@ def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) 
     if kind is not Violation.LABEL:
         delta = result.answer.delta
         low, high = found.inconsistency
-        yield _Tested(low - delta, high - delta, claim.attention_slack() if has_pattern(result, claim) else np.inf)
+        yield _Tested(
+            low - delta, high - delta, claim.attention_slack() if has_pattern(result.question, claim) else np.inf
+        )
 
 
-def has_pattern(result: Result, claim: Claim) -> bool:
+def has_pattern(question: Question, claim: Claim) -> bool:
     """Whether a plain pass finds the pattern of the claim; the error of the claimed maps holds only for that one."""
-    image = result.question.perturbed.image(claim.theta)
-    plain = pattern_at(result.question.model.graph, image.reshape(1, -1))
+    image = question.perturbed.image(claim.theta)
+    return is_pattern(claim, pattern_at(question.model.graph, image.reshape(1, -1)))
+
+
+def is_pattern(claim: Claim, plain: list[np.ndarray]) -> bool:
+    """Whether a claim is about this pattern, given as one array (1, n) of bits per ReLU layer."""
     return claim.bits is None or all((a == b).all() for a, b in zip(claim.bits, plain, strict=True))
 
 
@@ -276,18 +283,21 @@ def _refutation(result: Result, kind: Violation, claim: Claim, test: _Tested) ->
         f"the result claims a violation ({kind}) at theta {claim.theta.tolist()!r}, but proved bounds there refute it: "
         f"a value that must be positive, up to an error of {test.slack!r}, lies between {test.low!r} and {test.high!r} "
         f"(a plain evaluation gives margin {point.margin!r} and inconsistency {point.inconsistency!r}). "
-        f"{reproduction(result)}"
+        f"{_reproduction(result)}"
     )
 
 
-def reproduction(result: Result) -> str:
+def reproduction(question: Question, delta: Threshold, method: str, options: Sequence[str]) -> str:
     """What a report of a false claim needs: the command, the hash of the model, and the threshold as a number."""
-    question = result.question
-    command = [*question.words(result.delta, question.image_name), "--method", result.method, *result.tiling.words()]
+    command = [*question.words(delta, question.image_name), "--method", method, *options]
     return (
         f"Nothing is delivered. Please report it with the model and the image: `{shlex.join(command)}` (model SHA-256 "
-        f"{question.model.sha256}, label {result.label}, δ = {result.answer.delta!r})"
+        f"{question.model.sha256}, label {question.label}, δ = {delta.value(question.map_size)!r})"
     )
+
+
+def _reproduction(result: Result) -> str:
+    return reproduction(result.question, result.delta, result.method, result.tiling.words())
 
 
 def _tolerance(rounding: FileRounding, point: Point) -> float:

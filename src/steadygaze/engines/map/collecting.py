@@ -22,11 +22,14 @@ from ...regions.check import CheckedMap, ChunkCheck
 from ...regions.chunked_walk import Chunk, Walked
 from ...regions.forward_error import refuse_overflow
 from ...regions.region import join_region_sets
-from ...results.answer import Answers
+from ...results.answer import Answer, Answers
 from ...results.label_grid import LabelGrid
 from ...results.other_deltas import cells_at
+from ...results.sample_check import compare_samples, sample_count
+from ...results.samples import piece_samples
 from ...results.streamed_answer import ChunkFacts, chunk_facts
 from ...results.tiling import RELATIVE_DELTAS
+from ...results.witness import reproduction
 from .chunk_files import ChunkFile, ChunkFiles, Folder, shared_errors, write_chunk
 from .joining import JoinedCuts, join_pieces
 from .streamed_map import StreamedMap
@@ -39,6 +42,9 @@ LAST = 0.95
 
 INSIDE, EDGES = 32, 8
 """Regions and facets of a chunk on disk that are compared with a plain forward pass."""
+
+SAMPLED = 4
+"""Pieces of a chunk on disk whose labels are compared with a sample."""
 
 SETTLED = 16
 """A chunk may settle its share of a map of so many chunks by exact arithmetic."""
@@ -111,7 +117,7 @@ class Collector:
     def _write(self, place: tuple[int, int, int], answers: Answers, ids: np.ndarray) -> None:
         assert self.folder is not None
         started = time.perf_counter()
-        answer = answers.at(self.delta)
+        answers, answer = self._confirmed(answers)
         self.grid.paint(answer)
         facts = chunk_facts(answer)
         cells = cells_at(answers, self.deltas)
@@ -125,6 +131,18 @@ class Collector:
             self.facts[place], self.cells[place] = facts, cells
         stored = time.perf_counter()
         self._count({"labels": labelled - started, "self-check": checked - labelled, "store": stored - checked})
+
+    def _confirmed(self, answers: Answers) -> tuple[Answers, Answer]:
+        """The chunk without the labels that a sample puts in doubt; InternalError if a sample refutes one."""
+        question, answer = self.question, answers.at(self.delta)
+        samples = list(piece_samples(answer, min(SAMPLED, sample_count(question))))
+        doubts = compare_samples(
+            question, samples, self.delta, lambda: reproduction(question, question.delta, "map", [])
+        )
+        if not doubts:
+            return answers, answer
+        answers = answers.without(*doubts)
+        return answers, answers.at(self.delta)
 
     def _count(self, seconds: dict[str, float]) -> None:
         with self.lock:

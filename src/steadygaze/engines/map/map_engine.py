@@ -25,7 +25,7 @@ from .whole_map import MapTiling
 
 
 class MapEngine(Engine):
-    """Subdivides the domain into all regions: exact up to the tolerances that the result reports."""
+    """Subdivides the domain into all regions: the result bounds the share that tolerances leave undecided."""
 
     method = "map"
     sentence = "A map: it divides the domain into the regions on which the network is affine, each with its label."

@@ -1,7 +1,7 @@
 """The tiling of a map whose regions are in memory, and the words about its proofs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from ...results.claims import Claim, Violation, piece_claims
 from ...results.export import Part, region_part
 from ...results.other_deltas import cells_at
 from ...results.result import Result
+from ...results.samples import Doubts, Sample, piece_samples
 from ...results.summary import SINGLE_THETAS, kinks_text
 from ...results.tiling import TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
@@ -63,6 +64,12 @@ class MapTiling(Tiling[Answer]):
 
     def claims(self, answer: Answer, kind: Violation, scale: float) -> Iterator[Claim]:
         return piece_claims(answer, kind, scale)
+
+    def samples(self, answer: Answer, count: int) -> Iterator[Sample]:
+        return piece_samples(answer, count)
+
+    def without(self, doubts: Doubts) -> "MapTiling":
+        return replace(self, answers=self.answers.without(*doubts))
 
     def guarantee(self, result: Result) -> str:
         return map_guarantee(result)

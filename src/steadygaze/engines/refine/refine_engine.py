@@ -193,9 +193,9 @@ class _Run:
             self._keep_violations(found.thetas)
 
     def _keep_violations(self, thetas: np.ndarray) -> None:
-        """Keep the thetas (N, d) that bounds prove to violate the property."""
+        """Keep thetas (N, d) that violate the property by a plain pass; only those that bounds prove decide it."""
         is_proved = proved_violations(self.problem, self.bounder, self.question, thetas, self.budget)
-        self.points = np.unique(np.concatenate([self.points, thetas[is_proved]]), axis=0)
+        self.points = np.unique(np.concatenate([self.points, thetas]), axis=0)
         self.is_violated |= bool(is_proved.any())
 
     def _bound_all(self, start: Boxes, plan: RefinePlan) -> None:

@@ -1,7 +1,7 @@
 """The tiling of a refinement: boxes and exact regions with their proofs, claims to replay, arrays and rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
@@ -21,6 +21,7 @@ from ...results.arrays import array_shapes, check_range, pack, require, shaped, 
 from ...results.claims import TRIES, Claim, Violation, piece_claims
 from ...results.export import ATTENTIONS, LABELS, Block, Part, region_part, shape_columns
 from ...results.result import Result
+from ...results.samples import Doubts, Sample, piece_samples, theta_samples
 from ...results.store import MAP
 from ...results.summary import SINGLE_THETAS, kinks_text
 from ...results.tiling import TileLabels, Tiling, region_tiles
@@ -129,6 +130,23 @@ class RefineTiling(Tiling[MergedAnswer]):
                 one = Claim(one, None, float(measured.margin_slack[0]), partial(float, slack))
             yield one
 
+    def samples(self, answer: MergedAnswer, count: int) -> Iterator[Sample]:
+        """Centres of pieces, and the points of the search; units are numbered as in `Units`."""
+        yield from _box_samples(answer)
+        if answer.exact is not None:
+            # Regions tile only exact boxes: points elsewhere lie in none of their pieces.
+            for sample in (*theta_samples(answer.exact, self.points), *piece_samples(answer.exact, count)):
+                yield sample._replace(unit=len(self.boxes) + sample.unit)
+
+    def without(self, doubts: Doubts) -> "RefineTiling":
+        count, margin, inconsistency = len(self.boxes), self.boxes.margin.copy(), self.boxes.inconsistency.copy()
+        margin[[unit for unit in doubts.label if unit < count]] = -np.inf, np.inf
+        inconsistency[[unit for unit in doubts.attention if unit < count]] = 0.0, np.inf
+        answers = self.answers
+        if answers is not None:
+            answers = answers.without(*([unit - count for unit in units if unit >= count] for units in doubts))
+        return replace(self, boxes=replace(self.boxes, margin=margin, inconsistency=inconsistency), answers=answers)
+
     @cached_property
     def _passes(self) -> PointPasses:
         return PointPasses(self.question, self.question.original)
@@ -191,6 +209,15 @@ class RefineTiling(Tiling[MergedAnswer]):
         if not result.is_measured:
             sentences.append("Attention was not measured.")
         return " ".join([*sentences, result.agreement.sentence])
+
+
+def _box_samples(answer: MergedAnswer) -> Iterator[Sample]:
+    """The points of the search that lie in boxes labelled by bounds; these hold whatever the rounding."""
+    for theta in answer.points:
+        box = box_at(answer.compound, answer.boxes, theta)
+        if box is not None and answer.boxes.state[box] != State.EXACT:
+            codes = Kept(int(answer.label_codes[box])), Kept(int(answer.attention_codes[box]))
+            yield Sample(Claim(theta, None, 0.0, partial(float, 0.0)), *codes, box)
 
 
 def _box_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:

@@ -8,6 +8,7 @@ from ...budget import Budget
 from ...labels import Verdict
 from ...question import Question
 from ...results.result import Result
+from ...results.sample_check import confirmed
 from ..contract import Engine, Progress, ProgressReport, RunOptions
 from ..refine.refine_engine import RefineEngine
 from .paper_searches import search
@@ -68,7 +69,7 @@ def _confirm(question: Question, budget: Budget) -> Verdict:
         if budget.cancelled.is_set() or (done.boxes or 0) > MOST_CONFIRMING:
             own.cancelled.set()
 
-    return RefineEngine().run(question, own, RunOptions(until=0.0, threads=1), advance).verdict
+    return confirmed(RefineEngine().run(question, own, RunOptions(until=0.0, threads=1), advance)).verdict
 
 
 SEARCHES = (

@@ -4,9 +4,9 @@ A loaded search can be shown, drawn and exported, but not continued: its regions
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from ...results.arrays import SCHEMA_VERSION
 from ...results.claims import Claim, Violation
 from ...results.export import Part
 from ...results.result import Result
+from ...results.samples import Doubts, Sample, chosen_sizes
 from ...results.store import MAP
 from ...results.tiling import TileLabels, Tiling
 from ...tolerances import AREA, FEASIBILITY
@@ -43,6 +44,9 @@ from .search_arrays import (
 )
 from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, Holds, Visited
 from .visited_shares import unknown_shares
+
+CODES: dict[str, Kept] = {Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO}
+"""Labels of regions on which the property is kept or lost everywhere."""
 
 ARITHMETIC = "for the real-valued network, by float64 arithmetic with error bounds or by exact arithmetic"
 
@@ -255,6 +259,27 @@ class SearchTiling(Tiling[VisitedAnswer]):
     def claims(self, answer: VisitedAnswer, kind: Violation, scale: float) -> Iterable[Claim]:
         """None: the violations of a search are whole regions."""
         return ()
+
+    def samples(self, answer: VisitedAnswer, count: int) -> Iterator[Sample]:
+        """Points inside the regions that are deepest, and inside some others."""
+        # How far the point inside is from the facets: volumes are expensive from three parameters on.
+        sizes = [(one.region.halfspaces @ np.append(one.region.inside, 1.0)).min() for one in self.visited]
+        for number in chosen_sizes(np.array(sizes), count):
+            one = self.visited[int(number)]
+            theta = self.question.compound.domain.to_theta(one.region.inside[None])[0]
+            attention = Kept.UNKNOWN if one.is_doubtful else CODES.get(one.attention, Kept.UNKNOWN)
+            # The claimed range of the margin has its error in it.
+            claim = Claim(theta, None, 0.0, partial(float, 0.0))
+            yield Sample(claim, CODES.get(one.classification, Kept.UNKNOWN), attention, int(number))
+
+    def without(self, doubts: Doubts) -> "SearchTiling":
+        """The same regions, some undecided; shares are not known any more."""
+        visited = list(self.visited)
+        for number in doubts.label:
+            visited[number] = replace(visited[number], classification=Label.UNDECIDED, margin=(-np.inf, np.inf))
+        for number in doubts.attention:
+            visited[number] = replace(visited[number], attention=Label.UNDECIDED, inconsistency=(0.0, np.inf))
+        return replace(self, visited=visited, shares=unknown_shares())
 
     def facts(self, answer: VisitedAnswer) -> dict[str, Any]:
         components = None

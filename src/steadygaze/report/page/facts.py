@@ -158,9 +158,9 @@ def proof_rows(summary: Summary) -> list[FactRow]:
     else:
         rows += _search_rows(summary)
     kinks = summary.sliver_share or 0.0
-    if summary.is_search:
-        rows.append(("kinks between the regions", "not measured by a search"))
-    elif summary.is_measured:
+    if summary.is_search and summary.sliver_share is None:
+        rows.append(("kinks between the regions", "not known"))
+    elif summary.is_measured or summary.is_search:
         known = "none" if kinks == 0.0 else f"at most {percent_up(kinks)} of the domain"
         rows.append(("kinks, where the attention is undecided", known))
     return [*rows, ("stopped by a limit", str(summary.stopped or "no"))]
@@ -249,11 +249,15 @@ def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
             "one."
         )
     found.append(
+        "Tolerances shape the regions, but decide nothing: error bounds include what they leave out. Samples are "
+        "compared with the labels to find mistakes; they prove nothing."
+    )
+    found.append(
         "The proof is about the network with real numbers. A run in float32 may differ from it by rounding; the "
         "differences found in runs of the model file are stated above."
     )
     if is_search:
-        found.append("A search makes statements about the regions it visited, but none about shares of the domain.")
+        found.append("A search makes statements about the regions it visited. Everything else counts as undecided.")
     elif summary.stopped:
         found.append("The run was stopped early. Parts that it did not reach count as undecided.")
     return found
