@@ -1,11 +1,9 @@
 """From labelled regions to the answer for one δ: verdict, shares, nearest violations, the δ-curve, values at points."""
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +23,7 @@ from ..properties.settling import Settled, kink_inconsistency, settle_patterns
 from ..regions.forward_error import forward_errors, kink_share, region_coverage
 from ..regions.region import RegionSet
 from ..tolerances import AREA
+from .delta_answer import DeltaAnswer, verdict_from
 
 
 def inconsistency_at(
@@ -60,120 +59,8 @@ def margin_at(regions: RegionSet, label: int, region: np.ndarray, points: np.nda
     return logits[:, label] - np.delete(logits, label, axis=1).max(axis=1)
 
 
-if TYPE_CHECKING:
-    from .label_grid import LabelGrid
-
 TRIED = 8
 """The number of pieces whose centres are tried for violations of the attention smaller than the kinks."""
-
-
-class DeltaAnswer(ABC):
-    """The answer for one δ, from any engine: shares, counts, nearest violations, and P labelled pieces.
-
-    Pieces tile the reached part of the domain; `joint.pieces.region` has their regions and boxes. joint: the pieces
-    with both labels. exact: the answer of the regions found one by one; None if there are none.
-    """
-
-    delta: float
-
-    if TYPE_CHECKING:  # fields of some answers, properties of others
-
-        @property
-        def exact(self) -> "Answer | None": ...
-        @property
-        def joint(self) -> JointPieces: ...
-        @property
-        def shares(self) -> Shares: ...
-
-    @property
-    def grid(self) -> "LabelGrid | None":
-        """The labels at the points of a grid, for maps in chunks: they have too many pieces to draw."""
-        return None
-
-    @property
-    @abstractmethod
-    def compound(self) -> Compound:
-        """Classifier after perturbation."""
-
-    @property
-    @abstractmethod
-    def coverage(self) -> float:
-        """The share of the domain mapped, decided or visited."""
-
-    @property
-    @abstractmethod
-    def sets(self) -> Mapping[str, int | None]:
-        """Number of regions in CR, MR, CB, AR, IR and AB; None if the label was not asked for."""
-
-    @property
-    @abstractmethod
-    def undecided_counts(self) -> dict[str, int | None]:
-        """Number of regions without a classification, and without an attention label; None if not asked for."""
-
-    @abstractmethod
-    def count(self, classification: Label, attention: Label) -> int:
-        """Number of regions found one by one that have both labels."""
-
-    @property
-    @abstractmethod
-    def nearest(self) -> dict[str, Nearest]:
-        """The nearest violations of CR and of AR."""
-
-    @property
-    @abstractmethod
-    def witnesses(self) -> np.ndarray:
-        """Thetas (N, d) where exact arithmetic proved that the label is lost."""
-
-    @property
-    @abstractmethod
-    def inconsistencies(self) -> np.ndarray:
-        """The value (P,) of ai that pictures show for each piece."""
-
-    @property
-    @abstractmethod
-    def reach(self) -> np.ndarray:
-        """Bounds (P, 2) of ai over every piece."""
-
-    @abstractmethod
-    def margin_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Bounds (N, 2) of the margin at points (N, D) in t of the given regions or boxes (N,)."""
-
-    @abstractmethod
-    def inconsistency_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Bounds (N, 2) of ai at points (N, D) in t of the given regions or boxes (N,)."""
-
-    def suspects(self, name: Label) -> list[Suspects]:
-        """Where regions found one by one may violate CR, or AR."""
-        return [] if self.exact is None else self.exact.suspects(name)
-
-    @property
-    def volume(self) -> float:
-        """The share of the domain that the pieces cover."""
-        return float(self.joint.polytopes.volumes.sum())
-
-    @property
-    def winner_shares(self) -> np.ndarray:
-        """The shares (K + 1,) of the pieces that each class wins; pieces that an unknown class wins come last."""
-        pieces, shares = self.joint.pieces, np.zeros(self.compound.graph.classes + 1)
-        # A winner of −1 is unknown.
-        np.add.at(shares, pieces.winner, pieces.polytopes.volumes)
-        return shares
-
-    @property
-    def areas(self) -> dict[str, tuple[float, float]]:
-        """Shares of the domain by name, each as (low, high)."""
-        return self.shares.named()
-
-    @property
-    def sliver_share(self) -> float | None:
-        """A bound of the share of the domain on kinks, where the attention is undecided; None if unknown."""
-        return self.shares.slivers
-
-    def verdict(self, wanted: Property) -> Verdict:
-        """The proved verdict on a property over the whole domain, its kinks included."""
-        if wanted.asks_label and len(self.witnesses):
-            return Verdict.NOT_ROBUST
-        return verdict_from(self.shares, wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,21 +319,6 @@ class Answer(DeltaAnswer):
     def undecided_counts(self) -> dict[str, int | None]:
         found = {"classification": self.classifications, "attention": self.attentions}
         return {kind: int((labels == Label.UNDECIDED).sum()) for kind, labels in found.items()}
-
-
-def verdict_from(shares: Shares, wanted: Property) -> Verdict:
-    """The verdict that shares prove for a property over the whole domain."""
-    cells = np.array(shares.cells)
-    # A violation of the attention counts if its share exceeds that of the kinks.
-    label_fails, attention_fails = cells[Kept.NO].sum(), cells[:, Kept.NO].sum() - shares.slivers
-    label_open, attention_open = cells[Kept.UNKNOWN].sum(), cells[:, Kept.UNKNOWN].sum() + shares.slivers
-    if shares.has_violation:
-        attention_fails = 1.0
-    if wanted is Property.CR:
-        return Verdict.of(violated=label_fails, undecided=label_open)
-    if wanted is Property.AR:
-        return Verdict.of(violated=attention_fails, undecided=attention_open)
-    return Verdict.of(violated=max(label_fails, attention_fails), undecided=max(label_open, attention_open))
 
 
 def round_up(number: float, digits: int = 8) -> float:

@@ -23,7 +23,7 @@ from ..question import Question
 from ..regions.check import CheckedMap
 from ..regions.patterns import unpack
 from ..threshold import Threshold
-from .answer import DeltaAnswer
+from .delta_answer import DeltaAnswer
 from .tiling import RELATIVE_NAMES, Tiling
 
 if TYPE_CHECKING:

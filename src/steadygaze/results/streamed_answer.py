@@ -16,8 +16,9 @@ from ..properties.joint import JointPieces, Shares, add_cells, missing_cells
 from ..properties.kept_box import Suspects, kept_factor, nearest_suspects
 from ..properties.nearest import Nearest, nearest_points
 from ..tolerances import AREA
-from .answer import Answer, DeltaAnswer
+from .answer import Answer
 from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
+from .delta_answer import DeltaAnswer
 from .label_grid import LabelGrid
 
 EXAMINED = 12

@@ -20,9 +20,10 @@ from ..labels import Kept, Property, Status, Stop, Verdict
 from ..properties.joint import Shares
 from ..question import Question
 from ..regions.region import RegionSet
-from .answer import Answer, Answers, DeltaAnswer
+from .answer import Answer, Answers
 from .array_file import write_arrays
 from .claims import Claim, Violation
+from .delta_answer import DeltaAnswer
 from .export import Part
 from .samples import Doubts, Sample
 

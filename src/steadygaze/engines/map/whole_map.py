@@ -10,9 +10,10 @@ from ...boundary import Boundary, find_boundary
 from ...labels import Property, Stop, Verdict
 from ...properties.joint import Shares, add_cells, missing_cells
 from ...question import Question
-from ...results.answer import Answer, Answers, verdict_from
+from ...results.answer import Answer, Answers
 from ...results.arrays import pack
 from ...results.claims import Claim, Violation, piece_claims
+from ...results.delta_answer import verdict_from
 from ...results.export import Part, region_part
 from ...results.other_deltas import cells_at
 from ...results.result import Result

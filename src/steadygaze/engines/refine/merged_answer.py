@@ -19,7 +19,8 @@ from ...properties.classification import Pieces
 from ...properties.joint import JointPieces, Shares, shares
 from ...properties.nearest import DEPTHS, INSIDE, Nearest, rounded_down
 from ...question import Question
-from ...results.answer import Answer, DeltaAnswer
+from ...results.answer import Answer
+from ...results.delta_answer import DeltaAnswer
 from ...results.witness import Enclosing
 from ...tolerances import MAX_MAP_PARAMETERS, UNIT
 from .boxes import Boxes, State, attention_codes, label_codes

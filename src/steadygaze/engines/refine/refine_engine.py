@@ -13,7 +13,8 @@ from ...budget import WALKING, Budget
 from ...errors import OptionError, StoreError
 from ...labels import Stop, Verdict
 from ...question import Question
-from ...results.answer import Answers, verdict_from
+from ...results.answer import Answers
+from ...results.delta_answer import verdict_from
 from ...results.result import Result
 from ...results.store import PIXELS, read_checked, read_pixels, refusing_damage
 from ...tolerances import MAX_MAP_PARAMETERS

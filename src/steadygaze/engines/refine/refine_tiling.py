@@ -15,10 +15,11 @@ from ...errors import OptionError, StoreError
 from ...labels import Kept, Label, Property, Stop, Verdict
 from ...question import Question
 from ...regions.region import Cut
-from ...results.answer import Answers, round_up, verdict_from
+from ...results.answer import Answers, round_up
 from ...results.array_file import read_arrays
 from ...results.arrays import array_shapes, check_range, pack, require, shaped, unpack_answers
 from ...results.claims import TRIES, Claim, Violation, piece_claims
+from ...results.delta_answer import verdict_from
 from ...results.export import ATTENTIONS, LABELS, Block, Part, region_part, shape_columns
 from ...results.result import Result
 from ...results.samples import Doubts, Sample, piece_samples, theta_samples

@@ -20,10 +20,10 @@ from ...labels import Kept, Label, Property, Status, Stop, Verdict
 from ...properties.joint import JointPieces, Shares
 from ...properties.nearest import Nearest
 from ...question import Question
-from ...results.answer import DeltaAnswer
 from ...results.array_file import read_arrays
 from ...results.arrays import SCHEMA_VERSION
 from ...results.claims import Claim, Violation
+from ...results.delta_answer import DeltaAnswer
 from ...results.export import Part
 from ...results.result import Result
 from ...results.samples import Doubts, Sample, chosen_sizes

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...results.answer import DeltaAnswer
+from ...results.delta_answer import DeltaAnswer
 from ...results.result import Result
 from ...tolerances import BESIDE, MAX_MAP_PARAMETERS
 from ...words import rounded
