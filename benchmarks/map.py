@@ -21,7 +21,7 @@ from timing import RESULTS, one_thread, print_table, write_json
 MODELS = ("M-FNN-100", "M-FNN-200", "M-FNN-400", "M-FNN-800", "M-CNN-S")
 DOMAINS = ("BP", "TP", "TB")
 TARGETS = {"times_printed": 20_000, "region_per_pass": 0.5, "peak_mib": 1024}
-STAGES = ("layout", "walk", "driver", "measure", "classify", "answer")
+STAGES = ("layout", "walk", "driver", "measure", "labels")
 
 
 def run_one(model: str, domain: str, image: str, *, repetitions: int, seconds: float, samples: int) -> dict[str, Any]:

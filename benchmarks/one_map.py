@@ -23,7 +23,6 @@ from as_printed.bfs import bfs
 from as_printed.question import Question as PrintedProblem
 from as_printed.question import Translation, problem_from, shift_source
 from steadygaze.engines import run
-from steadygaze.engines.map import whole_map
 from steadygaze.labels import Kept
 from steadygaze.network.model import Model
 from steadygaze.question import Question, make_question
@@ -47,19 +46,18 @@ def time_map(question: Question) -> tuple[Result, dict[str, float]]:
     """Map and label a question that has not been asked before; seconds of the whole (`engine`) and of each stage."""
     watch = Stopwatch()
     layout, _ = clock(lambda: question.compound.programs)
-    with clocked(watch, advance=kernels, subdivide=whole_map, measure=whole_map, label_pieces=whole_map):
+    with clocked(watch, advance=kernels):
         result = run(question, "map", threads=1)
-    stages = {name: watch.lap(name) for name in ("advance", "subdivide", "measure", "label_pieces")}
-    engine = layout + result.seconds["engine"]
+    seconds, walk = result.seconds, watch.lap("advance")
+    engine = layout + sum(seconds.values()) - seconds["self-check"]
     return result, {
         "engine": engine,
-        "with_check": engine + result.seconds["check"],
+        "with_check": engine + seconds["self-check"],
         "layout": layout,
-        "walk": stages["advance"],
-        "driver": stages["subdivide"] - stages["advance"],
-        "measure": stages["measure"],
-        "classify": stages["label_pieces"],
-        "answer": result.seconds["engine"] - stages["subdivide"] - stages["measure"] - stages["label_pieces"],
+        "walk": walk,
+        "driver": seconds["walk"] - walk,
+        "measure": seconds["attention"],
+        "labels": seconds["labels"],
     }
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from paper_problems import Asked, question_of
 from steadygaze.budget import Budget
 from steadygaze.engines.contract import RunOptions
-from steadygaze.engines.map.whole_map import MapEngine
+from steadygaze.engines.map.map_engine import MapEngine
 from steadygaze.question import Question
 from steadygaze.results.result import Result
 from timing import RESULTS, Spread, clock, print_table, write_json
