@@ -132,7 +132,8 @@ def test_a_difference_that_bounds_explain_makes_the_region_undecided(
     monkeypatch.setattr(sample_check, "Enclosing", OpenBounds)
     if method == "chunks":
         monkeypatch.setattr(collecting, "WHOLE", 0)
-        monkeypatch.setattr(chunked_walk, "CHUNK", 64)
+        monkeypatch.setattr(chunked_walk, "LARGEST", 64)
+        monkeypatch.setattr(chunked_walk, "SMALLEST", 64)
     options: dict[str, Any] = {"until": "exact"} if method == "refine" else {}
     name = "map" if method == "chunks" else method
     found = run(make_question("M-FNN-100", "mnist:69995", [QUESTION[1], QUESTION[3]], property="cr"), name, **options)

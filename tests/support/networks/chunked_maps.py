@@ -30,7 +30,8 @@ def small_chunks(*, whole: int = WHOLE) -> Iterator[None]:
     """Chunks of a few regions; maps of more than `whole` regions stay on disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(collecting, "WHOLE", whole)
-        patch.setattr(chunked_walk, "CHUNK", CHUNK)
+        patch.setattr(chunked_walk, "LARGEST", CHUNK)
+        patch.setattr(chunked_walk, "SMALLEST", CHUNK)
         # A walk looks up after so many steps: regions in between belong to one chunk.
         patch.setattr(walks, "NODES_TIMES_NEURONS", 1 << 13)
         yield
