@@ -12,6 +12,7 @@ from steadygaze import zoo
 from steadygaze.campaign.plan_file import read_plan
 from steadygaze.campaign.stored_campaign import LONGEST_KEY, Plan, make_key
 from steadygaze.errors import SteadygazeError
+from steadygaze.question import OPTIONS
 
 GOOD = """
 [campaign]
@@ -91,6 +92,13 @@ def test_a_question_has_everything_and_a_stored_plan_no_places(folder: Path):
     assert str(folder) not in str(plan.as_data())
     again = Plan.from_data(plan.as_data())
     assert again.tasks == plan.tasks and again.as_data() == plan.as_data()
+
+
+def test_a_campaign_older_than_an_option_has_the_papers_value(folder: Path):
+    data = plan_from(folder, GOOD).as_data()
+    for task in data["tasks"]:
+        task.pop("classes")
+    assert {task.options["classes"] for task in Plan.from_data(data).tasks} == {OPTIONS["classes"].paper}
 
 
 def test_the_papers_plan_is_that_of_the_paper():

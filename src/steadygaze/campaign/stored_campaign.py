@@ -151,11 +151,14 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Plan":
-        """The plan as stored, for reports only: it does not say where the files are."""
+        """The plan as stored, for reports only: it does not say where the files are.
+
+        Options that are newer than the campaign have their values in the paper's runs.
+        """
         named = {name: {entry["name"]: entry for entry in data[name]} for name in ("models", "images")}
         tasks = [
             {key: value for key, value in task.items() if key not in OPTIONS}
-            | {"options": {name: task[name] for name in OPTIONS}}
+            | {"options": {name: task.get(name, option.paper) for name, option in OPTIONS.items()}}
             for task in data["tasks"]
         ]
         return msgspec.convert({**data, **named, "tasks": tasks}, cls)
