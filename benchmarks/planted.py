@@ -48,6 +48,7 @@ class Tally:
 
     counts: dict[tuple[str, str, str, str], Counter] = field(default_factory=dict)
     wrong: list[dict[str, Any]] = field(default_factory=list)
+    missed: list[dict[str, Any]] = field(default_factory=list)
     networks: Counter = field(default_factory=Counter)
     seconds: Counter = field(default_factory=Counter)
 
@@ -64,6 +65,7 @@ class Tally:
         for key, count in other.counts.items():
             self.counts.setdefault(key, Counter()).update(count)
         self.wrong += other.wrong
+        self.missed += other.missed
         self.networks.update(other.networks)
         self.seconds.update(other.seconds)
 
@@ -111,6 +113,9 @@ def try_planted(one: Planted, engines: Sequence[str], folder: Path, tally: Tally
             sentences = complaints(answer, truth, one.wanted, oracle)
             outcome = outcome_of(answer, sentences, is_violated=side != "twin")
             tally.add((side, engine, weights, size), answer, outcome)
+            if outcome in ("missed", "refused") and side == "planted" and engine in WHOLE:
+                about = {"share": one.share, "seconds": round(answer.seconds, 1), "message": answer.message}
+                tally.missed.append({"name": one.name, "engine": engine, "weights": weights} | about)
             if sentences:
                 tally.accuse(f"{side}: {one.name}", engine, one.wanted, question, sentences)
     tally.networks["planted"] += 1
@@ -290,6 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows=rows,
         targets=met,
         wrong=tally.wrong,
+        missed=tally.missed,
         seconds={name: round(value, 1) for name, value in tally.seconds.items()},
     )
     return 1 if tally.wrong else 0
