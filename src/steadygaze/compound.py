@@ -16,7 +16,8 @@ import numpy as np
 
 from .compound_kernels import near_zero, set_thresholds
 from .lazily import is_sparse, scipy_sparse
-from .network.graph import AffineMap, Chain, Graph, preactivations
+from .network.graph import AffineMap, Chain, Graph, patterns, preactivations
+from .network.layers import Layer
 from .network.steps import is_folded
 from .perturbation import Domain, KnotCell, Perturbed
 from .tolerances import noise_share
@@ -42,6 +43,11 @@ class Program(NamedTuple):
     terms: np.ndarray  # (L+1,) the largest number of inputs that one neuron of a layer adds up
     largest: np.ndarray  # (N,) the largest |weight| of a neuron's output in the next layer
     byte_start: np.ndarray  # (L+1,) where the packed pattern of layer l starts
+    kind: np.ndarray  # (N,) uint8 RELU, CARRIED or ENTRY (see `network.layers`); 0 for logits
+    window_first: np.ndarray  # (N,) int32 the first neuron of an entry's window; the neuron itself for other kinds
+    window_end: np.ndarray  # (N,) int32 the neuron after the last one of the window
+    is_plain: np.ndarray  # (L+1,) whether all neurons of a layer are ReLUs
+    is_copy: np.ndarray  # (L+1,) whether every neuron of a layer copies one output of the layer before it
 
 
 class Corners(NamedTuple):
@@ -94,8 +100,7 @@ class Compound:
         proved = None if self.prove_original is None else self.prove_original()
         if proved is not None:
             return [layer[None] for layer in proved]
-        values = preactivations(self.graph, self.perturbed.x0.reshape(1, -1))[:-1]
-        return [layer > 0.0 for layer in values]
+        return patterns(self.graph, preactivations(self.graph, self.perturbed.x0.reshape(1, -1))[:-1])
 
     @property
     def domain(self) -> Domain:
@@ -167,7 +172,8 @@ class Compound:
         line_of[moving] = inverse.ravel()
         constant = np.where(moving, 0.0, np.clip(forms[-1], 0.0, 1.0))
         maps = (_on_lines(self.chain.maps[0], line_of, constant, lines.shape[1]), *self.chain.maps[1:])
-        program = _compile(lines, maps, [is_folded(segment) for segment in self.graph.steps], clipped=True)
+        folded = [is_folded(segment) for segment in self.graph.steps]
+        program = _compile(lines, maps, folded, self.graph.layers, clipped=True)
         self._raise_noise(program, forms)
         corners = self.corners[cell.index]
         return CellProgram(program, lines, corners.low, corners.high, line_of, constant)
@@ -198,7 +204,10 @@ def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
     maps = tuple(AffineMap(np.asarray(w, dtype=np.float64), np.asarray(b, dtype=np.float64)) for w, b in layers[1:])
     nowhere = np.zeros(0, dtype=np.int64)
     low, high = np.zeros(coordinates), np.ones(coordinates)
-    return CellProgram(_compile(root, maps, [False] * len(maps), clipped=False), root, low, high, nowhere, np.zeros(0))
+    program = _compile(
+        root, maps, [False] * len(maps), [Layer.relus(len(one.bias)) for one in maps[:-1]], clipped=False
+    )
+    return CellProgram(program, root, low, high, nowhere, np.zeros(0))
 
 
 def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, lines: int) -> AffineMap:
@@ -232,10 +241,13 @@ def _kept(sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.where((sums == 0.0) & (sizes > 0.0), 1e-300, sums)
 
 
-def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[bool], *, clipped: bool) -> Program:
+def _compile(
+    root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[bool], layers: Sequence[Layer], *, clipped: bool
+) -> Program:
     """Store the layers as flat arrays, and sparse matrices column by column.
 
-    `folded`: for each map, whether it is a product of several linear operators or has rounded constants.
+    `folded`: for each map, whether it is a product of several linear operators or has rounded constants. `layers`: the
+    neurons after each map but the last.
     """
     clip = CLIP_LAYERS if clipped else 1
     sizes = [root.shape[1]] * clip + [len(affine.bias) for affine in maps]
@@ -271,12 +283,13 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
         rows=_joined(rows),
         values=_joined(values),
         bias=bias,
-        noise=_sums(root, maps, ends, clipped=clipped),
+        noise=_sums(root, maps, layers, ends, clipped=clipped),
         near=np.empty(ends[-1]),
         is_folded=np.array([False] * clip + list(folded)),
         terms=np.array(terms),
         largest=np.empty(ends[-1]),
         byte_start=np.array([0, *accumulate(-(-size // 8) for size in sizes[:-1])], dtype=np.int64),
+        **_kinds(layers, maps, sizes, ends),
     )
     set_thresholds(
         program.offsets, clip, program.dense_start, program.dense, program.column_start, program.columns, program.rows,
@@ -284,6 +297,24 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
         program.largest,
     )  # fmt: skip
     return program
+
+
+def _kinds(
+    layers: Sequence[Layer], maps: tuple[AffineMap, ...], sizes: list[int], ends: list[int]
+) -> dict[str, np.ndarray]:
+    """The fields of a program that say how its neurons are decided."""
+    clip = len(sizes) - len(maps)
+    kind, first = np.zeros(ends[-1], dtype=np.uint8), np.arange(ends[-1], dtype=np.int32)
+    end = first + np.int32(1)
+    is_plain, is_copy = np.ones(len(sizes), dtype=np.bool_), np.zeros(len(sizes), dtype=np.bool_)
+    for number, (layer, affine) in enumerate(zip(layers, maps, strict=False), start=clip):
+        if layer.is_plain:
+            continue
+        start = ends[number - 1]
+        here = slice(start, ends[number])
+        kind[here], is_plain[number], is_copy[number] = layer.kind, False, affine.is_copy
+        first[here], end[here] = (part + np.int32(start) for part in layer.ends)
+    return {"kind": kind, "window_first": first, "window_end": end, "is_plain": is_plain, "is_copy": is_copy}
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
@@ -306,7 +337,9 @@ def _sample_points(coordinates: int) -> np.ndarray:
     return points
 
 
-def _sums(root: np.ndarray, maps: tuple[AffineMap, ...], ends: list[int], *, clipped: bool) -> np.ndarray:
+def _sums(
+    root: np.ndarray, maps: tuple[AffineMap, ...], layers: Sequence[Layer], ends: list[int], *, clipped: bool
+) -> np.ndarray:
     """The largest Σ|weight · input| of every neuron (N,) over a grid of sample points, and Σ|coefficients| of the root.
 
     With the |bias| these are the scales (see tolerances.NOISE).
@@ -318,10 +351,11 @@ def _sums(root: np.ndarray, maps: tuple[AffineMap, ...], ends: list[int], *, cli
         sums[ends[0] : ends[1]] = 1.0 + sums[: ends[0]]
         values = np.minimum(values, 1.0)
     starts = ends[len(ends) - len(maps) - 1 :]
-    for affine, start, end in zip(maps, starts, starts[1:], strict=False):
+    rules = (*layers, Layer.relus(0))
+    for affine, layer, start, end in zip(maps, rules, starts, starts[1:], strict=False):
         (affine.absolute @ values).max(axis=1, out=sums[start:end])
         if end < ends[-1]:
             values = affine.matrix @ values
             values += affine.bias[:, None]
-            np.maximum(values, 0.0, out=values)
+            values = layer.apply(values.T).T if not layer.is_plain else np.maximum(values, 0.0, out=values)
     return sums

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import ModelError
 from .from_onnx import build_graph
-from .graph import Chain, Graph, LazyChain, check_chain, compare_layers, preactivations
+from .graph import Chain, Graph, LazyChain, compare_layers, preactivations
 from .layout import Layout, PerChannel, Preprocessing, choose_layout, make_preprocessing
 from .onnx_file import OnnxFile, input_dims, one_line, read_onnx
 from .operators import Array
@@ -138,7 +138,6 @@ def read_model(
 
 def _make_model(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> Model:
     graph, path = build_graph(file, layout, preprocessing), file.path
-    check_chain(graph, path.name)
     replay = Replay(file, layout, preprocessing)
     return Model(graph, LazyChain(graph, path.name), path, path.stem, file.sha256, graph.notes, replay)
 
