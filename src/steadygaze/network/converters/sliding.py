@@ -136,9 +136,14 @@ def _transposed_sizes(call: Call, kernel: Sequence[int]) -> tuple[list[int], lis
         cut = (pads[axis], pads[axis + rank]) if auto == "NOTSET" else (0, 0)
         if wanted is not None or auto in ("SAME_UPPER", "SAME_LOWER"):
             target = size * s if wanted is None else wanted[axis]
-            total = max(full - target, 0)
+            total = full - target
+            if total < 0:
+                raise ConversionError(
+                    f"would fill only {full} of {target} rows, which onnxruntime does unlike the standard; "
+                    "export it with explicit pads"
+                )
             first = total // 2 if auto == "SAME_UPPER" else total - total // 2
-            cut = (first, full - target - first)
+            cut = (first, total - first)
         before.append(cut[0])
         sizes.append(full - sum(cut))
     if min(sizes) < 1:
