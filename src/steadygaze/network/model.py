@@ -115,8 +115,11 @@ def read_model(
     mean: PerChannel = None,
     std: PerChannel = None,
     scale: float = 1.0,
+    output: str | None = None,
 ) -> Model:
     """Read an ONNX classifier; weights are lifted to float64 exactly.
+
+    `output` names the output with the logits, which is needed if the file has several.
 
     The graph starts with (pixel·scale − mean)/std, one mean and std for all channels or one each, so images always have
     pixels in [0,1]. Flat inputs other than grey or RGB squares, and inputs of open size, need `image_shape` (C, H, W).
@@ -125,10 +128,10 @@ def read_model(
     """
     path = Path(path)
     try:
-        file = read_onnx(path)
+        file = read_onnx(path, output)
         layout = choose_layout(input_dims(file)[1], image_shape, path.name)
         preprocessing = make_preprocessing(mean, std, scale, layout.image_shape[0])
-        key = (path, file.sha256, layout, *preprocessing.mean, *preprocessing.std, preprocessing.scale)
+        key = (path, file.sha256, file.output, layout, *preprocessing.mean, *preprocessing.std, preprocessing.scale)
         return _recent.find(key, lambda: _make_model(file, layout, preprocessing))
     except ModelError as error:  # names inside the file may contain anything, even line breaks
         raise ModelError(one_line(error, limit=800)) from None

@@ -46,6 +46,9 @@ FLOAT_TYPES = (DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16, DataType.BFLOA
 INTEGER_TYPES = tuple(kind for kind in DataType if kind not in FLOAT_TYPES)
 OLDEST_OPSET = 9
 
+# Functions that keep the order of the logits.
+FINAL_ACTIVATIONS = ("Softmax", "LogSoftmax", "Sigmoid")
+
 # Operators that compute nothing: a Softmax before them still ends the network.
 SHAPE_ONLY = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Dropout")
 
@@ -55,16 +58,20 @@ Dimension: TypeAlias = int | None
 
 @dataclass(frozen=True, eq=False)
 class OnnxFile:
-    """A parsed model with all its tensors inside, the hash of its original bytes, and its opset."""
+    """A parsed model with all its tensors inside, the hash of its original bytes, its opset, the output to read."""
 
     path: Path
     proto: "ModelProto"
     sha256: str
     opset: int
+    output: str
 
 
-def read_onnx(path: str | Path) -> OnnxFile:
-    """Read, check and hash an ONNX file, then its external data by name; raises ModelError with one line."""
+def read_onnx(path: str | Path, output: str | None = None) -> OnnxFile:
+    """Read, check and hash an ONNX file, then its external data by name; raises ModelError with one line.
+
+    output: the name of the output with the logits; needed if there are several.
+    """
     path = Path(path)
     content = _read_file(path, path.name)
     digest = hashlib.sha256(content)
@@ -84,7 +91,21 @@ def read_onnx(path: str | Path) -> OnnxFile:
     if proto.graph.sparse_initializer:
         raise ModelError(f"{path.name}: sparse initializers are not supported; export with dense weights")
     _check_structure(proto, path.name)
-    return OnnxFile(path, proto, digest.hexdigest(), opset)
+    return OnnxFile(path, proto, digest.hexdigest(), opset, _choose_output(proto, output, path.name))
+
+
+def _choose_output(proto: "ModelProto", wanted: str | None, name: str) -> str:
+    """The name of the output to read."""
+    outputs = [value.name for value in proto.graph.output]
+    names = one_line(", ".join(f"'{output}'" for output in outputs) or "none")
+    if wanted is not None:
+        if wanted not in outputs:
+            raise ModelError(f"{name}: has no output '{wanted}'; its outputs are: {names}")
+        return wanted
+    if len(outputs) != 1:
+        advice = "; choose one by --output NAME" if outputs else ""
+        raise ModelError(f"{name}: has {len(outputs)} outputs ({names}); expected one, the logits{advice}")
+    return outputs[0]
 
 
 def one_line(error: object, limit: int = 240) -> str:
@@ -123,13 +144,13 @@ def input_dims(file: OnnxFile) -> tuple[str, list[Dimension]]:
     return inputs[0].name, dims
 
 
-def final_softmax(proto: "ModelProto") -> "NodeProto | None":
-    """The Softmax or LogSoftmax that ends the network, if there is one."""
-    makers = {output: node for node in proto.graph.node for output in node.output if output}
-    node = makers.get(proto.graph.output[0].name)
+def final_activation(file: OnnxFile) -> "NodeProto | None":
+    """The Softmax, LogSoftmax or Sigmoid that ends the network, if there is one."""
+    makers = {output: node for node in file.proto.graph.node for output in node.output if output}
+    node = makers.get(file.output)
     while node is not None and node.op_type in SHAPE_ONLY and node.input:
         node = makers.get(node.input[0])
-    return node if node is not None and node.op_type in ("Softmax", "LogSoftmax") else None
+    return node if node is not None and node.op_type in FINAL_ACTIVATIONS else None
 
 
 def tensor_array(tensor: "TensorProto", name: str) -> NDArray[np.float64] | NDArray[np.int64]:

@@ -18,7 +18,7 @@ from ..errors import ModelError
 from ..lazily import onnx, onnxruntime
 from .graph import Graph
 from .layout import Layout, Order, Preprocessing
-from .onnx_file import DataType, OnnxFile, final_softmax, float_types, input_dims, one_line
+from .onnx_file import DataType, OnnxFile, final_activation, float_types, input_dims, one_line
 from .operators import Array
 from .steps import downwards, upwards
 
@@ -73,14 +73,18 @@ KINDS: dict[int, FloatType] = {
 
 
 class Replay:
-    """A single-threaded onnxruntime session that gives logits, even if the file ends in a softmax."""
+    """A single-threaded onnxruntime session that gives logits, even if the file ends in a softmax or a sigmoid.
+
+    A single output z is the logit of class 1, and class 0 has the logit 0.
+    """
 
     def __init__(self, file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> None:
         self._name = file.path.name
         self._layout = layout
         self.preprocessing = preprocessing
         self._input, dims = input_dims(file)
-        self._session = _session(_ending_in_logits(file.proto), self._name)
+        self._output = file.output
+        self._session = _session(_ending_in_logits(file), self._name, float_types(file.proto))
         kinds = [KINDS[kind] for kind in float_types(file.proto)]  # the coarsest one counts
         self.float_type = max(kinds, key=lambda kind: kind.unit, default=FLOAT32)
         self._dtype = _numpy_type(file, self._input)
@@ -99,8 +103,9 @@ class Replay:
             self._run(batch[i : i + step]).reshape(len(batch[i : i + step]), -1) for i in range(0, len(batch), step)
         ]
         if not rows:
-            return np.zeros((0, self._run(self._model_input(np.zeros((1, *self._layout.image_shape)))).size))
-        return np.concatenate(rows).astype(np.float64)
+            return np.zeros((0, max(2, self._run(self._model_input(np.zeros((1, *self._layout.image_shape)))).size)))
+        logits = np.concatenate(rows).astype(np.float64)
+        return np.hstack([np.zeros_like(logits), logits]) if logits.shape[1] == 1 else logits
 
     def _model_input(self, images: NDArray[np.float64]) -> NDArray:
         """(x·scale − mean)/std in float64, rounded once to the file's type, in the file's order and shape."""
@@ -116,7 +121,7 @@ class Replay:
 
     def _run(self, batch: NDArray) -> NDArray:
         try:
-            return np.asarray(self._session.run(None, {self._input: batch})[0])
+            return np.asarray(self._session.run([self._output], {self._input: batch})[0])
         except Exception as error:
             raise ModelError(
                 f"{self._name}: onnxruntime cannot run it ({one_line(error)}); export the model again"
@@ -136,22 +141,22 @@ class Replay:
         return np.allclose(together.reshape(2, -1), np.stack([row.ravel() for row in alone]), rtol=1e-3, atol=1e-5)
 
 
-def _ending_in_logits(proto: "ModelProto") -> "ModelProto":
-    """A copy of the model whose nodes after the final softmax read the logits instead."""
-    softmax = final_softmax(proto)
-    if softmax is None:
-        return proto
-    position = next(i for i, node in enumerate(proto.graph.node) if softmax.output[0] in node.output)
+def _ending_in_logits(file: OnnxFile) -> "ModelProto":
+    """The model, or a copy whose nodes after the final activation read the logits instead."""
+    activation = final_activation(file)
+    if activation is None:
+        return file.proto
+    position = next(i for i, node in enumerate(file.proto.graph.node) if activation.output[0] in node.output)
     changed = onnx.ModelProto()
-    changed.CopyFrom(proto)
+    changed.CopyFrom(file.proto)
     # An Identity in its place keeps all names, so all readers still work.
     changed.graph.node[position].CopyFrom(
-        onnx.helper.make_node("Identity", [softmax.input[0]], [softmax.output[0]], name=softmax.name)
+        onnx.helper.make_node("Identity", [activation.input[0]], [activation.output[0]], name=activation.name)
     )
     return changed
 
 
-def _session(proto: "ModelProto", name: str) -> "InferenceSession":
+def _session(proto: "ModelProto", name: str, kinds: set[int]) -> "InferenceSession":
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -161,7 +166,8 @@ def _session(proto: "ModelProto", name: str) -> "InferenceSession":
     try:
         return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise ModelError(f"{name}: onnxruntime cannot load it ({one_line(error)}); export the model again") from None
+        remedy = "export the model again" if kinds <= {DataType.FLOAT} else "export the model in float32"
+        raise ModelError(f"{name}: onnxruntime cannot load it ({one_line(error)}); {remedy}") from None
 
 
 def _numpy_type(file: OnnxFile, name: str) -> np.dtype:
