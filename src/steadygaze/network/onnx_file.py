@@ -66,7 +66,16 @@ class OnnxFile:
 def read_onnx(path: str | Path) -> OnnxFile:
     """Read, check and hash an ONNX file, then its external data by name; raises ModelError with one line."""
     path = Path(path)
-    content = _read_file(path, path.name)
+    return parse_onnx(read_bytes(path), path)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a model file of bounded size; raises ModelError."""
+    return _read_file(path, path.name)
+
+
+def parse_onnx(content: bytes, path: Path) -> OnnxFile:
+    """Check and hash the bytes of an ONNX model that belongs to a path, then its external data by name."""
     digest = hashlib.sha256(content)
     try:
         proto = onnx.load_model_from_string(content)
