@@ -155,15 +155,16 @@ def verify(
 ) -> Result:
     """Prove where the label and the attention of an image are kept under one to four perturbations at once.
 
-    * model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`.
-    * image: a PNG, JPEG or NPY file, "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1].
+    * model: an .onnx file, the name of a bundled network ("M-FNN-100"), a `torch.nn.Module` in eval mode, or a `Model`.
+    * image: a PNG, JPEG or NPY file, "mnist:69990", or an array or `torch.Tensor` (C, H, W) or (H, W), uint8 or float
+      with pixels in [0,1].
     * perturbations: objects, or specs such as "brightness:0..0.1".
     * property: "cr", "ar" or "both".
     * delta: an absolute threshold (3.0), or a percentage of the size of the original maps ("25%").
     * filter: "identity", "abs", "mean" or "abs+mean".
     * dist: "l1" or "l2".
     * classes: "all", "predicted" or numbers.
-    * mean, std, scale: the preprocessing that the model file expects.
+    * mean, std, scale: the preprocessing that the model file or module expects.
     * names: words for the classes.
     * method: "map": all regions, up to three perturbations, exact up to the tolerances that the result reports.
       "refine": boxes decided by bounds, or by their regions if bounds do not suffice; for large networks and four

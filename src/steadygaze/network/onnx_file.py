@@ -73,7 +73,16 @@ def read_onnx(path: str | Path, output: str | None = None) -> OnnxFile:
     output: the name of the output with the logits; needed if there are several.
     """
     path = Path(path)
-    content = _read_file(path, path.name)
+    return parse_onnx(read_bytes(path), path, output)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a model file of bounded size; raises ModelError."""
+    return _read_file(path, path.name)
+
+
+def parse_onnx(content: bytes, path: Path, output: str | None = None) -> OnnxFile:
+    """Check and hash the bytes of an ONNX model that belongs to a path, then its external data by name."""
     digest = hashlib.sha256(content)
     try:
         proto = onnx.load_model_from_string(content)
