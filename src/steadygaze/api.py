@@ -36,6 +36,7 @@ class QuestionOptions(TypedDict, total=False):
     mean: float | Sequence[float] | None
     std: float | Sequence[float] | None
     scale: float
+    output: str | None
     names: Sequence[str] | None
 
 
@@ -151,6 +152,7 @@ def verify(
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
+    output: str | None = None,
     names: Sequence[str] | None = None,
 ) -> Result:
     """Prove where the label and the attention of an image are kept under one to four perturbations at once.
@@ -165,6 +167,7 @@ def verify(
     * dist: "l1" or "l2".
     * classes: "all", "predicted" or numbers.
     * mean, std, scale: the preprocessing that the model file or module expects.
+    * output: the name of the output with the logits, for a model with several.
     * names: words for the classes.
     * method: "map": all regions, up to three perturbations, exact up to the tolerances that the result reports.
       "refine": boxes decided by bounds, or by their regions if bounds do not suffice; for large networks and four
@@ -190,7 +193,7 @@ def verify(
     with budget.clock.phase("read"):
         question = make_question(
             model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-            mean=mean, std=std, scale=scale, names=names,
+            mean=mean, std=std, scale=scale, output=output, names=names,
         )  # fmt: skip
 
     def advance(done: Progress) -> None:
@@ -218,6 +221,7 @@ def search(
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
+    output: str | None = None,
     names: Sequence[str] | None = None,
 ) -> Result:
     """Visit regions of a question one by one, for up to four perturbations at once: `verify` by a search.
@@ -239,7 +243,7 @@ def search(
     with budget.clock.phase("read"):
         question = make_question(
             model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-            mean=mean, std=std, scale=scale, names=names,
+            mean=mean, std=std, scale=scale, output=output, names=names,
         )  # fmt: skip
     if plan.method not in SEARCHES:
         raise OptionError(f"method {method!r} is no search; expected {', '.join(SEARCHES)}, or call verify")

@@ -19,8 +19,9 @@ ImageLike = str | Path | np.ndarray | TorchTensor
 def given_model(model: ModelLike, pixels: np.ndarray, **preprocessing: Any) -> Model:
     """The model of a file, a bundled name, a torch module or a `Model`, for an image (C, H, W); raises ModelError."""
     if isinstance(model, Model):
-        if preprocessing["mean"] is not None or preprocessing["std"] is not None or preprocessing["scale"] != 1.0:
-            raise OptionError("mean, std and scale apply to model files only; give them to read_model")
+        usual = {"mean": None, "std": None, "scale": 1.0, "output": None}
+        if preprocessing != usual:
+            raise OptionError("mean, std, scale and output apply to model files only; give them to read_model")
         return model
     if is_module(model):
         return read_module(model, pixels, **preprocessing)

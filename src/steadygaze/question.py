@@ -183,6 +183,7 @@ class Question:
                 "mean": preprocessing.mean.tolist(),
                 "std": preprocessing.std.tolist(),
                 "scale": float(preprocessing.scale),
+                **({} if self.model.output is None else {"output": self.model.output}),
             }
             | remarks,
             "class_names": list(self.names),
@@ -206,7 +207,8 @@ class Question:
             values = stored[name] if isinstance(stored[name], list) else [stored[name]]
             if any(value != usual for value in values):
                 words += [f"--{name}={','.join(repr(float(value)) for value in values)}"]
-        return words + ([] if stored["scale"] == 1.0 else ["--scale", f"{stored['scale']:g}"])
+        words += [] if stored["scale"] == 1.0 else ["--scale", f"{stored['scale']:g}"]
+        return words + ([f"--output={stored['output']}"] if "output" in stored else [])
 
     @classmethod
     def restore(
@@ -239,7 +241,7 @@ class Question:
         """The parts of this question that differ from the one in the content of a `result.json` with its pixels."""
         asked, stored = self.describe(), self.stored(self.delta)
         model, kept = stored["model"], content["stored"]["model"]
-        is_prepared = all(model[name] == kept[name] for name in ("mean", "std", "scale"))
+        is_prepared = all(model.get(name) == kept.get(name) for name in ("mean", "std", "scale", "output"))
         attention, other = to_builtins(asked.attention), dict(content["attention"])
         same = {
             "the model": asked.model.sha256 == content["model"]["sha256"] and is_prepared,
@@ -355,6 +357,7 @@ def make_question(
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
+    output: str | None = None,
     names: Sequence[str] | None = None,
 ) -> Question:
     """Read and check all parts of a question; see `steadygaze.verify` for the arguments."""
@@ -363,7 +366,7 @@ def make_question(
     wanted, threshold = Property.parse(property), Threshold.parse(delta)
     steps, distance = Filter.parse(filter), Distance.parse(dist)
     pixels, image_name, notes = given_image(image)
-    model = given_model(model, pixels, mean=mean, std=std, scale=scale)
+    model = given_model(model, pixels, mean=mean, std=std, scale=scale, output=output)
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
     attention = AttentionOptions(steps, distance, _classes(classes, model))

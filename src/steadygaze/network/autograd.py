@@ -107,7 +107,9 @@ class TorchRun:
             raise ModelError(
                 f"{self.name}: returns a {type(found).__name__}; wrap it in a module that returns the logits alone"
             )
-        return found.reshape(1, -1)
+        logits = found.reshape(1, -1)
+        # A single logit: class 1 where it is above zero, as the reader has it.
+        return torch.cat([torch.zeros_like(logits), logits], dim=1) if logits.shape[1] == 1 else logits
 
 
 def _without(name: str | None) -> Any:

@@ -48,9 +48,10 @@ SAME_SHARE = 1e-2
 class Model:
     """A classifier of images (C, H, W) with pixels in [0,1], read from a file.
 
-    `graph` computes in float64, `chain` is the same function as affine maps with ReLUs between (made on first use,
-    because they are large), `replay` runs the file itself. `notes` are sentences for the user. `content` are the bytes
-    of a model without a file of its own: those of an exported torch module.
+    `graph` computes in float64, `chain` is the same function as affine maps with layers of neurons between (made on
+    first use, because they are large), `replay` runs the file itself. `notes` are sentences for the user. `content` are
+    the bytes of a model without a file of its own: those of an exported torch module. `output` names the output that
+    was chosen among several.
     """
 
     graph: Graph
@@ -61,6 +62,7 @@ class Model:
     notes: tuple[str, ...]
     replay: Replay
     content: bytes | None = None
+    output: str | None = None
 
     @property
     def input_shape(self) -> tuple[int, int, int]:
@@ -122,11 +124,11 @@ def read_model(
 ) -> Model:
     """Read an ONNX classifier, or a torch module in eval mode; weights are lifted to float64 exactly.
 
-    `output` names the output with the logits; a file with several needs it. The graph starts with (pixel·scale − mean)/std, one mean and std for all channels or one each, so images always have
-    pixels in [0,1]. Flat inputs other than grey or RGB squares, and inputs of open size, need `image_shape` (C, H, W).
-    A module needs it too: it is exported for one image of that shape, and compared with torch's autograd. Reads and
-    hashes the file every time; if its bytes are those of one of the last models read, returns that model. Raises
-    ModelError or OptionError.
+    `output` names the output with the logits; a file with several needs it. The graph starts with
+    (pixel·scale − mean)/std, one mean and std for all channels or one each, so images always have pixels in [0,1]. Flat
+    inputs other than grey or RGB squares, and inputs of open size, need `image_shape` (C, H, W). A module needs it too:
+    it is exported for one image of that shape, and compared with torch's autograd. Reads and hashes the file every
+    time; if its bytes are those of one of the last models read, returns that model. Raises ModelError or OptionError.
     """
     if is_module(path):
         from .torch_module import read_module  # noqa: PLC0415 (imports this module)
@@ -178,7 +180,9 @@ def _read(
 def _make_model(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> Model:
     graph, path = build_graph(file, layout, preprocessing), file.path
     replay = Replay(file, layout, preprocessing)
-    return Model(graph, LazyChain(graph, path.name), path, path.stem, file.sha256, graph.notes, replay)
+    output = file.output if len(file.proto.graph.output) > 1 else None
+    chain = LazyChain(graph, path.name)
+    return Model(graph, chain, path, path.stem, file.sha256, graph.notes, replay, output=output)
 
 
 @dataclass(frozen=True)

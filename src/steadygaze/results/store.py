@@ -142,7 +142,7 @@ def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given
     if not path.is_file():
         raise StoreError(f"{folder}: its model is no longer at {os.fspath(path)}; {mend}")
     options: dict[str, Any] = {name: stored[name] for name in ("mean", "std")}
-    options |= {"image_shape": pixels.shape, "scale": float(stored["scale"])}
+    options |= {"image_shape": pixels.shape, "scale": float(stored["scale"]), "output": stored.get("output")}
     try:
         if stored["path"] is None and stored["bundled"] is None:  # kept with the result, so that it can be saved again
             model = model_from_bytes(read_bytes(path), str(content["model"]["name"]), **options)
