@@ -158,6 +158,17 @@ class TestSameAsFile:
             with block:
                 assert steadygaze.verify(module, IMAGE, SPECS[:1]).areas == expected
 
+    def test_weights_that_a_module_computes(self):
+        layer = nn.utils.parametrizations.weight_norm(nn.Linear(784, 12))
+        module = nn.Sequential(nn.Flatten(), layer, nn.ReLU(), nn.Linear(12, 10)).eval()
+        plain = nn.Sequential(nn.Flatten(), nn.Linear(784, 12), nn.ReLU(), module[3]).eval()
+        with torch.no_grad():
+            plain[1].weight.copy_(layer.weight)
+            plain[1].bias.copy_(layer.bias)
+        found, expected = (steadygaze.verify(one, IMAGE, SPECS[:1]).areas for one in (module, plain))
+        for name, (low, high) in expected.items():
+            assert found[name] == pytest.approx((low, high), abs=1e-4)
+
     def test_a_module_in_float64(self):
         expected, found = (steadygaze.verify(one, IMAGE, SPECS[:1]).areas for one in (dense(), dense().double()))
         assert found == expected
@@ -224,7 +235,7 @@ class TestOtherObjects:
                 ask()
             assert "\n" not in str(caught.value)
 
-    def test_modules_that_are_no_classifiers_get_one_line(self):
+    def test_modules_that_are_no_classifiers_get_one_line(self, capfd):
         class Several(nn.Module):
             def forward(self, images):
                 return images, images
@@ -233,11 +244,16 @@ class TestOtherObjects:
             "fails on an image of shape .*nn.Flatten": nn.Sequential(nn.Linear(784, 10)),
             "returns a tuple; wrap it": Several(),
             "node '.*Tanh' is Tanh, which is not piecewise linear": dense(nn.Tanh(), nn.Linear(10, 10)),
+            "torch cannot export it to ONNX .*svd.*; replace that operator": Calling(
+                nn.Identity(), lambda images: images + torch.linalg.svdvals(images).sum(), dense()
+            ),
+            "is in training mode": Calling(nn.Identity(), nn.functional.dropout, dense()),
         }
         for said, module in cases.items():
             with pytest.raises(ModelError, match=rf"^module {type(module).__name__}: .*{said}") as caught:
                 steadygaze.verify(module.eval(), IMAGE, SPECS)
             assert "\n" not in str(caught.value)
+        assert capfd.readouterr() == ("", "")
 
     def test_a_module_alone_does_not_say_its_shape(self):
         with pytest.raises(ModelError, match=r"give image_shape=\(channels, height, width\)"):
