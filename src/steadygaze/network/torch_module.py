@@ -8,21 +8,22 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError
-from ..lazily import onnx, torch
+from ..lazily import torch
 from .autograd import TorchRun, compare_with_autograd
 from .layout import PerChannel, make_preprocessing
 from .model import Model, model_from_bytes, sample_images
-from .onnx_file import final_softmax, one_line
+from .onnx_file import final_activation, one_line, parse_onnx
 from .operators import Array
 from .torch_objects import TorchModule
 
 OPSET = 17
-DROPPED = {"Softmax": "softmax", "LogSoftmax": "log_softmax"}  # operators by torch's names
+DROPPED = {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Sigmoid": "sigmoid"}  # operators by torch's names
 GREY = 0.5  # pixels of the image that stands for unknown ones
 
 
@@ -34,6 +35,7 @@ def read_module(
     mean: PerChannel = None,
     std: PerChannel = None,
     scale: float = 1.0,
+    output: str | None = None,
 ) -> Model:
     """The model of a module in eval mode, for images like `image` (C, H, W), or of `image_shape`; raises ModelError.
 
@@ -49,9 +51,9 @@ def read_module(
     preprocessing = make_preprocessing(mean, std, scale, image.shape[0])
     run = TorchRun(network, preprocessing, name)
     content, notes = export_module(network, run, image)
-    last = final_softmax(onnx.load_model_from_string(content))
+    last = final_activation(parse_onnx(content, Path(name), output))
     run.dropped = None if last is None else DROPPED[last.op_type]
-    model = model_from_bytes(content, name, image_shape=image.shape, mean=mean, std=std, scale=scale)
+    model = model_from_bytes(content, name, image_shape=image.shape, mean=mean, std=std, scale=scale, output=output)
     compare_with_autograd(model, run, sample_images(image))
     return replace(model, notes=(*model.notes, *notes))
 
