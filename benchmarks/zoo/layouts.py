@@ -87,14 +87,14 @@ class Layout:
 
     @property
     def neurons(self) -> int:
-        """Number of ReLUs.
+        """Number of ReLUs and of windows.
 
         >>> Layout((Conv(2), Conv(1)), (100,)).neurons, Layout((Conv(2), MaxPool(), Residual(3))).neurons
-        (2028, 2366)
+        (2028, 2704)
         """
-        relus = {Conv: 1, MaxPool: 0, Residual: 2}
+        bends = {Conv: 1, MaxPool: 1, Residual: 2}
         pictures = zip(self.spatial, self.shapes[1:], strict=True)
-        return sum(relus[type(layer)] * c * s * s for layer, (c, s) in pictures) + sum(self.hidden)
+        return sum(bends[type(layer)] * c * s * s for layer, (c, s) in pictures) + sum(self.hidden)
 
     def describe(self) -> str:
         """One readable line.

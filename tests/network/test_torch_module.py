@@ -13,7 +13,8 @@ import steadygaze
 from steadygaze.errors import ImageError, ModelError
 from steadygaze.images import read_image
 from steadygaze.network import autograd, torch_module
-from steadygaze.network.graph import gradients, preactivations
+from steadygaze.network.graph import gradients, patterns, preactivations
+from steadygaze.network.layers import CARRIED, ENTRY, RELU, Layer
 from steadygaze.zoo import image_path
 
 torch = pytest.importorskip("torch")
@@ -76,6 +77,27 @@ class LooseRelu(torch.autograd.Function):
         return gradient * (values >= 0.0)
 
 
+class Residual(nn.Module):
+    """A block whose branches meet in a sum."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(nn.Conv2d(channels, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.ReLU())
+        self.last = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, values: "torch.Tensor") -> "torch.Tensor":
+        return torch.relu(values + self.last(self.inner(values)))
+
+
+def branching() -> "nn.Sequential":
+    """Overlapping max pooling, a residual block and leaky neurons, in eval mode."""
+    torch.manual_seed(5)
+    return nn.Sequential(
+        nn.Conv2d(1, 3, 3, stride=2), nn.ReLU(), nn.MaxPool2d(3, stride=2, padding=1), Residual(3), nn.LeakyReLU(0.1),
+        nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 8), nn.ReLU6(), nn.Linear(8, 10),
+    ).eval()  # fmt: skip
+
+
 class Calling(nn.Module):
     """A module that puts a function between parts."""
 
@@ -127,10 +149,17 @@ class TestSameAsFile:
             logits = lifted(pixels)[0]
             rows = [torch.autograd.grad(logit, pixels, retain_graph=True)[0].ravel().numpy() for logit in logits]
             *inputs, ours = preactivations(model.graph, image.reshape(1, -1))
-            *_, maps = gradients(model.graph, [values[0] > 0.0 for values in inputs])
+            *_, maps = gradients(model.graph, [layer[0] for layer in patterns(model.graph, inputs)])
             # The module's own constants 0.1307 and 0.3081 are float32 or float64, as its author wrote them.
             np.testing.assert_allclose(ours[0], logits.detach().numpy(), atol=1e-6)
             np.testing.assert_allclose(maps, rows, atol=1e-6 * np.abs(rows).max())
+
+    @pytest.mark.parametrize("make", [branching, lambda: dense(nn.ReLU(), nn.Linear(10, 1), nn.Sigmoid())])
+    def test_windows_branches_and_single_logits_agree_with_autograd(self, make, monkeypatch):
+        """On tied windows too: torch and steadygaze let the first entry win."""
+        monkeypatch.setattr(autograd, "is_near_kink", lambda *_: False)
+        for image in (np.zeros((1, 28, 28)), read_image(image_path(IMAGE)).pixels):
+            assert torch_module.read_module(make(), image).classes in (2, 10)
 
     def test_weights_are_kept_bit_by_bit(self):
         """The exporter must not fold batch normalisation into float32 weights."""
@@ -157,6 +186,17 @@ class TestSameAsFile:
             module = dense()
             with block:
                 assert steadygaze.verify(module, IMAGE, SPECS[:1]).areas == expected
+
+    def test_weights_that_a_module_computes(self):
+        layer = nn.utils.parametrizations.weight_norm(nn.Linear(784, 12))
+        module = nn.Sequential(nn.Flatten(), layer, nn.ReLU(), nn.Linear(12, 10)).eval()
+        plain = nn.Sequential(nn.Flatten(), nn.Linear(784, 12), nn.ReLU(), module[3]).eval()
+        with torch.no_grad():
+            plain[1].weight.copy_(layer.weight)
+            plain[1].bias.copy_(layer.bias)
+        found, expected = (steadygaze.verify(one, IMAGE, SPECS[:1]).areas for one in (module, plain))
+        for name, (low, high) in expected.items():
+            assert found[name] == pytest.approx((low, high), abs=1e-4)
 
     def test_a_module_in_float64(self):
         expected, found = (steadygaze.verify(one, IMAGE, SPECS[:1]).areas for one in (dense(), dense().double()))
@@ -224,7 +264,7 @@ class TestOtherObjects:
                 ask()
             assert "\n" not in str(caught.value)
 
-    def test_modules_that_are_no_classifiers_get_one_line(self):
+    def test_modules_that_are_no_classifiers_get_one_line(self, capfd):
         class Several(nn.Module):
             def forward(self, images):
                 return images, images
@@ -233,11 +273,16 @@ class TestOtherObjects:
             "fails on an image of shape .*nn.Flatten": nn.Sequential(nn.Linear(784, 10)),
             "returns a tuple; wrap it": Several(),
             "node '.*Tanh' is Tanh, which is not piecewise linear": dense(nn.Tanh(), nn.Linear(10, 10)),
+            "torch cannot export it to ONNX .*svd.*; replace that operator": Calling(
+                nn.Identity(), lambda images: images + torch.linalg.svdvals(images).sum(), dense()
+            ),
+            "is in training mode": Calling(nn.Identity(), nn.functional.dropout, dense()),
         }
         for said, module in cases.items():
             with pytest.raises(ModelError, match=rf"^module {type(module).__name__}: .*{said}") as caught:
                 steadygaze.verify(module.eval(), IMAGE, SPECS)
             assert "\n" not in str(caught.value)
+        assert capfd.readouterr() == ("", "")
 
     def test_a_module_alone_does_not_say_its_shape(self):
         with pytest.raises(ModelError, match=r"give image_shape=\(channels, height, width\)"):
@@ -343,6 +388,16 @@ class TestComparison:
         with pytest.raises(ModelError, match="disagree by"):
             steadygaze.verify(dense(), IMAGE, SPECS)
 
+    def test_a_lost_branch_is_caught(self, export):
+        def change(proto):
+            node = next(node for node in proto.graph.node if node.op_type == "Add")
+            node.op_type = "Identity"
+            del node.input[1:]
+
+        export(change)
+        with pytest.raises(ModelError, match="disagree by"):
+            torch_module.read_module(branching(), np.full((1, 28, 28), 0.5))
+
     def test_a_weight_that_the_given_image_does_not_show_is_caught(self, export):
         """The weights of a black pixel: only noise and gradients show them."""
 
@@ -392,6 +447,16 @@ class TestComparison:
             patch.setattr(autograd, "is_near_kink", lambda *_: False)
             torch_module.read_module(module, given)
         assert torch_module.read_module(module, given).classes == 10
+
+    def test_kinks_and_ties(self):
+        """A window counts as tied if rounding may choose its winner, a carried value never."""
+        kinds, windows = np.array([RELU, CARRIED, ENTRY, ENTRY, ENTRY], np.uint8), np.array([-1, -1, 0, 0, 0], np.int32)
+        layer, spread = Layer(kinds, windows), np.full(5, 0.1)
+        assert not autograd._has_kink(layer, np.array([0.2, 0.0, 0.0, 1.0, 0.0]), spread)
+        assert autograd._has_kink(layer, np.array([-0.1, 9.0, 0.0, 1.0, 0.0]), spread)
+        assert autograd._has_kink(layer, np.array([0.2, 9.0, 0.9, 1.0, 0.0]), spread)
+        assert not autograd._has_kink(layer, np.array([0.2, 9.0, 0.7, 1.0, 0.7]), spread)
+        assert autograd._has_kink(layer, np.array([0.2, 9.0, 1.0, 0.0, 1.0]), np.zeros(5))
 
     def test_without_any_comparison_nothing_is_verified(self, monkeypatch):
         monkeypatch.setattr(autograd, "is_near_kink", lambda *_: True)

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..errors import ModelError
 from ..lazily import torch
-from .graph import Graph, gradients, preactivations
+from .graph import Graph, gradients, patterns, preactivations
+from .layers import RELU, Layer
 from .layout import Preprocessing
 from .model import Model
 from .onnx_file import one_line
@@ -191,7 +192,7 @@ class _Comparison:
 
 def _compare_gradients(graph: Graph, run: TorchRun, image: Array, targets: Array) -> _Comparison:
     inputs = preactivations(graph, image.reshape(1, -1))[:-1]
-    bits = [values[0] > 0.0 for values in inputs]
+    bits = [layer[0] for layer in patterns(graph, inputs)]
     *_, ours = gradients(graph, bits, targets)
     theirs, share = _autograd(graph, run, image, targets)
     differences, scale = np.abs(ours - theirs.reshape(ours.shape)), float(np.abs(ours).max(initial=0.0))
@@ -225,10 +226,21 @@ def _absolute_gradients(graph: Graph, bits: list[np.ndarray], targets: Array) ->
 
 
 def is_near_kink(graph: Graph, pixels: Array, kind: FloatType) -> bool:
-    """Whether rounding in a float type may decide the sign of a neuron on an image (C·H·W,)."""
+    """Whether rounding in a float type may decide the sign of a neuron, or the winner of a window, on an image."""
     spreads = estimate_rounding(graph, pixels, kind).neurons
-    inputs = preactivations(graph, pixels[None])[:-1]
-    return any(bool((np.abs(values[0]) <= spread).any()) for values, spread in zip(inputs, spreads, strict=True))
+    inputs = [values[0] for values in preactivations(graph, pixels[None])[:-1]]
+    return any(_has_kink(*layer) for layer in zip(graph.layers, inputs, spreads, strict=True))
+
+
+def _has_kink(layer: Layer, values: Array, spread: Array) -> bool:
+    """Whether a ReLU (n,) is within its spread (n,) of zero, or an entry of a window within both of the winner."""
+    if bool((np.abs(values) <= spread)[layer.kind == RELU].any()):
+        return True
+    is_winner = layer.bits(values[None])[0][layer.entries]
+    counts = np.diff(layer.starts, append=len(layer.entries))
+    values, spread = values[layer.entries], spread[layer.entries]
+    behind = np.repeat(values[is_winner], counts) - values
+    return bool((behind <= np.repeat(spread[is_winner], counts) + spread)[~is_winner].any())
 
 
 def _which(number: int) -> str:

@@ -5,7 +5,8 @@ The exporter keeps every weight as it is: batch normalisation is folded by the r
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,13 +85,14 @@ def export_module(module: Any, run: TorchRun, image: Array) -> tuple[bytes, list
     run.logits(image[None])  # a module that cannot take the image says so without the exporter
     buffer = io.BytesIO()
     try:
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as caught, _without_log():
             warnings.simplefilter("always")
             # The exporter by tracing needs no package beside torch; the one by torch.export needs onnxscript. PRESERVE
-            # keeps batch normalisation apart: EVAL would fold it into the weights in float32.
+            # keeps batch normalisation apart: EVAL would fold it into the weights in float32. Folding is for weights
+            # that a module computes from others, such as a weight normalisation.
             torch.onnx.export(
                 module, (run.tensor(image[None]),), buffer, dynamo=False, opset_version=OPSET, input_names=["image"],
-                output_names=["logits"], training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False,
+                output_names=["logits"], training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=True,
             )  # fmt: skip
     except Exception as error:
         raise ModelError(
@@ -100,3 +102,18 @@ def export_module(module: Any, run: TorchRun, image: Array) -> tuple[bytes, list
     traced = [one_line(warning.message) for warning in caught if warning.category.__name__ == "TracerWarning"]
     notes = [f"the proof is about the module as traced on one image; torch's tracer warns: {text}" for text in traced]
     return buffer.getvalue(), notes[:1]
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """A block in which torch does not print the whole graph when it meets an operator that it cannot export."""
+    core = torch._C
+    log = getattr(core, "_jit_onnx_log", None)
+    if log is None:
+        yield
+        return
+    core._jit_onnx_log = lambda *_: None
+    try:
+        yield
+    finally:
+        core._jit_onnx_log = log
