@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ModelError, OptionError
 from .converters import BRANCHES, CHAINS
-from .converters.call import Call, ConversionError, Draft, check_size
+from .converters.call import MAX_FOLDED, Call, ConversionError, Draft, Tally
 from .converters.folding import count_roundings, fold
 from .graph import Graph, Node
 from .layout import Layout, Order, Preprocessing
@@ -94,8 +94,9 @@ class _Builder:
         self.tensors = {tensor.name: tensor for tensor in graph.initializer}
         self.constants: dict[str, np.ndarray] = {}
         self.roundings: dict[str, int] = {}
+        self.room = MAX_FOLDED + 2 * sum(prod(tensor.dims) for tensor in self.file.tensors)
         self.unread: dict[str, str] = {}  # outputs that no converter gives, and what they are
-        self.draft = Draft(self.nodes, self.layout.image_shape)
+        self.draft = Draft(self.nodes, self.layout.image_shape, Tally())
         self.numbers = {input_dims(self.file)[0]: self._enter()}
         activation = final_activation(self.file)
         self.activation_output = activation.output[0] if activation is not None else None
@@ -164,6 +165,7 @@ class _Builder:
             position=position,
             shape=() if position is None else shapes[position] or (),
             roundings=sum(self.roundings.get(name, 0) for name in node.input),
+            room=self.room,
         )
 
     def _append(self, call: Call) -> None:
@@ -184,7 +186,7 @@ class _Builder:
         with np.errstate(over="raise", under="raise"):
             results = fold(call)
         for name, value in zip(call.node.output, results, strict=False):
-            check_size(value.size)
+            self.room -= value.size if value.flags.owndata else 0
             if not np.isfinite(value).all():
                 raise ConversionError("its result is NaN or infinite")
             self.constants[name] = value

@@ -66,6 +66,11 @@ class OnnxFile:
     opset: int
     output: str
 
+    @property
+    def tensors(self) -> list["TensorProto"]:
+        """All tensors of the graph: initializers, and values of Constant nodes."""
+        return _tensors(self.proto)
+
 
 def read_onnx(path: str | Path, output: str | None = None) -> OnnxFile:
     """Read, check and hash an ONNX file, then its external data by name; raises ModelError with one line.
