@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ModelError, OptionError
 from .converters import BRANCHES, CHAINS
-from .converters.call import MAX_FOLDED, Call, ConversionError, Draft, Tally
+from .converters.call import MAX_FOLDED, MAX_RESULT, Call, ConversionError, Draft, Tally
 from .converters.folding import count_roundings, fold
 from .graph import Graph, Node
 from .layout import Layout, Order, Preprocessing
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
 SUPPORTED = (
-    "Gemm, MatMul, Mul, Div (with constants), Add, Sub, Sum, Mean, Concat, Split, Slice, Gather, Conv, ConvTranspose, "
-    "BatchNormalization, MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool, ReduceMax, ReduceMin, ReduceSum, "
-    "ReduceMean, Relu, LeakyRelu, PRelu, Clip, HardSigmoid, Abs, Neg, Max, Min, Resize, Pad, Flatten, Reshape, "
-    "Squeeze, Unsqueeze, Transpose, Expand, Tile, DepthToSpace, SpaceToDepth, Constant, Identity, Cast, Dropout, "
-    "a final Softmax, LogSoftmax or Sigmoid"
+    "Gemm, Conv and other affine operators with constants, sums and Concat of branches, Relu, LeakyRelu, PRelu, Clip, "
+    "HardSigmoid, Abs, Max, Min, pooling, Resize, Pad, operators that move numbers, a final Softmax or Sigmoid"
 )
 
 # fmt: off
@@ -60,7 +57,7 @@ def why_refused(kind: str) -> str:
     'which is not piecewise linear'
     """
     if kind in CONTROL_FLOW:
-        return "which is control flow, which is not supported. Export the model with a fixed graph (constant folding)."
+        return "which is control flow and not supported. Export the model as a fixed graph, with constant folding."
     reason = "piecewise linear" if kind in NOT_PIECEWISE_LINEAR else "continuous" if kind in JUMPS else "supported"
     return f"which is not {reason}. Supported: {SUPPORTED}. Replace it, or verify the part before it."
 
@@ -105,7 +102,12 @@ class _Builder:
 
     def _enter(self) -> int:
         """Convert canonical pixels to the model's own input: preprocessing, then order and shape."""
-        number = 0
+        number, shape = 0, self.layout.image_shape
+        if prod(shape) > MAX_RESULT:
+            name = self.file.path.name
+            raise ModelError(
+                f"{name}: the image has shape {list(shape)}; at most {MAX_RESULT:.3g} pixels are supported"
+            )
         if not self.preprocessing.is_identity:
             mean, std = (v[:, None, None] for v in (self.preprocessing.mean, self.preprocessing.std))
             try:
@@ -127,6 +129,8 @@ class _Builder:
         where = f"{self.file.path.name}: node '{node.name or node.output[0]}'"
         if node.domain not in ("", "ai.onnx"):
             raise ModelError(f"{where} is {node.domain}.{node.op_type}, {why_refused(node.op_type)}")
+        if node.op_type in CONTROL_FLOW:
+            raise ModelError(f"{where} is {node.op_type}, {why_refused(node.op_type)}")
         try:
             call = self._call(node)
             if not call.moving or node.op_type in ("Shape", "Size"):

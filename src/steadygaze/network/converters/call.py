@@ -109,7 +109,9 @@ class Call:
     def check_room(self, count: int) -> None:
         """Refuse a folded constant of so many numbers before it is made."""
         if count > self.room:
-            raise ConversionError(f"would give {count:.3g} numbers, at most {self.room:.3g} are supported")
+            raise ConversionError(
+                f"would give {count:.3g} numbers, but folded constants may have only {self.room:.3g} more"
+            )
 
     def on_image(self) -> None:
         """Refuse a node whose first input is a constant and another one depends on the image."""
