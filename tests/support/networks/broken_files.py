@@ -94,6 +94,18 @@ def name_given_twice():
     return model
 
 
+@case("(Sum): its input 2 is missing; the file is damaged")
+def missing_summand():
+    return single("Sum", ["image", "", "image"])
+
+
+@case("(Max): its input 1 is missing; the file is damaged")
+def missing_input_of_an_unused_node():
+    model = dense()
+    model.graph.node.insert(1, node("Max", ["", "f"], "unused"))
+    return model
+
+
 @case("w1 initializer name is not unique")
 def initializer_given_twice():
     model = dense()
