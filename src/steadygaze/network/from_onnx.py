@@ -179,7 +179,7 @@ class _Builder:
             if kind in BRANCHES and (kind not in CHAINS or len(call.moving) > 1):
                 results = BRANCHES[kind](call, draft)
             elif len(call.moving) > 1:
-                raise ConversionError(_why_single(kind))
+                raise ConversionError(_why_single(call))
             else:
                 results = [draft.follow(call.moving[0], CHAINS[kind](call))]
         self.numbers.update(zip(node.output, results, strict=False))
@@ -231,15 +231,16 @@ class _Builder:
         return Graph(self.layout.image_shape, _needed(self.nodes, last), tuple(self.notes))
 
 
-def _why_single(kind: str) -> str:
+def _why_single(call: Call) -> str:
     """Why an operator may have only one input that depends on the image."""
-    if kind in PRODUCTS:
-        verb = "divides" if kind == "Div" else "multiplies"
-        return (
-            f"{verb} values that both depend on the image, which is not piecewise linear; only constants are supported "
-            "on one side. Replace it, or verify the part before it"
-        )
-    return "only its first input may depend on the image; the others must be constants"
+    kind = call.node.op_type
+    if kind not in PRODUCTS or None in call.numbers[:2]:
+        return "only its first input may depend on the image; the others must be constants"
+    verb = "divides" if kind == "Div" else "multiplies"
+    return (
+        f"{verb} values that both depend on the image, which is not piecewise linear; only constants are supported on "
+        "one side. Replace it, or verify the part before it"
+    )
 
 
 def _needed(nodes: list[Node], last: int) -> tuple[Node, ...]:

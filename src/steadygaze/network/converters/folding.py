@@ -194,6 +194,14 @@ def _divide(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return left / right
 
 
+def _modulo(call: Call) -> np.ndarray:
+    left, right = call.needed(0, "input"), call.needed(1, "input")
+    if left.dtype.kind != "i" or right.dtype.kind != "i" or not right.all():
+        raise ConversionError("needs integers, and a divisor that is not 0")
+    call.check_room(prod(np.broadcast_shapes(left.shape, right.shape)))
+    return np.fmod(left, right) if call.attribute("fmod", 0) else np.mod(left, right)
+
+
 def _compare(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[[Call], np.ndarray]:
     return _arithmetic(lambda left, right: function(left, right).astype(np.int64))
 
@@ -213,6 +221,7 @@ FOLDS: dict[str, Callable[[Call], np.ndarray]] = {
     "Less": _compare(np.less),
     "Max": _arithmetic(np.maximum),
     "Min": _arithmetic(np.minimum),
+    "Mod": _modulo,
     "Mul": _arithmetic(np.multiply),
     "Neg": _each(np.negative),
     "Range": _range,
