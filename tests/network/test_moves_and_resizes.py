@@ -32,7 +32,9 @@ def test_slice(data, opset):
         size = DIMS[axis]
         return len(range(size)[slice(start, None if step < 0 and end < -size else end, step)])
 
-    assume(all(length(*cut) for cut in zip(axes, starts, ends, steps, strict=True)))
+    for place, (axis, start, end, step) in enumerate(zip(axes, starts, ends, steps, strict=True)):
+        if not length(axis, start, end, step):  # the whole axis instead
+            starts[place], ends[place] = (0, DIMS[axis]) if step > 0 else (-1, -9)
     if opset < 10:
         check([node("Slice", "image", starts=starts, ends=ends, axes=axes)], opset=opset)
     else:
@@ -137,8 +139,8 @@ def test_conv_transpose_in_one_dimension(case):
     st.sampled_from([11, 13, 18, 19]),
     st.sampled_from(COORDINATES),
     st.sampled_from(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]),
-    st.tuples(*[st.integers(1, 12)] * 2),
-    st.tuples(*[st.integers(2, 7)] * 2),
+    st.tuples(*[st.integers(1, 40)] * 2),
+    st.tuples(*[st.integers(2, 30)] * 2),
     st.booleans(),
 )
 def test_resize_nearest(opset, coordinates, rounding, sizes, old, by_scales):

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ModelError, OptionError
 from .converters import BRANCHES, CHAINS
-from .converters.call import Call, ConversionError, Draft, check_size
+from .converters.call import MAX_FOLDED, MAX_RESULT, Call, ConversionError, Draft, Tally
 from .converters.folding import count_roundings, fold
 from .graph import Graph, Node
 from .layout import Layout, Order, Preprocessing
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
 SUPPORTED = (
-    "Gemm, MatMul, Mul, Div (with constants), Add, Sub, Sum, Mean, Concat, Split, Slice, Gather, Conv, ConvTranspose, "
-    "BatchNormalization, MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool, ReduceMax, ReduceMin, ReduceSum, "
-    "ReduceMean, Relu, LeakyRelu, PRelu, Clip, HardSigmoid, Abs, Neg, Max, Min, Resize, Pad, Flatten, Reshape, "
-    "Squeeze, Unsqueeze, Transpose, Expand, Tile, DepthToSpace, SpaceToDepth, Constant, Identity, Cast, Dropout, "
-    "a final Softmax, LogSoftmax or Sigmoid"
+    "Gemm, Conv and other affine operators with constants, sums and Concat of branches, Relu, LeakyRelu, PRelu, Clip, "
+    "HardSigmoid, Abs, Max, Min, pooling, Resize, Pad, operators that move numbers, a final Softmax or Sigmoid"
 )
 
 # fmt: off
@@ -60,7 +57,7 @@ def why_refused(kind: str) -> str:
     'which is not piecewise linear'
     """
     if kind in CONTROL_FLOW:
-        return "which is control flow, which is not supported. Export the model with a fixed graph (constant folding)."
+        return "which is control flow and not supported. Export the model as a fixed graph, with constant folding."
     reason = "piecewise linear" if kind in NOT_PIECEWISE_LINEAR else "continuous" if kind in JUMPS else "supported"
     return f"which is not {reason}. Supported: {SUPPORTED}. Replace it, or verify the part before it."
 
@@ -94,8 +91,9 @@ class _Builder:
         self.tensors = {tensor.name: tensor for tensor in graph.initializer}
         self.constants: dict[str, np.ndarray] = {}
         self.roundings: dict[str, int] = {}
+        self.room = MAX_FOLDED + 2 * sum(prod(tensor.dims) for tensor in self.file.tensors)
         self.unread: dict[str, str] = {}  # outputs that no converter gives, and what they are
-        self.draft = Draft(self.nodes, self.layout.image_shape)
+        self.draft = Draft(self.nodes, self.layout.image_shape, Tally())
         self.numbers = {input_dims(self.file)[0]: self._enter()}
         activation = final_activation(self.file)
         self.activation_output = activation.output[0] if activation is not None else None
@@ -104,7 +102,12 @@ class _Builder:
 
     def _enter(self) -> int:
         """Convert canonical pixels to the model's own input: preprocessing, then order and shape."""
-        number = 0
+        number, shape = 0, self.layout.image_shape
+        if prod(shape) > MAX_RESULT:
+            name = self.file.path.name
+            raise ModelError(
+                f"{name}: the image has shape {list(shape)}; at most {MAX_RESULT:.3g} pixels are supported"
+            )
         if not self.preprocessing.is_identity:
             mean, std = (v[:, None, None] for v in (self.preprocessing.mean, self.preprocessing.std))
             try:
@@ -126,6 +129,8 @@ class _Builder:
         where = f"{self.file.path.name}: node '{node.name or node.output[0]}'"
         if node.domain not in ("", "ai.onnx"):
             raise ModelError(f"{where} is {node.domain}.{node.op_type}, {why_refused(node.op_type)}")
+        if node.op_type in CONTROL_FLOW:
+            raise ModelError(f"{where} is {node.op_type}, {why_refused(node.op_type)}")
         try:
             call = self._call(node)
             if not call.moving or node.op_type in ("Shape", "Size"):
@@ -164,6 +169,7 @@ class _Builder:
             position=position,
             shape=() if position is None else shapes[position] or (),
             roundings=sum(self.roundings.get(name, 0) for name in node.input),
+            room=self.room,
         )
 
     def _append(self, call: Call) -> None:
@@ -173,7 +179,7 @@ class _Builder:
             if kind in BRANCHES and (kind not in CHAINS or len(call.moving) > 1):
                 results = BRANCHES[kind](call, draft)
             elif len(call.moving) > 1:
-                raise ConversionError(_why_single(kind))
+                raise ConversionError(_why_single(call))
             else:
                 results = [draft.follow(call.moving[0], CHAINS[kind](call))]
         self.numbers.update(zip(node.output, results, strict=False))
@@ -184,7 +190,7 @@ class _Builder:
         with np.errstate(over="raise", under="raise"):
             results = fold(call)
         for name, value in zip(call.node.output, results, strict=False):
-            check_size(value.size)
+            self.room -= value.size if value.flags.owndata else 0
             if not np.isfinite(value).all():
                 raise ConversionError("its result is NaN or infinite")
             self.constants[name] = value
@@ -225,15 +231,16 @@ class _Builder:
         return Graph(self.layout.image_shape, _needed(self.nodes, last), tuple(self.notes))
 
 
-def _why_single(kind: str) -> str:
+def _why_single(call: Call) -> str:
     """Why an operator may have only one input that depends on the image."""
-    if kind in PRODUCTS:
-        verb = "divides" if kind == "Div" else "multiplies"
-        return (
-            f"{verb} values that both depend on the image, which is not piecewise linear; only constants are supported "
-            "on one side. Replace it, or verify the part before it"
-        )
-    return "only its first input may depend on the image; the others must be constants"
+    kind = call.node.op_type
+    if kind not in PRODUCTS or None in call.numbers[:2]:
+        return "only its first input may depend on the image; the others must be constants"
+    verb = "divides" if kind == "Div" else "multiplies"
+    return (
+        f"{verb} values that both depend on the image, which is not piecewise linear; only constants are supported on "
+        "one side. Replace it, or verify the part before it"
+    )
 
 
 def _needed(nodes: list[Node], last: int) -> tuple[Node, ...]:

@@ -66,6 +66,11 @@ class OnnxFile:
     opset: int
     output: str
 
+    @property
+    def tensors(self) -> list["TensorProto"]:
+        """All tensors of the graph: initializers, and values of Constant nodes."""
+        return _tensors(self.proto)
+
 
 def read_onnx(path: str | Path, output: str | None = None) -> OnnxFile:
     """Read, check and hash an ONNX file, then its external data by name; raises ModelError with one line.
@@ -219,6 +224,26 @@ def _check_structure(proto: "ModelProto", name: str) -> None:
         raise ModelError(f"{name}: not a valid ONNX model: {one_line(error)}") from None
     for tensor_type in shapeless:
         tensor_type.ClearField("shape")
+    for node in proto.graph.node:
+        if "" in node.input:
+            _check_missing(node, proto, name)
+
+
+def _check_missing(node: "NodeProto", proto: "ModelProto", name: str) -> None:
+    """Refuse a missing input that is not optional: onnx ignores it, but it would crash onnxruntime."""
+    versions = {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
+    domain = node.domain or "ai.onnx"
+    try:
+        formal = onnx.defs.get_schema(
+            node.op_type, versions.get(domain, 1), "" if domain == "ai.onnx" else domain
+        ).inputs
+    except onnx.defs.SchemaError:
+        return  # of another domain, which is refused later
+    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+    for place, value in enumerate(node.input):
+        if not value and formal[min(place, len(formal) - 1)].option != optional:
+            where = f"{name}: node '{node.name or node.output[0]}' ({node.op_type})"
+            raise ModelError(f"{where}: its input {place + 1} is missing; the file is damaged")
 
 
 def _type_name(data_type: int) -> str:

@@ -84,7 +84,8 @@ class Replay:
         self.preprocessing = preprocessing
         self._input, dims = input_dims(file)
         self._output = file.output
-        self._session = _session(_ending_in_logits(file), self._name, float_types(file.proto))
+        self._remedy = "again" if float_types(file.proto) <= {DataType.FLOAT} else "in float32"
+        self._session = _session(_ending_in_logits(file), self._name, self._remedy)
         kinds = [KINDS[kind] for kind in float_types(file.proto)]  # the coarsest one counts
         self.float_type = max(kinds, key=lambda kind: kind.unit, default=FLOAT32)
         self._dtype = _numpy_type(file, self._input)
@@ -124,7 +125,7 @@ class Replay:
             return np.asarray(self._session.run([self._output], {self._input: batch})[0])
         except Exception as error:
             raise ModelError(
-                f"{self._name}: onnxruntime cannot run it ({one_line(error)}); export the model again"
+                f"{self._name}: onnxruntime cannot run it ({one_line(error)}); export the model {self._remedy}"
             ) from None
 
     def _is_batched(self) -> bool:
@@ -156,7 +157,7 @@ def _ending_in_logits(file: OnnxFile) -> "ModelProto":
     return changed
 
 
-def _session(proto: "ModelProto", name: str, kinds: set[int]) -> "InferenceSession":
+def _session(proto: "ModelProto", name: str, remedy: str) -> "InferenceSession":
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -166,8 +167,7 @@ def _session(proto: "ModelProto", name: str, kinds: set[int]) -> "InferenceSessi
     try:
         return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        remedy = "export the model again" if kinds <= {DataType.FLOAT} else "export the model in float32"
-        raise ModelError(f"{name}: onnxruntime cannot load it ({one_line(error)}); {remedy}") from None
+        raise ModelError(f"{name}: onnxruntime cannot load it ({one_line(error)}); export the model {remedy}") from None
 
 
 def _numpy_type(file: OnnxFile, name: str) -> np.dtype:

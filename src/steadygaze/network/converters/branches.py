@@ -79,17 +79,26 @@ def concat(call: Call, draft: Draft) -> list[int]:
     sizes = [draft.shape_of(number)[axis] for number in numbers]
     cuts = np.split(entries_of(draft.shape_of(joined)), np.cumsum(sizes)[:-1], axis=axis)
     pieces = dict(zip(numbers, cuts, strict=True))
-    parts, fills = [], []
-    for place, number in enumerate(call.numbers):
-        fill = np.zeros(draft.shape_of(number)) if number is not None else call.floats(place, "parts")
-        parts.append(pieces[number] if number is not None else np.full(fill.shape, -1))
-        fills.append(fill)
+    constants = [
+        np.zeros(0) if number is not None else call.floats(i, "parts") for i, number in enumerate(call.numbers)
+    ]
+    parts = [
+        np.full(constant.shape, -1) if number is None else pieces[number]
+        for number, constant in zip(call.numbers, constants, strict=True)
+    ]
     check_entries(sum(part.size for part in parts))
     try:
-        index, fill = np.concatenate(parts, axis=axis), np.concatenate(fills, axis=axis)
+        index = np.concatenate(parts, axis=axis)
     except ValueError:
         raise ShapeError(f"values of shapes {', '.join(str(list(part.shape)) for part in parts)} do not fit") from None
-    return [draft.add(Select(index.ravel(), index.shape, fill.ravel()), joined)]
+    fill: np.ndarray | float = 0.0
+    if len(call.moving) < len(call.numbers):
+        fills = [
+            np.zeros(part.shape) if number is not None else constant
+            for number, part, constant in zip(call.numbers, parts, constants, strict=True)
+        ]
+        fill = np.concatenate(fills, axis=axis).ravel()
+    return [draft.add(Select(index.ravel(), index.shape, fill), joined)]
 
 
 def split_value(call: Call, draft: Draft) -> list[int]:

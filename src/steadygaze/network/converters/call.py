@@ -13,14 +13,23 @@ import numpy as np
 
 from ...lazily import onnx
 from ..graph import Node
-from ..onnx_file import MAX_ELEMENTS
 from ..operators import Array, Linear, Operator, Shape, ShapeError
 
 if TYPE_CHECKING:
     from onnx import NodeProto
 
-MAX_ENTRIES = 2**24
-"""The most entries of an index: windows times their places, or numbers of a rearranged value; 128 MB."""
+# Limits that keep the reading of any file below a GiB.
+MAX_ENTRIES = 2**23
+"""The most entries of an index: windows times their places, or numbers of a rearranged value; 64 MB."""
+
+MAX_ALL_ENTRIES = 2**25
+"""The most entries of all indices of a graph."""
+
+MAX_RESULT = 2**25
+"""The most numbers of a value that depends on the image; ten times the largest of a ResNet for 224×224 pixels."""
+
+MAX_FOLDED = 2**23
+"""The most numbers of all folded constants, beyond twice the numbers in the file."""
 
 
 class ConversionError(ValueError):
@@ -32,7 +41,8 @@ class Call:
     """A node with its inputs: constants by position, and the numbers and shapes of inputs that depend on the image.
 
     `number`, `position` and `shape` are those of the first input that depends on the image. roundings: how often all
-    constants together were rounded so far, relative to their own size.
+    constants together were rounded so far, relative to their own size. room: how many numbers a folded constant may
+    have.
     """
 
     node: "NodeProto"
@@ -44,6 +54,7 @@ class Call:
     position: int | None
     shape: Shape
     roundings: int = 0
+    room: int = MAX_FOLDED
 
     @property
     def number(self) -> int | None:
@@ -95,10 +106,24 @@ class Call:
             return [int(entry) for entry in np.ravel(self.needed(position, name))]
         return None
 
+    def check_room(self, count: int) -> None:
+        """Refuse a folded constant of so many numbers before it is made."""
+        if count > self.room:
+            raise ConversionError(
+                f"would give {count:.3g} numbers, but folded constants may have only {self.room:.3g} more"
+            )
+
     def on_image(self) -> None:
         """Refuse a node whose first input is a constant and another one depends on the image."""
         if self.position != 0:
             raise ConversionError("its first input must be the value that depends on the image, the others constants")
+
+
+@dataclass(eq=False)
+class Tally:
+    """How many entries all indices of a graph have so far."""
+
+    entries: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +132,7 @@ class Draft:
 
     nodes: list[Node]
     image_shape: Shape
+    tally: Tally
     name: str = ""
     roundings: int = 0
 
@@ -119,10 +145,13 @@ class Draft:
         if self.roundings and isinstance(operator, Linear):
             operator = replace(operator, read_roundings=operator.read_roundings + self.roundings)
         shape = operator.output_shape(*(self.shape_of(number) for number in inputs))
-        if prod(shape) > MAX_ELEMENTS:
+        if prod(shape) > MAX_RESULT:
             raise ConversionError(
-                f"its result of shape {list(shape)} is too large; at most {MAX_ELEMENTS:.3g} numbers are supported"
+                f"its result of shape {list(shape)} is too large; at most {MAX_RESULT:.3g} numbers are supported"
             )
+        self.tally.entries += getattr(operator, "index", np.zeros(0)).size
+        if self.tally.entries > MAX_ALL_ENTRIES:
+            raise ConversionError(f"windows and rearranged values need more than {MAX_ALL_ENTRIES:.3g} entries in all")
         if prod(shape) < 1:
             raise ConversionError(f"its result of shape {list(shape)} is empty")
         self.nodes.append(Node(operator, inputs, shape, self.name))
@@ -164,12 +193,6 @@ def check_entries(count: int) -> None:
     """Refuse an index of so many entries before it is made."""
     if count > MAX_ENTRIES:
         raise ConversionError(f"needs an index of {count:.3g} entries, at most {MAX_ENTRIES:.3g} are supported")
-
-
-def check_size(count: int) -> None:
-    """Refuse a constant of so many numbers before it is made."""
-    if count > MAX_ELEMENTS:
-        raise ConversionError(f"would give {count:.3g} numbers, at most {MAX_ELEMENTS:.3g} are supported")
 
 
 def is_exact_product(left: Array, right: Array | float) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from ..onnx_file import FLOAT_TYPES, INTEGER_TYPES, DataType, tensor_array
 from ..operators import ShapeError
 from . import CHAINS
-from .call import Call, ConversionError, check_size, is_exact_product, is_exact_sum, normal_axes
+from .call import Call, ConversionError, is_exact_product, is_exact_sum, normal_axes
 from .moves import split
 
 # Operators that only move numbers: they act on a constant as on a value that depends on the image.
@@ -75,7 +75,7 @@ def _move(call: Call) -> np.ndarray:
     moved = replace(call, shape=value.shape, position=0)
     result = value[None]
     for operator in CHAINS[call.node.op_type](moved):
-        operator.output_shape(result.shape[1:])
+        call.check_room(prod(operator.output_shape(result.shape[1:])))
         result = operator.apply(result)
     return result[0]
 
@@ -113,18 +113,18 @@ def _size(call: Call) -> np.ndarray:
 
 def _concat(call: Call) -> np.ndarray:
     parts = [call.needed(i, "parts") for i in range(len(call.constants))]
-    check_size(sum(part.size for part in parts))
+    call.check_room(sum(part.size for part in parts))
     return np.concatenate(parts, axis=call.attribute("axis", 0))
 
 
 def _cast(call: Call) -> np.ndarray:
     target = call.attribute("to", 0)
     if target in FLOAT_TYPES:
-        return call.needed(0, "input").astype(np.float64)
+        return call.needed(0, "input").astype(np.float64, copy=False)
     if target == DataType.BOOL:
         return (call.needed(0, "input") != 0).astype(np.int64)
     if target in INTEGER_TYPES:
-        return call.needed(0, "input").astype(np.int64)
+        return call.needed(0, "input").astype(np.int64, copy=False)
     raise ConversionError("casts to a type that is neither float nor integer")
 
 
@@ -132,7 +132,7 @@ def _constant_of_shape(call: Call) -> np.ndarray:
     sizes = [int(size) for size in np.ravel(call.needed(0, "shape"))]
     if min(sizes, default=0) < 0:
         raise ConversionError(f"has the invalid shape {sizes}")
-    check_size(prod(sizes))
+    call.check_room(prod(sizes))
     value = call.attribute("value", None)
     fill = np.zeros(1) if value is None else tensor_array(value, call.file_name)
     return np.full(sizes, np.ravel(fill)[0])
@@ -142,13 +142,13 @@ def _range(call: Call) -> np.ndarray:
     start, limit, step = (np.ravel(call.needed(i, what))[0] for i, what in enumerate(("start", "limit", "delta")))
     if not all(float(number).is_integer() for number in (start, limit, step)) or step == 0:
         raise ConversionError("its start, limit and delta must be integers, and delta not 0")
-    check_size(max(0, int(limit - start) // int(step) + 1))
+    call.check_room(max(0, int(limit - start) // int(step) + 1))
     return np.arange(start, limit, step)
 
 
 def _where(call: Call) -> np.ndarray:
     condition, yes, no = (call.needed(i, "input") for i in range(3))
-    check_size(prod(np.broadcast_shapes(condition.shape, yes.shape, no.shape)))
+    call.check_room(prod(np.broadcast_shapes(condition.shape, yes.shape, no.shape)))
     return np.where(condition != 0, yes, no)
 
 
@@ -172,7 +172,7 @@ def _arithmetic(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Cal
 
     def compute(call: Call) -> np.ndarray:
         parts = [call.needed(i, "input") for i in range(len(call.constants))]
-        check_size(prod(np.broadcast_shapes(*(part.shape for part in parts))))
+        call.check_room(prod(np.broadcast_shapes(*(part.shape for part in parts))))
         result = parts[0]
         for part in parts[1:]:
             result = function(result, part)
@@ -194,6 +194,14 @@ def _divide(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return left / right
 
 
+def _modulo(call: Call) -> np.ndarray:
+    left, right = call.needed(0, "input"), call.needed(1, "input")
+    if left.dtype.kind != "i" or right.dtype.kind != "i" or not right.all():
+        raise ConversionError("needs integers, and a divisor that is not 0")
+    call.check_room(prod(np.broadcast_shapes(left.shape, right.shape)))
+    return np.fmod(left, right) if call.attribute("fmod", 0) else np.mod(left, right)
+
+
 def _compare(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[[Call], np.ndarray]:
     return _arithmetic(lambda left, right: function(left, right).astype(np.int64))
 
@@ -213,6 +221,7 @@ FOLDS: dict[str, Callable[[Call], np.ndarray]] = {
     "Less": _compare(np.less),
     "Max": _arithmetic(np.maximum),
     "Min": _arithmetic(np.minimum),
+    "Mod": _modulo,
     "Mul": _arithmetic(np.multiply),
     "Neg": _each(np.negative),
     "Range": _range,

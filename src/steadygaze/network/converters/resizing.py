@@ -20,6 +20,9 @@ from .moves import choose
 Number: TypeAlias = Any
 """A fraction or a float32 number."""
 
+TIE = 1e-6
+"""How close to the middle between two entries onnxruntime sees a tie."""
+
 NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
@@ -45,8 +48,9 @@ def _pytorch(x: Number, old: Number, new: Number, scale: Number, kind: Callable[
 
 
 def _symmetric(x: Number, old: Number, new: Number, scale: Number, kind: Callable[[float], Number]) -> Number:
-    adjustment = new / (scale * old)
-    return old / kind(2.0) * (kind(1.0) - adjustment) + _half_pixel(x, old, new, scale, kind)
+    offset = old / kind(2.0) * (kind(1.0) - new / (scale * old))
+    wide: Callable[[Any], Number] = Fraction if kind is Fraction else float  # onnxruntime computes this line in float64
+    return kind(wide(offset) + (wide(x) + wide(0.5)) / wide(scale) - wide(0.5))
 
 
 def _asymmetric(x: Number, old: Number, new: Number, scale: Number, kind: Callable[[float], Number]) -> Number:
@@ -138,7 +142,7 @@ def _nearest_places(axis: Axis, transformation: str, rounding: str) -> np.ndarra
     for x in range(axis.new):
         at = float(COORDINATES[transformation](np.float32(x), *numbers, np.float32))
         below, above = floor(at), -floor(-at)
-        is_tie = at - below == 0.5
+        is_tie = abs(at - below - 0.5) <= TIE
         if rounding == "floor":
             place = below
         elif rounding == "ceil":

@@ -13,6 +13,9 @@ from .affine import spatial_axes
 from .call import Call, ConversionError, check_entries, entries_of
 from .maxima import maximum_over
 
+MAX_PLACES = 2**16
+"""The most places of a window: a forward pass visits each."""
+
 AUTO_PADS = ("SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET")
 
 
@@ -55,8 +58,10 @@ def _spacing(call: Call, kernel: Sequence[int]) -> tuple[Shape, Shape, Shape]:
         raise ShapeError(f"strides, dilations or pads do not fit a window of {list(kernel)}")
     if min((*kernel, *strides, *dilations)) < 1 or min(pads) < 0:
         raise ShapeError("kernel, strides and dilations must be positive, pads not negative")
-    if max((*kernel, *strides, *dilations, *pads)) > MAX_ELEMENTS:
-        raise ShapeError(f"kernel, strides, dilations or pads exceed {MAX_ELEMENTS:.3g}")
+    if max((*strides, *dilations, *pads)) > MAX_ELEMENTS:
+        raise ShapeError(f"strides, dilations or pads exceed {MAX_ELEMENTS:.3g}")
+    if prod(kernel) > MAX_PLACES:
+        raise ShapeError(f"has a window of {prod(kernel):.3g} places, at most {MAX_PLACES:,} are supported")
     return strides, dilations, pads
 
 
