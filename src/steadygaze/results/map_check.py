@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention.gradients import maps_under
-from ..bounds.passes import Forms, Readout, forward
+from ..bounds.forms import Forms
+from ..bounds.passes import Readout, forward
 from ..bounds.passes import gradients as enclose_gradients
 from ..network.graph import Graph
 from ..network.model import Model
@@ -171,13 +172,14 @@ def _is_refuted(
     rows = Readout.of(graph.steps[-1], np.eye(graph.classes, dtype=np.int64)[classes])
     flat = moved.reshape(-1, 1, moved.shape[2])
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = rows.bounds(forward(graph.steps, Forms(flat, np.zeros((len(flat), flat.shape[2])))).last)
+        exact = Forms(flat, np.zeros((len(flat), flat.shape[2])))
+        low, high = rows.bounds(forward(graph.steps, graph.layers, exact).last)
         low, high = (ends.reshape(2, len(pixels), -1) for ends in (low, high))
         places = np.arange(len(pixels))
         widths = (moved[0, places, pixels] - moved[1, places, pixels])[:, None]
         slack = 16.0 * UNIT * (np.abs(low).max(axis=0) + np.abs(high).max(axis=0))
         least, most = (low[0] - high[1] - slack) / widths, (high[0] - low[1] + slack) / widths
         here = Forms(image.reshape(1, 1, -1), np.zeros((1, image.size)))
-        radius = enclose_gradients(graph.steps, forward(graph.steps, here), rows).radius[0][:, pixels].T
+        radius = enclose_gradients(graph.steps, forward(graph.steps, graph.layers, here), rows).radius[0][:, pixels].T
         chosen = gradients[:, pixels].T
         return bool(((chosen + 2.0 * radius < least) | (chosen - 2.0 * radius > most)).any())
