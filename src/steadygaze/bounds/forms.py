@@ -45,7 +45,9 @@ class Forms:
 
     def take(self, chosen: slice | np.ndarray) -> "Forms":
         """The chosen neurons, all boxes."""
-        return Forms(self.forms[:, :, chosen], self.remainder[:, chosen], self.corners)
+        # Contiguous, as the compiled loops expect all arrays.
+        parts = (np.ascontiguousarray(part[..., chosen]) for part in (self.forms, self.remainder))
+        return Forms(*parts, self.corners)
 
     @cached_property
     def spread(self) -> np.ndarray:
