@@ -23,12 +23,11 @@ from .errors import ImageError, ModelError, OptionError
 from .images import fit_image
 from .inputs import ImageLike, ModelLike, given_image, given_model
 from .labels import Property
+from .network.doubts import count_kinks
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
-from .network.steps import magnitude, upwards
 from .perturbation import Perturbation, Perturbed, compose, parse_spec
 from .threshold import Threshold
-from .tolerances import NOISE
 from .unperturbed import Unperturbed
 
 PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
@@ -311,12 +310,7 @@ class Question:
         notes = [*self.model.notes, *self.image_notes]
         # An estimate, not a replay: the notes must not depend on the version of onnxruntime.
         notes += coarse_notes(self.model.graph, self.perturbed.x0, self._farthest, self.model.replay.float_type)
-        close = 0
-        values = self.perturbed.x0.reshape(1, -1)
-        for segment in self.model.graph.steps[:-1]:
-            scale, inputs = magnitude(segment, np.abs(values)), upwards(segment, values)
-            close += int((np.abs(inputs) <= NOISE * scale).sum())
-            values = np.maximum(inputs, 0.0)
+        close, tied = count_kinks(self.model.graph, self.perturbed.x0.ravel())
         if self.label != self.unperturbed.float_label:
             rounded = self.names[self.unperturbed.float_label]
             notes.append(
@@ -329,6 +323,12 @@ class Question:
             notes.append(
                 f"{close} {noun} of the classifier {verb} at the unperturbed image; a neuron on its kink counts as "
                 "inactive, and the expected maps depend on that choice"
+            )
+        if tied:
+            noun, verb = ("window", "has") if tied == 1 else ("windows", "have")
+            notes.append(
+                f"{tied} {noun} of the classifier {verb} several largest entries at the unperturbed image; the first "
+                "of them counts as the winner, and the expected maps depend on that choice"
             )
         if self.property is not Property.CR and self.original_doubt > 0.0:
             notes.append(

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..lazily import onnx, onnxruntime
+from .doubts import bend_errors, doubtful_bits
 from .graph import Graph
+from .layers import Layer
 from .layout import Layout, Order, Preprocessing
 from .onnx_file import DataType, OnnxFile, final_activation, float_types, input_dims, one_line
 from .operators import Array
@@ -202,7 +204,7 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
     generator = np.random.default_rng(SEED)
     sizes, values, probes = np.ones(len(pixels)), pixels[None], np.zeros((PROBES, len(pixels)))
     errors, doubts, actives, neurons = [], [], [], []
-    for segment in graph.steps:
+    for segment, layer in zip(graph.steps, (*graph.layers, Layer.relus(graph.classes)), strict=True):
         share, lost = kind.unit * sum(np.sqrt(step.terms) + 1.0 for step in segment), np.zeros_like(sizes)
         for step in segment:
             sizes, lost = step.forward_abs(np.stack([sizes, lost]))
@@ -215,17 +217,14 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
         probes = probes + error * (2.0 * generator.integers(0, 2, size=probes.shape) - 1.0)
         spread = error + SPREAD * np.sqrt((probes * probes).mean(axis=0))
         spread[~np.isfinite(spread)] = np.inf
-        active = values[0] > 0.0
-        # A value without any error, even 0, is certain.
-        is_doubtful = (np.abs(values[0]) <= spread) & (spread > 0.0)
+        active, bent = layer.bits(values)[0], bend_errors(layer, values, spread[None])[0]
         errors.append(error)
-        doubts.append(np.where(is_doubtful, spread, np.where(active, error, 0.0)))
+        doubts.append(np.where(bent > 0.0, bent, np.where(active, error, 0.0)))
         actives.append(active)
         neurons.append(spread)
-        # The derivative of a neuron of uncertain sign is 0 or 1, by chance: two of them must not cancel.
-        slopes = np.where(is_doubtful, generator.integers(0, 2, size=probes.shape), active)
-        values, probes = np.maximum(values, 0.0), np.where(slopes > 0, probes, 0.0)
-        sizes = values[0]
+        slopes = _drawn_bits(layer, active, doubtful_bits(layer, values, spread[None])[0], len(probes), generator)
+        values, probes = layer.apply(values), np.where(slopes, probes, 0.0)
+        sizes = np.abs(values[0])
     total = errors[-1].copy()
     jacobian = np.eye(len(total))
     for segment, active, doubt in zip(graph.steps[:0:-1], actives[-2::-1], doubts[-2::-1], strict=True):
@@ -234,6 +233,17 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
         jacobian = jacobian * active
     total[~np.isfinite(total)] = np.inf
     return FileRounding(neurons[:-1], total)
+
+
+def _drawn_bits(
+    layer: Layer, active: Array, is_doubtful: Array, count: int, generator: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Patterns (count, n) with bits by chance where they are in doubt: the errors of two neurons must not cancel."""
+    drawn = np.where(is_doubtful, generator.integers(0, 2, size=(count, len(active))), active) > 0
+    if len(layer.entries):
+        lots = np.where(is_doubtful, 1.0 + generator.random((count, len(active))), active)
+        drawn[:, layer.entries] = layer.bits(lots)[:, layer.entries]
+    return drawn
 
 
 def explain_difference(graph: Graph, pixels: Array, kind: FloatType, difference: float) -> str | None:
