@@ -13,7 +13,7 @@ from steadygaze.network.operators import MatMul, Mean, Relu, Reshape
 from steadygaze.perturbation import compose, parse_spec
 from support.networks.branching import Builder, dense, random_graph
 from support.networks.layered_networks import batch_norm
-from support.oracles import exact_branches, exact_margin
+from support.oracles import exact_intervals, exact_margin
 
 LIMITS = {"limit_seconds": 60, "max_parts": 10**6}
 ONE = ("brightness:-0.75..0.5", "translate:dx=1:-1..1", "patch:x=0,y=0,w=2,h=1", "darkness:-0.5..0.5")
@@ -29,12 +29,12 @@ def compound_of(graph, specs, seed=0):
 def test_patterns_outcomes_and_shares_on_an_interval(seed):
     compound = compound_of(random_graph(seed), [ONE[seed % 4]], seed)
     for low, high in ((0, 8), (1, 4)):
-        truth = exact_branches.pieces(compound, Fraction(low, 8), Fraction(high, 8))
+        truth = exact_intervals.pieces(compound, Fraction(low, 8), Fraction(high, 8))
         vertices = np.array([[low / 8, 0.0], [high / 8, 0.0]])
-        assert ExactLabels(compound, 0).patterns(vertices, **LIMITS) == exact_branches.patterns(truth)
+        assert ExactLabels(compound, 0).patterns(vertices, **LIMITS) == exact_intervals.patterns(truth)
         for label in range(2):
             found = ExactLabels(compound, label).settle(vertices, 0.0, with_shares=True, **LIMITS)
-            expected, kept, lost = exact_branches.outcome(truth, label)
+            expected, kept, lost = exact_intervals.outcome(truth, label)
             assert found.outcome is expected
             assert Fraction(found.shares.kept[0]) <= kept <= Fraction(found.shares.kept[1])
             assert Fraction(found.shares.lost[0]) <= lost <= Fraction(found.shares.lost[1])
@@ -55,7 +55,7 @@ def test_random_thetas_agree_on_a_square(seed):
     for theta in compound.to_theta(rng.random((40, 2))):
         truth = exact_margin.margin(compound, 0, theta)
         assert labels.margin_at(theta) == (truth, truth)
-        assert exact_branches.pattern_at(compound, theta) in found
+        assert exact_intervals.pattern_at(compound, theta) in found
         signs.add((truth > 0) - (truth < 0))
     allowed = {Outcome.KEPT: {1}, Outcome.LOST: {-1}, Outcome.MIXED: {-1, 0, 1}, Outcome.TIED: {-1, 0, 1}}
     assert signs <= allowed[settled.outcome]
@@ -66,7 +66,7 @@ def test_the_pattern_at_the_unperturbed_image(seed):
     compound = compound_of(random_graph(seed), ["brightness:-0.5..0.5"], seed)
     found = ExactLabels(compound, 0).pattern_at_original()
     packed = b"".join(np.packbits(layer).tobytes() for layer in found)
-    assert packed == exact_branches.pattern_at(compound, [0])
+    assert packed == exact_intervals.pattern_at(compound, [0])
 
 
 def pooled(operators, weight):
