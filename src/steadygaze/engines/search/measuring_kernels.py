@@ -1,0 +1,220 @@
+"""Compiled measures of a region that the traversal found: how certain it is, and how much of it lies beside kinks.
+
+The kink of a ReLU is where its form vanishes; those of a window, where a losing entry reaches the winner.
+"""
+
+import numpy as np
+
+from ...compiling import compiled
+from ...network.layers import CARRIED, ENTRY
+from ...tolerances import CLIPPED
+from .deciding_kernels import bound, bound_at, bound_noise, value_at
+
+EDGE, CORNER = 0, 1
+
+
+@compiled
+def finish(program, standing, points, size, has_missed, has_kinks, first, scales, inside, found):
+    """Record a region with vertices (V, d) and a volume, unless neurons must be switched off; returns how many.
+
+    has_missed: clipping has recorded `missed`. has_kinks: add the region to the strips along kinks. `first`, `scales`,
+    `inside` and `found`: see `_clearances`.
+    """
+    off = _switch_off(program, standing, points)
+    if off == 0:
+        if not has_missed:
+            _record_missed(program, standing, points)
+        if has_kinks:
+            _add_kinks(program, standing, points, size)
+        _clearances(program, standing, first, scales, inside, found)
+    return off
+
+
+@compiled
+def _switch_off(program, standing, points):
+    """Mark as `off` every active neuron whose values on a region with vertices (V, d) are only rounding.
+
+    Returns how many. A region whose neuron could be written either way is so written in one way only: a ReLU as
+    inactive, a window by the first of the entries that differ from its winner by rounding alone.
+    """
+    offsets, found = program.offsets, 0
+    for layer in range(offsets.shape[0] - 2):
+        is_plain = program.is_plain[layer]
+        for k in range(offsets[layer], offsets[layer + 1]):
+            if standing.active[k] == 0:
+                continue
+            if not is_plain and program.kind[k] == CARRIED:
+                continue
+            if not is_plain and program.kind[k] == ENTRY:
+                found += _switch_off_entries(program, standing, points, k)
+                continue
+            n = 0
+            while n < points.shape[0] and value_at(standing.forms, k, points[n]) <= program.noise[k]:
+                n += 1
+            if n == points.shape[0]:
+                standing.off[k] = np.uint8(1)
+                found += 1
+    return found
+
+
+@compiled
+def _switch_off_entries(program, standing, points, winner):
+    """Mark as `off` all entries that differ from the winner by rounding, but the first, unless that one has won."""
+    found, is_first = 0, True
+    for k in range(program.window_first[winner], winner):
+        if standing.off[k] == 0 and _is_rounding(program, standing, points, k):
+            if not is_first:
+                standing.off[k] = np.uint8(1)
+                found += 1
+            is_first = False
+    if is_first:
+        return 0
+    for k in range(winner, program.window_end[winner]):
+        if standing.off[k] == 0 and _is_rounding(program, standing, points, k):
+            standing.off[k] = np.uint8(1)
+            found += 1
+    return found
+
+
+@compiled
+def _is_rounding(program, standing, points, k):
+    """Whether the half-space of neuron k is only rounding at all points (V, d)."""
+    n, noise = 0, bound_noise(program.noise, standing, k)
+    while n < points.shape[0] and bound_at(standing, k, points[n]) <= noise:
+        n += 1
+    return n == points.shape[0]
+
+
+@compiled
+def _record_missed(program, standing, points):
+    """Raise `missed` to the largest |value| on the wrong side of a neuron's half-space, at vertices (V, d)."""
+    for k in range(program.offsets[program.offsets.shape[0] - 2]):
+        for n in range(points.shape[0]):
+            standing.missed[k] = max(standing.missed[k], -bound_at(standing, k, points[n]))
+
+
+@compiled
+def _distance_at(standing, k, point, is_plain):
+    """The |value| of neuron k's half-space at a point (d,)."""
+    return abs(value_at(standing.forms, k, point) if is_plain else bound_at(standing, k, point))
+
+
+@compiled
+def _add_kinks(program, standing, points, size):
+    """Add the share that a region with vertices (V, d) and a volume has in the strips along kinks, see `Accuracy`.
+
+    Neurons that are only rounding on the region are written in one way (`_switch_off`) and do not count.
+    """
+    near, noise, offsets, d = program.near, program.noise, program.offsets, points.shape[1]
+    widest = 0.0
+    for n in range(1, points.shape[0]):
+        for i in range(d):
+            widest = max(widest, abs(points[n, i] - points[0, i]))
+    for layer in range(offsets.shape[0] - 2):
+        is_plain = program.is_plain[layer]
+        for k in range(offsets[layer], offsets[layer + 1]):
+            if not is_plain and standing.rival[k] == k:
+                continue
+            first, slope = _distance_at(standing, k, points[0], is_plain), 0.0
+            for i in range(d):
+                slope += abs(standing.forms[i, k] if is_plain else bound(standing, i, k))
+            if first - slope * widest >= near[k]:
+                continue
+            largest, second, nears = 0.0, np.inf, 0
+            for n in range(points.shape[0]):
+                value = _distance_at(standing, k, points[n], is_plain)
+                if not value < np.inf:
+                    largest, nears = value, points.shape[0]
+                    break
+                largest = max(largest, value)
+                if value < near[k]:
+                    nears += 1
+                else:
+                    second = min(second, value)
+            if not largest < np.inf:
+                standing.beside[EDGE, k] = np.inf
+            elif largest > bound_noise(noise, standing, k) and nears > 0:
+                # |value| ≤ e on at most d e/largest of a convex region; on (e/second)² if only one vertex is near.
+                if nears > 1 or d == 1:
+                    standing.beside[EDGE, k] += size / largest
+                else:
+                    standing.beside[CORNER, k] += size / (second * second)
+            elif nears > 0 and k < standing.rival[k]:
+                standing.beside[EDGE, k] = np.inf  # another region may be written by this entry
+
+
+@compiled
+def _clearances(program, standing, first, scales, point, found):
+    """Write, for every hidden layer from `first` on, the smallest distance / scale of its neurons from a kink.
+
+    The distance is the |value| of a ReLU at a point (d,), or how far an entry is below the winner of its window.
+    scales: of all neurons from that layer on; an entry has its own and the winner's. Ties that are exact, whatever the
+    rounding, do not count.
+    """
+    forms, offsets, d = standing.forms, program.offsets, point.shape[0]
+    for layer in range(first, offsets.shape[0] - 2):
+        least, is_plain = np.inf, program.is_plain[layer]
+        for k in range(offsets[layer], offsets[layer + 1]):
+            if not is_plain and standing.rival[k] >= 0:
+                if standing.rival[k] != k and not _is_exact_tie(program, standing, layer, k, point):
+                    scale = scales[k - offsets[first]] + scales[standing.rival[k] - offsets[first]]
+                    share = bound_at(standing, k, point) / scale
+                    least = min(least, share) if share >= 0.0 else 0.0
+                continue
+            is_zero = True
+            for i in range(d + 1):
+                is_zero = is_zero and forms[i, k] == 0.0
+            if is_zero and not _is_reached(program, standing, layer, k, point):
+                continue
+            share = abs(value_at(forms, k, point)) / scales[k - offsets[first]]
+            # NaN is no distance.
+            least = min(least, share) if share >= 0.0 else 0.0
+        found[layer - first] = least
+
+
+@compiled
+def _is_exact_tie(program, standing, layer, k, point):
+    """Whether an entry equals the winner of its window whatever the rounding: one value twice, or zero twice."""
+    rival = standing.rival[k]
+    if k < rival:
+        return False  # of exact ties the first wins
+    if program.is_copy[layer] and standing.copied[k] == standing.copied[rival]:
+        return True
+    for i in range(point.shape[0] + 1):
+        if standing.forms[i, k] != 0.0 or standing.forms[i, rival] != 0.0:
+            return False
+    is_reached = _is_reached(program, standing, layer, k, point)
+    return not is_reached and not _is_reached(program, standing, layer, rival, point)
+
+
+@compiled
+def _is_reached(program, standing, layer, k, point):
+    """Whether a neuron has a nonzero input or bias; without one, its value is exactly zero."""
+    if layer == 0 or program.bias[k] != 0.0 or program.is_folded[layer]:
+        return True
+    if program.is_copy[layer]:
+        return _is_fed(program, standing, layer, standing.copied[k], point)
+    first = program.offsets[layer]
+    width, start = program.offsets[layer + 1] - first, program.dense_start[layer]
+    for i in range(first - program.offsets[layer - 1]):
+        if not _is_fed(program, standing, layer, i, point):
+            continue
+        if start >= 0:
+            if program.dense[start + i * width + k - first] != 0.0:
+                return True
+        else:
+            place = program.column_start[layer] + i
+            for entry in range(program.columns[place], program.columns[place + 1]):
+                if program.rows[entry] == k - first:
+                    return True
+    return False
+
+
+@compiled
+def _is_fed(program, standing, layer, i, point):
+    """Whether input i of a layer may be other than zero: its form is, or rounding alone clipped a pixel to 0."""
+    source = program.offsets[layer - 1] + i
+    for r in range(standing.outputs.shape[0]):
+        if standing.outputs[r, source] != 0.0:
+            return True
+    return program.clipped == 1 and layer == 2 and not value_at(standing.forms, i, point) < -CLIPPED
