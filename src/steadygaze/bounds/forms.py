@@ -46,8 +46,8 @@ class Forms:
     def take(self, chosen: slice | np.ndarray) -> "Forms":
         """The chosen neurons, all boxes."""
         # Contiguous, as the compiled loops expect all arrays.
-        parts = (np.ascontiguousarray(part[..., chosen]) for part in (self.forms, self.remainder))
-        return Forms(*parts, self.corners)
+        forms, remainder = (np.ascontiguousarray(part[..., chosen]) for part in (self.forms, self.remainder))
+        return Forms(forms, remainder, self.corners)
 
     @cached_property
     def spread(self) -> np.ndarray:
