@@ -15,6 +15,7 @@ from steadygaze.images import read_image
 from steadygaze.network import autograd, torch_module
 from steadygaze.network.graph import gradients, patterns, preactivations
 from steadygaze.network.layers import CARRIED, ENTRY, RELU, Layer
+from steadygaze.network.layout import make_preprocessing
 from steadygaze.zoo import image_path
 
 torch = pytest.importorskip("torch")
@@ -457,6 +458,24 @@ class TestComparison:
         assert autograd._has_kink(layer, np.array([0.2, 9.0, 0.9, 1.0, 0.0]), spread)
         assert not autograd._has_kink(layer, np.array([0.2, 9.0, 0.7, 1.0, 0.7]), spread)
         assert autograd._has_kink(layer, np.array([0.2, 9.0, 1.0, 0.0, 1.0]), np.zeros(5))
+
+    def test_a_module_that_does_not_run_in_float64_is_compared_in_its_own_type(self):
+        class Fixed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(6)
+                self.weight, self.last = torch.randn(12, 784), nn.Linear(12, 10)  # a weight that is no parameter
+
+            def forward(self, images):
+                return self.last(torch.relu(nn.functional.linear(images.flatten(1), self.weight)))
+
+        pixels = read_image(image_path(IMAGE)).pixels
+        run = autograd.TorchRun(Fixed(), make_preprocessing(None, None, 1.0, 1), "module Fixed")
+        assert run.in_float64(pixels) is None
+        assert torch_module.read_module(Fixed().eval(), pixels).classes == 10
+        faulty = Calling(nn.Identity(), Identity.apply, Fixed()).eval()
+        with pytest.raises(ModelError, match=r"input gradients .* differ by"):
+            torch_module.read_module(faulty, pixels)
 
     def test_without_any_comparison_nothing_is_verified(self, monkeypatch):
         monkeypatch.setattr(autograd, "is_near_kink", lambda *_: True)

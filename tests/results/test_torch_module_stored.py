@@ -101,6 +101,13 @@ def test_it_is_replaced_by_force_and_resumed(result, folder, tmp_path):
     assert again.question.model.sha256 == refined.question.model.sha256
 
 
+def test_a_model_of_a_module_is_stored_too(tmp_path):
+    model = steadygaze.read_model(Net().eval(), image_shape=(1, 28, 28))
+    place = steadygaze.verify(model, "mnist:69990", SPECS, property="cr").save(tmp_path / "model")
+    assert (place / "model.onnx").read_bytes() == model.content
+    assert steadygaze.load(place).question.model.sha256 == model.sha256
+
+
 def test_a_model_file_is_not_copied(tmp_path):
     place = steadygaze.verify("M-FNN-100", "mnist:69990", SPECS, property="cr").save(tmp_path / "bundled")
     assert not (place / "model.onnx").exists()

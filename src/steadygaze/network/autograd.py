@@ -8,7 +8,6 @@ close to its kink, or two entries of a window are so close to a tie, that roundi
 import copy
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..lazily import torch
 from .graph import Graph, gradients, patterns, preactivations
 from .layers import RELU, Layer
 from .layout import Preprocessing
-from .model import Model
+from .model import LEAST_SHARE, MOST_SHARE, Model
 from .onnx_file import one_line
 from .operators import Array
 from .replay import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FloatType, estimate_rounding
@@ -30,9 +29,6 @@ MOST_ROWS = 10
 """With more classes than this, gradients of this many random sums of all logits are compared."""
 
 SEED = 20247
-
-LEAST_LOGIT, MOST_LOGIT = 1e-5, 1e-3
-"""Bounds of the tolerance of logits, as shares of the largest one: as in `check_agreement`."""
 
 LEAST_GRADIENT, MOST_GRADIENT = 1e-6, 1e-2
 """Bounds of the tolerance of a gradient, as shares of the largest entry of the image's gradients."""
@@ -81,18 +77,18 @@ class TorchRun:
                     row[...] = 0.0 if found is None else found[0].double().cpu().numpy()
         return rows * self.preprocessing.scale / np.reshape(self.preprocessing.std, (-1, 1, 1))
 
-    @cached_property
-    def in_float64(self) -> "TorchRun | None":
-        """The same with a copy of the module in float64; None if it cannot be copied, or does not run."""
+    def in_float64(self, image: Array) -> "TorchRun | None":
+        """The same with a copy of the module in float64; None if that does not run on an image, or not in float64."""
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), torch.inference_mode(False):
                 warnings.simplefilter("ignore")  # torch warns when it copies a scripted module
                 module = copy.deepcopy(self.module).double()
             lifted = TorchRun(module, self.preprocessing, self.name, self.dropped)
             lifted.dtype = torch.float64
+            found = lifted._outputs(lifted.tensor(image[None]))
         except Exception:  # whatever a user's module raises: the module itself is compared instead
             return None
-        return lifted
+        return lifted if found.dtype == torch.float64 else None
 
     def _outputs(self, given: Any) -> Any:
         """Logits (1, K) of an input; raises ModelError."""
@@ -134,11 +130,12 @@ def compare_with_autograd(model: Model, run: TorchRun, images: Array) -> None:
         targets = np.random.default_rng(SEED).normal(size=(MOST_ROWS, graph.classes)) / np.sqrt(graph.classes)
     order = [number % len(images) for number in FIRST]
     kind = max(FLOAT32, run.float_type, key=lambda one: one.unit)
+    chosen = run.in_float64(images[0]) or run
     compared = 0
     for number in [*order, *(number for number in range(len(images)) if number not in order)]:
         if number not in order and compared:
             break
-        found = _compare_gradients(graph, run, images[number], targets)
+        found = _compare_gradients(graph, chosen, images[number], targets)
         if found.is_same:
             compared += 1
         elif np.isnan(found.difference) or not is_near_kink(graph, images[number].ravel(), kind):
@@ -162,10 +159,9 @@ def _compare_logits(graph: Graph, run: TorchRun, images: Array) -> None:
         raise ModelError(f"{run.name}: gives {theirs.shape[1]} logits in torch, but {ours.shape[1]} as exported")
     differences = np.abs(ours - theirs).max(axis=1)
     scales = np.maximum(np.abs(ours), np.abs(theirs)).max(axis=1)
-    tolerances = LEAST_LOGIT * scales
+    tolerances, most = LEAST_SHARE * scales, MOST_SHARE[max(run.float_type.unit, FLOAT32.unit)]
     for number in np.flatnonzero(~(differences <= tolerances)):
         effect = estimate_rounding(graph, images[number].ravel(), run.float_type).effect
-        most = MOST_LOGIT * (run.float_type.unit / FLOAT32.unit if run.float_type.unit > FLOAT32.unit else 1.0)
         tolerances[number] = min(max(effect, tolerances[number]), most * scales.max())
         if not differences[number] <= tolerances[number]:
             raise ModelError(
@@ -194,25 +190,23 @@ def _compare_gradients(graph: Graph, run: TorchRun, image: Array, targets: Array
     inputs = preactivations(graph, image.reshape(1, -1))[:-1]
     bits = [layer[0] for layer in patterns(graph, inputs)]
     *_, ours = gradients(graph, bits, targets)
-    theirs, share = _autograd(graph, run, image, targets)
-    differences, scale = np.abs(ours - theirs.reshape(ours.shape)), float(np.abs(ours).max(initial=0.0))
-    rounding = share * _absolute_gradients(graph, bits, targets)
+    theirs = run.gradients(image, targets).reshape(ours.shape)
+    differences, scale = np.abs(ours - theirs), float(np.abs(ours).max(initial=0.0))
+    rounding = _rounding_share(graph, run.float_type) * _absolute_gradients(graph, bits, targets)
     tolerances = np.clip(rounding, LEAST_GRADIENT * scale, MOST_GRADIENT * scale)
     worst = np.unravel_index(np.argmax(differences - tolerances), differences.shape)
     return _Comparison(float(differences[worst]), float(tolerances[worst]), scale)
 
 
-def _autograd(graph: Graph, run: TorchRun, image: Array, targets: Array) -> tuple[Array, float]:
-    """Gradients by autograd, and the share of the sum over all paths that rounding can change."""
+def _rounding_share(graph: Graph, kind: FloatType) -> float:
+    """The share of the sum over all paths by which autograd in a float type may be off.
+
+    In float64 only constants that the exporter or the module rounds to float32 differ: at most twice for each step.
+    """
     steps = [step for segment in graph.steps for step in segment]
-    if run.in_float64 is not None:
-        try:
-            # Only constants that the exporter or the module rounds to float32 may differ: twice for each step.
-            return run.in_float64.gradients(image, targets), 2.0 * (len(steps) + 1) * FLOAT32.unit
-        except (ModelError, RuntimeError, TypeError):  # a constant in float32 inside: not for float64
-            run.__dict__["in_float64"] = None
-    terms = sum(np.sqrt(step.backward_terms) + np.sqrt(step.terms) + 2.0 for step in steps)
-    return run.gradients(image, targets), float(run.float_type.unit * terms)
+    if kind is FLOAT64:
+        return 2.0 * (len(steps) + 1) * FLOAT32.unit
+    return kind.unit * float(sum(np.sqrt(step.backward_terms) + np.sqrt(step.terms) + 2.0 for step in steps))
 
 
 def _absolute_gradients(graph: Graph, bits: list[np.ndarray], targets: Array) -> Array:
