@@ -842,6 +842,11 @@ def prelu_of_other_channels():
     return single("PRelu", "image s", {"s": floats(3, 1, 1)})
 
 
+@case("its min is -3.4e+38, too large to compute with")
+def clip_by_a_huge_number():
+    return single("Clip", "image c", {"c": np.float32(-3.4e38)})
+
+
 @case("its min has shape [4]; expected one number")
 def clip_by_several_numbers():
     return single("Clip", "image c", {"c": floats(4)})
