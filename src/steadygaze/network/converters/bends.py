@@ -43,6 +43,7 @@ def leaky_relu(call: Call, draft: Draft) -> list[int]:
 def prelu(call: Call, draft: Draft) -> list[int]:
     """x, or slope·x where x is negative."""
     call.on_image()
+    call.refuse_rounded()
     slope = call.floats(1, "slope")
     try:
         fits = np.broadcast_shapes(slope.shape, call.shape) == call.shape
@@ -62,6 +63,7 @@ def absolute(call: Call, draft: Draft) -> list[int]:
 def clip(call: Call) -> list[Operator]:
     """Clip to bounds given as attributes or as constant scalars; a missing bound does not exist."""
     call.on_image()
+    call.refuse_rounded()
     return clip_to(_bound(call, "min", 1, -UNBOUNDED), _bound(call, "max", 2, UNBOUNDED))
 
 
