@@ -100,10 +100,8 @@ def missing_summand():
 
 
 @case("(Max): its input 1 is missing; the file is damaged")
-def missing_input_of_an_unused_node():
-    model = dense()
-    model.graph.node.insert(1, node("Max", ["", "f"], "unused"))
-    return model
+def missing_first_input():
+    return single("Max", ["", "image"])
 
 
 @case("w1 initializer name is not unique")
