@@ -272,3 +272,28 @@ def test_split(axis, opset, data):
     kept = data.draw(st.permutations(names))[: data.draw(st.integers(1, len(names)))]
     nodes = [node("Split", inputs, names, **attributes), node("Concat", kept, axis=axis)]
     check(nodes, weights, opset=opset)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        node("PRelu", "image c"),
+        node("Clip", ["image", "", "c"]),
+        node("Resize", ["image", "", "scales"], mode="linear"),
+    ],
+    ids=lambda last: last.op_type,
+)
+def test_rounded_constants_are_refused_where_differences_of_them_matter(last):
+    """1 − slope of a rounded slope may be off by far more than a rounding of its own."""
+    weights = {"a": np.float32(1.0), "b": np.float32(3.0), "ones": np.ones(4, np.float32)}
+    nodes = [node("Div", "a b", "c"), node("Mul", "c ones", "scales"), last]
+    with pytest.raises(ModelError, match="has constants that were rounded"):
+        graph_of(flat_model(nodes, weights, DIMS))
+
+
+@pytest.mark.parametrize("kind", ["Max", "Sum", "Concat"])
+def test_roundings_of_constants_are_counted(kind):
+    weights = {"a": floats(1, 1, 5, 4), "b": np.float32(3.0)}
+    attributes = {"axis": 1} if kind == "Concat" else {}
+    graph = graph_of(flat_model([node("Div", "a b", "c"), node(kind, "image c", **attributes)], weights, DIMS))
+    assert max(entry.operator.read_roundings for entry in graph.nodes if isinstance(entry.operator, Linear)) >= 1

@@ -7,6 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from fuzz_models import damage, models
+from fuzz_reader import read
 from steadygaze.errors import ModelError
 from steadygaze.network.model import read_model
 from support.networks.broken_files import MANY, write_corpus
@@ -67,6 +69,18 @@ def test_refusals_take_little_memory(corpus):
     done = subprocess.run([sys.executable, "-c", MEASURE], input=names, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) * 1024 < MOST_BYTES
+
+
+def test_damaged_models_are_read_or_refused_in_one_line(tmp_path):
+    """A sample of what `benchmarks/fuzz_reader.py` tries for minutes."""
+    generator, path = np.random.default_rng(4), tmp_path / "damaged.onnx"
+    outcomes = {"read": 0, "refused": 0}
+    for model in models():
+        for _ in range(12):
+            path.write_bytes(damage(model, generator))
+            outcome = read(path)
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    assert outcomes["read"] > 10 and outcomes["refused"] > 50
 
 
 @pytest.mark.parametrize("kind", ["Identity", "Relu", "Abs", "Add"])

@@ -125,6 +125,17 @@ def test_nodes_that_only_unused_outputs_need_are_left_out(save, dense):
     np.testing.assert_allclose(model.graph.logits(IMAGES), model.replay.logits(IMAGES), atol=1e-5)
 
 
+def test_what_the_output_does_not_need_is_neither_read_nor_run(proto, dense, tmp_path):
+    """A node that would crash onnxruntime, a weight that is NaN, an initializer listed as input, a Tanh."""
+    nodes, weights = dense()
+    last = nodes.pop()
+    nodes += [node("Sum", ["h", "", "h"], "crash"), node("Tanh", "h", "t"), node("Add", "t bad", "u")]
+    model = proto([*nodes, last], {**weights, "bad": np.array([np.nan], np.float32)}, DIMS)
+    model.graph.input.append(helper.make_tensor_value_info("bad", TensorProto.FLOAT, [1]))
+    read = read_model(write(tmp_path, model))
+    np.testing.assert_allclose(read.graph.logits(IMAGES), read.replay.logits(IMAGES), atol=1e-5)
+
+
 def test_a_double_model_that_onnxruntime_cannot_run(save):
     """onnxruntime has no kernel for a resize of doubles."""
     nodes = [node("Resize", ["image", "", "s"], "r", mode="nearest"), node("Flatten", "r", "l")]

@@ -1,4 +1,4 @@
-"""Turns a checked ONNX model into a graph: walks the nodes that the output needs, folds constants, refuses the rest.
+"""Turns a checked ONNX model into a graph: walks its nodes, folds constants, refuses what it cannot convert.
 
 `converters` turns one ONNX operator into operators of the graph, or folds it. This module knows which values are
 constants and which depend on the image, and names file and node in errors. The shape of a value that depends on the
@@ -64,13 +64,8 @@ def why_refused(kind: str) -> str:
 
 def build_graph(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> Graph:
     """The graph of a model from canonical pixels in [0,1] to logits; a ModelError names file, node and cause."""
-    wanted, needed = {file.output}, list["NodeProto"]()
-    for node in reversed(file.proto.graph.node):
-        if wanted.intersection(node.output):
-            wanted.update(name for name in node.input if name)
-            needed.append(node)
     builder = _Builder(file, layout, preprocessing)
-    for node in reversed(needed):
+    for node in file.proto.graph.node:
         builder.add(node)
     return builder.finish()
 

@@ -5,11 +5,12 @@ self-contained bytes.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ Dimension: TypeAlias = int | None
 
 @dataclass(frozen=True, eq=False)
 class OnnxFile:
-    """A parsed model with all its tensors inside, the hash of its original bytes, its opset, the output to read."""
+    """A parsed model: what its output needs, with all tensors inside; the hash of its original bytes, its opset."""
 
     path: Path
     proto: "ModelProto"
@@ -105,7 +106,34 @@ def parse_onnx(content: bytes, path: Path, output: str | None = None) -> OnnxFil
     if proto.graph.sparse_initializer:
         raise ModelError(f"{path.name}: sparse initializers are not supported; export with dense weights")
     _check_structure(proto, path.name)
-    return OnnxFile(path, proto, digest.hexdigest(), opset, _choose_output(proto, output, path.name))
+    chosen = _choose_output(proto, output, path.name)
+    keep_needed(proto, chosen)
+    for node in proto.graph.node:
+        if "" in node.input:
+            _check_missing(node, opset, path.name)
+    return OnnxFile(path, proto, digest.hexdigest(), opset, chosen)
+
+
+def keep_needed(proto: "ModelProto", output: str) -> None:
+    """Delete what an output does not need: other outputs, nodes, weights, functions. onnxruntime would load them."""
+    graph, wanted = proto.graph, {output}
+    for place in reversed(range(len(graph.node))):
+        if wanted.intersection(graph.node[place].output):
+            wanted.update(graph.node[place].input)
+        else:
+            del graph.node[place]
+    weights = {tensor.name for tensor in graph.initializer}
+    _delete(graph.initializer, lambda tensor: tensor.name not in wanted)
+    _delete(graph.input, lambda value: value.name in weights and value.name not in wanted)
+    _delete(graph.output, lambda value: value.name != output)
+    del graph.value_info[:]
+    del proto.functions[:]
+
+
+def _delete(entries: Any, is_needless: Callable[[Any], bool]) -> None:
+    for place in reversed(range(len(entries))):
+        if is_needless(entries[place]):
+            del entries[place]
 
 
 def _choose_output(proto: "ModelProto", wanted: str | None, name: str) -> str:
@@ -224,21 +252,13 @@ def _check_structure(proto: "ModelProto", name: str) -> None:
         raise ModelError(f"{name}: not a valid ONNX model: {one_line(error)}") from None
     for tensor_type in shapeless:
         tensor_type.ClearField("shape")
-    for node in proto.graph.node:
-        if "" in node.input:
-            _check_missing(node, proto, name)
 
 
-def _check_missing(node: "NodeProto", proto: "ModelProto", name: str) -> None:
+def _check_missing(node: "NodeProto", opset: int, name: str) -> None:
     """Refuse a missing input that is not optional: onnx ignores it, but it would crash onnxruntime."""
-    versions = {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
-    domain = node.domain or "ai.onnx"
-    try:
-        formal = onnx.defs.get_schema(
-            node.op_type, versions.get(domain, 1), "" if domain == "ai.onnx" else domain
-        ).inputs
-    except onnx.defs.SchemaError:
-        return  # of another domain, which is refused later
+    if node.domain not in ("", "ai.onnx"):
+        return  # refused later
+    formal = onnx.defs.get_schema(node.op_type, opset, "").inputs
     optional = onnx.defs.OpSchema.FormalParameterOption.Optional
     for place, value in enumerate(node.input):
         if not value and formal[min(place, len(formal) - 1)].option != optional:

@@ -100,10 +100,8 @@ def missing_summand():
 
 
 @case("(Max): its input 1 is missing; the file is damaged")
-def missing_input_of_an_unused_node():
-    model = dense()
-    model.graph.node.insert(1, node("Max", ["", "f"], "unused"))
-    return model
+def missing_first_input():
+    return single("Max", ["", "image"])
 
 
 @case("w1 initializer name is not unique")
@@ -840,6 +838,11 @@ def maximum_of_other_shapes():
 @case("a slope of shape [3, 1, 1] does not fit")
 def prelu_of_other_channels():
     return single("PRelu", "image s", {"s": floats(3, 1, 1)})
+
+
+@case("its min is -3.4e+38, too large to compute with")
+def clip_by_a_huge_number():
+    return single("Clip", "image c", {"c": np.float32(-3.4e38)})
 
 
 @case("its min has shape [4]; expected one number")

@@ -9,7 +9,7 @@ from onnx import ModelProto, helper
 from steadygaze.network.from_onnx import build_graph
 from steadygaze.network.graph import Graph
 from steadygaze.network.layout import choose_layout, make_preprocessing
-from steadygaze.network.onnx_file import OnnxFile, input_dims
+from steadygaze.network.onnx_file import OnnxFile, input_dims, keep_needed
 from steadygaze.network.operators import Linear
 from support.networks.onnx_files import NUMBERS, OPTIONS, make_proto
 
@@ -33,7 +33,10 @@ def flat_model(nodes, weights, dims, *, opset=17, **options) -> ModelProto:
 def graph_of(proto: ModelProto, *, image_shape=None, output=None) -> Graph:
     """The graph of a model in memory, without the checks of the file."""
     opset = next(entry.version for entry in proto.opset_import if not entry.domain)
-    file = OnnxFile(Path("model.onnx"), proto, "", opset, output or proto.graph.output[0].name)
+    kept = ModelProto()
+    kept.CopyFrom(proto)
+    file = OnnxFile(Path("model.onnx"), kept, "", opset, output or proto.graph.output[0].name)
+    keep_needed(kept, file.output)
     layout = choose_layout(input_dims(file)[1], image_shape, "model.onnx")
     return build_graph(file, layout, make_preprocessing(None, None, 1.0, layout.image_shape[0]))
 

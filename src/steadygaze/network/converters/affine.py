@@ -82,8 +82,7 @@ def batch_normalization(call: Call) -> list[Operator]:
     """BatchNormalization in inference, with the stored mean and variance."""
     call.on_image()
     refuse_training(call.attribute("training_mode", 0))
-    if call.roundings:
-        raise ConversionError("has constants that were rounded; simplify the model (constant folding) on export")
+    call.refuse_rounded()
     names = ("scale", "bias", "mean", "variance")
     scale, bias, mean, variance = (call.floats(i + 1, name) for i, name in enumerate(names))
     channels = call.shape[1] if len(call.shape) > 1 else 1

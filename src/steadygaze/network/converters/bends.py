@@ -14,6 +14,10 @@ UNBOUNDED = float(np.finfo(np.float32).max)
 """The default bounds of Clip before opset 11: no float32 number exceeds them."""
 
 
+LARGEST_BOUND = 2.0**40
+"""The largest bound of Clip: x − bound in float64 must not lose x."""
+
+
 def relu(call: Call) -> list[Operator]:
     """max(x, 0)."""
     return [Relu()]
@@ -39,6 +43,7 @@ def leaky_relu(call: Call, draft: Draft) -> list[int]:
 def prelu(call: Call, draft: Draft) -> list[int]:
     """x, or slope·x where x is negative."""
     call.on_image()
+    call.refuse_rounded()
     slope = call.floats(1, "slope")
     try:
         fits = np.broadcast_shapes(slope.shape, call.shape) == call.shape
@@ -58,6 +63,7 @@ def absolute(call: Call, draft: Draft) -> list[int]:
 def clip(call: Call) -> list[Operator]:
     """Clip to bounds given as attributes or as constant scalars; a missing bound does not exist."""
     call.on_image()
+    call.refuse_rounded()
     return clip_to(_bound(call, "min", 1, -UNBOUNDED), _bound(call, "max", 2, UNBOUNDED))
 
 
@@ -72,7 +78,13 @@ def _bound(call: Call, name: str, position: int, default: float) -> float | None
         bound = float(call.attribute(name, default))
     if np.isnan(bound):
         raise ConversionError(f"its {name} is NaN")
-    return None if (bound <= default if default < 0 else bound >= default) else bound
+    if bound <= default if default < 0 else bound >= default:
+        return None
+    if abs(bound) > LARGEST_BOUND:
+        raise ConversionError(
+            f"its {name} is {bound:.3g}, too large to compute with; leave it out, or give one up to {LARGEST_BOUND:.2g}"
+        )
+    return bound
 
 
 def clip_to(low: float | None, high: float | None) -> list[Operator]:

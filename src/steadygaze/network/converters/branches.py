@@ -73,32 +73,30 @@ def concat(call: Call, draft: Draft) -> list[int]:
     axis = normal_axis(call.attribute("axis", 1), len(call.shape))
     numbers = list(dict.fromkeys(call.moving))
     joined = draft.add(Concat(axis), *numbers) if len(numbers) > 1 else numbers[0]
-    if len(numbers) == len(call.node.input):
+    if len(numbers) == len(call.numbers):
         return [joined]
-    # Number every entry of the joined value, cut the numbers as it is joined, and put constants between them.
+    # Number every entry of the joined value, and cut the numbers as it is joined.
     sizes = [draft.shape_of(number)[axis] for number in numbers]
     cuts = np.split(entries_of(draft.shape_of(joined)), np.cumsum(sizes)[:-1], axis=axis)
     pieces = dict(zip(numbers, cuts, strict=True))
-    constants = [
-        np.zeros(0) if number is not None else call.floats(i, "parts") for i, number in enumerate(call.numbers)
-    ]
-    parts = [
-        np.full(constant.shape, -1) if number is None else pieces[number]
-        for number, constant in zip(call.numbers, constants, strict=True)
-    ]
+    return [draft.add(_with_constants(call, pieces, axis), joined)]
+
+
+def _with_constants(call: Call, pieces: dict[int, np.ndarray], axis: int) -> Select:
+    """The parts of a Concat in their order: entries of the joined value by number, and constants between them."""
+    parts, fills = [], []
+    for place, number in enumerate(call.numbers):
+        constant = np.zeros(()) if number is not None else call.floats(place, "parts")
+        part = np.full(constant.shape, -1) if number is None else pieces[number]
+        parts.append(part)
+        fills.append(np.broadcast_to(constant, part.shape))
     check_entries(sum(part.size for part in parts))
     try:
         index = np.concatenate(parts, axis=axis)
     except ValueError:
         raise ShapeError(f"values of shapes {', '.join(str(list(part.shape)) for part in parts)} do not fit") from None
-    fill: np.ndarray | float = 0.0
-    if len(call.moving) < len(call.numbers):
-        fills = [
-            np.zeros(part.shape) if number is not None else constant
-            for number, part, constant in zip(call.numbers, parts, constants, strict=True)
-        ]
-        fill = np.concatenate(fills, axis=axis).ravel()
-    return [draft.add(Select(index.ravel(), index.shape, fill), joined)]
+    has_constants = len(call.moving) < len(call.numbers)
+    return Select(index.ravel(), index.shape, np.concatenate(fills, axis=axis).ravel() if has_constants else 0.0)
 
 
 def split_value(call: Call, draft: Draft) -> list[int]:

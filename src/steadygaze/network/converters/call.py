@@ -113,6 +113,11 @@ class Call:
                 f"would give {count:.3g} numbers, but folded constants may have only {self.room:.3g} more"
             )
 
+    def refuse_rounded(self) -> None:
+        """Refuse rounded constants, for an operator that subtracts them from each other or rounds them to integers."""
+        if self.roundings:
+            raise ConversionError("has constants that were rounded; simplify the model (constant folding) on export")
+
     def on_image(self) -> None:
         """Refuse a node whose first input is a constant and another one depends on the image."""
         if self.position != 0:

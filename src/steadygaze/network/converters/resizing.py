@@ -73,6 +73,7 @@ COORDINATES = {
 def resize(call: Call) -> list[Operator]:
     """Resize in mode nearest or linear, with constant scales or sizes; Upsample."""
     call.on_image()
+    call.refuse_rounded()
     mode = call.attribute("mode", "nearest")
     transformation = call.attribute(
         "coordinate_transformation_mode", "half_pixel" if call.opset >= 11 else "asymmetric"
