@@ -6,7 +6,7 @@ winners and carried neurons bound nothing.
 
 import numpy as np
 
-from ...compiling import compiled
+from ...compiling import compiled, compiled_inline
 from ...network.layers import CARRIED, RELU
 from ...tolerances import DISTANCE
 
@@ -27,7 +27,7 @@ def value_at(forms, k, point):
     return value
 
 
-@compiled
+@compiled_inline
 def bound(standing, i, k):
     """Coefficient i of the half-space (≥ 0) of neuron k under the pattern; all are 0 if the neuron bounds nothing."""
     forms, rival = standing.forms, standing.rival[k]
@@ -36,14 +36,14 @@ def bound(standing, i, k):
     return forms[i, k] if standing.active[k] == 1 else -forms[i, k]
 
 
-@compiled
+@compiled_inline
 def bound_noise(noise, standing, k):
     """The values of neuron k's half-space that count as rounding."""
     rival = standing.rival[k]
     return noise[k] + noise[rival] if rival >= 0 else noise[k]
 
 
-@compiled
+@compiled_inline
 def bound_at(standing, k, point):
     """The value of neuron k's half-space at a point (d,)."""
     d = point.shape[0]

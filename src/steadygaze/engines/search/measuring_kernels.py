@@ -94,53 +94,61 @@ def _record_missed(program, standing, points):
 
 
 @compiled
-def _distance_at(standing, k, point, is_plain):
-    """The |value| of neuron k's half-space at a point (d,)."""
-    return abs(value_at(standing.forms, k, point) if is_plain else bound_at(standing, k, point))
-
-
-@compiled
 def _add_kinks(program, standing, points, size):
     """Add the share that a region with vertices (V, d) and a volume has in the strips along kinks, see `Accuracy`.
 
     Neurons that are only rounding on the region are written in one way (`_switch_off`) and do not count.
     """
-    near, noise, offsets, d = program.near, program.noise, program.offsets, points.shape[1]
-    widest = 0.0
+    offsets, widest = program.offsets, 0.0
     for n in range(1, points.shape[0]):
-        for i in range(d):
+        for i in range(points.shape[1]):
             widest = max(widest, abs(points[n, i] - points[0, i]))
     for layer in range(offsets.shape[0] - 2):
-        is_plain = program.is_plain[layer]
-        for k in range(offsets[layer], offsets[layer + 1]):
-            if not is_plain and standing.rival[k] == k:
-                continue
-            first, slope = _distance_at(standing, k, points[0], is_plain), 0.0
-            for i in range(d):
-                slope += abs(standing.forms[i, k] if is_plain else bound(standing, i, k))
-            if first - slope * widest >= near[k]:
-                continue
-            largest, second, nears = 0.0, np.inf, 0
-            for n in range(points.shape[0]):
-                value = _distance_at(standing, k, points[n], is_plain)
-                if not value < np.inf:
-                    largest, nears = value, points.shape[0]
-                    break
-                largest = max(largest, value)
-                if value < near[k]:
-                    nears += 1
-                else:
-                    second = min(second, value)
-            if not largest < np.inf:
-                standing.beside[EDGE, k] = np.inf
-            elif largest > bound_noise(noise, standing, k) and nears > 0:
-                # |value| ≤ e on at most d e/largest of a convex region; on (e/second)² if only one vertex is near.
-                if nears > 1 or d == 1:
-                    standing.beside[EDGE, k] += size / largest
-                else:
-                    standing.beside[CORNER, k] += size / (second * second)
-            elif nears > 0 and k < standing.rival[k]:
-                standing.beside[EDGE, k] = np.inf  # another region may be written by this entry
+        first, end = offsets[layer], offsets[layer + 1]
+        beside, near, noise = standing.beside[:, first:end], program.near[first:end], program.noise[first:end]
+        if program.is_plain[layer]:
+            _add_layer(standing.forms[:, first:end], noise, near, points, size, widest, beside)
+            continue
+        bounds, noises = standing.change[:, : end - first], standing.noises[: end - first]
+        for k in range(first, end):
+            noises[k - first] = bound_noise(program.noise, standing, k)
+            for i in range(bounds.shape[0]):
+                bounds[i, k - first] = bound(standing, i, k)
+        _add_layer(bounds, noises, near, points, size, widest, beside)
+        for k in range(first, end):
+            if k < standing.rival[k] and _is_rounding(program, standing, points, k):
+                beside[EDGE, k - first] = np.inf  # another region may be written by this entry
+
+
+@compiled
+def _add_layer(forms, noise, near, points, size, widest, beside):
+    """As `_add_kinks`, for the half-spaces (d+1, n) of one layer, of either sign."""
+    d = points.shape[1]
+    for k in range(forms.shape[1]):
+        first, slope = value_at(forms, k, points[0]), 0.0
+        for i in range(d):
+            slope += abs(forms[i, k])
+        if abs(first) - slope * widest >= near[k]:
+            continue
+        largest, second, nears = 0.0, np.inf, 0
+        for n in range(points.shape[0]):
+            value = abs(value_at(forms, k, points[n]))
+            if not value < np.inf:
+                largest, nears = value, points.shape[0]
+                break
+            largest = max(largest, value)
+            if value < near[k]:
+                nears += 1
+            else:
+                second = min(second, value)
+        if not largest < np.inf:
+            beside[EDGE, k] = np.inf
+        elif largest > noise[k] and nears > 0:
+            # |value| ≤ e on at most d e/largest of a convex region; on (e/second)² if only one vertex is near.
+            if nears > 1 or d == 1:
+                beside[EDGE, k] += size / largest
+            else:
+                beside[CORNER, k] += size / (second * second)
 
 
 @compiled
@@ -153,13 +161,11 @@ def _clearances(program, standing, first, scales, point, found):
     """
     forms, offsets, d = standing.forms, program.offsets, point.shape[0]
     for layer in range(first, offsets.shape[0] - 2):
-        least, is_plain = np.inf, program.is_plain[layer]
+        least = (
+            np.inf if program.is_plain[layer] else _clearance_of_windows(program, standing, layer, first, scales, point)
+        )
         for k in range(offsets[layer], offsets[layer + 1]):
-            if not is_plain and standing.rival[k] >= 0:
-                if standing.rival[k] != k and not _is_exact_tie(program, standing, layer, k, point):
-                    scale = scales[k - offsets[first]] + scales[standing.rival[k] - offsets[first]]
-                    share = bound_at(standing, k, point) / scale
-                    least = min(least, share) if share >= 0.0 else 0.0
+            if standing.rival[k] >= 0:
                 continue
             is_zero = True
             for i in range(d + 1):
@@ -170,6 +176,18 @@ def _clearances(program, standing, first, scales, point, found):
             # NaN is no distance.
             least = min(least, share) if share >= 0.0 else 0.0
         found[layer - first] = least
+
+
+@compiled
+def _clearance_of_windows(program, standing, layer, first, scales, point):
+    """As `_clearances`, for the windows of one layer."""
+    least, start = np.inf, program.offsets[first]
+    for k in range(program.offsets[layer], program.offsets[layer + 1]):
+        rival = standing.rival[k]
+        if rival >= 0 and rival != k and not _is_exact_tie(program, standing, layer, k, point):
+            share = bound_at(standing, k, point) / (scales[k - start] + scales[rival - start])
+            least = min(least, share) if share >= 0.0 else 0.0
+    return least
 
 
 @compiled

@@ -32,6 +32,7 @@ class Standing(NamedTuple):
     beside: np.ndarray  # (2, N) how much of all regions so far lies beside each neuron's kink, see `Accuracy`
     off: np.ndarray  # (N,) 1 for neurons that `settle` leaves inactive whatever their values
     rival: np.ndarray  # (N,) of an entry the winner of its window; of a carried neuron itself; −1 of a ReLU
+    noises: np.ndarray  # (widest,) scratch
     copied: np.ndarray  # (N,) the input that a neuron copies, in layers that only copy
 
     @classmethod
@@ -49,7 +50,7 @@ class Standing(NamedTuple):
         _list_copied(program, copied)
         return cls(
             forms, outputs, active, updates, change, listed, peak, missed, np.zeros(1), drift, most_drift, beside, off,
-            rival, copied,
+            rival, np.zeros(widest), copied,
         )  # fmt: skip
 
 
