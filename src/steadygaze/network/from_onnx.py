@@ -46,6 +46,9 @@ JUMPS = frozenset({
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 # fmt: on
 
+MAX_CLASSES = 4096
+"""The most logits: every pair of them takes part in estimates and searches."""
+
 # Operators that multiply or divide their inputs.
 PRODUCTS = ("Mul", "Div", "MatMul", "Gemm", "Conv", "ConvTranspose", "BatchNormalization", "PRelu")
 
@@ -216,6 +219,10 @@ class _Builder:
         shape = self.draft.shape_of(last)
         if sorted(shape)[:-1] != [1] * (len(shape) - 1):
             raise ModelError(f"{name}: the output has shape {list(shape)}; expected one row of logits, such as [1, 10]")
+        if prod(shape) > MAX_CLASSES:
+            raise ModelError(
+                f"{name}: has {prod(shape)} logits, at most {MAX_CLASSES} are supported; export fewer classes"
+            )
         if prod(shape) == 1:
             # The logits (0, z): class 1 where z is positive.
             last = replace(self.draft, name="binary").add(Select(np.array([-1, 0]), (1, 2)), last)

@@ -159,6 +159,11 @@ def output_that_is_an_image():
     return make_proto([node("Relu", "image", "l")], {}, DIMS)
 
 
+@case("has 5184 logits, at most 4096 are supported")
+def output_of_many_classes():
+    return make_proto([node("Flatten", "image", "l")], {}, [1, 1, 72, 72])
+
+
 @case("has no ONNX opset")
 def no_opset():
     model = dense()
