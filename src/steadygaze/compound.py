@@ -18,7 +18,7 @@ from .compound_kernels import near_zero, set_thresholds
 from .fingerprints import PixelPrints, Product, fingerprint_fields, pixel_prints, products_of
 from .lazily import is_sparse, scipy_sparse
 from .network.graph import AffineMap, Chain, Graph, patterns, preactivations
-from .network.layers import Layer
+from .network.layers import RELU, Layer
 from .network.steps import is_folded
 from .perturbation import Domain, KnotCell, Perturbed
 from .tolerances import noise_share
@@ -50,6 +50,7 @@ class Program(NamedTuple):
     is_plain: np.ndarray  # (L+1,) whether all neurons of a layer are ReLUs
     is_copy: np.ndarray  # (L+1,) whether every neuron of a layer copies an output of the layer before it
     has_copies: np.ndarray  # (L+1,) whether some neuron does
+    is_rectified: np.ndarray  # (L+1,) whether the entries of a layer copy outputs of ReLUs: zero forms are zero exactly
     copied: np.ndarray  # (N,) int32 the neuron, or the first entry of the window, that a neuron copies; −1 for none
     prints: (
         np.ndarray
@@ -320,7 +321,7 @@ def _compile(
         terms=np.array(terms),
         largest=np.empty(ends[-1]),
         byte_start=np.array([0, *accumulate(-(-size // 8) for size in sizes[:-1])], dtype=np.int64),
-        **_kinds(layers, maps, sizes, ends),
+        **_kinds(layers, maps, folded, sizes, ends),
         **prints,
     )
     set_thresholds(
@@ -332,14 +333,14 @@ def _compile(
 
 
 def _kinds(
-    layers: Sequence[Layer], maps: tuple[AffineMap, ...], sizes: list[int], ends: list[int]
+    layers: Sequence[Layer], maps: tuple[AffineMap, ...], folded: Sequence[bool], sizes: list[int], ends: list[int]
 ) -> dict[str, np.ndarray]:
     """The fields of a program that say how its neurons are decided, and which ones are copies."""
     clip = len(sizes) - len(maps)
     kind, first = np.zeros(ends[-1], dtype=np.uint8), np.arange(ends[-1], dtype=np.int32)
     end, copied = first + np.int32(1), np.full(ends[-1], -1, dtype=np.int32)
     is_plain, has_copies = np.ones(len(sizes), dtype=np.bool_), np.zeros(len(sizes), dtype=np.bool_)
-    is_copy = np.zeros(len(sizes), dtype=np.bool_)
+    is_copy, is_rectified = has_copies.copy(), has_copies.copy()
     is_chain = all(layer.is_plain for layer in layers)
     for number, (layer, affine) in enumerate(zip(layers, maps, strict=False), start=clip):
         if is_chain:
@@ -351,9 +352,11 @@ def _kinds(
         copied[here] = copied_outputs(affine, first[below] - before, end[below] - before)
         copied[here] += np.where(copied[here] >= 0, np.int32(before), np.int32(0))
         has_copies[number], is_copy[number] = (copied[here] >= 0).any(), (copied[here] >= 0).all()
+        sources = copied[here][layer.entries]
+        is_rectified[number] = (sources >= 0).all() and (kind[sources] == RELU).all() and not folded[number - clip]
     return {
         "kind": kind, "window_first": first, "window_end": end, "is_plain": is_plain, "is_copy": is_copy,
-        "has_copies": has_copies, "copied": copied,
+        "has_copies": has_copies, "is_rectified": is_rectified, "copied": copied,
     }  # fmt: skip
 
 

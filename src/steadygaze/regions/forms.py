@@ -42,6 +42,7 @@ class Walk(NamedTuple):
     open_count: np.ndarray  # (L+1,) entries among them
     prints: np.ndarray  # uint64 fingerprints of lines and of all layers with windows (see `fingerprint_kernels`)
     fed_prints: np.ndarray  # uint64 the inputs that they reflect
+    is_printed: np.ndarray  # (L+1,) uint8 whether they reflect the pattern below the polytope that entered a layer
     box: np.ndarray  # (3, 3) scratch: centre and half-widths of a box, and a point
     scratch: np.ndarray  # (3, widest layer)
     peak: np.ndarray  # (N,) the largest |a| + |b| + |c| of each neuron's form on any polygon that entered its layer

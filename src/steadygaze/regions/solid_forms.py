@@ -29,6 +29,7 @@ class Walk(NamedTuple):
     open_count: np.ndarray  # (L+1,)
     prints: np.ndarray  # as for polygons
     fed_prints: np.ndarray
+    is_printed: np.ndarray  # (L+1,) uint8 whether they reflect the pattern below the polytope that entered a layer
     box: np.ndarray  # (3, 3) scratch
     code: np.ndarray  # (N,) uint8 scratch: the activity of carried neurons and entries
     scratch: np.ndarray  # (4, widest layer)

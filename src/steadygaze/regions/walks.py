@@ -320,6 +320,7 @@ def _shared_shapes(program: Program, rows: int) -> _Shapes:
         "open_count": ((layers,), np.int64),
         "box": ((3, 3), np.float64),
         "prints": (program.prints.shape, np.uint64),
+        "is_printed": ((layers,), np.uint8),
         "fed_prints": ((int(program.print_stages[:, 3].sum()),), np.uint64),
         "scratch": ((rows, widest), np.float64),
         "peak": ((neurons,), np.float64),

@@ -7,7 +7,7 @@ forms (D + 1, N) have the constant last.
 
 import numpy as np
 
-from ..compiling import compiled
+from ..compiling import compiled, compiled_fused
 from ..network.layers import CARRIED, ENTRY
 from ..tolerances import DISTANCE, DOUBT
 from .fingerprint_kernels import update_prints
@@ -48,6 +48,19 @@ def _largest_at(forms, point, first, end):
     return best
 
 
+@compiled_fused
+def _enclose(forms, box, first, end, centre, radius):
+    """The values of the forms first … end − 1 on a box: centre ± radius."""
+    constant = forms.shape[0] - 1
+    for k in range(end - first):
+        centre[k], radius[k] = forms[constant, first + k], 0.0
+    for r in range(constant):
+        row, middle, half = forms[r, first:end], box[0, r], box[1, r]
+        for k in range(end - first):
+            centre[k] += row[k] * middle
+            radius[k] += abs(row[k]) * half
+
+
 @compiled
 def enter_others(program, walk, layer, box, code):
     """Settle the carried neurons and the windows of a layer on a box; list the entries of windows that stay open.
@@ -56,7 +69,10 @@ def enter_others(program, walk, layer, box, code):
     `unstable`, and keep their activity for now. Returns how many are open, and how many settled winners may be wrong.
     """
     forms, near, start, end = walk.forms, program.near, program.offsets[layer], program.offsets[layer + 1]
-    listed, doubts, is_fresh = 0, 0, False
+    centre, radius = walk.scratch[0], walk.scratch[1]
+    _enclose(forms, box, start, end, centre, radius)
+    listed, doubts = 0, 0
+    walk.is_printed[layer] = 0
     k = start
     while k < end:
         if program.kind[k] != ENTRY:
@@ -65,13 +81,25 @@ def enter_others(program, walk, layer, box, code):
             k += 1
             continue
         first, after = k, program.window_end[k]
-        winner, is_open = _largest_at(forms, box[0], first, after), False
+        k = after
+        winner, is_dead = first, program.is_rectified[layer]
         for i in range(first, after):
-            code[i] = np.uint8(i == winner)
-            if i == winner or _is_same(forms, winner, i):
+            code[i] = np.uint8(0)
+            is_dead &= centre[i - start] == 0.0 and radius[i - start] == 0.0
+            if centre[i - start] > centre[winner - start]:
+                winner = i
+        code[winner] = np.uint8(1)
+        if is_dead:
+            continue
+        low, is_open, has_tie = centre[winner - start] - radius[winner - start], False, False
+        for i in range(first, after):
+            close = near[winner] + near[i]
+            if i == winner or low - (centre[i - start] + radius[i - start]) >= close:
                 continue
-            # NaN settles nothing.
-            if not _lead_on_box(forms, box, winner, i) >= near[winner] + near[i]:
+            if _is_same(forms, winner, i):
+                has_tie = True
+            elif not _lead_on_box(forms, box, winner, i) >= close:
+                # NaN settles nothing.
                 is_open = True
                 code[i] = walk.active[i]
                 listed += 1
@@ -80,14 +108,10 @@ def enter_others(program, walk, layer, box, code):
             code[winner] = walk.active[winner]
             listed += 1
             walk.unstable[end - listed] = winner
-        else:
-            for i in range(winner + 1, after):
-                if _is_same(forms, winner, i) and not _are_copies(program, walk, layer, winner, i):
-                    if not is_fresh:
-                        update_prints(program, walk, layer)
-                        is_fresh = True
-                    doubts += not _have_same_print(program, walk, layer, winner, i)
-        k = after
+        elif has_tie:
+            for i in range(first, after):
+                if i != winner and _is_same(forms, winner, i):
+                    doubts += not _is_sure_tie(program, walk, layer, winner, i)
     return listed, doubts
 
 
@@ -95,19 +119,25 @@ def enter_others(program, walk, layer, box, code):
 def _are_copies(program, walk, layer, winner, other):
     """Whether two neurons with the same form copy the same number, if the pattern of the layers below is right."""
     one, two = program.copied[winner], program.copied[other]
-    if one < 0 or two < 0:
+    # Rounding may make a copy of a sum: of several pixels on one line, or of rounded products.
+    if one < 0 or two < 0 or program.is_folded[layer] or (program.clipped == 1 and layer == 2):
         return False
-    # Lines that differ have the same form only where both are clipped.
-    if one == two or (program.clipped == 1 and layer == 2):
-        return True
-    return not _has_active(program, walk.active, one) and not _has_active(program, walk.active, two)
+    return one == two or not (_has_active(program, walk.active, one) or _has_active(program, walk.active, two))
 
 
 @compiled
-def _have_same_print(program, walk, layer, winner, other):
-    """Whether two neurons are equal for the real-valued network, as their fingerprints tell."""
+def _is_sure_tie(program, walk, layer, winner, other):
+    """Whether two neurons are equal for the real-valued network, and `winner` comes first, if the pattern of the layers
+    below is right; their computed forms are equal up to rounding."""
+    if not winner < other:
+        return False
+    if _is_same(walk.forms, winner, other) and _are_copies(program, walk, layer, winner, other):
+        return True
     if program.print_stages.shape[0] == 0:
         return False
+    if not walk.is_printed[layer]:
+        update_prints(program, walk, layer)
+        walk.is_printed[layer] = 1
     start = program.print_start[layer] - program.offsets[layer]
     return walk.prints[start + winner] == walk.prints[start + other]
 
@@ -251,11 +281,6 @@ def measure_winner(program, walk, layer, winner, points, count, size, section):
     for k in range(program.window_first[winner], program.window_end[winner]):
         if k == winner:
             continue
-        if _is_same(forms, winner, k):
-            if not _are_copies(program, walk, layer, winner, k):
-                update_prints(program, walk, layer)
-                doubts += k < winner or not _have_same_print(program, walk, layer, winner, k)
-            continue
         rounding, close = noise[winner] + noise[k], near[winner] + near[k]
         low, largest, next_size, nears = 0.0, 0.0, np.inf, 0
         for v in range(count):
@@ -277,7 +302,7 @@ def measure_winner(program, walk, layer, winner, points, count, size, section):
                 walk.sums[SLIVERS] += -low / slope * np.sqrt(float(constant)) * section
         # NaN decides nothing.
         if not largest > DOUBT * rounding:
-            doubts += 1
+            doubts += not _is_sure_tie(program, walk, layer, winner, k)
         elif nears > 1:
             walk.beside[EDGE, winner] += size / largest
         elif nears > 0:
