@@ -15,6 +15,7 @@ from ..perturbation import Perturbed
 from ..tolerances import LEAST, SMALLEST_WEIGHT, UNIT, gamma
 from .decisions import OPEN, near_kinks
 from .forms import Forms, pixels
+from .norms import DEEP
 from .passes import Passed, Readout, decide_layers, forward, gradients, inconsistencies
 
 CACHED = 1 << 20  # most numbers in the arrays of one batch of boxes: eight megabytes
@@ -114,7 +115,7 @@ class Bounder:
         """
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
         with np.errstate(over="ignore", invalid="ignore"):
-            image = pixels(self.perturbed, cell, low, high, vertices)
+            image = self._pixels(cell, low, high, vertices)
             passed = forward(self.segments, self.layers, image, self.perturbed.domain.dimension)
             inconsistency = np.tile([0.0, np.inf], (len(low), 1))
             if asks_attention:
@@ -132,15 +133,23 @@ class Bounder:
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
         found = [np.zeros((*vertices.shape[:2], 0), dtype=bool)]
         with np.errstate(over="ignore", invalid="ignore"):
-            image = pixels(self.perturbed, cell, low, high, vertices)
+            image = self._pixels(cell, low, high, vertices)
             for layer, decided in zip(self.layers, decide_layers(self.segments, self.layers, image), strict=True):
                 found.append(near_kinks(layer, decided.inputs, together))
         return np.concatenate(found, axis=2)
 
     def pass_forward(self, cell: int, low: np.ndarray, high: np.ndarray) -> Passed:
         """Enclosures of every neuron on the boxes."""
-        image = pixels(self.perturbed, cell, low, high)
+        image = self._pixels(cell, low, high)
         return forward(self.segments, self.layers, image, self.perturbed.domain.dimension, self.room)
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether errors are bounded by their 2-norm (see `norms`)."""
+        return len(self.layers) > DEEP
+
+    def _pixels(self, cell: int, low: np.ndarray, high: np.ndarray, vertices: np.ndarray | None = None) -> Forms:
+        return pixels(self.perturbed, cell, low, high, vertices, is_deep=self.is_deep)
 
     def margin_bounds(self, passed: Passed) -> np.ndarray:
         """Bounds (B, 2) of the margin: the smallest lead of the label's logit over another one."""
@@ -175,7 +184,8 @@ class Bounder:
         # A pixel read as v/255 was rounded once; 0 and 1 are exact.
         error = np.where(image[0] < 1.0, 1.01 * UNIT * image[0], 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
-            return forward(self.segments, self.layers, Forms(image, error))
+            exact = Forms(image, error)
+            return forward(self.segments, self.layers, exact.with_norms() if self.is_deep else exact)
 
     @cached_property
     def original(self) -> Intervals:

@@ -72,7 +72,7 @@ def near_kinks(layer: Layer, inputs: Forms, together: float) -> np.ndarray:
     forms, corners = inputs.forms, inputs.corners
     assert corners is not None
     at = np.einsum("bvk,bkn->bvn", corners.points, forms[:, 1:]) + forms[:, :1]
-    slack = inputs.remainder + np.einsum("bk,bkn->bn", corners.blur, np.abs(forms[:, 1:]))
+    slack = inputs.rest + np.einsum("bk,bkn->bn", corners.blur, np.abs(forms[:, 1:]))
     slack += gamma(forms.shape[1] + 4) * np.abs(forms).sum(axis=1)
     slack *= 1.01
     # NaN counts as near.
@@ -81,7 +81,7 @@ def near_kinks(layer: Layer, inputs: Forms, together: float) -> np.ndarray:
         near[:, :, layer.carried] = False
     if len(layer.entries):
         windows = _Windows(layer, inputs)
-        kernels.near_winners(forms, inputs.remainder, at, slack, *windows.where[2:], together, near)
+        kernels.near_winners(forms, inputs.rest, at, slack, *windows.where[2:], together, near)
     return near
 
 
@@ -96,7 +96,7 @@ class _Windows:
         points, blur = np.zeros((1, 0, rows - 1)), np.zeros((1, rows - 1))
         if inputs.corners is not None:
             points, blur = inputs.corners.points, inputs.corners.blur
-        self.forms = inputs.forms, inputs.spread, inputs.remainder
+        self.forms = inputs.forms, inputs.spread, inputs.rest
         self.where = points, blur, first, end
         # Sums of all rows, and of the entries' weights, which are rounded a few times each.
         self.rounding = gamma(rows + 8 + 4 * self.places), LEAST

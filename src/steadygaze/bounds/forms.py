@@ -11,10 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ..network.steps import ArrangeStep, MatrixStep, PartStep, Step
+from ..network.steps import ArrangeStep, ConvStep, MatrixStep, PartStep, Step
 from ..perturbation import Perturbed
 from ..tolerances import FLOOR, LEAST, UNIT, gamma, up
 from . import box_kernels as kernels
+from .norms import Norms
+from .slices import convolve
 
 FIELDS = ("forms", "remainder")  # arrays whose last axis counts neurons
 
@@ -36,18 +38,37 @@ class Forms:
     """The values of n neurons on each of B boxes: forms (B, 1 + m, n), the centre first; remainder (B, n).
 
     A value with zero form and remainder is exactly zero. With corners, all claims hold on the polytopes only, and
-    there are no generators.
+    there are no generators. With norms, values that are not exactly zero have a further error: the norms bound all of
+    them together.
     """
 
     forms: np.ndarray
     remainder: np.ndarray
     corners: Corners | None = None
+    norms: Norms | None = None
 
-    def take(self, chosen: slice | np.ndarray) -> "Forms":
-        """The chosen neurons, all boxes."""
+    def take(self, chosen: slice | np.ndarray, norms: Norms | None = None) -> "Forms":
+        """The chosen neurons, all boxes, with their norms."""
         # Contiguous, as the compiled loops expect all arrays.
         forms, remainder = (np.ascontiguousarray(part[..., chosen]) for part in (self.forms, self.remainder))
-        return Forms(forms, remainder, self.corners)
+        return Forms(forms, remainder, self.corners, norms)
+
+    def take_boxes(self, chosen: np.ndarray) -> "Forms":
+        """The chosen boxes, all neurons."""
+        corners = None if self.corners is None else self.corners.take(chosen)
+        norms = None if self.norms is None else self.norms.take(chosen)
+        return Forms(self.forms[chosen], self.remainder[chosen], corners, norms)
+
+    def with_norms(self) -> "Forms":
+        """The same values with all errors in their norms."""
+        return Forms(self.forms, _marks(self.remainder), self.corners, Norms.of(self.remainder))
+
+    @cached_property
+    def rest(self) -> np.ndarray:
+        """A bound (B, n) of all errors of each value."""
+        if self.norms is None:
+            return self.remainder
+        return np.where(self.remainder > 0.0, self.norms.each() * (1.0 + 8.0 * UNIT) + self.remainder, 0.0)
 
     @cached_property
     def spread(self) -> np.ndarray:
@@ -62,10 +83,10 @@ class Forms:
         # A sum of m + 1 numbers, and one more addition for each end.
         factor = gamma(self.forms.shape[1] + 2)
         if self.corners is None:
-            kernels.ends(self.forms, self.spread, self.remainder, factor, LEAST, low, high)
+            kernels.ends(self.forms, self.spread, self.rest, factor, LEAST, low, high)
         else:
             points, blur = self.corners.points, self.corners.blur
-            kernels.corner_ends(self.forms, points, blur, self.spread, self.remainder, factor, LEAST, low, high)
+            kernels.corner_ends(self.forms, points, blur, self.spread, self.rest, factor, LEAST, low, high)
         return low, high
 
 
@@ -73,26 +94,49 @@ def through(forms: Forms, step: Step) -> Forms:
     """The values after a linear step; values that it only copies stay exact."""
     if isinstance(step, PartStep):
         first, last = step.before, step.before + step.inner.sizes[0]
-        inner = through(forms.take(slice(first, last)), step.inner)
-        return _side_by_side([forms.take(slice(first)), inner, forms.take(slice(last, None))])
+        inner = through(_part(forms, first, last), step.inner)
+        return _side_by_side([_part(forms, 0, first), inner, _part(forms, last, step.sizes[0])])
     if isinstance(step, ArrangeStep):
-        return _side_by_side([forms.take(part) for part in step.slices])
+        return _side_by_side([_part(forms, part.start, part.stop) for part in step.slices])
+    norms = None if forms.norms is None else forms.norms.through(step)
     if (index := _copied(step)) is not None:
-        return forms.take(index)
+        return forms.take(index, norms)
     boxes, rows, size = forms.forms.shape
     before = np.empty((boxes, size))
-    kernels.errors_before(forms.forms, forms.spread, forms.remainder, gamma(step.terms + 2), FLOOR, before)
     after = step.forward(forms.forms.reshape(boxes * rows, size)).reshape(boxes, rows, step.sizes[1])
-    remainder = step.forward_abs(before)
+    if norms is not None and isinstance(step, ConvStep):
+        # The centres are far larger than all other rows: their rounding would dominate.
+        after[:, 0], remainder = convolve(step, forms.forms[:, 0])
+        remainder += step.forward_abs(gamma(step.terms + 2) * forms.spread + FLOOR * (forms.remainder > 0.0))
+    else:
+        kernels.errors_before(forms.forms, forms.spread, forms.remainder, gamma(step.terms + 2), FLOOR, before)
+        remainder = step.forward_abs(before)
     kernels.finish_step(
         after, remainder, step.bias, step.bias_size, gamma(step.roundings + 2), up(step.terms + rows), LEAST
     )
-    return Forms(after, remainder, forms.corners)
+    return _settled(after, remainder, forms.corners, norms)
+
+
+def _settled(forms: np.ndarray, errors: np.ndarray, corners: Corners | None, norms: Norms | None) -> Forms:
+    """Forms with new errors (B, n), which go to the norms, if there are any."""
+    if norms is None:
+        return Forms(forms, errors, corners)
+    return Forms(forms, _marks(errors), corners, norms.plus(errors))
+
+
+def _marks(errors: np.ndarray) -> np.ndarray:
+    """Remainders that only tell which values are not exactly zero; NaN stays."""
+    return np.where(errors > 0.0, LEAST, errors)
+
+
+def _part(forms: Forms, first: int, last: int) -> Forms:
+    return forms.take(slice(first, last), None if forms.norms is None else forms.norms.part(first, last))
 
 
 def _side_by_side(parts: list[Forms]) -> Forms:
     forms, remainder = (np.concatenate([getattr(part, name) for part in parts], axis=-1) for name in FIELDS)
-    return Forms(forms, remainder, parts[0].corners)
+    norms = [part.norms for part in parts if part.norms is not None]
+    return Forms(forms, remainder, parts[0].corners, Norms.join(norms) if norms else None)
 
 
 def _copied(step: Step) -> np.ndarray | None:
@@ -122,7 +166,9 @@ class Relaxed:
         remainder += radius
         # The remainder has collected the roundings of all rows, one by one.
         kernels.lift_radii(remainder, up(4 + after.shape[1]), LEAST)
-        return Forms(after, remainder, forms.corners)
+        # No slope is above 1: what the norms bound does not grow.
+        norms = None if forms.norms is None else forms.norms.settled()
+        return _settled(after, remainder, forms.corners, norms)
 
 
 def _generators(radius: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
@@ -174,11 +220,18 @@ def relax_clip(low: np.ndarray, high: np.ndarray) -> Relaxed:
 
 
 def pixels(
-    perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray, vertices: np.ndarray | None = None
+    perturbed: Perturbed,
+    cell: int,
+    low: np.ndarray,
+    high: np.ndarray,
+    vertices: np.ndarray | None = None,
+    *,
+    is_deep: bool = False,
 ) -> Forms:
     """The clipped pixels on boxes with corners low and high (B, d) in t, all in one knot cell.
 
-    With vertices (B, V, d) in the boxes: on their hulls, widened as far as the boxes reach.
+    With vertices (B, V, d) in the boxes: on their hulls, widened as far as the boxes reach. For deep networks, the
+    errors are in the norms, and as small as possible.
     """
     domain, piece = perturbed.domain, perturbed.cells[cell]
     d = domain.dimension
@@ -193,6 +246,11 @@ def pixels(
     # A few roundings of numbers up to this size, including those in offset and slope of a moving image.
     size = perturbed.magnitudes
     error = np.where(size > 0.0, gamma(16 + 4 * d) * size + LEAST, 0.0)
+    if is_deep and vertices is None and perturbed.moving_axis is None and np.isin(slope, (-1.0, 0.0, 1.0)).all():
+        # The rounding of theta is common to all pixels: a wider box covers it. The rest is that of d + 1 additions.
+        wider = 8.0 * UNIT * (np.abs(domain.low) + np.abs(domain.high))
+        forms[:, 1:] = (half * domain.widths * (1.0 + 8.0 * UNIT) + wider)[:, :, None] * slope
+        error = np.where(size > 0.0, 1.01 * (d + 3) * UNIT * size + LEAST, 0.0)
     corners = None
     if vertices is not None:
         # In box coordinates; hulls reach as far beyond their vertices as the boxes do.
@@ -200,4 +258,5 @@ def pixels(
         around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
         corners = Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
     unclipped = Forms(forms, np.tile(error, (len(low), 1)), corners)
-    return relax_clip(*unclipped.bounds()).of(unclipped)
+    clipped = relax_clip(*unclipped.bounds()).of(unclipped)
+    return clipped.with_norms() if is_deep else clipped

@@ -17,6 +17,7 @@ from ..tolerances import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
 from . import box_kernels as kernels
 from .decisions import Decided, decide
 from .forms import Corners, Forms, through
+from .norms import ABOVE
 
 Segments = tuple[tuple[Step, ...], ...]
 
@@ -76,7 +77,9 @@ class Readout:
         values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
         magnitude = np.abs(forms.forms[:, 0]) + forms.spread
         error = (forms.remainder + gamma(size + 2) * magnitude) @ np.abs(self.row).T
-        error += ((magnitude + forms.remainder) * up(rows)) @ self.row_error.T
+        error += ((magnitude + forms.rest) * up(rows)) @ self.row_error.T
+        if forms.norms is not None:
+            error += forms.norms.total[:, None] * np.linalg.norm(self.row, axis=1) * ABOVE
         return values, error
 
 
@@ -95,9 +98,8 @@ class Passed:
 
     def take(self, chosen: np.ndarray) -> "Passed":
         """The chosen boxes."""
-        corners = None if self.last.corners is None else self.last.corners.take(chosen)
-        last = Forms(self.last.forms[chosen], self.last.remainder[chosen], corners)
-        return Passed(tuple(part[chosen] for part in self.bits), last, self.unstable[chosen], self.pull[chosen])
+        bits, last = tuple(part[chosen] for part in self.bits), self.last.take_boxes(chosen)
+        return Passed(bits, last, self.unstable[chosen], self.pull[chosen])
 
 
 def decide_layers(

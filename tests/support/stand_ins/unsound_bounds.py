@@ -15,6 +15,7 @@ from steadygaze.bounds.bounder import Bounder
 from steadygaze.bounds.decisions import OPEN
 from steadygaze.bounds.forms import Forms, Relaxed
 from steadygaze.network.steps import ConvStep, MatrixStep, ScaleStep
+from steadygaze.perturbation import Perturbed
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 STEPS = (MatrixStep, ConvStep, ScaleStep)
@@ -121,13 +122,14 @@ def bias_left_out(patch: pytest.MonkeyPatch) -> None:
 def box_too_small(patch: pytest.MonkeyPatch) -> None:
     true = forms.pixels
     shrink = 0.01
-    patch.setattr(
-        bounder,
-        "pixels",
-        lambda perturbed, cell, low, high: true(
-            perturbed, cell, low + shrink * (high - low), high - shrink * (high - low)
-        ),
-    )
+
+    def pixels(
+        perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray, *rest: object, **options: bool
+    ) -> Forms:
+        less = shrink * (high - low)
+        return true(perturbed, cell, low + less, high - less, *rest, **options)  # type: ignore[arg-type]
+
+    patch.setattr(bounder, "pixels", pixels)
 
 
 def absolute_values_of_ends(patch: pytest.MonkeyPatch) -> None:
