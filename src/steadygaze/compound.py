@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compound_kernels import near_zero, set_thresholds
+from .fingerprints import PixelPrints, Product, fingerprint_fields, pixel_prints, products_of
 from .lazily import is_sparse, scipy_sparse
 from .network.graph import AffineMap, Chain, Graph, patterns, preactivations
 from .network.layers import Layer
@@ -47,7 +48,17 @@ class Program(NamedTuple):
     window_first: np.ndarray  # (N,) int32 the first neuron of an entry's window; the neuron itself for other kinds
     window_end: np.ndarray  # (N,) int32 the neuron after the last one of the window
     is_plain: np.ndarray  # (L+1,) whether all neurons of a layer are ReLUs
-    is_copy: np.ndarray  # (L+1,) whether every neuron of a layer copies one output of the layer before it
+    is_copy: np.ndarray  # (L+1,) whether every neuron of a layer copies an output of the layer before it
+    has_copies: np.ndarray  # (L+1,) whether some neuron does
+    copied: np.ndarray  # (N,) int32 the neuron, or the first entry of the window, that a neuron copies; −1 for none
+    prints: (
+        np.ndarray
+    )  # uint64 fingerprints (see `fingerprints`) of lines, then the results of all stages at their start
+    print_stages: np.ndarray  # (S, 7) gate, layer, first input, inputs, first result, first fed input, first column
+    print_columns: np.ndarray  # CSC pointers into `print_rows` and `print_values`
+    print_rows: np.ndarray
+    print_values: np.ndarray  # uint64
+    print_start: np.ndarray  # where the fingerprints of a layer's neurons start in `prints`
 
 
 class Corners(NamedTuple):
@@ -173,10 +184,23 @@ class Compound:
         constant = np.where(moving, 0.0, np.clip(forms[-1], 0.0, 1.0))
         maps = (_on_lines(self.chain.maps[0], line_of, constant, lines.shape[1]), *self.chain.maps[1:])
         folded = [is_folded(segment) for segment in self.graph.steps]
-        program = _compile(lines, maps, folded, self.graph.layers, clipped=True)
+        prints = fingerprint_fields(self._pixel_prints(cell, line_of, forms[-1]), self._products)
+        program = _compile(lines, maps, folded, self.graph.layers, prints, clipped=True)
         self._raise_noise(program, forms)
         corners = self.corners[cell.index]
         return CellProgram(program, lines, corners.low, corners.high, line_of, constant)
+
+    @cached_property
+    def _products(self) -> list[list[Product]]:
+        """The steps to all layers with windows, for fingerprints."""
+        return products_of(self.graph.steps, self.graph.layers)
+
+    def _pixel_prints(self, cell: KnotCell, line_of: np.ndarray, constant: np.ndarray) -> PixelPrints | None:
+        if not self._products:
+            return None
+        parts = (self.perturbed.x0, cell.offset, cell.slope)
+        definition = np.vstack([np.reshape(part, (-1, len(line_of))) for part in parts])
+        return pixel_prints(line_of, int(line_of.max(initial=-1)) + 1, constant, definition)
 
     def _raise_noise(self, program: Program, forms: np.ndarray) -> None:
         """Add all pixels to the noise of the first layer: merging them into the bias may cancel large terms."""
@@ -205,8 +229,9 @@ def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
     nowhere = np.zeros(0, dtype=np.int64)
     low, high = np.zeros(coordinates), np.ones(coordinates)
     program = _compile(
-        root, maps, [False] * len(maps), [Layer.relus(len(one.bias)) for one in maps[:-1]], clipped=False
-    )
+        root, maps, [False] * len(maps), [Layer.relus(len(one.bias)) for one in maps[:-1]],
+        fingerprint_fields(None, []), clipped=False,
+    )  # fmt: skip
     return CellProgram(program, root, low, high, nowhere, np.zeros(0))
 
 
@@ -242,7 +267,13 @@ def _kept(sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _compile(
-    root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[bool], layers: Sequence[Layer], *, clipped: bool
+    root: np.ndarray,
+    maps: tuple[AffineMap, ...],
+    folded: Sequence[bool],
+    layers: Sequence[Layer],
+    prints: dict[str, np.ndarray],
+    *,
+    clipped: bool,
 ) -> Program:
     """Store the layers as flat arrays, and sparse matrices column by column.
 
@@ -290,6 +321,7 @@ def _compile(
         largest=np.empty(ends[-1]),
         byte_start=np.array([0, *accumulate(-(-size // 8) for size in sizes[:-1])], dtype=np.int64),
         **_kinds(layers, maps, sizes, ends),
+        **prints,
     )
     set_thresholds(
         program.offsets, clip, program.dense_start, program.dense, program.column_start, program.columns, program.rows,
@@ -302,19 +334,53 @@ def _compile(
 def _kinds(
     layers: Sequence[Layer], maps: tuple[AffineMap, ...], sizes: list[int], ends: list[int]
 ) -> dict[str, np.ndarray]:
-    """The fields of a program that say how its neurons are decided."""
+    """The fields of a program that say how its neurons are decided, and which ones are copies."""
     clip = len(sizes) - len(maps)
     kind, first = np.zeros(ends[-1], dtype=np.uint8), np.arange(ends[-1], dtype=np.int32)
-    end = first + np.int32(1)
-    is_plain, is_copy = np.ones(len(sizes), dtype=np.bool_), np.zeros(len(sizes), dtype=np.bool_)
+    end, copied = first + np.int32(1), np.full(ends[-1], -1, dtype=np.int32)
+    is_plain, has_copies = np.ones(len(sizes), dtype=np.bool_), np.zeros(len(sizes), dtype=np.bool_)
+    is_copy = np.zeros(len(sizes), dtype=np.bool_)
+    is_chain = all(layer.is_plain for layer in layers)
     for number, (layer, affine) in enumerate(zip(layers, maps, strict=False), start=clip):
-        if layer.is_plain:
-            continue
-        start = ends[number - 1]
-        here = slice(start, ends[number])
-        kind[here], is_plain[number], is_copy[number] = layer.kind, False, affine.is_copy
+        if is_chain:
+            break
+        start, before = ends[number - 1], ends[number - 1] - sizes[number - 1]
+        here, below = slice(start, ends[number]), slice(before, start)
+        kind[here], is_plain[number] = layer.kind, layer.is_plain
         first[here], end[here] = (part + np.int32(start) for part in layer.ends)
-    return {"kind": kind, "window_first": first, "window_end": end, "is_plain": is_plain, "is_copy": is_copy}
+        copied[here] = copied_outputs(affine, first[below] - before, end[below] - before)
+        copied[here] += np.where(copied[here] >= 0, np.int32(before), np.int32(0))
+        has_copies[number], is_copy[number] = (copied[here] >= 0).any(), (copied[here] >= 0).all()
+    return {
+        "kind": kind, "window_first": first, "window_end": end, "is_plain": is_plain, "is_copy": is_copy,
+        "has_copies": has_copies, "copied": copied,
+    }  # fmt: skip
+
+
+def copied_outputs(affine: AffineMap, first: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """For every output of an affine map the input that it copies, or the first entry of the window whose sum it is.
+
+    first and end (n_in,) are the windows of the inputs, each input alone if it has none. −1 for other outputs.
+
+    >>> matrix = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.5, 0.0, 0.0]])
+    >>> copied_outputs(AffineMap(matrix, np.zeros(3)), np.arange(3), np.arange(3) + 1)
+    array([ 1, -1, -1], dtype=int32)
+    """
+    matrix = affine.matrix
+    if isinstance(matrix, np.ndarray):
+        counts = np.count_nonzero(matrix, axis=1)
+        if not matrix.size or counts.min() > np.max(end - first):
+            return np.full(len(matrix), -1, dtype=np.int32)
+        matrix = scipy_sparse.csr_array(matrix)
+    counts, data, indices = np.diff(matrix.indptr), matrix.data, matrix.indices
+    others = np.bincount(np.repeat(np.arange(len(counts)), counts), data != 1.0, len(counts))
+    rows = np.flatnonzero((counts > 0) & (others == 0) & (affine.bias == 0.0))
+    lowest, highest = indices[matrix.indptr[rows]], indices[matrix.indptr[rows + 1] - 1]
+    # Indices are sorted: a row holds a whole window if its ends and its size do.
+    is_whole = (first[lowest] == lowest) & (end[lowest] == highest + 1) & (end[lowest] - lowest == counts[rows])
+    copied = np.full(len(counts), -1, dtype=np.int32)
+    copied[rows[is_whole]] = lowest[is_whole]
+    return copied
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

@@ -36,6 +36,12 @@ class MapTiling(Tiling[Answer]):
     stopped: Stop | None
 
     @property
+    def region_count(self) -> int:
+        """The number of regions, by patterns if the network has windows (see `RegionSet.pattern_count`)."""
+        regions = self.answers.regions
+        return len(regions) if self.question.compound.graph.is_plain else regions.pattern_count
+
+    @property
     def enough_delta(self) -> float | None:
         return self.answers.enough_delta
 
