@@ -48,7 +48,7 @@ class Unperturbed:
 
     @cached_property
     def pattern(self) -> tuple[np.ndarray, ...] | None:
-        """The active neurons (n,) of every ReLU layer, proved; None if neither bounds nor exact arithmetic tell."""
+        """The active neurons (n,) of every layer, proved; None if neither bounds nor exact arithmetic tell."""
         if self._bounder is not None and self._bounder.is_original_certain:
             return tuple(layer[0] for layer in self.compound.original_pattern)
         try:

@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 
 from ..lazily import is_sparse
-from ..network.graph import AffineMap, Chain, Graph, gradients, preactivations
+from ..network.graph import AffineMap, Chain, Graph, gradients, patterns, preactivations
 from ..tolerances import FLIP_ERROR, LEAST, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, MAX_ROWS_EACH, UNIT
 from .options import AttentionOptions
 from .rows import dense, is_local, most_reached
 
-Bits = list[np.ndarray]  # patterns of the classifier: one boolean array (B, n) per ReLU layer
+Bits = list[np.ndarray]  # patterns of the classifier: one boolean array (B, n) per layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,8 @@ class AimedChain(Chain):
 
 
 def pattern_at(graph: Graph, pixels: np.ndarray) -> Bits:
-    """The classifier's pattern at flattened images (B, pixels): active means above zero."""
-    return [values > 0.0 for values in preactivations(graph, pixels)[:-1]]
+    """The classifier's pattern at flattened images (B, pixels)."""
+    return patterns(graph, preactivations(graph, pixels)[:-1])
 
 
 def gradient_maps(chain: Chain, bits: Bits) -> np.ndarray:

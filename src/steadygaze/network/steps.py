@@ -236,6 +236,11 @@ class PartStep(Step):
         self.terms, self.backward_terms = inner.terms, inner.backward_terms
 
     @property
+    def before(self) -> int:
+        """How many values lie before those of the inner step."""
+        return self._ends[0][0]
+
+    @property
     def entries(self) -> int:
         return self.inner.entries + self.sizes[1] - self.inner.sizes[1]
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...budget import Budget, is_over
 from ...errors import InternalError
+from ...network.doubts import is_on_kink
 from ...polytopes import Cut
 from ...properties.attention import reaches
 from ...question import Question
@@ -202,8 +203,10 @@ def _inconsistency_contradictions(passes: PointPasses, samples: Samples, answers
 def _is_on_kink(passes: PointPasses, theta: np.ndarray, answers: Answers) -> bool:
     """Whether a theta (d,) of an exact piece lies on a kink, where the piece claims nothing."""
     errors = PlainPass(answers.compound, answers.regions.accuracy).errors[:-1]
-    layers = zip(passes.trace(theta[None]).values, errors, strict=True)
-    return any(bool((np.abs(value[0]) <= error).any()) for value, error in layers)
+    layers = zip(passes.layers, passes.trace(theta[None]).values, errors, strict=True)
+    return any(
+        bool(is_on_kink(layer, value, np.broadcast_to(error, value.shape)).any()) for layer, value, error in layers
+    )
 
 
 def _sentence(samples: Samples, thetas: np.ndarray, values: np.ndarray, number: int, what: str) -> str:
