@@ -7,6 +7,7 @@ import numpy as np
 
 from ...compiling import compiled
 from ...network.layers import CARRIED, ENTRY
+from ...regions.fingerprint_kernels import update_prints
 from ...tolerances import CLIPPED
 from .deciding_kernels import bound, bound_at, bound_noise, value_at
 
@@ -161,9 +162,9 @@ def _clearances(program, standing, first, scales, point, found):
     """
     forms, offsets, d = standing.forms, program.offsets, point.shape[0]
     for layer in range(first, offsets.shape[0] - 2):
-        least = (
-            np.inf if program.is_plain[layer] else _clearance_of_windows(program, standing, layer, first, scales, point)
-        )
+        least = np.inf
+        if not program.is_plain[layer]:
+            least = _clearance_of_windows(program, standing, layer, first, scales, point)
         for k in range(offsets[layer], offsets[layer + 1]):
             if standing.rival[k] >= 0:
                 continue
@@ -181,28 +182,60 @@ def _clearances(program, standing, first, scales, point, found):
 @compiled
 def _clearance_of_windows(program, standing, layer, first, scales, point):
     """As `_clearances`, for the windows of one layer."""
-    least, start = np.inf, program.offsets[first]
+    least, start, has_prints = np.inf, program.offsets[first], False
     for k in range(program.offsets[layer], program.offsets[layer + 1]):
         rival = standing.rival[k]
-        if rival >= 0 and rival != k and not _is_exact_tie(program, standing, layer, k, point):
-            share = bound_at(standing, k, point) / (scales[k - start] + scales[rival - start])
-            least = min(least, share) if share >= 0.0 else 0.0
+        if rival < 0 or rival == k:
+            continue
+        if rival < k and _has_same_form(standing, k, rival):  # of exact ties the first wins
+            if _are_copies(program, standing, layer, k, rival, point):
+                continue
+            if not has_prints:
+                update_prints(program, standing, layer)
+                has_prints = True
+            if _have_same_print(program, standing, layer, k, rival):
+                continue
+        share = bound_at(standing, k, point) / (scales[k - start] + scales[rival - start])
+        least = min(least, share) if share >= 0.0 else 0.0
     return least
 
 
 @compiled
-def _is_exact_tie(program, standing, layer, k, point):
-    """Whether an entry equals the winner of its window whatever the rounding: one value twice, or zero twice."""
-    rival = standing.rival[k]
-    if k < rival:
-        return False  # of exact ties the first wins
-    if program.is_copy[layer] and standing.copied[k] == standing.copied[rival]:
-        return True
-    for i in range(point.shape[0] + 1):
-        if standing.forms[i, k] != 0.0 or standing.forms[i, rival] != 0.0:
-            return False
-    is_reached = _is_reached(program, standing, layer, k, point)
-    return not is_reached and not _is_reached(program, standing, layer, rival, point)
+def _has_same_form(standing, one, other):
+    """Whether two neurons have the same form, bit by bit."""
+    is_same = True
+    for i in range(standing.forms.shape[0]):
+        is_same = is_same and standing.forms[i, one] == standing.forms[i, other]
+    return is_same
+
+
+@compiled
+def _are_copies(program, standing, layer, one, other, point):
+    """Whether two neurons copy one number, or two that are zero whatever the rounding."""
+    first, second = program.copied[one], program.copied[other]
+    if first < 0 or second < 0 or program.is_folded[layer]:
+        return False
+    return first == second or not (
+        _is_copy_fed(program, standing, layer, first, point) or _is_copy_fed(program, standing, layer, second, point)
+    )
+
+
+@compiled
+def _is_copy_fed(program, standing, layer, source, point):
+    """Whether a copied neuron, or window by its first entry, may be other than zero."""
+    found = False
+    for n in range(program.window_first[source], program.window_end[source]):
+        found = found or _is_fed(program, standing, layer, n - program.offsets[layer - 1], point)
+    return found
+
+
+@compiled
+def _have_same_print(program, standing, layer, one, other):
+    """Whether two neurons are equal for the real-valued network under the pattern, as their fingerprints tell."""
+    if program.print_stages.shape[0] == 0:
+        return False
+    start = program.print_start[layer] - program.offsets[layer]
+    return standing.prints[start + one] == standing.prints[start + other]
 
 
 @compiled
@@ -210,8 +243,6 @@ def _is_reached(program, standing, layer, k, point):
     """Whether a neuron has a nonzero input or bias; without one, its value is exactly zero."""
     if layer == 0 or program.bias[k] != 0.0 or program.is_folded[layer]:
         return True
-    if program.is_copy[layer]:
-        return _is_fed(program, standing, layer, standing.copied[k], point)
     first = program.offsets[layer]
     width, start = program.offsets[layer + 1] - first, program.dense_start[layer]
     for i in range(first - program.offsets[layer - 1]):

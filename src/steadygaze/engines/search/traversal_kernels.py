@@ -33,7 +33,8 @@ class Standing(NamedTuple):
     off: np.ndarray  # (N,) 1 for neurons that `settle` leaves inactive whatever their values
     rival: np.ndarray  # (N,) of an entry the winner of its window; of a carried neuron itself; −1 of a ReLU
     noises: np.ndarray  # (widest,) scratch
-    copied: np.ndarray  # (N,) the input that a neuron copies, in layers that only copy
+    prints: np.ndarray  # uint64 fingerprints of lines and of all layers with windows, see `fingerprints`
+    fed_prints: np.ndarray  # uint64 the inputs that they reflect
 
     @classmethod
     def start(cls, program, root, d):
@@ -46,24 +47,12 @@ class Standing(NamedTuple):
         change, listed = np.zeros((d + 1, widest)), np.zeros((2, widest), dtype=np.int64)
         (peak, missed), (drift, most_drift) = np.zeros((2, neurons)), np.zeros((2, 2, layers))
         beside, off = np.zeros((2, neurons)), np.zeros(neurons, dtype=np.uint8)
-        rival, copied = np.where(program.kind == RELU, ALONE, np.arange(neurons)), np.zeros(neurons, dtype=np.int64)
-        _list_copied(program, copied)
+        rival = np.where(program.kind == RELU, ALONE, np.arange(neurons))
+        prints, fed_prints = program.prints.copy(), np.zeros(int(program.print_stages[:, 3].sum()), dtype=np.uint64)
         return cls(
             forms, outputs, active, updates, change, listed, peak, missed, np.zeros(1), drift, most_drift, beside, off,
-            rival, np.zeros(widest), copied,
+            rival, np.zeros(widest), prints, fed_prints,
         )  # fmt: skip
-
-
-@compiled
-def _list_copied(program, copied):
-    """Write the input that every neuron copies, for the layers that only copy; their matrices are sparse."""
-    for layer in range(1, program.offsets.shape[0] - 1):
-        if not program.is_copy[layer]:
-            continue
-        for i in range(program.offsets[layer] - program.offsets[layer - 1]):
-            place = program.column_start[layer] + i
-            for entry in range(program.columns[place], program.columns[place + 1]):
-                copied[program.offsets[layer] + program.rows[entry]] = i
 
 
 @compiled
@@ -109,14 +98,18 @@ def _add(program, standing, layer, columns):
 
 @compiled
 def _copy(program, standing, layer):
-    """Copy the outputs of the layer before (in `change`) into a layer that only copies: equal inputs stay equal."""
-    forms, outputs, change = standing.forms, standing.outputs, standing.change
-    before, first = program.offsets[layer - 1], program.offsets[layer]
-    for i in range(forms.shape[0]):
-        for k in range(first - before):
-            outputs[i, before + k] = change[i, k]
-        for k in range(first, program.offsets[layer + 1]):
-            forms[i, k] = change[i, standing.copied[k]]
+    """Write the forms of all copies in a layer: a copied output as it is, so that equal inputs stay equal."""
+    forms, outputs = standing.forms, standing.outputs
+    for k in range(program.offsets[layer], program.offsets[layer + 1]):
+        source = program.copied[k]
+        if source < 0:
+            continue
+        for i in range(forms.shape[0]):
+            form = 0.0
+            # At most one entry of a window is active.
+            for n in range(program.window_first[source], program.window_end[source]):
+                form += outputs[i, n]
+            forms[i, k] = form
 
 
 @compiled
@@ -134,6 +127,9 @@ def _refresh(program, standing, layer):
             forms[rows - 1, first + k] += 1.0
         return
     if program.is_copy[layer]:
+        for k in range(size):
+            for i in range(rows):
+                outputs[i, before + k] = change[i, k]
         _copy(program, standing, layer)
         return
     changed, used = standing.listed[0], standing.listed[1]
@@ -180,6 +176,8 @@ def _refresh(program, standing, layer):
             standing.most_drift[i, layer] = max(standing.most_drift[i, layer], drift[i])
         _add(program, standing, layer, changed[:count])
         standing.updates[layer] += 1
+    if program.has_copies[layer]:
+        _copy(program, standing, layer)
 
 
 @compiled
