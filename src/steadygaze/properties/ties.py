@@ -123,7 +123,7 @@ class _Passed:
     @property
     def is_open(self) -> np.ndarray:
         """Which patterns (B,) may depend on the rule."""
-        return np.concatenate(self.harmful, axis=1).any(axis=1)
+        return np.array([any(part[place].any() for part in self.harmful) for place in range(len(self.bits[0]))])
 
 
 def _harmful(layer: Layer, possible: np.ndarray, live: np.ndarray, reached: np.ndarray) -> np.ndarray:

@@ -123,7 +123,7 @@ class NumberedGraph:
         rows = np.where(is_term, inputs[0][terms.indices][at] if len(terms.indices) else 0, ZERO)
         weights = terms.weights[at] if len(terms.indices) else np.zeros_like(rows)
         if _is_known(operator):
-            salt = "" if not operator.roundings else "mean"
+            salt = "mean" if isinstance(operator, Mean | AveragePool) else ""
             return _sums(numbers, rows, weights, terms.bias, salt, is_gradient)
         # Rounded constants may be equal although the real ones differ.
         is_nothing = (rows == ZERO).all(axis=1) & (is_gradient | (terms.bias == 0.0))
