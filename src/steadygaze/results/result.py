@@ -205,6 +205,14 @@ class Result:
         """A bound of the share of the domain on kinks, where the attention is undecided; None if unknown."""
         return self.answer.sliver_share
 
+    @property
+    def tie_share(self) -> tuple[float, float] | None:
+        """Bounds of the share of the domain whose attention depends on the rule that the first of equal entries wins.
+
+        None for networks without maxima over windows, and if it is not known: only a map in memory tells.
+        """
+        return self.tiling.tie_share
+
     @cached_property
     def findings(self) -> "Findings":
         """The witnesses, and notes about those that are missing or that onnxruntime does not show.

@@ -109,8 +109,11 @@ def _pixel_kinks(compound: Compound) -> Iterator[Fraction]:
     """Where a pixel can meet the clip or a knot, and perhaps more places."""
     low, high = Fraction(compound.domain.low[0]), Fraction(compound.domain.high[0])
     grid = {Fraction(0), Fraction(1)}
-    image = {Fraction(int(v), 255) for v in np.rint(compound.perturbed.x0 * 255).ravel()}
-    image |= {Fraction(float(v)) for v in compound.perturbed.x0.ravel()}
+    grey = np.rint(compound.perturbed.x0 * 255)
+    is_grey = bool((grey / 255 == compound.perturbed.x0).all())
+    image = {Fraction(int(v), 255) for v in grey.ravel()}
+    if not is_grey:
+        image = {Fraction(float(v)) for v in compound.perturbed.x0.ravel()}
     for value in {*grid, *image, *(1 - v for v in image), *map(Fraction, range(-3, 4))}:
         for theta in (value, -value):
             yield (theta - low) / (high - low)
