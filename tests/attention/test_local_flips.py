@@ -25,7 +25,7 @@ LAYOUTS = {
     "two dense layers": ("ssdd", (30, 40, 26, 9, 8)),
     "a convolution above": ("ds", (30, 20, 26)),
 }
-LOCAL = list(LAYOUTS)[:5]
+LOCAL = list(LAYOUTS)[:6]
 OPTIONS = AttentionOptions(Filter(()), Distance.L2, None)
 
 

@@ -15,7 +15,7 @@ from .filters import Filter
 
 # The most multiplications on the way from a neuron of the first layer to the heads for flips to be local.
 WORTH_GOING_UP = 1 << 17
-ROOM = 48  # heads whose rows are kept; the least recently flipped one gives way
+ROOM = 48  # dense neurons whose rows are kept; the least recently flipped one gives way
 
 
 class Rows(NamedTuple):
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
     full_cost: float  # of computing everything from scratch
     max_flips: int  # updates before everything is computed from scratch; 0: always
     byte_start: np.ndarray  # (L+2,) where the packed bits of layer l ≥ 1 start
-    heads: int  # the layer on top of the sparse ones, L+1 for the logits; 0 if flips are not local
+    heads: int  # the layer on top of the sparse ones, L+1 for the logits; 0 if flips are not local (see `local_kernels`)
     top: np.ndarray  # the matrix into the heads, transposed, row-major (n_in, n_out)
     up_start: np.ndarray  # (L+1,) where the columns of the matrix into layer l start in `up_pointers`
     up_pointers: np.ndarray
@@ -55,13 +55,13 @@ class Maps(NamedTuple):
     mark: np.ndarray  # (N,) scratch
     flips: np.ndarray  # (N,) flips of each neuron since scratch
     state: np.ndarray  # (4,) flips since scratch (−1: never, or one neuron too often), stamp, rows in use, uses so far
-    lit: np.ndarray  # (K, heads) gradient with respect to the heads' inputs: 0 for inactive ones
-    head_rows: np.ndarray  # (ROOM, pixels) gradient of the input of some heads
-    head_of: np.ndarray  # (ROOM,) which heads
+    tail: np.ndarray  # (K + ROOM, T) gradient of each target with respect to the outputs of the tail's T neurons
+    tail_rows: np.ndarray  # (ROOM, pixels) gradient of the input of some tail neurons
+    row_of: np.ndarray  # (ROOM,) which neurons, counted from the first head
     last_use: np.ndarray  # (ROOM,) when they last flipped
-    place_of: np.ndarray  # (heads,) the row of each head, −1 if it has none
-    computed: np.ndarray  # (heads,) how often each head's row was computed since scratch
-    unit: np.ndarray  # (heads,) scratch: gradient of the heads' inputs with respect to one neuron
+    place_of: np.ndarray  # (T,) the row of each tail neuron, −1 if it has none
+    computed: np.ndarray  # (T,) how often each neuron's row was computed since scratch
+    unit: np.ndarray  # (2, heads) scratch: gradient of the heads' inputs with respect to one neuron
     factor: np.ndarray  # (K + ROOM,) scratch
 
 
@@ -71,11 +71,11 @@ def dense(matrix: Matrix) -> np.ndarray:
 
 
 def is_local(maps: tuple[AffineMap, ...]) -> bool:
-    """Whether flips are local: sparse layers below at most one dense one, and not too many paths upward."""
-    sparse = [affine.matrix for affine in maps[:-1] if is_sparse(affine.matrix)]
+    """Whether flips are local: sparse layers below dense ones, and not too many paths upward."""
     kinds = [is_sparse(affine.matrix) for affine in maps[:-1]]
-    if not sparse or kinds != sorted(kinds, reverse=True) or len(kinds) > len(sparse) + 1:
+    if not any(kinds) or kinds != sorted(kinds, reverse=True):
         return False
+    sparse = [affine.matrix for affine in maps[: sum(kinds)]]
     return most_reached(sparse) * maps[len(sparse)].matrix.shape[0] <= WORTH_GOING_UP
 
 
@@ -122,7 +122,7 @@ def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
     # Cost of pulling one vector through the matrix into layer l, with half of the neurons active.
     pull = np.array([0.0, *(0.5 * matrix.size / (1 if is_sparse(matrix) else 8) for matrix in matrices)])
     heads, above, upward = 0, np.zeros(0), {}
-    if max_flips and is_local(maps):
+    if is_local(maps):
         heads = len(sparse) + 1
         above = np.ascontiguousarray((top if heads == len(maps) else maps[len(sparse)].matrix).T).ravel()
         upward = {layer: scipy_sparse.csc_array(matrix) for layer, matrix in sparse.items() if layer > 1}
@@ -183,6 +183,8 @@ def blank_maps(rows: Rows) -> Maps:
     classes = len(rows.logits)
     packed = np.zeros(8 * -(-int(rows.byte_start[-1]) // 8), dtype=np.uint8)
     heads = len(rows.top) // int(rows.offsets[rows.heads] - rows.offsets[rows.heads - 1]) if rows.heads else 0
+    tail = neurons - int(rows.offsets[rows.heads]) if rows.heads else 0
+    room = ROOM if tail else 0
     return Maps(
         gradient=np.zeros((classes, rows.offsets[1] if heads else neurons)),
         wide=np.zeros((rows.offsets[rows.heads] if heads else 0, classes)),
@@ -195,12 +197,12 @@ def blank_maps(rows: Rows) -> Maps:
         mark=np.zeros(neurons, dtype=np.int64),
         flips=np.zeros(neurons, dtype=np.int64),
         state=np.array([-1, 0, 0, 0]),
-        lit=np.zeros((classes, heads)),
-        head_rows=np.zeros((ROOM if heads else 0, rows.offsets[1])),
-        head_of=np.zeros(ROOM, dtype=np.int64),
-        last_use=np.zeros(ROOM, dtype=np.int64),
-        place_of=np.zeros(heads, dtype=np.int64),
-        computed=np.zeros(heads, dtype=np.int64),
-        unit=np.zeros(heads),
-        factor=np.zeros(classes + ROOM),
+        tail=np.zeros((classes + room, tail)),
+        tail_rows=np.zeros((room, rows.offsets[1])),
+        row_of=np.zeros(room, dtype=np.int64),
+        last_use=np.zeros(room, dtype=np.int64),
+        place_of=np.zeros(tail, dtype=np.int64),
+        computed=np.zeros(tail, dtype=np.int64),
+        unit=np.zeros((2, heads)),
+        factor=np.zeros(classes + room),
     )
