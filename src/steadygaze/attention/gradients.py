@@ -16,12 +16,13 @@ If flips are local (`is_local`), errors do not grow that way: see `local_errors`
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 
 from ..lazily import is_sparse
 from ..network.graph import AffineMap, Chain, Graph, gradients, preactivations
+from ..network.operators import Matrix
 from ..tolerances import FLIP_ERROR, LEAST, LEAST_FLIPS, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, UNIT
 from .local_errors import path_error, row_growth, tail_layers
 from .options import AttentionOptions
@@ -104,6 +105,7 @@ def allowed_flips(chain: AimedChain, options: AttentionOptions, original: np.nda
     return flips if flips >= LEAST_FLIPS else 0
 
 
+@lru_cache(maxsize=16)
 def coarse_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
     """A bound for the maps of every pattern, after the filter and summed, up to `flips` flips after scratch."""
     if flips and is_local(chain.maps):
@@ -169,13 +171,24 @@ def pattern_error(chain: AimedChain, options: AttentionOptions, bits: Bits) -> f
         errors[-1] += (abs(chain.maps[-2].matrix).T @ (chain.top_error * bits[-1][0]).T).T
     if len(errors) == 1:
         return options.total_size(errors[0])
-    carried = sum(error @ np.abs(prefix) for error, prefix in zip(errors[1:], _prefixes(chain, bits), strict=True))
+    carried = errors[1] * bits[0][0]
+    for error, prefix in zip(errors[2:], _prefixes(chain, bits), strict=True):
+        carried = carried + error @ abs(prefix)
     return options.total_size(errors[0] + (abs(chain.maps[0].matrix).T @ carried.T).T)
 
 
-def _prefixes(chain: Chain, bits: Bits) -> list[np.ndarray]:
-    """Gradients of the outputs of all ReLU layers but the last with respect to the first one's input, (n_l, n_1)."""
-    prefixes = [np.diag(bits[0][0].astype(np.float64))]
-    for affine, layer in zip(chain.maps[1:-2], bits[1:], strict=False):
-        prefixes.append(np.asarray(affine.matrix @ prefixes[-1]) * layer[0][:, None])
-    return prefixes
+def _prefixes(chain: Chain, bits: Bits) -> Iterator[Matrix]:
+    """Gradients of the outputs of the second to last but one ReLU layer by the inputs of the first one, (n_l, n_1)."""
+    prefix = None
+    for affine, below, layer in zip(chain.maps[1:-2], bits, bits[1:], strict=False):
+        masked = _masked(affine.matrix, below[0], layer[0])
+        prefix = masked if prefix is None else masked @ prefix
+        yield prefix
+
+
+def _masked(matrix: Matrix, columns: np.ndarray, rows: np.ndarray) -> Matrix:
+    """A matrix with zeros outside of the given columns and rows (boolean)."""
+    if isinstance(matrix, np.ndarray):
+        return matrix * columns * rows[:, None]
+    kept = columns[matrix.indices] & np.repeat(rows, np.diff(matrix.indptr))
+    return type(matrix)((matrix.data * kept, matrix.indices, matrix.indptr), shape=matrix.shape)

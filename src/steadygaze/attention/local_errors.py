@@ -11,9 +11,9 @@ scratch. Errors are norms over the pixels.
   bounds their norm.) If x is in the tail, the second vector is its row, whose error follows below, and c counts
   the terms above x. In the layer next to the outputs, or next to τ, the first vector is exact.
 * The flip of tail neuron m adds ±(gradient of τ by m) · (row of m), and so the row's error E_m. Write all errors as
-  E_τ = f_τ + Σ_m (gradient of τ by m, 0 if m is inactive) · f_m, over all m below τ. If nothing was rounded, flips would
-  change the errors as they change the gradients, and no f. So f_τ changes only where something is rounded in τ, where the
-  row of τ is computed, and to make up for changes of f_m below: by at most A_τm |change|. A row just
+  E_τ = f_τ + Σ_m (gradient of τ by m, 0 if m is inactive) · f_m, over all m below τ. If nothing was rounded, flips
+  would change the errors as they change the gradients, and no f. So f_τ changes only where something is rounded in τ,
+  where the row of τ is computed, and, to make up for a change Δ of some f_m below, by at most A_τm |Δ|. A row just
   computed has |f_τ| ≤ s_τ + Σ A_τm |f_m|. With at most R = MAX_ROWS_EACH ≥ 2 computations of a row, all changes of
   f_τ, starting from 0, add up to at most v_τ = 2 (r_τ + Σ A_τm v_m) + (2R − 1) (s_τ + Σ A_τm |f_m|), and always
   |f_τ| ≤ s_τ + r_τ + Σ A_τm (v_m + |f_m|). Maps are computed once: their f changes by s_j + r_j + Σ A_jm v_m.
@@ -21,6 +21,8 @@ scratch. Errors are norms over the pixels.
   Σ_m A_jm (s_m + r_m) is at most the bound on s_j + r_j, whatever the layer, and `row_growth` solves the inequalities
   layer by layer in units of that bound.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +83,7 @@ def path_norms(chain: Chain, distance: Distance) -> list[np.ndarray]:
 
 def _most_terms(chain: Chain) -> int:
     """The terms of all sums on the longest way from an output through a neuron of a sparse layer to the pixels."""
-    sparse = [affine.matrix for affine in chain.maps[:-1] if is_sparse(affine.matrix)]
+    sparse: list[Any] = [affine.matrix for affine in chain.maps[:-1] if is_sparse(affine.matrix)]
     terms = sum(len(affine.bias) for affine in chain.maps[len(sparse) :]) + most_reached(sparse) + 8
     for matrix in sparse:
         inputs, outputs = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=1)

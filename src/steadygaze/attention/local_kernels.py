@@ -13,7 +13,7 @@ again soon.
 
 import numpy as np
 
-from ..compiling import compiled, compiled_reordered
+from ..compiling import compiled, compiled_fused, compiled_reordered
 from ..tolerances import MAX_ROWS_EACH
 from .row_kernels import add_all, add_multiple, step_down
 
@@ -169,15 +169,57 @@ def flip_locally(rows, maps, layer, k):
     maps.vector[place] = 1.0
     maps.support[0, 0] = k
     found = _go_down(rows, maps, layer, 1, maps.vector[rows.offsets[layer] : rows.offsets[layer + 1]])
-    pixels = rows.offsets[1]
-    vector, support = maps.vector[:pixels], maps.support[1]
-    for j in range(classes + used):
-        row = maps.gradient[j] if j < classes else maps.tail_rows[j - classes]
-        if found < 0:
-            add_multiple(row, factor[j], vector)
-        else:
-            for n in range(found):
-                row[support[n]] += factor[j] * vector[support[n]]
+    vector, support = maps.vector[: rows.offsets[1]], maps.support[1]
+    if found < 0:
+        starts = support[: _list_blocks(vector, support)]
+        _add_blocks(maps.gradient, factor[:classes], vector, starts)
+        _add_blocks(maps.tail_rows, factor[classes : classes + used], vector, starts)
+    else:
+        _add_listed(maps.gradient, factor[:classes], vector, support[:found])
+        _add_listed(maps.tail_rows, factor[classes : classes + used], vector, support[:found])
+
+
+@compiled
+def _add_listed(targets, factors, vector, support):
+    """targets[j] += factors[j] · vector, on the listed entries."""
+    for j in range(factors.shape[0]):
+        factor = factors[j]
+        for i in support:
+            targets[j, i] += factor * vector[i]
+
+
+@compiled
+def _list_blocks(vector, starts):
+    """List where blocks of eight entries of a vector start that are not all zero; returns their number."""
+    found = 0
+    for start in range(0, vector.shape[0] - 7, 8):
+        is_zero = True
+        for i in range(start, start + 8):
+            is_zero &= vector[i] == 0.0
+        starts[found] = start
+        found += not is_zero
+    return found
+
+
+@compiled_fused
+def _add_blocks(targets, factors, vector, starts):
+    """targets[j] += factors[j] · vector, on the blocks that start at `starts` and behind the last whole block."""
+    for start in starts:
+        v0, v1, v2, v3 = vector[start], vector[start + 1], vector[start + 2], vector[start + 3]
+        v4, v5, v6, v7 = vector[start + 4], vector[start + 5], vector[start + 6], vector[start + 7]
+        for j in range(factors.shape[0]):
+            factor, row = factors[j], targets[j, start : start + 8]
+            row[0] += factor * v0
+            row[1] += factor * v1
+            row[2] += factor * v2
+            row[3] += factor * v3
+            row[4] += factor * v4
+            row[5] += factor * v5
+            row[6] += factor * v6
+            row[7] += factor * v7
+    for i in range(vector.shape[0] // 8 * 8, vector.shape[0]):
+        for j in range(factors.shape[0]):
+            targets[j, i] += factors[j] * vector[i]
 
 
 @compiled
@@ -197,7 +239,7 @@ def _compute_row(rows, maps, layer, k, slot):
         _light(rows, maps, maps.gradient.shape[0] + slot, layer - 1)
         found = _go_down(rows, maps, rows.heads, _pick_active(rows, maps, rows.heads), tail)
     row, vector, support = maps.tail_rows[slot], maps.vector, maps.support[1]
-    for i in range(row.shape[0]):
+    for i in range(rows.offsets[1]):
         row[i] = vector[i] if found < 0 else 0.0
     for n in range(found):
         row[support[n]] = vector[support[n]]

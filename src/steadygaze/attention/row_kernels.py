@@ -37,10 +37,11 @@ def add_all(rows, layer, picks, factors, target):
         _add_rows(rows.dense[rows.dense_start[layer] :], target.shape[0], picks, factors, target)
         return
     pointers = rows.pointers[rows.row_start[layer] :]
-    for n in range(picks.shape[0]):
-        k = picks[n]
-        for i in range(pointers[k], pointers[k + 1]):
-            target[rows.columns[i]] += factors[k] * rows.values[i]
+    for k in picks:
+        columns, values = rows.columns[pointers[k] : pointers[k + 1]], rows.values[pointers[k] : pointers[k + 1]]
+        factor = factors[k]
+        for i in range(columns.shape[0]):
+            target[columns[i]] += factor * values[i]
 
 
 @compiled
@@ -49,8 +50,11 @@ def pull(rows, maps, layer, picks, weights):
     of entries listed in `support`, −1 for all."""
     below, first = rows.offsets[layer - 1], rows.offsets[layer]
     vector, pointers = maps.vector[below:first], rows.pointers[rows.row_start[layer] :]
-    # If nearly everything is reached, marking it costs more than it saves.
-    if rows.dense_start[layer] >= 0 or 8 * picks.shape[0] > rows.offsets[layer + 1] - first:
+    entries = 0
+    for k in picks:
+        entries += pointers[k + 1] - pointers[k]
+    # If much of the layer is reached, or some of it often, marking it costs more than it saves.
+    if rows.dense_start[layer] >= 0 or (picks.shape[0] > 1 and 4 * entries > vector.shape[0]):
         add_all(rows, layer, picks, weights, vector)
         return -1
     support, mark = maps.support[1], maps.mark[below:first]
@@ -83,7 +87,7 @@ def step_down(rows, maps, layer, count, weights):
     if layer > 1:
         for n in range(rows.offsets[layer] - start if found < 0 else found):
             i = n if found < 0 else support[n]
-            if maps.active[start + i]:
+            if maps.active[start + i] and maps.vector[start + i] != 0.0:
                 picks[picked] = i
                 picked += 1
     return found, picked

@@ -33,7 +33,7 @@ class Rows(NamedTuple):
     full_cost: float  # of computing everything from scratch
     max_flips: int  # updates before everything is computed from scratch; 0: always
     byte_start: np.ndarray  # (L+2,) where the packed bits of layer l ≥ 1 start
-    heads: int  # the layer on top of the sparse ones, L+1 for the logits; 0 if flips are not local (see `local_kernels`)
+    heads: int  # the layer on top of the sparse ones, L+1 for the logits; 0 if flips are not local
     top: np.ndarray  # the matrix into the heads, transposed, row-major (n_in, n_out)
     up_start: np.ndarray  # (L+1,) where the columns of the matrix into layer l start in `up_pointers`
     up_pointers: np.ndarray
@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 class Maps(NamedTuple):
     """Gradients under the current pattern."""
 
-    gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; or to the pixels only
+    gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; or to the pixels, and zeros
     wide: np.ndarray  # (N, K) scratch: the same from scratch, if flips are local
     active: np.ndarray  # (N,)
     packed: np.ndarray  # the same, packed, and zeros up to a multiple of eight bytes
@@ -56,7 +56,7 @@ class Maps(NamedTuple):
     flips: np.ndarray  # (N,) flips of each neuron since scratch
     state: np.ndarray  # (4,) flips since scratch (−1: never, or one neuron too often), stamp, rows in use, uses so far
     tail: np.ndarray  # (K + ROOM, T) gradient of each target with respect to the outputs of the tail's T neurons
-    tail_rows: np.ndarray  # (ROOM, pixels) gradient of the input of some tail neurons
+    tail_rows: np.ndarray  # (ROOM, pixels, and zeros) gradient of the input of some tail neurons
     row_of: np.ndarray  # (ROOM,) which neurons, counted from the first head
     last_use: np.ndarray  # (ROOM,) when they last flipped
     place_of: np.ndarray  # (T,) the row of each tail neuron, −1 if it has none
@@ -136,7 +136,7 @@ def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
         columns=columns,
         values=values,
         logits=np.ascontiguousarray(top),
-        flip_cost=_flip_costs(matrices, pull, len(top)),
+        flip_cost=_flip_costs(matrices, pull, len(top), heads),
         heads=heads,
         top=above,
         up_start=up_start,
@@ -159,12 +159,13 @@ def _packed(matrices: dict[int, Any], layers: int) -> tuple[np.ndarray, ...]:
         indices.append(matrix.indices)
         values.append(matrix.data)
         entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
-    numbers = (np.concatenate(parts).astype(np.int64) for parts in (pointers, indices))
+    # Unsigned: compiled code then need not ask whether an index counts from the end.
+    numbers = (np.concatenate(pointers).astype(np.int64), np.concatenate(indices).astype(np.uint32))
     return start, *numbers, np.concatenate(values)
 
 
-def _flip_costs(matrices: list, pull: np.ndarray, classes: int) -> np.ndarray:
-    """Multiplications for one flip in every layer, including the update of the gradients below."""
+def _flip_costs(matrices: list, pull: np.ndarray, classes: int, heads: int) -> np.ndarray:
+    """Multiplications for one flip in every layer, including the update of the gradients below; heads: as in `Rows`."""
     costs = np.zeros(len(matrices) + 1)
     for layer in range(1, len(costs)):
         reach = 1.0
@@ -173,6 +174,9 @@ def _flip_costs(matrices: list, pull: np.ndarray, classes: int) -> np.ndarray:
             share = min(1.0, reach * 2.0 / height)
             reach = width if not is_sparse(matrix) else min(width, reach * matrix.nnz / height)
             costs[layer] += share * pull[below] + classes * reach / (8 if reach == width else 1)
+    if heads:
+        # The row of a tail neuron is added to all maps; it rarely has to be computed.
+        costs[heads:] = (2.0 * classes * matrices[0].shape[1] + pull.sum()) / 8.0
     return costs
 
 
@@ -185,8 +189,10 @@ def blank_maps(rows: Rows) -> Maps:
     heads = len(rows.top) // int(rows.offsets[rows.heads] - rows.offsets[rows.heads - 1]) if rows.heads else 0
     tail = neurons - int(rows.offsets[rows.heads]) if rows.heads else 0
     room = ROOM if tail else 0
+    # An odd number of cache lines: otherwise the same pixels of all maps compete for the same place in the cache.
+    width = 8 * (int(rows.offsets[1]) // 16 * 2 + 3)
     return Maps(
-        gradient=np.zeros((classes, rows.offsets[1] if heads else neurons)),
+        gradient=np.zeros((classes, width if heads else neurons)),
         wide=np.zeros((rows.offsets[rows.heads] if heads else 0, classes)),
         active=np.zeros(neurons, dtype=np.uint8),
         packed=packed,
@@ -198,7 +204,7 @@ def blank_maps(rows: Rows) -> Maps:
         flips=np.zeros(neurons, dtype=np.int64),
         state=np.array([-1, 0, 0, 0]),
         tail=np.zeros((classes + room, tail)),
-        tail_rows=np.zeros((room, rows.offsets[1])),
+        tail_rows=np.zeros((room, width)),
         row_of=np.zeros(room, dtype=np.int64),
         last_use=np.zeros(room, dtype=np.int64),
         place_of=np.zeros(tail, dtype=np.int64),
