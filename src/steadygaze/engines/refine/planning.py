@@ -181,9 +181,9 @@ class Costs(NamedTuple):
 
 
 def _is_local(bounder: Bounder) -> bool:
-    """Whether the network consists of convolutions with at most one dense hidden layer above them."""
+    """Whether the network consists of convolutions with dense layers above them."""
     kinds = [any(isinstance(step, ConvStep) for step in steps) for steps in bounder.segments[:-1]]
-    return len(kinds) > 1 and all(kinds[:-1])
+    return any(kinds) and kinds == sorted(kinds, reverse=True)
 
 
 def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budget: Budget) -> RefinePlan:
