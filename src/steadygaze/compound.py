@@ -194,7 +194,7 @@ class Compound:
     @cached_property
     def _products(self) -> list[list[Product]]:
         """The steps to all layers with windows, for fingerprints."""
-        return products_of(self.graph.steps, self.graph.layers)
+        return products_of(self.graph)
 
     def _pixel_prints(self, cell: KnotCell, line_of: np.ndarray, constant: np.ndarray) -> PixelPrints | None:
         if not self._products:

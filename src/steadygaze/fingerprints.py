@@ -7,19 +7,22 @@ equal weights, and whose pattern is that of the region. Neurons that add up equa
 fingerprints; others have not, but for a chance of about 2⁻⁶¹ for each pair.
 
 The steps of a network are carried out one after another, never joined into one matrix, so no weight is a rounded
-product. Where a step has rounded constants (a batch normalisation), every row gets a random number of its own: nothing
-is known to be equal to it.
+product. A batch normalisation or a quotient counts by the numbers that define it. Where a step has constants that were
+rounded before, every row gets a random number of its own: nothing is known to be equal to it.
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from .lazily import scipy_sparse
-from .network.layers import ENTRY, Layer
-from .network.operators import Matrix
-from .network.steps import Segment
+from .network.graph import Graph
+from .network.layers import ENTRY
+from .network.operators import Matrix, Mean, Scale, Shape
+from .network.steps import PartStep, Step
+from .network.windows import AveragePool
 
 PRIME = (1 << 61) - 1
 
@@ -66,21 +69,45 @@ class Product(NamedTuple):
         return cls(columns.indptr.astype(np.int64), columns.indices.astype(np.int32), symbols(columns.data), start)
 
 
-def products_of(segments: Sequence[Segment], layers: Sequence[Layer]) -> list[list[Product]]:
+def products_of(graph: Graph) -> list[list[Product]]:
     """The steps before every layer up to the last one with windows."""
-    last = max((number for number, layer in enumerate(layers) if (layer.kind == ENTRY).any()), default=-1)
+    last = max((number for number, layer in enumerate(graph.layers) if (layer.kind == ENTRY).any()), default=-1)
     rng, found = np.random.default_rng(SEED), []
-    for number, segment in enumerate(segments[: last + 1]):
-        products = []
-        for step in segment:
-            matrix, bias = step.affine()
-            start = rng.integers(2, PRIME, len(bias), dtype=np.uint64) if step.roundings else symbols(bias)
-            products.append(Product.of(matrix, start))
+    for number, segment in enumerate(graph.steps[: last + 1]):
+        products = [_product(graph, step, rng) for step in segment]
         if not segment and number > 0:
             # The layer reads the outputs of the one before as they are.
-            size = len(layers[number])
+            size = len(graph.layers[number])
             products.append(Product.of(scipy_sparse.eye_array(size), np.zeros(size, dtype=np.uint64)))
         found.append(products)
+    return found
+
+
+def _product(graph: Graph, step: Step, rng: np.random.Generator) -> Product:
+    matrix, bias = step.affine()
+    product = Product.of(matrix, symbols(bias))
+    if not step.roundings:
+        return product
+    nodes = [node for node in graph.nodes if node.name == step.name]
+    operator = nodes[0].operator if len(nodes) == 1 and not isinstance(step, PartStep) else None
+    if isinstance(operator, Mean | AveragePool) and not operator.read_roundings:
+        return product  # different counts have different quotients 1/count
+    if isinstance(operator, Scale) and not operator.read_roundings:
+        # One entry in every row: the same for the same numbers, whatever their quotient is rounded to.
+        root = (0.0, 0.0) if operator.variance is None else (operator.variance, operator.epsilon)
+        gain = (operator.multiplier, operator.gain, operator.divisor, *root)
+        of_rows = _hashed(gain, nodes[0].shape)
+        start = _hashed((*gain, operator.mean, operator.offset), nodes[0].shape)
+        return product._replace(values=of_rows[product.rows], start=start)
+    return product._replace(start=rng.integers(2, PRIME, len(bias), dtype=np.uint64))
+
+
+def _hashed(parts: Sequence[np.ndarray | float], shape: Shape) -> np.ndarray:
+    """A random number for every place of a value of this shape, the same for the same parts."""
+    found = np.zeros(prod(shape), dtype=np.uint64)
+    for part in parts:
+        numbers = np.broadcast_to(np.asarray(part, dtype=np.float64), shape).ravel() + 0.0
+        found = _mixed(found ^ numbers.view(np.uint64))
     return found
 
 

@@ -8,6 +8,7 @@ import pytest
 from steadygaze.errors import InternalError
 from steadygaze.network.graph import patterns
 from steadygaze.network.layers import CARRIED, ENTRY
+from steadygaze.network.operators import Scale
 from steadygaze.regions.check import check_map
 from steadygaze.regions.forward_error import forward_errors, kink_share
 from steadygaze.regions.subdivide import subdivide, subdivide_cells
@@ -134,6 +135,15 @@ def test_ties_on_a_constant_background_are_certain(bias, domain, is_rectified):
     compound = branching_compound(graph, BACKGROUND, f"brightness:{domain}", "patch:x=0,y=0,w=1,h=1")
     regions = assert_certain(compound)
     assert_exact(compound, regions)
+
+
+@pytest.mark.parametrize("is_rectified", [False, True])
+def test_ties_after_rounded_preprocessing_are_certain(is_rectified):
+    rng, scale = np.random.default_rng(0), Scale(mean=0.1307, divisor=0.3081)
+    graph = pooled_graph(
+        KERNEL, np.array([0.3]), rng.normal(size=(9, 2)), (8, 8), is_rectified=is_rectified, scale=scale
+    )
+    assert_certain(branching_compound(graph, BACKGROUND, "brightness:-0.25..1", "patch:x=0,y=0,w=1,h=1"))
 
 
 @pytest.mark.parametrize("is_rectified", [False, True])

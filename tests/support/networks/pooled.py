@@ -5,7 +5,7 @@ import numpy as np
 from steadygaze.compound import Compound
 from steadygaze.network.graph import Graph, lower
 from steadygaze.network.joins import Winner
-from steadygaze.network.operators import MatMul, Relu, Reshape
+from steadygaze.network.operators import MatMul, Relu, Reshape, Scale
 from steadygaze.network.windows import Conv, Window
 from steadygaze.perturbation import compose, parse_spec
 from support.networks.branching import Builder
@@ -23,11 +23,20 @@ def pool_windows(channels: int, height: int, width: int, size: int = 2) -> np.nd
 
 
 def pooled_graph(
-    kernel: np.ndarray, bias: np.ndarray, head: np.ndarray, shape: tuple[int, int], *, is_rectified: bool
+    kernel: np.ndarray,
+    bias: np.ndarray,
+    head: np.ndarray,
+    shape: tuple[int, int],
+    *,
+    is_rectified: bool,
+    scale: Scale | None = None,
 ) -> Graph:
-    """Convolution (O, 1, 3, 3) without padding, ReLU or not, maximum over 2 × 2, dense layer (features, classes)."""
+    """Scale or not, convolution (O, 1, 3, 3) without padding, ReLU or not, maximum over 2 × 2, dense layer (features,
+    classes)."""
     builder = Builder((1, *shape))
     value = builder.add(Reshape((1, 1, *shape)), 0)
+    if scale is not None:
+        value = builder.add(scale, value)
     value = builder.add(Conv(kernel, bias, Window((3, 3), (1, 1), (1, 1), (0, 0), (0, 0))), value)
     if is_rectified:
         value = builder.add(Relu(), value)
