@@ -141,7 +141,7 @@ def refined(model: Any, image: np.ndarray, most: float, threads: int | None) -> 
     from steadygaze.engines import run  # noqa: PLC0415
     from steadygaze.question import make_question  # noqa: PLC0415
 
-    question = make_question(model, image, [f"brightness:0..{most!r}"], property="cr")
+    question = make_question(model, image, [f"brightness:0..{most!r}"], property="cr", classes="predicted")
     budget = Budget(Limits(timeout_seconds=LIMIT_SECONDS, memory_gib=LIMIT_GIB))
     seconds, result = clock(lambda: run(question, "refine", budget=budget, until=UNTIL, threads=threads))
     return {

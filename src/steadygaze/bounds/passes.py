@@ -21,8 +21,8 @@ from .norms import ABOVE
 
 Segments = tuple[tuple[Step, ...], ...]
 
-NUMBERS = 2**26
-"""The most numbers in one array of forms, if generators can be left out: half a GiB."""
+NUMBERS = 2**25
+"""The most numbers in one array of forms, if generators can be left out: a quarter of a GiB."""
 
 HOPELESS = 0.5
 """The share of open neurons in a layer of a deep network from which a pass ends: nothing is known above."""
