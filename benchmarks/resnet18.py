@@ -1,7 +1,7 @@
 """Refines a ResNet-18 layout: does a network of that size fit into memory and time, and how much is decided?
 
-    python benchmarks/resnet18.py                                  # 3×224×224, 1,000 classes, brightness 0..0.002
-    python benchmarks/resnet18.py --side 64 --classes 10 --range 0.0005
+    python benchmarks/resnet18.py                                  # 3×224×224, 10 classes, brightness 0..0.002
+    python benchmarks/resnet18.py --side 64 --range 0.0005
 
 The network has random weights (He) and batch norms with the statistics of a few random images, so its activations have
 ordinary sizes; nothing is trained. It is written as a float32 ONNX file to a temporary folder, read, and compared with
@@ -141,7 +141,7 @@ def refined(model: Any, image: np.ndarray, most: float, threads: int | None) -> 
     from steadygaze.engines import run  # noqa: PLC0415
     from steadygaze.question import make_question  # noqa: PLC0415
 
-    question = make_question(model, image, [f"brightness:0..{most!r}"], property="cr")
+    question = make_question(model, image, [f"brightness:0..{most!r}"], property="cr", classes="predicted")
     budget = Budget(Limits(timeout_seconds=LIMIT_SECONDS, memory_gib=LIMIT_GIB))
     seconds, result = clock(lambda: run(question, "refine", budget=budget, until=UNTIL, threads=threads))
     return {
@@ -157,7 +157,7 @@ def refined(model: Any, image: np.ndarray, most: float, threads: int | None) -> 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--side", type=int, default=224)
-    parser.add_argument("--classes", type=int, default=1000)
+    parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--range", type=float, default=0.002, help="the largest brightness asked for")
     parser.add_argument("--halvings", type=int, default=6, help="of the range, until at least half is decided")
     parser.add_argument("--threads", type=int)

@@ -73,7 +73,7 @@ class Bounder:
         everything = np.eye(graph.classes, dtype=np.int64)
         rivals = np.delete(np.arange(graph.classes), label)
         self.margins = Readout.of(self.segments[-1], everything[label] - everything[rivals])
-        self.logits = Readout.of(self.segments[-1], attention.targets(graph.classes))
+        self.classes = graph.classes
 
     def with_room(self, room: int) -> "Bounder":
         """A copy with another `room` for generators."""
@@ -81,6 +81,11 @@ class Bounder:
         other = copy(self)
         other.room = room
         return other
+
+    @cached_property
+    def logits(self) -> Readout:
+        """The functions of the last hidden values whose gradients are the maps."""
+        return Readout.of(self.segments[-1], self.attention.targets(self.classes))
 
     @property
     def neurons(self) -> int:

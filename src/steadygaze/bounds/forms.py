@@ -90,6 +90,11 @@ class Forms:
         return low, high
 
 
+def unknown(boxes: int, rows: int, size: int) -> Forms:
+    """Values of which nothing is known."""
+    return Forms(np.zeros((boxes, rows, size)), np.full((boxes, size), np.inf))
+
+
 def through(forms: Forms, step: Step) -> Forms:
     """The values after a linear step; values that it only copies stay exact."""
     if isinstance(step, PartStep):

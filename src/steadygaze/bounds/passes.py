@@ -15,11 +15,17 @@ from ..network.layers import Layer
 from ..network.steps import Step
 from ..tolerances import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
 from . import box_kernels as kernels
-from .decisions import Decided, decide
-from .forms import Corners, Forms, through
+from .decisions import OPEN, Decided, decide
+from .forms import Corners, Forms, through, unknown
 from .norms import ABOVE
 
 Segments = tuple[tuple[Step, ...], ...]
+
+NUMBERS = 2**25
+"""The most numbers in one array of forms, if generators can be left out: a quarter of a GiB."""
+
+HOPELESS = 0.5
+"""The share of open neurons in a layer of a deep network from which a pass ends: nothing is known above."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,24 +115,38 @@ def decide_layers(
 
     The first `parameters` coordinates of the forms are those of theta; every layer may add `room` generators.
     """
-    values = image
-    for steps, layer in zip(segments[:-1], layers, strict=True):
+    values, own = image, room
+    for number, (steps, layer) in enumerate(zip(segments[:-1], layers, strict=True)):
         for step in steps:
             values = through(values, step)
-        found = decide(layer, values, parameters, room)
+        if room and image.norms is not None:
+            own = _affordable_room(segments[number:], values, room)
+        found = decide(layer, values, parameters, own)
         values = found.output
         yield found
+
+
+def _affordable_room(segments: Segments, values: Forms, room: int) -> int:
+    """How many generators a layer of a deep network may add, so that no later array has more than NUMBERS numbers."""
+    boxes, rows, size = values.forms.shape
+    widest = max([size, *(max(step.sizes) for steps in segments[1:] for step in steps)])
+    return max(0, min(room, NUMBERS // (boxes * widest) - rows))
 
 
 def forward(segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0) -> Passed:
     """Carry values through the classifier up to its last hidden layer; see `decide_layers`."""
     bits, last = [], image
     unstable, pull = np.zeros(len(image.forms), dtype=np.int64), np.zeros((len(image.forms), parameters))
-    for found in decide_layers(segments, layers, image, parameters, room):
+    for layer, found in zip(layers, decide_layers(segments, layers, image, parameters, room), strict=True):
         bits.append(found.bits)
         unstable += found.unstable
         pull += found.pull
         last = found.output
+        if image.norms is not None and (found.bits == OPEN).sum() > HOPELESS * len(image.forms) * layer.decided:
+            # Nothing would be known in the end, and all generators would have to be carried there.
+            bits += [np.full((len(image.forms), len(above)), OPEN, dtype=np.uint8) for above in layers[len(bits) :]]
+            last = unknown(len(image.forms), 1 + parameters, len(layers[-1]))
+            break
     return Passed(tuple(bits), last, unstable, pull)
 
 

@@ -66,7 +66,7 @@ def _slice_weights(step: ConvStep) -> Sliced:
     for part in (main, rest):
         weight, one = part.reshape(step.weight.shape), copy(step)
         one.weight = one.weights = weight
-        one._kernels = weight, np.abs(weight)
+        one._kernels = weight, weight  # products with absolute weights are never asked for
         steps.append(one)
         sums.append(np.repeat(np.abs(weight).sum(axis=1), places))
     return Sliced(steps[0], steps[1], bits, sums[0], sums[1])

@@ -40,6 +40,9 @@ SPREAD = 4.0
 
 SEED = 20243
 
+JACOBIAN_WORK = 1e11
+"""The most multiplications for the gradients of all logits: beyond, the probes alone tell their errors."""
+
 COARSE_MARGIN = 0.1
 """Rounding is too coarse for a question if it can move a logit by more than this share of the label's margin, …"""
 
@@ -199,7 +202,8 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
     A sum of n products is off by about √n·unit·Σ|products| (n·unit in the worst case); that error reaches the logits
     through the layers above, whose ReLUs are fixed by the image: |J|·error, added up over all layers. Probes, errors
     with random signs, find the neurons of uncertain sign, which pass on their whole error. Pixels count as 1 in the
-    first layer, which covers the mean that preprocessing subtracts.
+    first layer, which covers the mean that preprocessing subtracts. If the network is too large for |J|, the probes
+    tell the errors of the logits as well.
     """
     generator = np.random.default_rng(SEED)
     sizes, values, probes = np.ones(len(pixels)), pixels[None], np.zeros((PROBES, len(pixels)))
@@ -226,6 +230,8 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
         values, probes = layer.apply(values), np.where(slopes, probes, 0.0)
         sizes = np.abs(values[0])
     total = errors[-1].copy()
+    if len(total) * sum(step.work for segment in graph.steps for step in segment) > JACOBIAN_WORK:
+        return FileRounding(neurons[:-1], neurons[-1])
     jacobian = np.eye(len(total))
     for segment, active, doubt in zip(graph.steps[:0:-1], actives[-2::-1], doubts[-2::-1], strict=True):
         jacobian = downwards(segment, jacobian)
