@@ -53,9 +53,9 @@ class TraversedRegion:
     centres (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: packed bits of
     the clip's and the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d): the vertices, if
     the dimension gives them for free; faces: those of a polyhedron with these corners. box: the lowest and highest
-    corner (d,) of the knot cell. clearance (L,): the smallest |value| of a neuron of each classifier layer at `inside`,
-    divided by the neuron's scale (`Traversal.scales`). known_volume: the volume, if it was stored or measured. These
-    five are None if unknown.
+    corner (d,) of the knot cell. clearance (L,): the smallest distance of a neuron of each classifier layer from its
+    kink at `inside`, divided by its scale (see `measuring_kernels`). known_volume: the volume, if it was stored or
+    measured. These five are None if unknown.
     """
 
     cell: int
