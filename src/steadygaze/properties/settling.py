@@ -26,6 +26,7 @@ from ..tolerances import UNIT
 from .attention import Doubtful, label_attention
 from .classification import Pieces, classify, piece_coverage, strip_volumes
 from .hull_proof import HullProof, vertex_batches
+from .pattern_points import PatternPoints, has_windows
 
 if TYPE_CHECKING:
     from ..exact import ExactLabels
@@ -75,8 +76,8 @@ def settle_patterns(
 ) -> Settled:
     """Find the regions without a certain pattern; `kinks` bounds the share of kinks from the errors of the walk.
 
-    Exact arithmetic settles the regions that the walk marked as doubtful. If kinks are wide, it settles all regions,
-    and its findings replace the bound.
+    Exact arithmetic settles the regions that the walk marked as doubtful, after those of windows whose entries are
+    equal by construction. If kinks are wide, it settles all regions, and its findings replace the bound.
     """
     is_wide = kinks > WIDE_KINKS and len(regions) <= affordable(compound) and not is_over(budget, OPTIONAL)
     chosen = np.arange(len(regions)) if is_wide else np.flatnonzero(regions.doubtful)
@@ -88,7 +89,11 @@ def settle_patterns(
     bounds, is_open, slivers = np.tile([0.0, np.inf], (len(chosen), 1)), np.ones(len(chosen), dtype=bool), 0.0
     exact = exact_labels(compound, proof.label, budget) if len(chosen) <= affordable(compound) else None
     known: dict[tuple[int, bytes], tuple[float, float]] = {}
+    points = PatternPoints(compound) if has_windows(compound.graph) and not is_wide else None
     for place, region in enumerate(chosen.tolist()):
+        if points is not None and not is_over(budget, OPTIONAL) and points.is_sure(regions, region):
+            is_open[place] = False
+            continue
         found = (
             None
             if exact is None or exact.is_over()

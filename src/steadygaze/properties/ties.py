@@ -13,20 +13,18 @@ looked for, and a window whose entries have different gradients counts as differ
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from ..attention.options import AttentionOptions
 from ..budget import OPTIONAL, Budget, is_over
-from ..compound import CLIP_LAYERS, Compound
-from ..network.graph import Graph
+from ..compound import Compound
 from ..network.layers import Layer
-from ..network.steps import Segment
 from ..regions.patterns import unpack
 from ..regions.region import RegionSet
-from ..tolerances import LEAST, gamma
-from .value_numbers import ZERO, NumberedGraph, Numbers
+from ..tolerances import gamma
+from .pattern_points import OWN, PatternPoints, advance, window_starts
+from .value_numbers import Numbers
 
 MOST_WORK = 20_000_000_000
 """Multiplications that may be spent on ties; what is left then may depend on the rule. About half a minute."""
@@ -38,16 +36,8 @@ PASSES = 4
 """Passes through the network for one region: values, their errors, ways from the pixels, ways to the logits."""
 
 BATCH = 64
-OWN = 1.0 + 1e-6
-"""Covers the rounding of the bounds themselves."""
-
 TINY = 1e-150
 """Differences of maps below this may come from underflow."""
-
-
-def has_windows(graph: Graph) -> bool:
-    """Whether a graph takes maxima over windows."""
-    return any(len(layer.entries) for layer in graph.layers)
 
 
 def tie_share(
@@ -141,6 +131,7 @@ class _Ties:
 
     def __init__(self, compound: Compound, options: AttentionOptions) -> None:
         self.compound, self.graph = compound, compound.graph
+        self.points = PatternPoints(compound)
         self.targets = options.targets(self.graph.classes)
 
     @property
@@ -153,40 +144,23 @@ class _Ties:
         """Whether the maps of each chosen region depend on the rule; None if not known."""
         bits = unpack(regions.patterns[regions.pattern[chosen]], self.graph.hidden)
         centres = self.compound.to_theta(regions.polytopes.centres[chosen])
-        states = np.stack([self._states(regions, region) for region in chosen.tolist()])
+        states = np.stack([self.points.states(regions, region) for region in chosen.tolist()])
         with np.errstate(over="ignore", invalid="ignore"):
-            passed = self._pass(bits, *self._pixels(regions.cell[chosen], states, centres))
+            passed = self._pass(bits, *self.points.pixels(regions.cell[chosen], states, centres))
         is_open = passed.is_open
         return [
             self._settle(passed, place, int(regions.cell[region]), states[place]) if is_open[place] else False
             for place, region in enumerate(chosen.tolist())
         ]
 
-    def _states(self, regions: RegionSet, region: int) -> np.ndarray:
-        """For every pixel of a region −1 if it is clipped to 0, 1 if it is clipped to 1, 0 between."""
-        cell = self.compound.programs[regions.cell[region]]
-        lines = cell.root.shape[1]
-        packed = regions.clips[regions.clip[region]][None]
-        above_zero, below_one = (bits[0] for bits in unpack(packed, (lines,) * CLIP_LAYERS))
-        state = np.where(above_zero, np.where(below_one, 0, 1), -1)
-        constant = np.where(cell.constant <= 0.0, -1, np.where(cell.constant >= 1.0, 1, 0))
-        return np.where(cell.line_of >= 0, state[cell.line_of] if lines else 0, constant)
-
-    def _pixels(self, cells: np.ndarray, states: np.ndarray, thetas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The clipped pixels (B, pixels) at thetas, by their state, and bounds of their errors."""
-        perturbed, values = self.compound.perturbed, np.empty(states.shape)
-        for row, (number, theta) in enumerate(zip(cells.tolist(), thetas, strict=True)):
-            cell = perturbed.cells[number]
-            values[row] = (perturbed.x0 + cell.offset).ravel() + theta @ cell.slope.reshape(len(theta), -1)
-        error = np.broadcast_to(gamma(32) * perturbed.magnitudes * OWN + LEAST, states.shape)
-        return np.where(states == 0, values, states > 0), np.where(states == 0, error, 0.0)
-
     def _pass(self, bits: list[np.ndarray], values: np.ndarray, error: np.ndarray) -> _Passed:
         """Carry values (B, pixels) with their errors, and ways of nonzero weights, through the layers."""
         live = np.ones(values.shape)
         possible, lives = [], []
         for segment, layer, own in zip(self.graph.steps, self.graph.layers, bits, strict=False):
-            values, error, live = _advance(segment, values, error, live)
+            for step in segment:
+                live = (step.forward_abs(live) > 0.0).astype(np.float64)
+            values, error = advance(segment, values, error)
             possible.append(own | _may_win(layer, own, values, error))
             lives.append(live > 0.0)
             values, error = np.where(own, values, 0.0), np.where(own, error, 0.0)
@@ -208,7 +182,7 @@ class _Ties:
             for number, layer in enumerate(self.graph.layers)
             for entries in (_entries(layer, window) for window in np.flatnonzero(passed.harmful[number][place]))
         ]
-        values = self._value_numbers(bits, cell, states)
+        values = self.points.value_numbers(bits, cell, states)
         moves = [
             (number, winner, entry)
             for number, own in suspects
@@ -224,40 +198,18 @@ class _Ties:
         rest = [move for move in moves[FIRST_MOVES:] if gradients[move[0]][move[1]] != gradients[move[0]][move[2]]]
         return True if any(self._changes_maps(bits, *move) for move in rest[:MOST_MOVES]) else None
 
-    @cached_property
-    def _numbered(self) -> NumberedGraph:
-        return NumberedGraph(self.graph)
-
     def _gradient_numbers(self, bits: list[np.ndarray], possible: list[np.ndarray]) -> list[np.ndarray]:
         """Numbers (n,) of every layer's inputs; the same if their gradients are, whichever entries that may win do."""
         numbers = Numbers()
         pixels = np.array([numbers.of(("pixel", i)) for i in range(self.compound.perturbed.x0.size)], dtype=np.int64)
 
         def choose(layer: int, entries: np.ndarray, place: slice) -> np.ndarray:
-            starts, may_win = _window_starts(self.graph.layers[layer], place), possible[layer][place]
+            starts, may_win = window_starts(self.graph.layers[layer], place), possible[layer][place]
             highest = np.maximum.reduceat(np.where(may_win, entries, -1), starts)
             lowest = np.minimum.reduceat(np.where(may_win, entries, np.iinfo(np.int64).max), starts)
             return np.where(highest == lowest, highest, numbers.fresh(len(starts)))
 
-        return self._numbered.number(numbers, pixels, bits, choose, is_gradient=True)
-
-    def _value_numbers(self, bits: list[np.ndarray], cell: int, states: np.ndarray) -> list[np.ndarray]:
-        """Numbers (n,) of every layer's inputs on a region; the same only if their values are."""
-        from ..exact.pixel_forms import PixelForms  # noqa: PLC0415 (rarely needed)
-
-        numbers, forms = Numbers(), PixelForms(self.compound.perturbed).on_cell(self.compound.cells[cell])
-        if forms.radii is None:
-            keys = [tuple(map(int, row)) for row in forms.rows]
-            inside = np.array([numbers.of(key) if any(key) else ZERO for key in keys], dtype=np.int64)
-        else:
-            inside = numbers.fresh(len(states))
-        pixels = np.where(states < 0, ZERO, np.where(states > 0, numbers.of("one"), inside))
-
-        def choose(layer: int, entries: np.ndarray, place: slice) -> np.ndarray:
-            starts = _window_starts(self.graph.layers[layer], place)
-            return np.add.reduceat(np.where(bits[layer][place], entries, 0), starts)
-
-        return self._numbered.number(numbers, pixels, bits, choose, is_gradient=False)
+        return self.points.numbered.number(numbers, pixels, bits, choose, is_gradient=True)
 
     def _changes_maps(self, bits: list[np.ndarray], number: int, winner: np.intp, entry: np.intp) -> bool:
         """Whether moving the winner of a window of a layer to another entry surely changes a compared map."""
@@ -275,18 +227,6 @@ class _Ties:
                 elif layer:
                     rows, sizes = rows * bits[layer - 1], sizes * bits[layer - 1]
             return bool((np.abs(rows) > gamma(terms) * sizes * OWN + TINY).any())
-
-
-def _advance(
-    segment: Segment, values: np.ndarray, error: np.ndarray, live: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values (B, n) with bounds of their errors, and ways of nonzero weights, after linear steps."""
-    for step in segment:
-        rounding = gamma(step.terms + 8) * (step.forward_abs(np.abs(values) + error) + step.bias_size)
-        error = (step.forward_abs(error) + rounding) * OWN + LEAST
-        values = step.forward(values) + step.bias
-        live = (step.forward_abs(live) > 0.0).astype(np.float64)
-    return values, error, live
 
 
 def _may_win(layer: Layer, bits: np.ndarray, values: np.ndarray, error: np.ndarray) -> np.ndarray:
@@ -307,8 +247,3 @@ def _entries(layer: Layer, window: np.intp) -> np.ndarray:
     """The neurons of a window of a layer."""
     first = int(layer.entries[layer.starts[window]])
     return np.arange(first, layer.ends[1][first])
-
-
-def _window_starts(layer: Layer, place: slice) -> np.ndarray:
-    """Where windows start among some adjacent entries of a layer."""
-    return np.flatnonzero(np.diff(layer.window[place], prepend=-1))

@@ -1,8 +1,8 @@
 """Numbers the values of a graph under a pattern: the same number means the same real value, by construction.
 
-Two sums are the same if they add the same numbers with the same weights and the same bias, in any order. So copies,
-equal channels, a constant background and dead neurons get equal numbers without any arithmetic, and whatever the
-constants are (the root in a batch normalisation, say). Values that only happen to be equal get different numbers.
+Two sums are the same if they add the same numbers with the same weights, in the same order, and the same bias. So
+copies, equal channels, a constant background and dead neurons get equal numbers without any arithmetic, and whatever
+the constants are (the root in a batch normalisation, say). Values that only happen to be equal get different numbers.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +20,6 @@ from ..network.windows import AveragePool
 ZERO = 0
 """The number of the real number zero; for gradients, of every constant."""
 
-ONE = np.float64(1.0).view(np.int64)
-
 
 @dataclass
 class Numbers:
@@ -38,13 +36,48 @@ class Numbers:
         return np.array([self.of(object()) for _ in range(count)], dtype=np.int64)
 
 
-class _Terms(NamedTuple):
-    """Rows of sums: indices and weights (float64 as bits), row by row, and the bias (n,) of every row."""
+class _Rows(NamedTuple):
+    """Sums: which of them read the same entries, and which have the same weights.
 
-    pointers: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
+    supports (S, k): the entries that are read, −1 for fewer; support (n,): that of every sum. kinds: the weights (and
+    for values the bias) of every kind of sum; kind (n,): that of every sum. is_copy (n,): a sum is its only entry.
+    """
+
+    supports: np.ndarray
+    support: np.ndarray
+    kinds: list[bytes]
+    kind: np.ndarray
     bias: np.ndarray
+    is_copy: np.ndarray
+
+    @classmethod
+    def of(cls, index: np.ndarray, weights: np.ndarray, bias: np.ndarray, *, is_gradient: bool) -> "_Rows":
+        """Sums of entries index (n, k), −1 for none, with weights (n, k) and biases (n,)."""
+        supports, support = np.unique(index, axis=0, return_inverse=True)
+        bias = np.zeros(len(index)) if is_gradient else bias + 0.0
+        bits = np.hstack([np.where(index >= 0, weights, 0.0) + 0.0, bias[:, None]])
+        kinds, kind = np.unique(bits.view(np.int64), axis=0, return_inverse=True)
+        is_copy = ((index >= 0).sum(axis=1) == 1) & (index[:, :1] >= 0).all(axis=1) & (bias == 0.0)
+        is_copy &= (weights[:, :1] == 1.0).all(axis=1)
+        return cls(supports, support.ravel(), [row.tobytes() for row in kinds], kind.ravel(), bias, is_copy)
+
+    def number(self, numbers: Numbers, values: np.ndarray, salt: str) -> np.ndarray:
+        """The numbers (n,) of the sums, given those of the entries."""
+        seen = np.where(self.supports >= 0, values[self.supports], ZERO)
+        distinct, column = np.unique(seen, axis=0, return_inverse=True)
+        column = column.ravel()[self.support]
+        keys = [row.tobytes() if row.any() else b"" for row in distinct]
+        pairs, inverse = np.unique(self.kind * len(keys) + column, return_inverse=True)
+        found = np.array(
+            [numbers.of((salt, self.kinds[pair // len(keys)], keys[pair % len(keys)])) for pair in pairs.tolist()],
+            dtype=np.int64,
+        )[inverse.ravel()]
+        is_nothing = np.array([not key for key in keys])[column]
+        # Nothing but a bias.
+        for bias in np.unique(self.bias[is_nothing]):
+            constant = ZERO if bias == 0.0 else numbers.of(("constant", float(bias)))
+            found[is_nothing & (self.bias == bias)] = constant
+        return np.where(self.is_copy, seen[self.support, 0], found) if seen.shape[1] and not salt else found
 
 
 class NumberedGraph:
@@ -52,7 +85,7 @@ class NumberedGraph:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._terms: dict[int, _Terms] = {}
+        self._rows: dict[tuple[int, bool], _Rows] = {}
         self._places: dict[int, tuple[int, slice]] = {}
         for layer, frame in enumerate(graph.frames):
             first = 0
@@ -103,31 +136,16 @@ class NumberedGraph:
         if isinstance(operator, Concat):
             parts = [part.reshape(shape) for part, shape in zip(inputs, shapes, strict=True)]
             return np.concatenate(parts, axis=operator.axis).ravel()
-        if isinstance(operator, Sum):
-            parts = [
-                np.broadcast_to(part.reshape(shape), node.shape).ravel()
-                for part, shape in zip(inputs, shapes, strict=True)
-            ]
-            signs = np.array(operator.signs, dtype=np.float64).view(np.int64)
-            rows = np.stack(parts, axis=1)
-            return _sums(numbers, rows, np.broadcast_to(signs, rows.shape), np.zeros(len(rows)), "", is_gradient)
         if isinstance(operator, Scale) and operator.is_rounded:
             return _scaled(numbers, operator, inputs[0].reshape(shapes[0]), node.shape, is_gradient=is_gradient)
-        if place not in self._terms:
-            self._terms[place] = _terms_of(operator, shapes[0])
-        terms = self._terms[place]
-        lengths = np.diff(terms.pointers)
-        columns = np.arange(lengths.max(initial=0))
-        is_term = columns < lengths[:, None]
-        at = np.where(is_term, terms.pointers[:-1, None] + columns, 0)
-        rows = np.where(is_term, inputs[0][terms.indices][at] if len(terms.indices) else 0, ZERO)
-        weights = terms.weights[at] if len(terms.indices) else np.zeros_like(rows)
+        if (place, is_gradient) not in self._rows:
+            self._rows[place, is_gradient] = _Rows.of(*_terms_of(node, shapes), is_gradient=is_gradient)
+        rows, values = self._rows[place, is_gradient], np.concatenate(inputs)
         if _is_known(operator):
-            salt = "mean" if isinstance(operator, Mean | AveragePool) else ""
-            return _sums(numbers, rows, weights, terms.bias, salt, is_gradient)
+            return rows.number(numbers, values, "mean" if isinstance(operator, Mean | AveragePool) else "")
         # Rounded constants may be equal although the real ones differ.
-        is_nothing = (rows == ZERO).all(axis=1) & (is_gradient | (terms.bias == 0.0))
-        return np.where(is_nothing, ZERO, numbers.fresh(len(rows)))
+        reads = np.where(rows.supports >= 0, values[rows.supports], ZERO).any(axis=1)[rows.support]
+        return np.where(reads | (rows.bias != 0.0), numbers.fresh(len(rows.kind)), ZERO)
 
 
 def _size(shape: Shape) -> int:
@@ -136,40 +154,36 @@ def _size(shape: Shape) -> int:
 
 def _is_known(operator: Operator) -> bool:
     """Whether equal weights in float64 mean equal real ones: exact floats, or one over a count."""
+    if isinstance(operator, Sum):
+        return True
     if not isinstance(operator, Linear) or operator.read_roundings:
         return False
     return not operator.roundings or isinstance(operator, Mean | AveragePool)
 
 
-def _terms_of(operator: Operator, shape: Shape) -> _Terms:
+def _terms_of(node: Node, shapes: list[Shape]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Entries (n, k) of all inputs one after the other, −1 for none, their weights (n, k), and the bias (n,)."""
+    operator = node.operator
+    if isinstance(operator, Sum):
+        firsts = np.cumsum([0, *map(_size, shapes)])
+        parts = [
+            np.broadcast_to(np.arange(_size(shape)).reshape(shape), node.shape).ravel() + first
+            for shape, first in zip(shapes, firsts[:-1], strict=True)
+        ]
+        index = np.stack(parts, axis=1)
+        return index, np.broadcast_to(np.array(operator.signs, dtype=np.float64), index.shape), np.zeros(len(index))
     assert isinstance(operator, Linear)
-    matrix, bias = operator.affine(shape)
+    matrix, bias = operator.affine(shapes[0])
     rows = scipy_sparse.csr_array(matrix)
-    return _Terms(rows.indptr, rows.indices, (rows.data + 0.0).view(np.int64), np.asarray(bias, dtype=np.float64))
-
-
-def _sums(
-    numbers: Numbers, rows: np.ndarray, weights: np.ndarray, bias: np.ndarray, salt: str, is_gradient: bool
-) -> np.ndarray:
-    """The numbers (n,) of sums of numbers (n, k) with weights (n, k), as bits; zeros and zero weights add nothing."""
-    is_nothing = (rows == ZERO) | (weights == 0)
-    rows, weights = np.where(is_nothing, ZERO, rows), np.where(is_nothing, 0, weights)
-    order = np.lexsort((weights, rows), axis=-1)
-    rows, weights = np.take_along_axis(rows, order, axis=1), np.take_along_axis(weights, order, axis=1)
-    added = np.zeros(len(rows), dtype=np.int64) if is_gradient else (bias + 0.0).view(np.int64)
-    keys, inverse = np.unique(np.hstack([rows, weights, added[:, None]]), axis=0, return_inverse=True)
-    width = rows.shape[1]
-    found = np.empty(len(keys), dtype=np.int64)
-    for place, key in enumerate(keys):
-        some = key[:width] != ZERO
-        terms, factors, constant = key[:width][some], key[width:-1][some], int(key[-1])
-        if not len(terms) and not constant:
-            found[place] = ZERO
-        elif len(terms) == 1 and factors[0] == ONE and not constant and not salt:
-            found[place] = terms[0]
-        else:
-            found[place] = numbers.of((salt, terms.tobytes(), factors.tobytes(), constant))
-    return found[inverse.ravel()]
+    rows.sort_indices()
+    lengths = np.diff(rows.indptr)
+    columns = np.arange(lengths.max(initial=0))
+    is_term = columns < lengths[:, None]
+    at = np.where(is_term, rows.indptr[:-1, None] + columns, 0)
+    if not rows.nnz:
+        return np.full(at.shape, -1), np.zeros(at.shape), np.asarray(bias, dtype=np.float64)
+    index, weights = np.where(is_term, rows.indices[at], -1), np.where(is_term, rows.data[at], 0.0)
+    return index, weights, np.asarray(bias, dtype=np.float64)
 
 
 def _scaled(numbers: Numbers, operator: Scale, values: np.ndarray, shape: Shape, *, is_gradient: bool) -> np.ndarray:

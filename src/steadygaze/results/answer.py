@@ -19,8 +19,9 @@ from ..properties.hull_proof import HullProof
 from ..properties.joint import JointPieces, Shares, add_cells, join, missing_cells, piece_cells, shares
 from ..properties.kept_box import Suspects, attention_suspects, label_suspects
 from ..properties.nearest import Nearest, Violations, attention_violations, label_violations, nearest_violation
+from ..properties.pattern_points import has_windows
 from ..properties.settling import Settled, kink_inconsistency, settle_patterns
-from ..properties.ties import has_windows, tie_share
+from ..properties.ties import tie_share
 from ..regions.forward_error import forward_errors, kink_share, region_coverage
 from ..regions.region import RegionSet
 from ..tolerances import AREA
