@@ -24,7 +24,7 @@ from ..lazily import is_sparse
 from ..network.graph import AffineMap, Chain, Graph, gradients, patterns, preactivations
 from ..network.operators import Matrix
 from ..tolerances import FLIP_ERROR, LEAST, LEAST_FLIPS, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, UNIT
-from .local_errors import path_error, row_growth, tail_layers
+from .local_errors import path_error, product_error, row_growth, tail_layers
 from .options import AttentionOptions
 from .rows import dense, is_local
 
@@ -153,9 +153,10 @@ def _relative_error(matrix: np.ndarray, flips: int) -> float:
 
 def _local_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
     """The bound for local flips; see `local_errors`."""
-    factor = 4.0 * flips * UNIT + sum(_relative_error(affine.matrix, 0) for affine in chain.maps[:-1])
+    factor = (product_error(chain) + 4.0 * flips) * UNIT
     paths = flips * UNIT * path_error(chain, options.distance) * options.filter.lipschitz(options.distance.value)
-    return row_growth(tail_layers(chain)) * (_error_of_paths(chain, options, factor) + paths)
+    rounded = row_growth(tail_layers(chain)) * (_error_of_paths(chain, options, factor) + paths)
+    return coarse_error(chain, options, 0) + rounded
 
 
 def pattern_error(chain: AimedChain, options: AttentionOptions, bits: Bits) -> float:

@@ -4,7 +4,9 @@ Outputs and tail neurons are targets. Let Π_τ be the absolute weights of all p
 those of all paths from the output of tail neuron m up to τ. Let there be F flips since the maps were computed from
 scratch. Errors are norms over the pixels.
 
-* A row or map from scratch has an error of at most s_τ: Σ (of each product) · Π_τ.
+* A row or map from scratch rounds off at most s_τ: Σ (terms of each product) · 2⁻⁵³ · Π_τ. Matrices that are rounded
+  themselves are the same for all rows and at all times: that error is in the bound for maps from scratch, and counts
+  once.
 * Further rounding in the row or map of τ is at most r_τ in total. F additions round off at most 4 F 2⁻⁵³ Π_τ. The flip
   of a neuron x adds the product of two vectors. If x lies below the heads, both are computed from the weights, with c
   terms on the longest way: the error is c 2⁻⁵³ times the weights of all paths from τ through x. (‖v‖₂² ≤ ‖v‖₁ · max v
@@ -26,8 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from ..compound import row_terms
 from ..lazily import is_sparse
-from ..network.graph import Chain
+from ..network.graph import AffineMap, Chain
 from ..tolerances import MAX_ROWS_EACH
 from .options import Distance
 from .rows import dense, most_reached
@@ -49,6 +52,15 @@ def row_growth(layers: int) -> float:
         change, size = computed + 2.0 * changes + computed * sizes, 1.0 + changes + sizes
         changes, sizes = changes + change, sizes + size
     return 1.0 + changes + sizes
+
+
+def product_error(chain: Chain) -> float:
+    """The error of a gradient computed from scratch, in units of 2⁻⁵³ and of the absolute weights of all paths.
+
+    Each product adds up at most as many terms as the next layer has neurons that read one input.
+    """
+    terms = [_most_read(affine) if is_sparse(affine.matrix) else len(affine.bias) for affine in chain.maps[:-1]]
+    return 2.0 * sum(count + 8 for count in terms)
 
 
 def path_error(chain: Chain, distance: Distance) -> float:
@@ -83,9 +95,13 @@ def path_norms(chain: Chain, distance: Distance) -> list[np.ndarray]:
 
 def _most_terms(chain: Chain) -> int:
     """The terms of all sums on the longest way from an output through a neuron of a sparse layer to the pixels."""
-    sparse: list[Any] = [affine.matrix for affine in chain.maps[:-1] if is_sparse(affine.matrix)]
-    terms = sum(len(affine.bias) for affine in chain.maps[len(sparse) :]) + most_reached(sparse) + 8
-    for matrix in sparse:
-        inputs, outputs = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=1)
-        terms += int(max(inputs.max(initial=0), outputs.max())) + 2
-    return terms
+    sparse = [affine for affine in chain.maps[:-1] if is_sparse(affine.matrix)]
+    terms = sum(len(affine.bias) for affine in chain.maps[len(sparse) :])
+    terms += most_reached([affine.matrix for affine in sparse]) + 8
+    return terms + sum(max(row_terms(affine), _most_read(affine)) + 2 for affine in sparse)
+
+
+def _most_read(affine: AffineMap) -> int:
+    """The most neurons of a sparse layer that read the same input."""
+    matrix: Any = affine.matrix
+    return int(np.bincount(matrix.indices, minlength=1).max())
