@@ -18,6 +18,7 @@ from .forms import Forms, pixels
 from .norms import DEEP
 from .passes import Passed, Readout, decide_layers, forward, gradients, inconsistencies
 
+ORIGINAL_ROOM = 64  # generators of every layer at the unperturbed image of a deep network
 CACHED = 1 << 20  # most numbers in the arrays of one batch of boxes: eight megabytes
 
 
@@ -190,7 +191,10 @@ class Bounder:
         error = np.where(image[0] < 1.0, 1.01 * UNIT * image[0], 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             exact = Forms(image, error)
-            return forward(self.segments, self.layers, exact.with_norms() if self.is_deep else exact)
+            if not self.is_deep:
+                return forward(self.segments, self.layers, exact)
+            # Here, only rounding opens neurons, few enough for generators.
+            return forward(self.segments, self.layers, exact.with_norms(), room=ORIGINAL_ROOM)
 
     @cached_property
     def original(self) -> Intervals:

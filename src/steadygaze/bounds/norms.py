@@ -97,7 +97,8 @@ class Norms:
             size = min(start + group.size, last) - max(start, first)
             start += group.size
             if size > 0:
-                found.append(group if size == group.size else replace(group.settled(), size=size))
+                none = np.zeros(len(group.before))
+                found.append(group if size == group.size else Group(size, none, group.bound))
         return Norms(tuple(found))
 
     @classmethod
