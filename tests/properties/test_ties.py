@@ -73,13 +73,13 @@ def tied_problem(seed):
 def test_networks_full_of_ties():
     """Most intervals are decided, and ties that matter, ties that do not and none at all occur."""
     tight, shares = 0, []
-    for seed in range(16):
+    for seed in range(48):
         (low, high), share = check(tied_problem(seed))
         tight += high - low < 1e-9
         shares.append(share)
-    assert sum(0.0 < share < 1.0 for share in shares) >= 2
-    assert sum(share == 0.0 for share in shares) >= 2
-    assert tight >= 12
+    assert sum(0.0 < share < 1.0 for share in shares) >= 5
+    assert sum(share == 0.0 for share in shares) >= 10
+    assert tight >= 46
 
 
 def pooled(operators, index, weights, shape=(1, 2, 2)):
