@@ -7,15 +7,19 @@ import pytest
 
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.compound import Compound
+from steadygaze.exact import ExactLabels
 from steadygaze.network.graph import lower
 from steadygaze.network.joins import Concat, Sum, Winner
+from steadygaze.network.layers import RELU
 from steadygaze.network.operators import MatMul, Relu, Reshape
 from steadygaze.network.windows import Conv, Window
 from steadygaze.perturbation import compose, parse_spec
 from steadygaze.properties import ties
+from steadygaze.properties.pattern_points import PatternPoints
+from steadygaze.regions.patterns import unpack
 from support.networks.branching import Builder, random_graph
 from support.networks.layered_networks import batch_norm
-from support.oracles.exact_intervals import Piece, pattern_at, theta_of
+from support.oracles.exact_intervals import Piece, pattern_at, pieces, theta_of
 from support.oracles.exact_ties import regions_of, true_share
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -41,7 +45,7 @@ def check(compound, classes=None):
 SPECS = ("brightness:-0.75..0.5", "translate:dx=1:-1..1", "patch:x=0,y=0,w=2,h=1", "darkness:-0.5..0.5")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_graphs(seed):
     graph = random_graph(seed, width=4)
     image = np.random.default_rng([5, seed]).choice([0.0, 0.0, 51.0, 51.0, 255.0], size=graph.input_shape) / 255
@@ -59,11 +63,9 @@ def tied_problem(seed):
         weight[rng.integers(size, size=width), np.arange(width)] = rng.choice([1.0, 1.0, 1.0, 0.5, -1.0], size=width)
         linear = builder.add(MatMul(weight, rng.choice([0.0, 0.0, 0.0, -0.25], size=width)), value)
         inner = builder.add(Relu(), linear) if rng.random() < 0.8 else linear
-        index = np.stack([rng.permutation(width)[:2] for _ in range(4)])
-        value = builder.add(Winner(index, (1, 4)), inner)
-        if rng.random() < 0.3:
-            value = builder.add(Sum((1, 1)), value, builder.add(Winner(index[::-1].copy(), (1, 4)), inner))
-    builder.add(MatMul(rng.choice([0.0, 0.0, 1.0, -1.0], size=(4, 2)), np.zeros(2)), value)
+        index = np.stack([rng.permutation(width)[:2] for _ in range(3)])
+        value = builder.add(Winner(index, (1, 3)), inner)
+    builder.add(MatMul(rng.choice([0.0, 0.0, 1.0, -1.0], size=(3, 2)), np.zeros(2)), value)
     image = rng.choice([0.0, 51.0, 51.0, 153.0], size=(1, 2, 3)) / 255
     return compound_of(builder.graph(), image, SPECS[seed % 4])
 
@@ -71,13 +73,13 @@ def tied_problem(seed):
 def test_networks_full_of_ties():
     """Most intervals are decided, and ties that matter, ties that do not and none at all occur."""
     tight, shares = 0, []
-    for seed in range(80):
+    for seed in range(48):
         (low, high), share = check(tied_problem(seed))
         tight += high - low < 1e-9
         shares.append(share)
-    assert sum(0.0 < share < 1.0 for share in shares) >= 10
+    assert sum(0.0 < share < 1.0 for share in shares) >= 5
     assert sum(share == 0.0 for share in shares) >= 10
-    assert tight >= 70
+    assert tight >= 46
 
 
 def pooled(operators, index, weights, shape=(1, 2, 2)):
@@ -204,3 +206,54 @@ def test_work_is_limited(monkeypatch):
     monkeypatch.setattr(ties, "MOST_WORK", 0)
     compound = compound_of(pooled([Relu()], [[0, 1, 2, 3]], [[1, -1]]), GREY)
     assert ties.tie_share(compound, regions_of(*_one_piece(compound)), AttentionOptions(), NOTHING) == (0.0, 1.0)
+
+
+def test_what_is_exactly_known_is_sure_and_nothing_else():
+    """Every pattern is sure, up to values that only happen to be equal; no other winner or sign is."""
+    sure = count = 0
+    for seed in range(4):
+        compound = tied_problem(seed)
+        found = pieces(compound, Fraction(0), Fraction(1))
+        regions, points = regions_of(compound, found), PatternPoints(compound)
+        for region, piece in enumerate(found):
+            sure += points.is_sure(regions, region)
+            count += 1
+            packed = regions.patterns[region].copy()
+            for number, layer in enumerate(compound.graph.layers):
+                for neuron in range(len(layer)):
+                    bits = unpack(packed[None], compound.graph.hidden)
+                    _move(layer, bits[number][0], neuron)
+                    regions.patterns[region] = np.concatenate([np.packbits(own[0]) for own in bits])
+                    is_other = bytes(regions.patterns[region]) != piece.pattern
+                    assert not (is_other and points.is_sure(regions, region))
+            regions.patterns[region] = packed
+    assert sure > 0.9 * count
+
+
+def _move(layer, bits, neuron):
+    """Turn a ReLU, or let an entry win."""
+    if layer.kind[neuron] == RELU:
+        bits[neuron] ^= True
+    else:
+        bits[slice(*(ends[neuron] for ends in layer.ends))] = False
+        bits[neuron] = True
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_pattern_at_the_unperturbed_image(seed):
+    compound = tied_problem(seed)
+    found = PatternPoints(compound).at_original()
+    if found is not None:
+        assert b"".join(np.packbits(layer).tobytes() for layer in found) == pattern_at(compound, [0])
+    exact = ExactLabels(compound, 0).pattern_at_original()
+    assert b"".join(np.packbits(layer).tobytes() for layer in exact) == pattern_at(compound, [0])
+
+
+def test_the_pattern_at_an_image_with_a_flat_background_behind_a_root():
+    """Exact arithmetic only encloses a root; entries that are equal by construction are known all the same."""
+    norm = batch_norm([0.1, 0.2], [1.0, 1.5], [2.0, 3.0], [0.0, 0.25], 1e-5)
+    graph = pooled([channels(1.0, 0.5), norm, Relu()], [[0, 1, 2, 3], [4, 5, 6, 7]], [[1, -1], [0, 2]])
+    compound = compound_of(graph, GREY)
+    assert ExactLabels(compound, 0).pattern_at_original() is None
+    found = PatternPoints(compound).at_original()
+    assert found is not None and found[1].tolist() == [True, False, False, False] * 2

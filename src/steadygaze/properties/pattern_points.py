@@ -3,21 +3,26 @@
 Settles patterns that rounding leaves in doubt where neurons are exactly zero, or entries of a window exactly equal.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from ..compound import CLIP_LAYERS, Compound
-from ..network.graph import Graph
+from ..network.graph import Graph, patterns, preactivations
 from ..network.layers import RELU, Layer
 from ..network.steps import Segment
 from ..regions.patterns import unpack
 from ..regions.region import RegionSet
-from ..tolerances import DOUBT, LEAST, gamma
+from ..tolerances import DOUBT, LEAST, UNIT, gamma
 from .value_numbers import ZERO, NumberedGraph, Numbers
 
 OWN = 1.0 + 1e-6
 """Covers the rounding of the bounds themselves."""
+
+
+MOST_NUMBERED = 100_000_000
+"""Weights that numbering may visit, counting the whole network for each region: about half a minute."""
 
 
 class PatternPoints:
@@ -31,6 +36,11 @@ class PatternPoints:
     def numbered(self) -> NumberedGraph:
         """The graph, ready to be numbered."""
         return NumberedGraph(self.graph)
+
+    @property
+    def affordable(self) -> int:
+        """How many regions may be numbered."""
+        return int(MOST_NUMBERED // max(1, sum(affine.matrix.size for affine in self.compound.chain.maps)))
 
     def states(self, regions: RegionSet, region: int) -> np.ndarray:
         """For every pixel of a region −1 if it is clipped to 0, 1 if it is clipped to 1, 0 between."""
@@ -59,6 +69,10 @@ class PatternPoints:
         else:
             inside = np.array([numbers.of(key) if any(key) else ZERO for key in keys], dtype=np.int64)
         pixels = np.where(states < 0, ZERO, np.where(states > 0, numbers.of("one"), inside))
+        return self._numbers(numbers, pixels, bits)
+
+    def _numbers(self, numbers: Numbers, pixels: np.ndarray, bits: list[np.ndarray]) -> list[np.ndarray]:
+        """Numbers (n,) of every layer's inputs under a pattern, given those of the pixels."""
 
         def choose(layer: int, entries: np.ndarray, place: slice) -> np.ndarray:
             starts = window_starts(self.graph.layers[layer], place)
@@ -84,21 +98,46 @@ class PatternPoints:
         bits = [layer[0] for layer in unpack(regions.patterns[regions.pattern[region]][None], self.graph.hidden)]
         theta = self.compound.to_theta(regions.polytopes.centres[region][None])
         values, error = self.pixels(np.array([cell]), states[None], theta)
-        unclear = []
-        for segment, layer, own, noise in zip(
-            self.graph.steps, self.graph.layers, bits, self.compound.noise, strict=False
-        ):
-            values, error = advance(segment, values, error)
-            found = _unclear(layer, own, values[0], np.maximum(error[0], DOUBT * noise))
-            if found is None:
-                return False
-            unclear.append(found)
-            values, error = np.where(own, values, 0.0), np.where(own, error, 0.0)
-        numbers = self.value_numbers(bits, cell, states)
-        return all(
-            _is_exact(layer, own, found, given)
-            for layer, own, found, given in zip(self.graph.layers, bits, unclear, numbers, strict=True)
-        )
+        noise = [DOUBT * own for own in self.compound.noise[: len(bits)]]
+        return self._are_sure(bits, values, error, noise, self.value_numbers(bits, cell, states))
+
+    def at_original(self) -> tuple[np.ndarray, ...] | None:
+        """The bits (n,) of every layer at the unperturbed image; None if one is neither clear nor exactly known."""
+        from ..exact.pixel_forms import PixelForms  # noqa: PLC0415 (rarely needed)
+
+        perturbed, numbers = self.compound.perturbed, Numbers()
+        values = perturbed.x0.reshape(1, -1)
+        # A pixel read as v/255 was rounded once; 0 and 1 are exact.
+        error = np.where(values < 1.0, 1.01 * UNIT * values, 0.0)
+        listed = [int(number) for number in PixelForms(perturbed).numerators.ravel()]
+        pixels = np.array([numbers.of(number) if number else ZERO for number in listed], dtype=np.int64)
+        computed = patterns(self.graph, preactivations(self.graph, values)[:-1])
+        given = self._numbers(numbers, pixels, [layer[0] for layer in computed])
+        bits = [
+            _first_of_equals(layer, own[0], found)
+            for layer, own, found in zip(self.graph.layers, computed, given, strict=True)
+        ]
+        exact = [np.zeros(1)] * len(bits)
+        return tuple(bits) if self._are_sure(bits, values, error, exact, given) else None
+
+    def _are_sure(
+        self,
+        bits: list[np.ndarray],
+        values: np.ndarray,
+        error: np.ndarray,
+        noise: Sequence[np.ndarray],
+        numbers: list[np.ndarray],
+    ) -> bool:
+        """Whether pixels (1, pixels) with errors, or numbers, prove every bit; values below the noise prove nothing."""
+        parts = zip(self.graph.steps, self.graph.layers, bits, noise, numbers, strict=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for segment, layer, own, least, given in parts:
+                values, error = advance(segment, values, error)
+                unclear = _unclear(layer, own, values[0], np.maximum(error[0], least))
+                if unclear is None or not _is_exact(layer, own, unclear, given):
+                    return False
+                values, error = np.where(own, values, 0.0), np.where(own, error, 0.0)
+        return True
 
 
 def has_windows(graph: Graph) -> bool:
@@ -133,6 +172,18 @@ def _unclear(layer: Layer, bits: np.ndarray, values: np.ndarray, limit: np.ndarr
         unclear[layer.entries] = near & is_loser
         is_wrong[layer.entries] = ~near & is_loser & (lead < 0.0)
     return None if is_wrong.any() else unclear
+
+
+def _first_of_equals(layer: Layer, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """The bits (n,) with the winner of every window moved to the first entry that has its number."""
+    moved = bits.copy()
+    if len(layer.entries):
+        counts = np.diff(layer.starts, append=len(layer.entries))
+        winners = np.repeat(layer.entries[bits[layer.entries]], counts)
+        is_same = numbers[layer.entries] == numbers[winners]
+        before = np.cumsum(is_same) - is_same
+        moved[layer.entries] = is_same & (before == np.repeat(before[layer.starts], counts))
+    return moved
 
 
 def _is_exact(layer: Layer, bits: np.ndarray, unclear: np.ndarray, numbers: np.ndarray) -> bool:

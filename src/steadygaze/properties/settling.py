@@ -90,8 +90,14 @@ def settle_patterns(
     exact = exact_labels(compound, proof.label, budget) if len(chosen) <= affordable(compound) else None
     known: dict[tuple[int, bytes], tuple[float, float]] = {}
     points = PatternPoints(compound) if has_windows(compound.graph) and not is_wide else None
+    numbered = 0 if points is None else points.affordable
     for place, region in enumerate(chosen.tolist()):
-        if points is not None and not is_over(budget, OPTIONAL) and points.is_sure(regions, region):
+        if (
+            points is not None
+            and place < numbered
+            and not is_over(budget, OPTIONAL)
+            and points.is_sure(regions, region)
+        ):
             is_open[place] = False
             continue
         found = (

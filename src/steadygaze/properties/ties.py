@@ -132,6 +132,7 @@ class _Ties:
     def __init__(self, compound: Compound, options: AttentionOptions) -> None:
         self.compound, self.graph = compound, compound.graph
         self.points = PatternPoints(compound)
+        self.left = self.points.affordable
         self.targets = options.targets(self.graph.classes)
 
     @property
@@ -176,6 +177,9 @@ class _Ties:
 
     def _settle(self, passed: _Passed, place: int, cell: int, states: np.ndarray) -> bool | None:
         """Whether the maps of one pattern of a batch depend on the rule; None if not known."""
+        self.left -= 1
+        if self.left < 0:
+            return None
         bits, possible = ([layer[place] for layer in part] for part in (passed.bits, passed.possible))
         suspects = [
             (number, entries[possible[number][entries]])

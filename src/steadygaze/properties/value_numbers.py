@@ -144,8 +144,9 @@ class NumberedGraph:
         if _is_known(operator):
             return rows.number(numbers, values, "mean" if isinstance(operator, Mean | AveragePool) else "")
         # Rounded constants may be equal although the real ones differ.
-        reads = np.asarray(np.where(rows.supports >= 0, values[rows.supports], ZERO).any(axis=1))
-        return np.where(reads[rows.support] | (rows.bias != 0.0), numbers.fresh(len(rows.kind)), ZERO)
+        seen = np.where(rows.supports >= 0, values[rows.supports], ZERO)
+        reads = seen.max(axis=1, initial=ZERO)[rows.support] != ZERO
+        return np.where(reads | (rows.bias != 0.0), numbers.fresh(len(rows.kind)), ZERO)
 
 
 def _size(shape: Shape) -> int:

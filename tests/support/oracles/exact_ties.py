@@ -24,15 +24,16 @@ def depends(compound: Compound, piece: Piece, targets: np.ndarray) -> bool:
     packed = np.frombuffer(piece.pattern, dtype=np.uint8)[None]
     bits = [layer[0] for layer in unpack(packed, compound.graph.hidden)]
     tied = list(_tied(compound, piece))
-    found = []
-    for winners in product(*(entries for _, _, entries in tied)):
+    *_, first = gradients(compound.graph, bits, targets)
+    for winners in product(*(entries for _, _, entries in tied if len(entries) > 1)):
         other = [layer.copy() for layer in bits]
-        for (layer, window, _), winner in zip(tied, winners, strict=True):
+        for (layer, window, _), winner in zip((t for t in tied if len(t[2]) > 1), winners, strict=True):
             other[layer][window] = False
             other[layer][winner] = True
         *_, maps = gradients(compound.graph, other, targets)
-        found.append(maps)
-    return any((maps != found[0]).any() for maps in found)
+        if (maps != first).any():
+            return True
+    return False
 
 
 def _tied(compound: Compound, piece: Piece) -> Iterator[tuple[int, slice, list[int]]]:
