@@ -180,7 +180,7 @@ def _read(
 def _make_model(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> Model:
     graph, path = build_graph(file, layout, preprocessing), file.path
     replay = Replay(file, layout, preprocessing)
-    output = file.output if len(file.proto.graph.output) > 1 else None
+    output = file.output if file.is_chosen else None
     chain = LazyChain(graph, path.name)
     return Model(graph, chain, path, path.stem, file.sha256, graph.notes, replay, output=output)
 

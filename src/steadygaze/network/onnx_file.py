@@ -59,13 +59,17 @@ Dimension: TypeAlias = int | None
 
 @dataclass(frozen=True, eq=False)
 class OnnxFile:
-    """A parsed model: what its output needs, with all tensors inside; the hash of its original bytes, its opset."""
+    """A parsed model: what its output needs, with all tensors inside; the hash of its original bytes, its opset.
+
+    `is_chosen`: whether the file has other outputs.
+    """
 
     path: Path
     proto: "ModelProto"
     sha256: str
     opset: int
     output: str
+    is_chosen: bool
 
     @property
     def tensors(self) -> list["TensorProto"]:
@@ -107,11 +111,12 @@ def parse_onnx(content: bytes, path: Path, output: str | None = None) -> OnnxFil
         raise ModelError(f"{path.name}: sparse initializers are not supported; export with dense weights")
     _check_structure(proto, path.name)
     chosen = _choose_output(proto, output, path.name)
+    is_chosen = len(proto.graph.output) > 1
     keep_needed(proto, chosen)
     for node in proto.graph.node:
         if "" in node.input:
             _check_missing(node, opset, path.name)
-    return OnnxFile(path, proto, digest.hexdigest(), opset, chosen)
+    return OnnxFile(path, proto, digest.hexdigest(), opset, chosen, is_chosen)
 
 
 def keep_needed(proto: "ModelProto", output: str) -> None:

@@ -35,7 +35,7 @@ def graph_of(proto: ModelProto, *, image_shape=None, output=None) -> Graph:
     opset = next(entry.version for entry in proto.opset_import if not entry.domain)
     kept = ModelProto()
     kept.CopyFrom(proto)
-    file = OnnxFile(Path("model.onnx"), kept, "", opset, output or proto.graph.output[0].name)
+    file = OnnxFile(Path("model.onnx"), kept, "", opset, output or proto.graph.output[0].name, is_chosen=False)
     keep_needed(kept, file.output)
     layout = choose_layout(input_dims(file)[1], image_shape, "model.onnx")
     return build_graph(file, layout, make_preprocessing(None, None, 1.0, layout.image_shape[0]))

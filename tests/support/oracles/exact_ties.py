@@ -14,15 +14,18 @@ import numpy as np
 from steadygaze.compound import Compound
 from steadygaze.network.graph import gradients
 from steadygaze.network.joins import Winner
-from steadygaze.regions.patterns import unpack
 from support.oracles.exact_intervals import Piece, pieces, theta_of
 from support.oracles.exact_margin import exact_values
 
 
 def depends(compound: Compound, piece: Piece, targets: np.ndarray) -> bool:
     """Whether some way to break ties gives other maps than the first one."""
-    packed = np.frombuffer(piece.pattern, dtype=np.uint8)[None]
-    bits = [layer[0] for layer in unpack(packed, compound.graph.hidden)]
+    packed = np.frombuffer(piece.pattern, dtype=np.uint8)
+    bits, start = [], 0
+    for size in compound.graph.hidden:  # the bits of a layer start with a byte of their own
+        end = start + -(-size // 8)
+        bits.append(np.unpackbits(packed[start:end], count=size).astype(bool))
+        start = end
     tied = list(_tied(compound, piece))
     *_, first = gradients(compound.graph, bits, targets)
     for winners in product(*(entries for _, _, entries in tied if len(entries) > 1)):
