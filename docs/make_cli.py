@@ -30,7 +30,9 @@ JSON_KEYS = {
     "search it concerns the visited regions, so `Robust` alone proves nothing about the whole domain",
     "property": "`cr`, `ar` or `both`",
     "label, label_name": "the predicted class of the unperturbed image",
-    "regions": "number of activation regions; for a refinement, those of mapped boxes; for a search, those visited",
+    "regions": "number of activation regions; for a refinement, those of mapped boxes; for a search, those visited. A "
+    "map in memory counts patterns; other counts may count a region more than once if maxima over windows cut it into "
+    "parts",
     "visited, visited_share": "number of visited regions (all regions of a map), and the share of the domain that they "
     "cover; for a refinement, the share of all boxes except open ones",
     "measures": "the measured properties: `label`, and `attention` unless the property is `cr`; a map measures both",
@@ -48,6 +50,8 @@ JSON_KEYS = {
     "tiling_error": "how far the areas of all regions are from the whole domain",
     "sliver_share": "upper bound of the share of the domain on kinks (borders between regions), where the attention is "
     "undecided; `area` and `ar_at_delta` count it as undecided",
+    "ties": "only maps of networks with maxima over windows have this key: under `share`, `[low, high]` of the share of "
+    "the domain whose attention depends on the rule that the first of equal entries wins",
     "guarantee": "the guarantee of the answer, in words",
     "complete, stopped": "whether the whole domain was mapped, and the reason for an early end",
     "domain": "names, ends and specs of the axes",

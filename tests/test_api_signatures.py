@@ -60,11 +60,32 @@ WRONG = (
 RIGHT = ('verify("m", "i", "b", method="gbs", w_delta=0.1)', 'verify("m", "i", "b", until="exact", delta="25%")')
 
 
-def test_a_type_checker_finds_wrong_options(tmp_path):
+TORCH = (
+    "module, image = torch.nn.Linear(3, 3), torch.zeros(1, 3)",
+    'verify(module, image, "b")',
+    'search(module, "i", "b")',
+    "read_model(module, image_shape=(1, 1, 3))",
+)
+WRONG_TORCH = ('verify(image, image, "b")', 'verify({}, "i", "b")', 'search("m", module, "b")', "read_model(image)")
+
+
+def check_types(tmp_path, lines):
+    """The numbers of the lines in which mypy finds an error, from 1 on, and what it told."""
     script = tmp_path / "calls.py"
-    script.write_text("\n".join(["from steadygaze import verify", *WRONG, *RIGHT, ""]), encoding="utf-8")
+    script.write_text("\n".join([*lines, ""]), encoding="utf-8")
     environment = os.environ | {"MYPYPATH": str(Path(steadygaze.__file__).parents[1])}
     command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--cache-dir", str(tmp_path), str(script)]
     told = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
-    lines = {int(number) for number in re.findall(r"calls\.py:(\d+): error", told)}
+    return {int(number) for number in re.findall(r"calls\.py:(\d+): error", told)}, told
+
+
+def test_a_type_checker_finds_wrong_options(tmp_path):
+    lines, told = check_types(tmp_path, ["from steadygaze import verify", *WRONG, *RIGHT])
     assert lines == set(range(2, 2 + len(WRONG))), told
+
+
+def test_a_type_checker_knows_torch_modules_and_tensors(tmp_path):
+    pytest.importorskip("torch")
+    start = ("import torch", "from steadygaze import read_model, search, verify", *TORCH)
+    lines, told = check_types(tmp_path, [*start, *WRONG_TORCH])
+    assert lines == set(range(len(start) + 1, len(start) + 1 + len(WRONG_TORCH))), told

@@ -61,6 +61,12 @@ def test_the_torch_snippet_exports_a_model_that_is_read(tmp_path, monkeypatch):
     assert steadygaze.read_model("mine.onnx").classes == 10
 
 
+def test_the_torch_snippet_of_the_readme_runs(capsys):
+    pytest.importorskip("torch")
+    exec(compile(blocks(ROOT / "README.md", "python")[1], "README.md", "exec"), {})
+    assert "Verdict" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):

@@ -20,8 +20,11 @@ from steadygaze.errors import ImageError, ModelError
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks" / "zoo"
 NEURONS = {"FNN-100": 100, "FNN-200": 200, "FNN-400": 400, "FNN-800": 800, "CNN-S": 2028, "CNN-M": 14824}
-NAMES = [f"{letter}-{size}" for letter in "MF" for size in NEURONS] + ["M-FNN-100-plain", "M-CNN-S-plain"]
-LOWEST_ACCURACY = {"mnist": 0.96, "fashion": 0.84}
+OTHERS = {"M-MAXPOOL": 3410, "M-RESNET": 3136, "C-RESNET": 6272}
+PAPER = [f"{letter}-{size}" for letter in "MF" for size in NEURONS] + ["M-FNN-100-plain", "M-CNN-S-plain"]
+NAMES = [*PAPER, *OTHERS]
+DATASETS = {"M": "mnist", "F": "fashion", "C": "colour"}
+LOWEST_ACCURACY = {"mnist": 0.96, "fashion": 0.84, "colour": 0.96}
 
 
 @pytest.fixture
@@ -46,14 +49,16 @@ def session(path: Path) -> onnxruntime.InferenceSession:
 
 def pixels(dataset: str) -> np.ndarray:
     own = [image.path for image in zoo.images() if image.reference.startswith(f"{dataset}:")]
-    return np.stack([np.asarray(Image.open(path), dtype=np.float32) / 255 for path in own])[:, None]
+    values = np.stack([np.asarray(Image.open(path), dtype=np.float32) / 255 for path in own])
+    return values[:, None] if values.ndim == 3 else np.moveaxis(values, 3, 1)
 
 
 def counted_neurons(path: Path) -> int:
-    """Number of ReLUs by the shapes that ONNX infers for the inputs of Relu nodes."""
+    """Number of ReLUs and of windows, by the shapes that ONNX infers for the results of their nodes."""
     graph = onnx.shape_inference.infer_shapes(onnx.load(path), strict_mode=True).graph
     shapes = {value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim] for value in graph.value_info}
-    return sum(int(np.prod(shapes[node.input[0]][1:])) for node in graph.node if node.op_type == "Relu")
+    bends = [node for node in graph.node if node.op_type in ("Relu", "MaxPool")]
+    return sum(int(np.prod(shapes[node.output[0]][1:])) for node in bends)
 
 
 def test_all_networks_are_bundled() -> None:
@@ -67,14 +72,19 @@ class TestModel:
         assert hashlib.sha256(model.path.read_bytes()).hexdigest() == model.sha256
         assert zoo.model_path(name) == model.path
 
-    def test_has_the_neurons_of_the_paper(self, name: str) -> None:
+    def test_has_the_neurons_of_the_paper_or_of_its_layout(self, name: str) -> None:
         [model] = [model for model in zoo.models() if model.name == name]
-        assert model.neurons == counted_neurons(model.path) == NEURONS[name[2:].removesuffix("-plain")]
+        expected = OTHERS[name] if name in OTHERS else NEURONS[name[2:].removesuffix("-plain")]
+        assert model.neurons == counted_neurons(model.path) == expected
+
+    def test_is_small(self, name: str) -> None:
+        if name in OTHERS:
+            assert zoo.model_path(name).stat().st_size < 2e6
 
     def test_is_accurate_and_says_how_it_was_trained(self, name: str) -> None:
         [model] = [model for model in zoo.models() if model.name == name]
         assert LOWEST_ACCURACY[model.dataset] <= model.accuracy < 1
-        assert model.dataset == {"M": "mnist", "F": "fashion"}[name[0]]
+        assert model.dataset == DATASETS[name[0]]
         assert model.training == ("plain" if name.endswith("-plain") else "augmented, L1 0.0001")
 
     def test_classifies_the_bundled_images(self, name: str) -> None:
@@ -95,18 +105,26 @@ class TestModel:
         model = onnx.load(zoo.model_path(name))
         onnx.checker.check_model(model)
         assert model.opset_import[0].version == 13
-        assert {node.op_type for node in model.graph.node} <= {"Flatten", "Gemm", "Relu", "Conv"}
+        kinds = {node.op_type for node in model.graph.node}
+        assert kinds <= {"Flatten", "Gemm", "Relu", "Conv"} | {"MaxPool" if "MAXPOOL" in name else "Add"}
+        assert ("MaxPool" in kinds, "Add" in kinds) == ("MAXPOOL" in name, "RESNET" in name)
         assert all(node.name for node in model.graph.node)
 
 
 def test_images_are_those_of_the_manifest() -> None:
-    references = [f"{dataset}:{index}" for dataset in ("mnist", "fashion") for index in range(69990, 70000)]
+    references = [f"{dataset}:{index}" for dataset in DATASETS.values() for index in range(69990, 70000)]
     assert [image.reference for image in zoo.images()] == references
     for image in zoo.images():
         assert hashlib.sha256(image.path.read_bytes()).hexdigest() == image.sha256
         assert zoo.image_path(image.reference) == image.path
         with Image.open(image.path) as picture:
-            assert (picture.mode, picture.size, picture.format) == ("L", (28, 28), "PNG")
+            mode = "RGB" if image.reference.startswith("colour:") else "L"
+            assert (picture.mode, picture.size, picture.format) == (mode, (28, 28), "PNG")
+
+
+def test_coloured_digits_are_those_of_mnist() -> None:
+    for index in range(69990, 70000):
+        assert zoo.true_label(f"colour:{index}") == zoo.true_label(f"mnist:{index}")
 
 
 def test_image_and_its_label_are_known_ones() -> None:
@@ -119,7 +137,8 @@ def test_class_names() -> None:
     assert zoo.class_names("mnist") == tuple("0123456789")
     assert zoo.class_names("fashion")[0] == "T-shirt/top"
     assert len(set(zoo.class_names("fashion"))) == 10
-    with pytest.raises(ImageError, match=r"'cifar'.*mnist, fashion"):
+    assert zoo.class_names("colour") == zoo.class_names("mnist")
+    with pytest.raises(ImageError, match=r"'cifar'.*mnist, fashion, colour"):
         zoo.class_names("cifar")
 
 
@@ -141,7 +160,10 @@ def test_network_unlike_any_gets_no_guess() -> None:
 
 @pytest.mark.parametrize("wrong", ["mnist:5", "mnist:", "fashion:70000", "cifar:69990", "", "../69990"])
 def test_unknown_image_says_which_exist(wrong: str) -> None:
-    expected = f"no bundled image {wrong!r}. Bundled: mnist:69990 to mnist:69999, fashion:69990 to fashion:69999."
+    expected = (
+        f"no bundled image {wrong!r}. Bundled: mnist:69990 to mnist:69999, fashion:69990 to fashion:69999, "
+        "colour:69990 to colour:69999."
+    )
     for ask in (zoo.image_path, zoo.true_label):
         with pytest.raises(ImageError, match=re.escape(expected)):
             ask(wrong)
@@ -155,6 +177,7 @@ def test_is_reference() -> None:
 def test_layouts_have_the_neurons_of_the_paper(load_script) -> None:
     layouts = load_script("layouts")
     assert {name: layout.neurons for name, layout in layouts.LAYOUTS.items()} == NEURONS
+    assert {name: layout.neurons for name, layout in layouts.OTHERS.items()} == OTHERS
     assert sorted(layouts.NAMES) == sorted(NAMES)
     assert doctest.testmod(layouts).failed == 0
     for model in zoo.models():
@@ -175,19 +198,55 @@ def test_idx_files_are_read_and_damaged_ones_refused(load_script, tmp_path: Path
         idx.read_idx(tmp_path / "absent")
 
 
-def test_export_equals_torch(load_script, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["chain", "max pooling", "residual", "residual in colour"])
+def test_export_equals_torch(load_script, tmp_path: Path, kind: str) -> None:
     torch = pytest.importorskip("torch")
     train, export, layouts = (load_script(name) for name in ("train", "export", "layouts"))
     torch.manual_seed(0)
-    layout = layouts.Layout(channels=(2, 3), hidden=(5, 4))
+    conv, pool, block = layouts.Conv, layouts.MaxPool, layouts.Residual
+    layout = {
+        "chain": layouts.Layout((conv(2), conv(3)), (5, 4)),
+        "max pooling": layouts.Layout((conv(2, kernel=5), pool(), conv(3), pool(3)), (5,)),
+        "residual": layouts.Layout((conv(2, stride=2, padding=1), block(2), block(3, stride=2), block(4), block(4))),
+        "residual in colour": layouts.Layout((block(2, stride=3), pool(2)), (4,), colours=3),
+    }[kind]
     model = train.network(layout)
     weights = [(layer.weight.detach().numpy(), layer.bias.detach().numpy()) for layer in train.weighted(model)]
     onnx.save(export.build("tiny", layout, weights), tmp_path / "tiny.onnx")
-    images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
+    shape = (4, 28, 28) if layout.colours == 1 else (4, 28, 28, 3)
+    images = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    inputs = images[:, None] if layout.colours == 1 else images.transpose(0, 3, 1, 2)
     with torch.no_grad():
-        expected = model(torch.from_numpy(images[:, None].astype(np.float32) / 255)).numpy()
+        expected = model(torch.from_numpy(inputs.astype(np.float32) / 255)).numpy()
     np.testing.assert_allclose(export.logits(tmp_path / "tiny.onnx", images), expected, atol=1e-5)
     assert counted_neurons(tmp_path / "tiny.onnx") == layout.neurons
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_the_files_of_the_paper_are_written_byte_by_byte(load_script, name: str) -> None:
+    """The exporter gives the bundled bytes for the bundled weights, so training again can give the same hashes."""
+    export, layouts = load_script("export"), load_script("layouts")
+    tensors = [onnx.numpy_helper.to_array(tensor) for tensor in onnx.load(zoo.model_path(name)).graph.initializer]
+    weights = list(zip(tensors[::2], tensors[1::2], strict=True))
+    model = export.build(name, layouts.RECIPES[name].layout, weights)
+    assert model.SerializeToString() == zoo.model_path(name).read_bytes()
+
+
+def test_coloured_digits(load_script) -> None:
+    """The digit is brighter than its ground, or darker, in every channel, and equal seeds give equal images."""
+    colour = load_script("colour")
+    digits = np.zeros((50, 28, 28), dtype=np.uint8)
+    digits[:, 8:20, 12:16] = 255
+    images = colour.coloured(digits, 3)
+    assert (images.shape, images.dtype) == ((50, 28, 28, 3), np.uint8)
+    np.testing.assert_array_equal(images, colour.coloured(digits, 3))
+    assert (images != colour.coloured(digits, 4)).any(axis=(1, 2, 3)).all()
+    ink, ground = images[:, 8:20, 12:16].reshape(50, -1, 3), images[:, :, :10].reshape(50, -1, 3)
+    is_brighter = (ink.min(axis=1) > ground.max(axis=1)).all(axis=1)
+    is_darker = (ink.max(axis=1) < ground.min(axis=1)).all(axis=1)
+    assert (is_brighter | is_darker).all()
+    assert 10 < is_brighter.sum() < 40
+    assert (ground.max(axis=1) - ground.min(axis=1)).mean() > 40  # textured: more than the noise of ±10
 
 
 def test_augmentation_is_the_perturbation(load_script) -> None:

@@ -11,7 +11,7 @@ BRIGHTEST = 0.5  # training on brighter images, which are nearly white, costs ac
 
 
 def augment(images: torch.Tensor, random: torch.Generator) -> torch.Tensor:
-    """Return perturbed copies of images (B, 1, 28, 28), pixels in [0,1].
+    """Return perturbed copies of images (B, C, 28, 28), pixels in [0,1].
 
     clip(x + θ_T·(shift(x) − x) + θ_P·patch + θ_B), with θ_T and θ_P up to 1, θ_B up to BRIGHTEST, shifted up or down.
     """

@@ -3,12 +3,14 @@
 The bytes depend on the weights alone, so that the hash in the manifest says whether the weights are the same.
 """
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
-from layouts import CLASSES, KERNEL, SIDE, Layout
+from layouts import CLASSES, KERNEL, SIDE, Conv, Layout, MaxPool, Residual, Shape, has_projection
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 13
@@ -17,35 +19,79 @@ IR_VERSION = 8  # the oldest format that opset 13 files are commonly read as
 Weights = list[tuple[np.ndarray, np.ndarray]]
 
 
+class _Writer:
+    """Nodes and tensors of a graph; every method adds a node and returns the name of its output."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.tensors: list[onnx.TensorProto] = []
+        self._weights = iter(weights)
+        self._count: Counter[str] = Counter()
+
+    def _name(self, kind: str) -> str:
+        self._count[kind] += 1
+        return f"{kind}{self._count[kind]}"
+
+    def _add(self, operator: str, name: str, inputs: list[str], out: str | None = None, **attributes: Any) -> str:
+        out = out or f"{name}.out"
+        self.nodes.append(helper.make_node(operator, inputs, [out], name=name, **attributes))
+        return out
+
+    def _parameters(self, name: str) -> list[str]:
+        """Names of the next weight and bias, for the layer of this name."""
+        names = [f"{name}.weight", f"{name}.bias"]
+        for tensor, values in zip(names, next(self._weights), strict=True):
+            self.tensors.append(numpy_helper.from_array(np.ascontiguousarray(values, np.float32), tensor))
+        return names
+
+    def conv(self, value: str, kernel: int, stride: int = 1, padding: int = 0) -> str:
+        name, attributes = self._name("conv"), {"kernel_shape": [kernel, kernel]}
+        if stride > 1:
+            attributes["strides"] = [stride, stride]
+        if padding:
+            attributes["pads"] = [padding] * 4
+        return self._add("Conv", name, [value, *self._parameters(name)], **attributes)
+
+    def dense(self, value: str, out: str | None = None) -> str:
+        name = self._name("fc")
+        return self._add("Gemm", name, [value, *self._parameters(name)], out, transB=1)
+
+    def relu(self, value: str) -> str:
+        return self._add("Relu", self._name("relu"), [value])
+
+    def pool(self, value: str, size: int) -> str:
+        return self._add("MaxPool", self._name("pool"), [value], kernel_shape=[size, size], strides=[size, size])
+
+    def residual(self, value: str, layer: Residual, shape: Shape) -> str:
+        middle = self.relu(self.conv(value, KERNEL, layer.stride, 1))
+        branch = self.conv(middle, KERNEL, 1, 1)
+        shortcut = self.conv(value, 1, layer.stride) if has_projection(layer, shape) else value
+        return self.relu(self._add("Add", self._name("add"), [branch, shortcut]))
+
+    def flatten(self, value: str) -> str:
+        return self._add("Flatten", "flatten", [value], "flat", axis=1)
+
+
 def build(name: str, layout: Layout, weights: Weights) -> onnx.ModelProto:
-    """Return the ONNX model of a layout, weights given as (matrix or kernel, bias) in layer order."""
-    nodes, tensors, value = [], [], "image"
-    convolutions, dense = len(layout.channels), len(layout.hidden) + 1
-    for layer, (matrix, bias) in enumerate(weights):
-        is_conv = layer < convolutions
-        label = f"conv{layer + 1}" if is_conv else f"fc{layer - convolutions + 1}"
-        if layer == convolutions:
-            nodes.append(helper.make_node("Flatten", [value], ["flat"], name="flatten", axis=1))
-            value = "flat"
-        tensors.append(numpy_helper.from_array(np.ascontiguousarray(matrix, np.float32), f"{label}.weight"))
-        tensors.append(numpy_helper.from_array(np.ascontiguousarray(bias, np.float32), f"{label}.bias"))
-        is_last = layer == convolutions + dense - 1
-        out = "logits" if is_last else f"{label}.out"
-        inputs = [value, f"{label}.weight", f"{label}.bias"]
-        if is_conv:
-            nodes.append(helper.make_node("Conv", inputs, [out], name=label, kernel_shape=[KERNEL, KERNEL]))
+    """Return the ONNX model of a layout; weights are (matrix or kernel, bias) in the order in which layers use them."""
+    writer, value = _Writer(weights), "image"
+    for layer, shape in zip(layout.spatial, layout.shapes, strict=False):
+        if isinstance(layer, Conv):
+            value = writer.relu(writer.conv(value, layer.kernel, layer.stride, layer.padding))
+        elif isinstance(layer, MaxPool):
+            value = writer.pool(value, layer.size)
         else:
-            nodes.append(helper.make_node("Gemm", inputs, [out], name=label, transB=1))
-        value = out
-        if not is_last:
-            value = f"relu{layer + 1}.out"
-            nodes.append(helper.make_node("Relu", [out], [value], name=f"relu{layer + 1}"))
+            value = writer.residual(value, layer, shape)
+    value = writer.flatten(value)
+    for _ in layout.hidden:
+        value = writer.relu(writer.dense(value))
+    writer.dense(value, "logits")
     graph = helper.make_graph(
-        nodes,
+        writer.nodes,
         name,
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["N", 1, SIDE, SIDE])],
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["N", layout.colours, SIDE, SIDE])],
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", CLASSES])],
-        tensors,
+        writer.tensors,
     )
     model = helper.make_model(
         graph, producer_name="steadygaze", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
@@ -54,16 +100,21 @@ def build(name: str, layout: Layout, weights: Weights) -> onnx.ModelProto:
     return model
 
 
+def as_input(images: np.ndarray) -> np.ndarray:
+    """Return images (N, 28, 28) or (N, 28, 28, 3) uint8 as a network takes them: (N, C, 28, 28) float32 in [0,1]."""
+    layers = images[:, None] if images.ndim == 3 else np.moveaxis(images, 3, 1)
+    return np.ascontiguousarray(layers, np.float32) / np.float32(255)
+
+
 def logits(path: Path, images: np.ndarray) -> np.ndarray:
-    """Return the logits (N, 10) that onnxruntime gives for images (N, 28, 28) uint8."""
+    """Return the logits (N, 10) that onnxruntime gives for images (N, 28, 28) or (N, 28, 28, 3) uint8."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    pixels = (images.astype(np.float32) / 255).reshape(-1, 1, SIDE, SIDE)
-    parts = [session.run(None, {"image": pixels[i : i + 1000]})[0] for i in range(0, len(pixels), 1000)]
+    parts = [session.run(None, {"image": as_input(images[i : i + 1000])})[0] for i in range(0, len(images), 1000)]
     return np.concatenate(parts)
 
 
 def accuracy(path: Path, images: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of images (N, 28, 28) uint8 that the file classifies as labelled."""
+    """Return the share of images (N, 28, 28) or (N, 28, 28, 3) uint8 that the file classifies as labelled."""
     return float((logits(path, images).argmax(axis=1) == labels).mean())

@@ -16,7 +16,7 @@ FOLDERS = {"mnist": "mnist", "fashion": "fashion-mnist"}
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images (N, 28, 28) and labels (N,) of both parts, all uint8."""
+    """Images (N, 28, 28), or (N, 28, 28, 3) in colour, and labels (N,) of both parts, all uint8."""
 
     train_images: np.ndarray
     train_labels: np.ndarray

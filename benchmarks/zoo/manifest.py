@@ -17,6 +17,7 @@ CLASS_NAMES = {
     "fashion": [
         "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
     ],
+    "colour": [str(digit) for digit in range(10)],
 }  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def sha256(path: Path) -> str:
 
 
 def write_images(out: Path, data: dict[str, Dataset]) -> None:
-    """Write the last ten test images of each set as 8-bit grey PNG, named by their index among the 70,000."""
+    """Write the last ten test images of each set as 8-bit PNG, grey or RGB, named by their index among the 70,000."""
     for dataset, arrays in data.items():
         folder = out / "images" / dataset
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Trains the networks of the zoo from idx files and writes them, the twenty images and the manifest into the package.
+"""Trains the networks of the zoo from idx files and writes them, the bundled images and the manifest into the package.
 
     python benchmarks/zoo/train.py                      # every network that is not there yet, then images and manifest
     python benchmarks/zoo/train.py M-FNN-100 --again    # one network anew
@@ -16,9 +16,22 @@ import numpy as np
 import onnx
 import torch
 from augment import augment
-from export import Weights, build, logits
+from colour import colour_dataset
+from export import Weights, as_input, build, logits
 from idx import Dataset, read_dataset
-from layouts import CLASSES, KERNEL, NAMES, RECIPES, Layout, Recipe
+from layouts import (
+    CLASSES,
+    KERNEL,
+    NAMES,
+    RECIPES,
+    Conv,
+    Layout,
+    MaxPool,
+    Recipe,
+    Residual,
+    Shape,
+    has_projection,
+)
 from manifest import write_images, write_manifest
 from torch import nn
 
@@ -26,28 +39,47 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 WARMUP = 0.1  # share of the steps in which the rate rises; without it the 16-layer networks may stall at chance
 
 
+class ResidualBlock(nn.Module):
+    """Two 3×3 convolutions with a ReLU between, plus a shortcut, then a ReLU."""
+
+    def __init__(self, layer: Residual, shape: Shape) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(shape[0], layer.channels, KERNEL, layer.stride, 1)
+        self.second = nn.Conv2d(layer.channels, layer.channels, KERNEL, 1, 1)
+        is_projected = has_projection(layer, shape)
+        self.shortcut = nn.Conv2d(shape[0], layer.channels, 1, layer.stride) if is_projected else nn.Identity()
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """Return the picture after the block."""
+        return torch.relu(self.second(torch.relu(self.first(values))) + self.shortcut(values))
+
+
 def network(layout: Layout) -> nn.Sequential:
     """Return an untrained network with He weights and zero biases."""
     modules: list[nn.Module] = []
-    before = 1
-    for channels in layout.channels:
-        modules += [nn.Conv2d(before, channels, KERNEL), nn.ReLU()]
-        before = channels
+    for layer, shape in zip(layout.spatial, layout.shapes, strict=False):
+        if isinstance(layer, Conv):
+            modules += [nn.Conv2d(shape[0], layer.channels, layer.kernel, layer.stride, layer.padding), nn.ReLU()]
+        elif isinstance(layer, MaxPool):
+            modules.append(nn.MaxPool2d(layer.size))
+        else:
+            modules.append(ResidualBlock(layer, shape))
     modules.append(nn.Flatten())
     before = layout.flat
     for width in layout.hidden:
         modules += [nn.Linear(before, width), nn.ReLU()]
         before = width
     modules.append(nn.Linear(before, CLASSES))
-    for module in weighted(modules):
+    model = nn.Sequential(*modules)
+    for module in weighted(model):
         nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
         nn.init.zeros_(module.bias)
-    return nn.Sequential(*modules)
+    return model
 
 
-def weighted(modules: nn.Sequential | list[nn.Module]) -> list[nn.Conv2d | nn.Linear]:
-    """Return the layers that have weights, in order."""
-    return [module for module in modules if isinstance(module, nn.Conv2d | nn.Linear)]
+def weighted(model: nn.Sequential) -> list[nn.Conv2d | nn.Linear]:
+    """Return the layers that have weights, in the order in which they are used."""
+    return [module for module in model.modules() if isinstance(module, nn.Conv2d | nn.Linear)]
 
 
 def train(recipe: Recipe, data: Dataset) -> nn.Sequential:
@@ -55,7 +87,7 @@ def train(recipe: Recipe, data: Dataset) -> nn.Sequential:
     torch.manual_seed(recipe.seed)
     random = torch.Generator().manual_seed(recipe.seed)
     model = network(recipe.layout)
-    images = torch.from_numpy(data.train_images.astype(np.float32) / 255).unsqueeze(1)
+    images = data.train_images
     labels = torch.from_numpy(data.train_labels.astype(np.int64))
     steps = recipe.epochs * (len(images) // recipe.batch)
     warmup = int(WARMUP * steps)
@@ -72,7 +104,8 @@ def train(recipe: Recipe, data: Dataset) -> nn.Sequential:
         start, total = time.perf_counter(), 0.0
         order = torch.randperm(len(images), generator=random)
         for chosen in order[: len(images) // recipe.batch * recipe.batch].view(-1, recipe.batch):
-            batch = augment(images[chosen], random) if recipe.is_augmented else images[chosen]
+            batch = torch.from_numpy(as_input(images[chosen.numpy()]))
+            batch = augment(batch, random) if recipe.is_augmented else batch
             loss = nn.functional.cross_entropy(model(batch), labels[chosen])
             total += loss.item()
             if recipe.penalty:
@@ -91,9 +124,9 @@ def train(recipe: Recipe, data: Dataset) -> nn.Sequential:
 
 
 def correct(model: nn.Sequential, images: np.ndarray, labels: np.ndarray) -> int:
-    """Return how many of images (N, 28, 28) uint8 the network classifies as labelled."""
+    """Return how many of images (N, 28, 28) or (N, 28, 28, 3) uint8 the network classifies as labelled."""
     with torch.no_grad():
-        parts = torch.from_numpy(images.astype(np.float32) / 255).unsqueeze(1).split(1000)
+        parts = torch.from_numpy(as_input(images)).split(1000)
         answer = torch.cat([model(part).argmax(1) for part in parts]).numpy()
     return int((answer == labels).sum())
 
@@ -105,7 +138,7 @@ def write_model(path: Path, recipe: Recipe, model: nn.Sequential, data: Dataset)
     onnx.save(build(recipe.name, recipe.layout, weights), part)
     images = data.test_images[-100:]
     with torch.no_grad():
-        expected = model(torch.from_numpy(images.astype(np.float32) / 255).unsqueeze(1)).numpy()
+        expected = model(torch.from_numpy(as_input(images))).numpy()
     difference = float(np.abs(logits(part, images) - expected).max())
     if not difference < 1e-4:
         raise SystemExit(f"{part}: onnxruntime and torch differ by {difference:g}; the export is wrong.")
@@ -130,6 +163,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     data = {dataset: read_dataset(options.data, dataset) for dataset in ("mnist", "fashion")}
+    data["colour"] = colour_dataset(data["mnist"])
     (options.out / "models").mkdir(parents=True, exist_ok=True)
     for name in () if options.manifest else options.names or NAMES:
         recipe, path = RECIPES[name], options.out / "models" / f"{name}.onnx"

@@ -36,6 +36,7 @@ class QuestionOptions(TypedDict, total=False):
     mean: float | Sequence[float] | None
     std: float | Sequence[float] | None
     scale: float
+    output: str | None
     names: Sequence[str] | None
 
 
@@ -151,19 +152,22 @@ def verify(
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
+    output: str | None = None,
     names: Sequence[str] | None = None,
 ) -> Result:
     """Prove where the label and the attention of an image are kept under one to four perturbations at once.
 
-    * model: an .onnx file, the name of a bundled network ("M-FNN-100"), or a `Model`.
-    * image: a PNG, JPEG or NPY file, "mnist:69990", or an array (C, H, W) or (H, W) with pixels in [0,1].
+    * model: an .onnx file, the name of a bundled network ("M-FNN-100"), a `torch.nn.Module` in eval mode, or a `Model`.
+    * image: a PNG, JPEG or NPY file, "mnist:69990", or an array or `torch.Tensor` (C, H, W) or (H, W), uint8 or float
+      with pixels in [0,1].
     * perturbations: objects, or specs such as "brightness:0..0.1".
     * property: "cr", "ar" or "both".
     * delta: an absolute threshold (3.0), or a percentage of the size of the original maps ("25%").
     * filter: "identity", "abs", "mean" or "abs+mean".
     * dist: "l1" or "l2".
     * classes: "all", "predicted" or numbers.
-    * mean, std, scale: the preprocessing that the model file expects.
+    * mean, std, scale: the preprocessing that the model file or module expects.
+    * output: the name of the output with the logits, for a model with several.
     * names: words for the classes.
     * method: "map": all regions, up to three perturbations, exact up to the tolerances that the result reports.
       "refine": boxes decided by bounds, or by their regions if bounds do not suffice; for large networks and four
@@ -189,7 +193,7 @@ def verify(
     with budget.clock.phase("read"):
         question = make_question(
             model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-            mean=mean, std=std, scale=scale, names=names,
+            mean=mean, std=std, scale=scale, output=output, names=names,
         )  # fmt: skip
 
     def advance(done: Progress) -> None:
@@ -217,6 +221,7 @@ def search(
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
+    output: str | None = None,
     names: Sequence[str] | None = None,
 ) -> Result:
     """Visit regions of a question one by one, for up to four perturbations at once: `verify` by a search.
@@ -238,7 +243,7 @@ def search(
     with budget.clock.phase("read"):
         question = make_question(
             model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-            mean=mean, std=std, scale=scale, names=names,
+            mean=mean, std=std, scale=scale, output=output, names=names,
         )  # fmt: skip
     if plan.method not in SEARCHES:
         raise OptionError(f"method {method!r} is no search; expected {', '.join(SEARCHES)}, or call verify")

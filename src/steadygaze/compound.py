@@ -15,8 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .compound_kernels import near_zero, set_thresholds
+from .fingerprints import PixelPrints, Product, fingerprint_fields, pixel_prints, products_of
 from .lazily import is_sparse, scipy_sparse
-from .network.graph import AffineMap, Chain, Graph, preactivations
+from .network.graph import AffineMap, Chain, Graph, patterns, preactivations
+from .network.layers import RELU, Layer
 from .network.steps import is_folded
 from .perturbation import Domain, KnotCell, Perturbed
 from .tolerances import noise_share
@@ -42,6 +44,22 @@ class Program(NamedTuple):
     terms: np.ndarray  # (L+1,) the largest number of inputs that one neuron of a layer adds up
     largest: np.ndarray  # (N,) the largest |weight| of a neuron's output in the next layer
     byte_start: np.ndarray  # (L+1,) where the packed pattern of layer l starts
+    kind: np.ndarray  # (N,) uint8 RELU, CARRIED or ENTRY (see `network.layers`); 0 for logits
+    window_first: np.ndarray  # (N,) int32 the first neuron of an entry's window; the neuron itself for other kinds
+    window_end: np.ndarray  # (N,) int32 the neuron after the last one of the window
+    is_plain: np.ndarray  # (L+1,) whether all neurons of a layer are ReLUs
+    is_copy: np.ndarray  # (L+1,) whether every neuron of a layer copies an output of the layer before it
+    has_copies: np.ndarray  # (L+1,) whether some neuron does
+    is_rectified: np.ndarray  # (L+1,) whether the entries of a layer copy outputs of ReLUs: zero forms are zero exactly
+    copied: np.ndarray  # (N,) int32 the neuron, or the first entry of the window, that a neuron copies; −1 for none
+    prints: (
+        np.ndarray
+    )  # uint64 fingerprints (see `fingerprints`) of lines, then the results of all stages at their start
+    print_stages: np.ndarray  # (S, 7) gate, layer, first input, inputs, first result, first fed input, first column
+    print_columns: np.ndarray  # CSC pointers into `print_rows` and `print_values`
+    print_rows: np.ndarray
+    print_values: np.ndarray  # uint64
+    print_start: np.ndarray  # where the fingerprints of a layer's neurons start in `prints`
 
 
 class Corners(NamedTuple):
@@ -94,8 +112,7 @@ class Compound:
         proved = None if self.prove_original is None else self.prove_original()
         if proved is not None:
             return [layer[None] for layer in proved]
-        values = preactivations(self.graph, self.perturbed.x0.reshape(1, -1))[:-1]
-        return [layer > 0.0 for layer in values]
+        return patterns(self.graph, preactivations(self.graph, self.perturbed.x0.reshape(1, -1))[:-1])
 
     @property
     def domain(self) -> Domain:
@@ -167,10 +184,24 @@ class Compound:
         line_of[moving] = inverse.ravel()
         constant = np.where(moving, 0.0, np.clip(forms[-1], 0.0, 1.0))
         maps = (_on_lines(self.chain.maps[0], line_of, constant, lines.shape[1]), *self.chain.maps[1:])
-        program = _compile(lines, maps, [is_folded(segment) for segment in self.graph.steps], clipped=True)
+        folded = [is_folded(segment) for segment in self.graph.steps]
+        prints = fingerprint_fields(self._pixel_prints(cell, line_of, forms[-1]), self._products)
+        program = _compile(lines, maps, folded, self.graph.layers, prints, clipped=True)
         self._raise_noise(program, forms)
         corners = self.corners[cell.index]
         return CellProgram(program, lines, corners.low, corners.high, line_of, constant)
+
+    @cached_property
+    def _products(self) -> list[list[Product]]:
+        """The steps to all layers with windows, for fingerprints."""
+        return products_of(self.graph)
+
+    def _pixel_prints(self, cell: KnotCell, line_of: np.ndarray, constant: np.ndarray) -> PixelPrints | None:
+        if not self._products:
+            return None
+        parts = (self.perturbed.x0, cell.offset, cell.slope)
+        definition = np.vstack([np.reshape(part, (-1, len(line_of))) for part in parts])
+        return pixel_prints(line_of, int(line_of.max(initial=-1)) + 1, constant, definition)
 
     def _raise_noise(self, program: Program, forms: np.ndarray) -> None:
         """Add all pixels to the noise of the first layer: merging them into the bias may cancel large terms."""
@@ -198,7 +229,11 @@ def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
     maps = tuple(AffineMap(np.asarray(w, dtype=np.float64), np.asarray(b, dtype=np.float64)) for w, b in layers[1:])
     nowhere = np.zeros(0, dtype=np.int64)
     low, high = np.zeros(coordinates), np.ones(coordinates)
-    return CellProgram(_compile(root, maps, [False] * len(maps), clipped=False), root, low, high, nowhere, np.zeros(0))
+    program = _compile(
+        root, maps, [False] * len(maps), [Layer.relus(len(one.bias)) for one in maps[:-1]],
+        fingerprint_fields(None, []), clipped=False,
+    )  # fmt: skip
+    return CellProgram(program, root, low, high, nowhere, np.zeros(0))
 
 
 def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, lines: int) -> AffineMap:
@@ -232,10 +267,19 @@ def _kept(sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.where((sums == 0.0) & (sizes > 0.0), 1e-300, sums)
 
 
-def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[bool], *, clipped: bool) -> Program:
+def _compile(
+    root: np.ndarray,
+    maps: tuple[AffineMap, ...],
+    folded: Sequence[bool],
+    layers: Sequence[Layer],
+    prints: dict[str, np.ndarray],
+    *,
+    clipped: bool,
+) -> Program:
     """Store the layers as flat arrays, and sparse matrices column by column.
 
-    `folded`: for each map, whether it is a product of several linear operators or has rounded constants.
+    `folded`: for each map, whether it is a product of several linear operators or has rounded constants. `layers`: the
+    neurons after each map but the last.
     """
     clip = CLIP_LAYERS if clipped else 1
     sizes = [root.shape[1]] * clip + [len(affine.bias) for affine in maps]
@@ -271,12 +315,14 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
         rows=_joined(rows),
         values=_joined(values),
         bias=bias,
-        noise=_sums(root, maps, ends, clipped=clipped),
+        noise=_sums(root, maps, layers, ends, clipped=clipped),
         near=np.empty(ends[-1]),
         is_folded=np.array([False] * clip + list(folded)),
         terms=np.array(terms),
         largest=np.empty(ends[-1]),
         byte_start=np.array([0, *accumulate(-(-size // 8) for size in sizes[:-1])], dtype=np.int64),
+        **_kinds(layers, maps, folded, sizes, ends),
+        **prints,
     )
     set_thresholds(
         program.offsets, clip, program.dense_start, program.dense, program.column_start, program.columns, program.rows,
@@ -284,6 +330,60 @@ def _compile(root: np.ndarray, maps: tuple[AffineMap, ...], folded: Sequence[boo
         program.largest,
     )  # fmt: skip
     return program
+
+
+def _kinds(
+    layers: Sequence[Layer], maps: tuple[AffineMap, ...], folded: Sequence[bool], sizes: list[int], ends: list[int]
+) -> dict[str, np.ndarray]:
+    """The fields of a program that say how its neurons are decided, and which ones are copies."""
+    clip = len(sizes) - len(maps)
+    kind, first = np.zeros(ends[-1], dtype=np.uint8), np.arange(ends[-1], dtype=np.int32)
+    end, copied = first + np.int32(1), np.full(ends[-1], -1, dtype=np.int32)
+    is_plain, has_copies = np.ones(len(sizes), dtype=np.bool_), np.zeros(len(sizes), dtype=np.bool_)
+    is_copy, is_rectified = has_copies.copy(), has_copies.copy()
+    is_chain = all(layer.is_plain for layer in layers)
+    for number, (layer, affine) in enumerate(zip(layers, maps, strict=False), start=clip):
+        if is_chain:
+            break
+        start, before = ends[number - 1], ends[number - 1] - sizes[number - 1]
+        here, below = slice(start, ends[number]), slice(before, start)
+        kind[here], is_plain[number] = layer.kind, layer.is_plain
+        first[here], end[here] = (part + np.int32(start) for part in layer.ends)
+        copied[here] = copied_outputs(affine, first[below] - before, end[below] - before)
+        copied[here] += np.where(copied[here] >= 0, np.int32(before), np.int32(0))
+        has_copies[number], is_copy[number] = (copied[here] >= 0).any(), (copied[here] >= 0).all()
+        sources = copied[here][layer.entries]
+        is_rectified[number] = (sources >= 0).all() and (kind[sources] == RELU).all() and not folded[number - clip]
+    return {
+        "kind": kind, "window_first": first, "window_end": end, "is_plain": is_plain, "is_copy": is_copy,
+        "has_copies": has_copies, "is_rectified": is_rectified, "copied": copied,
+    }  # fmt: skip
+
+
+def copied_outputs(affine: AffineMap, first: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """For every output of an affine map the input that it copies, or the first entry of the window whose sum it is.
+
+    first and end (n_in,) are the windows of the inputs, each input alone if it has none. −1 for other outputs.
+
+    >>> matrix = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.5, 0.0, 0.0]])
+    >>> copied_outputs(AffineMap(matrix, np.zeros(3)), np.arange(3), np.arange(3) + 1)
+    array([ 1, -1, -1], dtype=int32)
+    """
+    matrix = affine.matrix
+    if isinstance(matrix, np.ndarray):
+        counts = np.count_nonzero(matrix, axis=1)
+        if not matrix.size or counts.min() > np.max(end - first):
+            return np.full(len(matrix), -1, dtype=np.int32)
+        matrix = scipy_sparse.csr_array(matrix)
+    counts, data, indices = np.diff(matrix.indptr), matrix.data, matrix.indices
+    others = np.bincount(np.repeat(np.arange(len(counts)), counts), data != 1.0, len(counts))
+    rows = np.flatnonzero((counts > 0) & (others == 0) & (affine.bias == 0.0))
+    lowest, highest = indices[matrix.indptr[rows]], indices[matrix.indptr[rows + 1] - 1]
+    # Indices are sorted: a row holds a whole window if its ends and its size do.
+    is_whole = (first[lowest] == lowest) & (end[lowest] == highest + 1) & (end[lowest] - lowest == counts[rows])
+    copied = np.full(len(counts), -1, dtype=np.int32)
+    copied[rows[is_whole]] = lowest[is_whole]
+    return copied
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
@@ -306,7 +406,9 @@ def _sample_points(coordinates: int) -> np.ndarray:
     return points
 
 
-def _sums(root: np.ndarray, maps: tuple[AffineMap, ...], ends: list[int], *, clipped: bool) -> np.ndarray:
+def _sums(
+    root: np.ndarray, maps: tuple[AffineMap, ...], layers: Sequence[Layer], ends: list[int], *, clipped: bool
+) -> np.ndarray:
     """The largest Σ|weight · input| of every neuron (N,) over a grid of sample points, and Σ|coefficients| of the root.
 
     With the |bias| these are the scales (see tolerances.NOISE).
@@ -318,10 +420,11 @@ def _sums(root: np.ndarray, maps: tuple[AffineMap, ...], ends: list[int], *, cli
         sums[ends[0] : ends[1]] = 1.0 + sums[: ends[0]]
         values = np.minimum(values, 1.0)
     starts = ends[len(ends) - len(maps) - 1 :]
-    for affine, start, end in zip(maps, starts, starts[1:], strict=False):
+    rules = (*layers, Layer.relus(0))
+    for affine, layer, start, end in zip(maps, rules, starts, starts[1:], strict=False):
         (affine.absolute @ values).max(axis=1, out=sums[start:end])
         if end < ends[-1]:
             values = affine.matrix @ values
             values += affine.bias[:, None]
-            np.maximum(values, 0.0, out=values)
+            values = layer.apply(values.T).T if not layer.is_plain else np.maximum(values, 0.0, out=values)
     return sums

@@ -26,6 +26,7 @@ class LazyModule:
 onnx: Any = LazyModule("onnx")
 onnxruntime: Any = LazyModule("onnxruntime")
 scipy_sparse: Any = LazyModule("scipy.sparse")
+torch: Any = LazyModule("torch")  # only for a user's torch module: it is imported already
 
 
 def is_sparse(matrix: Any) -> bool:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,18 +20,16 @@ from .attention.methods import GRADIENT, Method
 from .attention.options import AttentionOptions, Distance
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
-from .images import fit_image, image_from_array, read_image
+from .images import fit_image
+from .inputs import ImageLike, ModelLike, given_image, given_model
 from .labels import Property
-from .network.model import Agreement, Model, check_agreement, read_model
+from .network.doubts import count_kinks
+from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
-from .network.steps import magnitude, upwards
 from .perturbation import Perturbation, Perturbed, compose, parse_spec
 from .threshold import Threshold
-from .tolerances import NOISE
 from .unperturbed import Unperturbed
 
-ModelLike = str | Path | Model
-ImageLike = str | Path | np.ndarray
 PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
 
 
@@ -174,8 +171,10 @@ class Question:
         """The data that `restore` needs beside `describe` and the pixels, for a threshold."""
         # The replay keeps the preprocessing that the file expects.
         preprocessing = self.model.replay.preprocessing
-        place = os.path.realpath(self.model.path)
+        # Without a file of its own, the model is stored beside the result.
+        place = os.path.realpath(self.model.path) if self.model.content is None else None
         bundled = next((model.name for model in zoo.models() if os.path.realpath(model.path) == place), None)
+        remarks = {} if self.model.content is None else {"notes": list(self.model.notes)}
         return {
             "model": {
                 "bundled": bundled,
@@ -183,16 +182,21 @@ class Question:
                 "mean": preprocessing.mean.tolist(),
                 "std": preprocessing.std.tolist(),
                 "scale": float(preprocessing.scale),
-            },
+                **({} if self.model.output is None else {"output": self.model.output}),
+            }
+            | remarks,
             "class_names": list(self.names),
             "image_notes": list(self.image_notes),
             "delta": delta.stored(),
         }
 
-    def words(self, delta: Threshold, image: str) -> list[str]:
-        """The words of the command that asks this question, without the method; `image` is a name or a file."""
+    def words(self, delta: Threshold, image: str, model: str = "model.onnx") -> list[str]:
+        """The words of the command that asks this question, without the method.
+
+        `image` is a name or a file; `model` is the file of a model that has none of its own.
+        """
         stored, attention = self.stored(delta)["model"], self.attention
-        words = ["steadygaze", "verify", stored["bundled"] or stored["path"], "--image", image]
+        words = ["steadygaze", "verify", stored["bundled"] or stored["path"] or model, "--image", image]
         for spec in self.specs:
             words += ["--perturb", spec]
         words += ["--property", self.property.value, "--delta", str(delta)]
@@ -202,7 +206,8 @@ class Question:
             values = stored[name] if isinstance(stored[name], list) else [stored[name]]
             if any(value != usual for value in values):
                 words += [f"--{name}={','.join(repr(float(value)) for value in values)}"]
-        return words + ([] if stored["scale"] == 1.0 else ["--scale", f"{stored['scale']:g}"])
+        words += [] if stored["scale"] == 1.0 else ["--scale", f"{stored['scale']:g}"]
+        return words + ([f"--output={stored['output']}"] if "output" in stored else [])
 
     @classmethod
     def restore(
@@ -235,7 +240,7 @@ class Question:
         """The parts of this question that differ from the one in the content of a `result.json` with its pixels."""
         asked, stored = self.describe(), self.stored(self.delta)
         model, kept = stored["model"], content["stored"]["model"]
-        is_prepared = all(model[name] == kept[name] for name in ("mean", "std", "scale"))
+        is_prepared = all(model.get(name) == kept.get(name) for name in ("mean", "std", "scale", "output"))
         attention, other = to_builtins(asked.attention), dict(content["attention"])
         same = {
             "the model": asked.model.sha256 == content["model"]["sha256"] and is_prepared,
@@ -305,12 +310,7 @@ class Question:
         notes = [*self.model.notes, *self.image_notes]
         # An estimate, not a replay: the notes must not depend on the version of onnxruntime.
         notes += coarse_notes(self.model.graph, self.perturbed.x0, self._farthest, self.model.replay.float_type)
-        close = 0
-        values = self.perturbed.x0.reshape(1, -1)
-        for segment in self.model.graph.steps[:-1]:
-            scale, inputs = magnitude(segment, np.abs(values)), upwards(segment, values)
-            close += int((np.abs(inputs) <= NOISE * scale).sum())
-            values = np.maximum(inputs, 0.0)
+        close, tied = count_kinks(self.model.graph, self.perturbed.x0.ravel())
         if self.label != self.unperturbed.float_label:
             rounded = self.names[self.unperturbed.float_label]
             notes.append(
@@ -323,6 +323,12 @@ class Question:
             notes.append(
                 f"{close} {noun} of the classifier {verb} at the unperturbed image; a neuron on its kink counts as "
                 "inactive, and the expected maps depend on that choice"
+            )
+        if tied:
+            noun, verb = ("window", "has") if tied == 1 else ("windows", "have")
+            notes.append(
+                f"{tied} {noun} of the classifier {verb} several largest entries at the unperturbed image; the first "
+                "of them counts as the winner, and the expected maps depend on that choice"
             )
         if self.property is not Property.CR and self.original_doubt > 0.0:
             notes.append(
@@ -351,6 +357,7 @@ def make_question(
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
+    output: str | None = None,
     names: Sequence[str] | None = None,
 ) -> Question:
     """Read and check all parts of a question; see `steadygaze.verify` for the arguments."""
@@ -358,12 +365,8 @@ def make_question(
     parsed = [parse_spec(item) if isinstance(item, str) else item for item in chosen]
     wanted, threshold = Property.parse(property), Threshold.parse(delta)
     steps, distance = Filter.parse(filter), Distance.parse(dist)
-    pixels, image_name, notes = _image(image)
-    if not isinstance(model, Model):
-        path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
-        model = _read_fitting(path, pixels.shape, mean=mean, std=std, scale=scale)
-    elif mean is not None or std is not None or scale != 1.0:
-        raise OptionError("mean, std and scale apply to model files only; give them to read_model")
+    pixels, image_name, notes = given_image(image)
+    model = given_model(model, pixels, mean=mean, std=std, scale=scale, output=output)
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
     attention = AttentionOptions(steps, distance, _classes(classes, model))
@@ -381,30 +384,6 @@ def make_question(
     if classes == "predicted":
         return replace(question, attention=replace(attention, classes=(question.label,)))
     return question
-
-
-def _read_fitting(path: Path, image_shape: tuple[int, ...], **preprocessing: Any) -> Model:
-    """Read a model for images of a shape; if the shape does not fit, `fit_image` raises a better error later."""
-    try:
-        return read_model(path, image_shape=image_shape, **preprocessing)
-    except (ModelError, OptionError) as error:
-        try:
-            return read_model(path, **preprocessing)
-        except (ModelError, OptionError):
-            raise error from None
-
-
-def _is_file_name(text: str) -> bool:
-    return text.endswith(".onnx") or "/" in text or Path(text).exists()
-
-
-def _image(image: str | Path | np.ndarray) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    if isinstance(image, str | Path):
-        name = str(image)
-        file = read_image(zoo.image_path(name) if zoo.is_reference(name) else name)
-        return file.pixels, name if zoo.is_reference(name) else Path(name).name, file.notes
-    file = image_from_array(np.asarray(image), "image")
-    return file.pixels, "image", file.notes
 
 
 def _class_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -102,8 +102,11 @@ MAX_LOCAL_FLIPS = 4096
 """Updates of the attention maps before they are computed from scratch, if flips are local. The change of a local flip
 is computed from the weights each time, so its errors do not depend on earlier flips (`attention.gradients`)."""
 
+LEAST_FLIPS = 64
+"""If maps could not follow at least this many flips within FLIP_ERROR, all are computed from scratch."""
+
 MAX_ROWS_EACH = 2
-"""How often the gradient of one head may be computed before that: its error differs each time."""
+"""How often the gradient of one dense neuron may be computed before that: its error differs each time."""
 
 FLIP_ERROR = 1e-6
 """Maps are updated by flips only if their error then stays below this share of the original map's size."""

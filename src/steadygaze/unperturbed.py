@@ -1,6 +1,6 @@
 """The unperturbed image in real numbers: which classes can win, which neurons are active, how far its maps may be off.
 
-Bounds in float64 answer first, exact arithmetic answers where they cannot.
+Bounds in float64 answer first; where they cannot, values that are equal by construction and exact arithmetic do.
 """
 
 import math
@@ -14,6 +14,7 @@ from .attention.options import AttentionOptions
 from .bounds.bounder import Bounder
 from .compound import Compound
 from .errors import ModelError
+from .properties.pattern_points import PatternPoints, has_windows
 
 if TYPE_CHECKING:
     from .exact import ExactLabels
@@ -48,14 +49,18 @@ class Unperturbed:
 
     @cached_property
     def pattern(self) -> tuple[np.ndarray, ...] | None:
-        """The active neurons (n,) of every ReLU layer, proved; None if neither bounds nor exact arithmetic tell."""
+        """The active neurons (n,) of every layer, proved; None if neither bounds nor exact arithmetic tell."""
         if self._bounder is not None and self._bounder.is_original_certain:
             return tuple(layer[0] for layer in self.compound.original_pattern)
+        if has_windows(self.compound.graph):
+            found = PatternPoints(self.compound).at_original()
+            if found is not None:
+                return found
         try:
-            found = self._exact.pattern_at_original()
+            exact = self._exact.pattern_at_original()
         except ModelError:
             return None
-        return None if found is None else tuple(found)
+        return None if exact is None else tuple(exact)
 
     @cached_property
     def doubt(self) -> float:

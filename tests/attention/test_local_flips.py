@@ -10,6 +10,7 @@ from steadygaze.attention import flip_kernels, rows
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.gradients import AimedChain, coarse_error, gradient_maps, pattern_error
 from steadygaze.attention.inconsistency import measure, measure_again, original_maps
+from steadygaze.attention.local_errors import path_error, path_norms
 from steadygaze.attention.map_errors import MapErrors
 from steadygaze.attention.options import AttentionOptions, Distance
 from steadygaze.network.graph import AffineMap, Chain
@@ -23,9 +24,10 @@ LAYOUTS = {
     "two convolutions and heads": ("ssd", (40, 50, 60, 12)),
     "three convolutions and heads": ("sssd", (30, 40, 30, 20, 7)),
     "two dense layers": ("ssdd", (30, 40, 26, 9, 8)),
+    "three dense layers": ("sddd", (41, 35, 12, 9, 8)),
     "a convolution above": ("ds", (30, 20, 26)),
 }
-LOCAL = list(LAYOUTS)[:5]
+LOCAL = list(LAYOUTS)[:7]
 OPTIONS = AttentionOptions(Filter(()), Distance.L2, None)
 
 
@@ -98,19 +100,83 @@ def test_maps_stay_within_their_error(layout: str, room: int, monkeypatch: pytes
             assert max(since_scratch) > 400
 
 
-def test_a_head_that_lost_its_row_too_often_means_from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("layer", [2, 3])
+def test_a_dense_neuron_that_lost_its_row_too_often_means_from_scratch(
+    layer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rows, "ROOM", 1)
     rng = np.random.default_rng(3)
-    walker = Walker(make_chain(*LAYOUTS["two convolutions and heads"], rng), 10_000, rng)
+    walker = Walker(make_chain(*LAYOUTS["two dense layers"], rng), 10_000, rng)
     walker.rows = walker.rows._replace(full_cost=np.inf)
     walker.flip(0)
     states = []
     for number in range(40):
-        walker.bits[2][number % 2] ^= True
+        walker.bits[layer][number % 2] ^= True
         walker.flip(1)
         states.append(int(walker.maps.state[0]))
         assert walker.error <= coarse_error(AimedChain.of(walker.chain, np.eye(4)), OPTIONS, 100)
     assert (np.diff(states) < 0).any() and max(states) < 20
+
+
+def stale_walker() -> tuple[Walker, float]:
+    """Maps that follow flips in all four layers, with a row of the first neuron of each dense layer; their bound."""
+    rng = np.random.default_rng(8)
+    walker = Walker(make_chain(*LAYOUTS["two dense layers"], rng), 10_000, rng)
+    walker.rows = walker.rows._replace(full_cost=np.inf)
+    walker.flip(0)
+    for layer in (3, 2, 3, 2, 1, 0):
+        walker.bits[layer][0] ^= True
+        walker.flip(0)
+    bound = coarse_error(AimedChain.of(walker.chain, np.eye(4)), OPTIONS, 10_000)
+    assert walker.error <= bound
+    return walker, bound
+
+
+def flip_all_layers(walker: Walker) -> float:
+    """The largest error while all neurons of one layer after another flip."""
+    errors = []
+    for layer in (1, 0, 2, 3):
+        walker.bits[layer] ^= True
+        walker.flip(0)
+        errors.append(walker.error)
+        assert walker.maps.state[0] > 0
+    return max(errors)
+
+
+@pytest.mark.parametrize("name", [None, "tail_rows", "tail", "gradient", "active"])
+def test_whatever_a_flip_forgets_to_update_is_noticed(name: str | None) -> None:
+    """Two neurons of one layer flip, after which one array is what it was before: rows, gradients in the tail, …"""
+    caught = []
+    for layer in range(4):
+        walker, bound = stale_walker()
+        stale = None if name is None else getattr(walker.maps, name).copy()
+        for number in np.flatnonzero(walker.bits[layer])[-2:]:
+            walker.bits[layer][number] ^= True
+        walker.flip(0)
+        if stale is not None and not np.array_equal(stale, getattr(walker.maps, name)):
+            getattr(walker.maps, name)[...] = stale
+        caught.append(max(walker.error, flip_all_layers(walker)) > bound)
+    # The upper dense layer alone changes gradients in the tail: those of the lower one are part of its weights.
+    expected = {None: [], "tail_rows": [0, 1, 2, 3], "tail": [3], "gradient": [0, 1, 2, 3], "active": [0, 1, 2, 3]}
+    assert [layer for layer in range(4) if caught[layer]] == expected[name]
+
+
+@pytest.mark.parametrize("distance", Distance)
+@pytest.mark.parametrize("layout", LOCAL)
+def test_norms_of_paths_are_bounds(layout: str, distance: Distance) -> None:
+    """Against products of the absolute matrices: the paths from each neuron to the pixels, and through one neuron."""
+    chain = make_chain(*LAYOUTS[layout], np.random.default_rng(9))
+    sizes = [abs(a.matrix.toarray()) if issparse(a.matrix) else abs(a.matrix) for a in chain.maps]
+    below, above, heaviest = np.eye(sizes[0].shape[1]), [sizes[-1]], []
+    for matrix in sizes[-2:0:-1]:
+        above.append(above[-1] @ matrix)
+    for number, norm in enumerate(path_norms(chain, distance)):
+        below = sizes[number] @ below
+        true = np.linalg.norm(below, ord=distance.value, axis=1)
+        assert (true <= norm * (1.0 + 1e-12)).all()
+        heaviest.append(float((above[-1 - number].sum(axis=0) * true).max()))
+    is_last_exact = len(LAYOUTS[layout][0]) > LAYOUTS[layout][0].count("s")
+    assert max(heaviest[:-1] if is_last_exact else heaviest) * 10 <= path_error(chain, distance)
 
 
 def test_few_flips_are_worth_following_many_are_not() -> None:

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from steadygaze.bounds.passes import pixels
+from steadygaze.bounds.forms import pixels
 from steadygaze.errors import ModelError
 from steadygaze.perturbation import compose, parse_spec
 from support.networks.bound_cases import Case, random_case

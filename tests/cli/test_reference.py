@@ -60,14 +60,22 @@ def documented(*tables: dict[str, str]) -> set[str]:
 def test_every_key_of_the_json_is_documented(maker: ModuleType, run: Runner):
     printed = run(*SMALL, "--require", "CR>=0.5", "--json").json
     others = documented(maker.REFINE_KEYS, maker.SEARCH_KEYS)
-    assert documented(maker.JSON_KEYS) | others == set(printed)
+    assert documented(maker.JSON_KEYS) - {"ties"} | others == set(printed)
     assert all(printed[key] is None for key in others)
+
+
+def test_a_map_of_a_network_with_windows_tells_the_share_of_ties(maker: ModuleType, run: Runner):
+    question = ("verify", "M-MAXPOOL", "--image", "mnist:69990", "--perturb", "brightness:0..0.01")
+    printed = run(*question, "--method", "map", "--json").json
+    assert documented(maker.JSON_KEYS) - {"require"} <= set(printed)
+    low, high = printed["ties"]["share"]
+    assert 0.0 <= low <= high <= 1.0
 
 
 def test_every_key_of_the_json_of_a_refinement_is_documented(maker: ModuleType, run: Runner):
     printed = run(*SMALL, "--method", "refine", "--json").json
     own, others = documented(maker.REFINE_KEYS), documented(maker.SEARCH_KEYS)
-    assert documented(maker.JSON_KEYS) - {"require"} | own | others == set(printed)
+    assert documented(maker.JSON_KEYS) - {"require", "ties"} | own | others == set(printed)
     assert {key for key in own | others if printed[key] is not None} == own
 
 
@@ -75,6 +83,6 @@ def test_every_key_of_the_json_of_a_refinement_is_documented(maker: ModuleType, 
 def test_every_key_of_the_json_of_a_search_is_documented(maker: ModuleType, run: Runner, method: str):
     printed = run(*SMALL, "--method", method, "--json").json
     others = documented(maker.REFINE_KEYS)
-    assert documented(maker.JSON_KEYS, maker.SEARCH_KEYS) - {"require"} | others == set(printed)
+    assert documented(maker.JSON_KEYS, maker.SEARCH_KEYS) - {"require", "ties"} | others == set(printed)
     unknown = {key for key in printed if printed[key] is None} - documented(maker.SEARCH_KEYS)
     assert unknown == others | set(maker.UNKNOWN_TO_SEARCHES) | {"stopped"}

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from steadygaze.compound import Compound
 from steadygaze.errors import ModelError
 from steadygaze.exact import ExactLabels, Outcome
 from steadygaze.network.graph import Graph, Node, lower
-from steadygaze.network.operators import LeftMatMul, MatMul, Mean, Pad, Relu, Reshape, Scale, Transpose
+from steadygaze.network.operators import LeftMatMul, Linear, MatMul, Mean, Pad, Relu, Reshape, Scale, Transpose
 from steadygaze.network.windows import AveragePool, Conv, Window
 from steadygaze.perturbation import Perturbation, compose
 from support.networks.layered_networks import batch_norm, compound_of
@@ -237,16 +238,34 @@ def test_families_that_round_are_enclosed_and_others_exact(pixels):
         assert high - low < 1e-11
 
 
-def test_an_unknown_operator_is_refused():
-    class Doubled(Relu.__base__):
-        def output_shape(self, *shapes):
-            return shapes[0]
+class Doubled(Linear):
+    """2 x, as an operator that nothing else knows."""
 
-        def apply(self, *values):
-            return 2.0 * values[0]
+    def output_shape(self, *shapes):
+        return shapes[0]
 
-    shape = (1, 2, 4, 4)
-    nodes = (Node(Reshape(shape), (0,), shape, "batch"), Node(Doubled(), (1,), shape, "doubled"))
-    perturbed = compound_of([], IMAGE, SPECS).perturbed
-    with pytest.raises(ModelError, match="Doubled"):
-        ExactLabels(Compound(Graph(IMAGE.shape, nodes), None, perturbed), 0)
+    def apply(self, *values):
+        return 2.0 * values[0]
+
+    def affine(self, shape):
+        return 2.0 * np.eye(prod(shape)), np.full(prod(shape), 0.25)
+
+
+class RoundedWhenUsed(Doubled):
+    own_roundings: ClassVar[int] = 1
+
+
+def test_an_unknown_operator_with_exact_constants_is_exact():
+    compound = compound_of([Doubled(), Relu(), *dense(32)], IMAGE, SPECS)
+    theta = np.array([0.25, 0.37])
+    truth = exact_margin.margin(compound, 1, theta)
+    assert ExactLabels(compound, 1).margin_at(theta) == (truth, truth)
+
+
+@pytest.mark.parametrize(
+    ("operator", "message"),
+    [(RoundedWhenUsed(), "RoundedWhenUsed has no exact form"), (Doubled(read_roundings=1), "reading it rounded")],
+)
+def test_rounded_constants_are_refused(operator, message):
+    with pytest.raises(ModelError, match=message):
+        ExactLabels(compound_of([operator, *dense(32)], IMAGE, SPECS), 0)

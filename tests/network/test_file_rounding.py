@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from steadygaze.errors import ModelError
+from steadygaze.network import replay
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.model import Agreement, check_agreement, read_model
 from steadygaze.network.operators import MatMul, Relu
@@ -180,3 +181,23 @@ def test_sentences():
         "of an image's largest logit; rounding in float32 can account for that. For the image itself it predicts "
         "class 3, not 7."
     )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_probes_alone_tell_the_errors_of_networks_that_are_too_large(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    graph = graph_of(*((rng.normal(size=ends), rng.normal(size=ends[1])) for ends in ((2, 30), (30, 30), (30, 5))))
+    image = rng.random(2)
+    usual = estimate_rounding(graph, image, FLOAT32)
+    monkeypatch.setattr(replay, "JACOBIAN_WORK", 0.0)
+    probed = estimate_rounding(graph, image, FLOAT32)
+    with np.errstate(all="ignore"):
+        values = image.astype(np.float32)
+        for node in graph.nodes:
+            is_relu = isinstance(node.operator, Relu)
+            weights = (
+                None if is_relu else (node.operator.weight.astype(np.float32), node.operator.bias.astype(np.float32))
+            )
+            values = np.maximum(values, 0) if weights is None else values @ weights[0] + weights[1]
+    assert (np.abs(values - graph.logits(image.reshape(1, 1, 1, 2))[0]) <= probed.logits).all()
+    assert 0.05 * usual.effect <= probed.effect <= 5.0 * usual.effect

@@ -109,13 +109,6 @@ def test_weights_come_through_unchanged():
     assert np.count_nonzero(row) == 9
 
 
-def test_branches_are_refused():
-    relu = Relu()
-    nodes = (Node(relu, (0,), (1, 1, 3), "a"), Node(relu, (0,), (1, 1, 3), "b"))
-    with pytest.raises(ModelError, match="'b' joins or leaves a branch"):
-        lower(Graph((1, 1, 3), nodes))
-
-
 def test_a_matrix_beyond_memory_is_refused_before_it_is_made():
     window = Window((99, 99), (1, 1), (1, 1), (49, 49), (49, 49))
     graph = chain_of((1, 600, 600), Reshape((1, 1, 600, 600)), Conv(np.ones((1, 1, 99, 99)), np.zeros(1), window))

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from steadygaze import zoo
-from steadygaze.errors import ModelError
 from steadygaze.network import steps
-from steadygaze.network.graph import Graph, Node
 from steadygaze.network.model import read_model
 from steadygaze.network.operators import (
     LeftMatMul,
@@ -236,12 +234,6 @@ def test_a_graph_that_ends_or_begins_with_a_relu_or_has_two_in_a_row() -> None:
     last = MatMul(np.array([[1.0, -1.0]]), np.zeros(2))
     graph = graph_of([Relu(), Reshape((1, 1)), last, Relu(), Relu()], (1, 1, 1))
     assert [len(segment) for segment in graph.steps] == [0, 1, 0, 0]
-
-
-def test_a_graph_with_a_branch_is_refused() -> None:
-    nodes = (Node(Relu(), (0,), (1, 1, 2), "first"), Node(Relu(), (0,), (1, 1, 2), "second"))
-    with pytest.raises(ModelError, match="second"):
-        _ = Graph((1, 1, 2), nodes).steps
 
 
 @pytest.mark.parametrize("name", ["M-FNN-100", "M-CNN-S"])

@@ -6,7 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from steadygaze.engines.refine.pointwise import PointPasses, bound_rounding, is_doubtful, margin_slack
+from steadygaze.engines.refine.pointwise import PointPasses, bound_rounding, margin_slack
+from steadygaze.network.doubts import doubtful_bits
 from steadygaze.question import Question, make_question
 from support.networks.layered_models import make_model
 
@@ -122,7 +123,7 @@ def test_deep_networks_are_measured_where_worst_cases_say_nothing():
         if number < len(layers) - 1:
             own, total = trace.values[number], rounding.total[number]
             assert (np.abs(values - own) <= total).all()
-            assert is_doubtful(own, total).sum() <= 2
+            assert doubtful_bits(plain.layers[number], own, total).sum() <= 2
             values = np.maximum(values, 0.0)
     rows = plain.against_rival(trace.logits)
     slack = margin_slack(plain, trace, rounding, rows[:, None])[:, 0]

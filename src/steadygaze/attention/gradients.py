@@ -7,33 +7,28 @@ definition, and the reference for faster code. `maps_under` needs no matrices of
 at most (number of terms) · 2⁻⁵³ · Σ|terms|, which the remaining matrices propagate; products of absolute weights bound
 it. Updating maps by flips adds a rounding error for every flip. If the gradients of all layers are kept, the error of a
 neuron's gradient enters each time that neuron flips: at most `MAX_FLIPS_EACH` times, so errors grow by that factor from
-a layer to the one below. If flips are local (`is_local`), only the maps and the rows of heads are kept. With Π the
-product of all absolute weights, F flips and c terms in the longest way through one neuron:
+a layer to the one below.
 
-* From scratch the error is Σ (of each product) · Π, and F additions to the maps round off at most 4 F 2⁻⁵³ Π.
-* Flipping a neuron x below the heads adds the product of two vectors, with an error of c 2⁻⁵³ times the weights of all
-  paths through x. In the norm over a map's pixels these are at most Σ_k |L_jk| ν_k, where ν_k is the largest norm, over
-  all x, of the absolute weights on the paths from head k through x to the pixels. (‖v‖₂² ≤ ‖v‖₁ · max v.)
-* The same holds for the row of head k, with an error e_k(t) that changes by as much in total. Flipping k adds
-  ±L_jk e_k(t); the signs alternate, so these add up to at most |L_jk| times the variation of e_k plus once e_k itself.
-  Computing the row again changes e_k by twice its bound: 2 · MAX_ROWS_EACH in all.
+If flips are local (`is_local`), errors do not grow that way: see `local_errors`.
 
 **A bound for one pattern** comes from its own signed gradients: smaller by orders of magnitude on deep networks.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 
 from ..lazily import is_sparse
-from ..network.graph import AffineMap, Chain, Graph, gradients, preactivations
-from ..tolerances import FLIP_ERROR, LEAST, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, MAX_ROWS_EACH, UNIT
+from ..network.graph import AffineMap, Chain, Graph, gradients, patterns, preactivations
+from ..network.operators import Matrix
+from ..tolerances import FLIP_ERROR, LEAST, LEAST_FLIPS, MAX_FLIPS, MAX_FLIPS_EACH, MAX_LOCAL_FLIPS, UNIT
+from .local_errors import path_error, product_error, row_growth, tail_layers
 from .options import AttentionOptions
-from .rows import dense, is_local, most_reached
+from .rows import dense, is_local
 
-Bits = list[np.ndarray]  # patterns of the classifier: one boolean array (B, n) per ReLU layer
+Bits = list[np.ndarray]  # patterns of the classifier: one boolean array (B, n) per layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +55,8 @@ class AimedChain(Chain):
 
 
 def pattern_at(graph: Graph, pixels: np.ndarray) -> Bits:
-    """The classifier's pattern at flattened images (B, pixels): active means above zero."""
-    return [values > 0.0 for values in preactivations(graph, pixels)[:-1]]
+    """The classifier's pattern at flattened images (B, pixels)."""
+    return patterns(graph, preactivations(graph, pixels)[:-1])
 
 
 def gradient_maps(chain: Chain, bits: Bits) -> np.ndarray:
@@ -103,11 +98,14 @@ def allowed_flips(chain: AimedChain, options: AttentionOptions, original: np.nda
     """The most flips that keep the error of updated maps small; 0 for dense networks."""
     if not any(is_sparse(affine.matrix) for affine in chain.maps[:-1]):
         return 0
-    size = options.size(original)
+    most = FLIP_ERROR * options.size(original)
     flips = MAX_LOCAL_FLIPS if is_local(chain.maps) else MAX_FLIPS
-    return flips if coarse_error(chain, options, flips) <= FLIP_ERROR * size else 0
+    while flips >= LEAST_FLIPS and not coarse_error(chain, options, flips) <= most:
+        flips //= 2
+    return flips if flips >= LEAST_FLIPS else 0
 
 
+@lru_cache(maxsize=16)
 def coarse_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
     """A bound for the maps of every pattern, after the filter and summed, up to `flips` flips after scratch."""
     if flips and is_local(chain.maps):
@@ -154,30 +152,11 @@ def _relative_error(matrix: np.ndarray, flips: int) -> float:
 
 
 def _local_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
-    """The bound for local flips; see the module docstring."""
-    top = np.abs(chain.maps[-1].matrix)
-    sparse: list[Any] = [affine.absolute for affine in chain.maps[:-1] if is_sparse(affine.matrix)]
-    has_heads = len(chain.maps) - 1 > len(sparse)
-    heads = abs(dense(chain.maps[len(sparse)].matrix)) if has_heads else top
-    weights = top.sum(axis=0) if has_heads else np.ones(len(heads))
-    factor = 4.0 * flips * UNIT
-    for affine in reversed(chain.maps[:-1]):
-        factor += _relative_error(affine.matrix, 0)
-    terms, norms = len(heads) + most_reached(sparse) + 8, []
-    down, largest = np.ones(sparse[0].shape[1]), np.zeros(0)
-    for number, matrix in enumerate(sparse):
-        terms += int(np.diff(matrix.indptr).max(initial=0)) + 2
-        largest = matrix @ largest if number else matrix.max(axis=1).toarray().ravel()
-        down = matrix @ down
-        norms.append(down if options.distance.value == 1 else np.sqrt(down * largest))
-    through = (heads * norms[-1]).max(axis=1, initial=0.0)
-    # For a neuron below the top sparse layer: its weight upward is at most the largest of a head times all paths.
-    up = np.ones(sparse[-1].shape[0])
-    for matrix, norm in zip(sparse[:0:-1], norms[-2::-1], strict=True):
-        up = matrix.T @ up
-        through = np.maximum(through, heads.max(axis=1, initial=0.0) * (up * norm).max(initial=0.0))
-    paths = 1.01 * terms * flips * UNIT * float(weights @ through) * options.filter.lipschitz(options.distance.value)
-    return (2.0 * MAX_ROWS_EACH + 3.0) * (_error_of_paths(chain, options, factor) + paths)
+    """The bound for local flips; see `local_errors`."""
+    factor = (product_error(chain) + 4.0 * flips) * UNIT
+    paths = flips * UNIT * path_error(chain, options.distance) * options.filter.lipschitz(options.distance.value)
+    rounded = row_growth(tail_layers(chain)) * (_error_of_paths(chain, options, factor) + paths)
+    return coarse_error(chain, options, 0) + rounded
 
 
 def pattern_error(chain: AimedChain, options: AttentionOptions, bits: Bits) -> float:
@@ -193,13 +172,24 @@ def pattern_error(chain: AimedChain, options: AttentionOptions, bits: Bits) -> f
         errors[-1] += (abs(chain.maps[-2].matrix).T @ (chain.top_error * bits[-1][0]).T).T
     if len(errors) == 1:
         return options.total_size(errors[0])
-    carried = sum(error @ np.abs(prefix) for error, prefix in zip(errors[1:], _prefixes(chain, bits), strict=True))
+    carried = errors[1] * bits[0][0]
+    for error, prefix in zip(errors[2:], _prefixes(chain, bits), strict=True):
+        carried = carried + error @ abs(prefix)
     return options.total_size(errors[0] + (abs(chain.maps[0].matrix).T @ carried.T).T)
 
 
-def _prefixes(chain: Chain, bits: Bits) -> list[np.ndarray]:
-    """Gradients of the outputs of all ReLU layers but the last with respect to the first one's input, (n_l, n_1)."""
-    prefixes = [np.diag(bits[0][0].astype(np.float64))]
-    for affine, layer in zip(chain.maps[1:-2], bits[1:], strict=False):
-        prefixes.append(np.asarray(affine.matrix @ prefixes[-1]) * layer[0][:, None])
-    return prefixes
+def _prefixes(chain: Chain, bits: Bits) -> Iterator[Matrix]:
+    """Gradients of the outputs of the second to last but one ReLU layer by the inputs of the first one, (n_l, n_1)."""
+    prefix = None
+    for affine, below, layer in zip(chain.maps[1:-2], bits, bits[1:], strict=False):
+        masked = _masked(affine.matrix, below[0], layer[0])
+        prefix = masked if prefix is None else masked @ prefix
+        yield prefix
+
+
+def _masked(matrix: Matrix, columns: np.ndarray, rows: np.ndarray) -> Matrix:
+    """A matrix with zeros outside of the given columns and rows (boolean)."""
+    if isinstance(matrix, np.ndarray):
+        return matrix * columns * rows[:, None]
+    kept = columns[matrix.indices] & np.repeat(rows, np.diff(matrix.indptr))
+    return type(matrix)((matrix.data * kept, matrix.indices, matrix.indptr), shape=matrix.shape)

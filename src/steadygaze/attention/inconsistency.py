@@ -27,7 +27,7 @@ from .options import AttentionOptions, Distance
 from .rows import Maps, blank_maps, compress, lay_out
 
 # Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch.
-BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 256, 2048
+BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 1024, 2048
 BATCH = 32  # patterns whose maps one matrix product computes: few enough to stay in the cache
 WORTH_COMPRESSING = 128  # number of patterns from which coordinates pay (one QR decomposition, milliseconds)
 BREAKPOINT_ROOM = 1 << 20

@@ -15,7 +15,7 @@ from .filters import Filter
 
 # The most multiplications on the way from a neuron of the first layer to the heads for flips to be local.
 WORTH_GOING_UP = 1 << 17
-ROOM = 48  # heads whose rows are kept; the least recently flipped one gives way
+ROOM = 48  # dense neurons whose rows are kept; the least recently flipped one gives way
 
 
 class Rows(NamedTuple):
@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 class Maps(NamedTuple):
     """Gradients under the current pattern."""
 
-    gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; or to the pixels only
+    gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; or to the pixels, and zeros
     wide: np.ndarray  # (N, K) scratch: the same from scratch, if flips are local
     active: np.ndarray  # (N,)
     packed: np.ndarray  # the same, packed, and zeros up to a multiple of eight bytes
@@ -55,13 +55,13 @@ class Maps(NamedTuple):
     mark: np.ndarray  # (N,) scratch
     flips: np.ndarray  # (N,) flips of each neuron since scratch
     state: np.ndarray  # (4,) flips since scratch (−1: never, or one neuron too often), stamp, rows in use, uses so far
-    lit: np.ndarray  # (K, heads) gradient with respect to the heads' inputs: 0 for inactive ones
-    head_rows: np.ndarray  # (ROOM, pixels) gradient of the input of some heads
-    head_of: np.ndarray  # (ROOM,) which heads
+    tail: np.ndarray  # (K + ROOM, T) gradient of each target with respect to the outputs of the tail's T neurons
+    tail_rows: np.ndarray  # (ROOM, pixels, and zeros) gradient of the input of some tail neurons
+    row_of: np.ndarray  # (ROOM,) which neurons, counted from the first head
     last_use: np.ndarray  # (ROOM,) when they last flipped
-    place_of: np.ndarray  # (heads,) the row of each head, −1 if it has none
-    computed: np.ndarray  # (heads,) how often each head's row was computed since scratch
-    unit: np.ndarray  # (heads,) scratch: gradient of the heads' inputs with respect to one neuron
+    place_of: np.ndarray  # (T,) the row of each tail neuron, −1 if it has none
+    computed: np.ndarray  # (T,) how often each neuron's row was computed since scratch
+    unit: np.ndarray  # (2, heads) scratch: gradient of the heads' inputs with respect to one neuron
     factor: np.ndarray  # (K + ROOM,) scratch
 
 
@@ -71,11 +71,11 @@ def dense(matrix: Matrix) -> np.ndarray:
 
 
 def is_local(maps: tuple[AffineMap, ...]) -> bool:
-    """Whether flips are local: sparse layers below at most one dense one, and not too many paths upward."""
-    sparse = [affine.matrix for affine in maps[:-1] if is_sparse(affine.matrix)]
+    """Whether flips are local: sparse layers below dense ones, and not too many paths upward."""
     kinds = [is_sparse(affine.matrix) for affine in maps[:-1]]
-    if not sparse or kinds != sorted(kinds, reverse=True) or len(kinds) > len(sparse) + 1:
+    if not any(kinds) or kinds != sorted(kinds, reverse=True):
         return False
+    sparse = [affine.matrix for affine in maps[: sum(kinds)]]
     return most_reached(sparse) * maps[len(sparse)].matrix.shape[0] <= WORTH_GOING_UP
 
 
@@ -122,7 +122,7 @@ def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
     # Cost of pulling one vector through the matrix into layer l, with half of the neurons active.
     pull = np.array([0.0, *(0.5 * matrix.size / (1 if is_sparse(matrix) else 8) for matrix in matrices)])
     heads, above, upward = 0, np.zeros(0), {}
-    if max_flips and is_local(maps):
+    if is_local(maps):
         heads = len(sparse) + 1
         above = np.ascontiguousarray((top if heads == len(maps) else maps[len(sparse)].matrix).T).ravel()
         upward = {layer: scipy_sparse.csc_array(matrix) for layer, matrix in sparse.items() if layer > 1}
@@ -136,7 +136,7 @@ def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
         columns=columns,
         values=values,
         logits=np.ascontiguousarray(top),
-        flip_cost=_flip_costs(matrices, pull, len(top)),
+        flip_cost=_flip_costs(matrices, pull, len(top), heads),
         heads=heads,
         top=above,
         up_start=up_start,
@@ -159,12 +159,13 @@ def _packed(matrices: dict[int, Any], layers: int) -> tuple[np.ndarray, ...]:
         indices.append(matrix.indices)
         values.append(matrix.data)
         entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
-    numbers = (np.concatenate(parts).astype(np.int64) for parts in (pointers, indices))
+    # Unsigned: compiled code then need not ask whether an index counts from the end.
+    numbers = (np.concatenate(pointers).astype(np.int64), np.concatenate(indices).astype(np.uint32))
     return start, *numbers, np.concatenate(values)
 
 
-def _flip_costs(matrices: list, pull: np.ndarray, classes: int) -> np.ndarray:
-    """Multiplications for one flip in every layer, including the update of the gradients below."""
+def _flip_costs(matrices: list, pull: np.ndarray, classes: int, heads: int) -> np.ndarray:
+    """Multiplications for one flip in every layer, including the update of the gradients below; heads: as in `Rows`."""
     costs = np.zeros(len(matrices) + 1)
     for layer in range(1, len(costs)):
         reach = 1.0
@@ -173,6 +174,9 @@ def _flip_costs(matrices: list, pull: np.ndarray, classes: int) -> np.ndarray:
             share = min(1.0, reach * 2.0 / height)
             reach = width if not is_sparse(matrix) else min(width, reach * matrix.nnz / height)
             costs[layer] += share * pull[below] + classes * reach / (8 if reach == width else 1)
+    if heads:
+        # The row of a tail neuron is added to all maps; it rarely has to be computed.
+        costs[heads:] = (2.0 * classes * matrices[0].shape[1] + pull.sum()) / 8.0
     return costs
 
 
@@ -183,8 +187,12 @@ def blank_maps(rows: Rows) -> Maps:
     classes = len(rows.logits)
     packed = np.zeros(8 * -(-int(rows.byte_start[-1]) // 8), dtype=np.uint8)
     heads = len(rows.top) // int(rows.offsets[rows.heads] - rows.offsets[rows.heads - 1]) if rows.heads else 0
+    tail = neurons - int(rows.offsets[rows.heads]) if rows.heads else 0
+    room = ROOM if tail else 0
+    # An odd number of cache lines: otherwise the same pixels of all maps compete for the same place in the cache.
+    width = 8 * (int(rows.offsets[1]) // 16 * 2 + 3)
     return Maps(
-        gradient=np.zeros((classes, rows.offsets[1] if heads else neurons)),
+        gradient=np.zeros((classes, width if heads else neurons)),
         wide=np.zeros((rows.offsets[rows.heads] if heads else 0, classes)),
         active=np.zeros(neurons, dtype=np.uint8),
         packed=packed,
@@ -195,12 +203,12 @@ def blank_maps(rows: Rows) -> Maps:
         mark=np.zeros(neurons, dtype=np.int64),
         flips=np.zeros(neurons, dtype=np.int64),
         state=np.array([-1, 0, 0, 0]),
-        lit=np.zeros((classes, heads)),
-        head_rows=np.zeros((ROOM if heads else 0, rows.offsets[1])),
-        head_of=np.zeros(ROOM, dtype=np.int64),
-        last_use=np.zeros(ROOM, dtype=np.int64),
-        place_of=np.zeros(heads, dtype=np.int64),
-        computed=np.zeros(heads, dtype=np.int64),
-        unit=np.zeros(heads),
-        factor=np.zeros(classes + ROOM),
+        tail=np.zeros((classes + room, tail)),
+        tail_rows=np.zeros((room, width)),
+        row_of=np.zeros(room, dtype=np.int64),
+        last_use=np.zeros(room, dtype=np.int64),
+        place_of=np.zeros(tail, dtype=np.int64),
+        computed=np.zeros(tail, dtype=np.int64),
+        unit=np.zeros((2, heads)),
+        factor=np.zeros(classes + room),
     )

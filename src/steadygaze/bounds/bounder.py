@@ -13,16 +13,21 @@ from ..errors import ModelError
 from ..network.graph import Graph
 from ..perturbation import Perturbed
 from ..tolerances import LEAST, SMALLEST_WEIGHT, UNIT, gamma
-from .passes import Forms, Passed, Readout, forward, gradients, inconsistencies, pixels, relax_relu, through
+from .decisions import OPEN, near_kinks
+from .forms import Forms, pixels
+from .norms import DEEP
+from .passes import Passed, Readout, decide_layers, forward, gradients, inconsistencies
 
+ORIGINAL_ROOM = 64  # generators of every layer at the unperturbed image of a deep network
 CACHED = 1 << 20  # most numbers in the arrays of one batch of boxes: eight megabytes
 
 
 @dataclass(frozen=True, eq=False)
 class Enclosures:
-    """Proved bounds on B boxes: margin and inconsistency (B, 2); unstable (B,) counts neurons of unknown sign.
+    """Proved bounds on B boxes: margin and inconsistency (B, 2).
 
-    pull (B, d) hints which parameter to split (see `passes.Passed`).
+    unstable (B,) counts the ReLUs and windows that may split a box. pull (B, d) hints which parameter to split (see
+    `passes.Passed`).
     """
 
     margin: np.ndarray
@@ -60,7 +65,7 @@ class Bounder:
         self, graph: Graph, perturbed: Perturbed, label: int, attention: AttentionOptions, *, room: int = 0
     ) -> None:
         self.perturbed, self.attention, self.room = perturbed, attention, room
-        self.segments = graph.steps
+        self.segments, self.layers = graph.steps, graph.layers
         if min((step.smallest for steps in self.segments for step in steps), default=1.0) < SMALLEST_WEIGHT:
             raise ModelError(
                 f"a nonzero weight is smaller than {SMALLEST_WEIGHT:g}: products with it vanish in float64; "
@@ -69,7 +74,7 @@ class Bounder:
         everything = np.eye(graph.classes, dtype=np.int64)
         rivals = np.delete(np.arange(graph.classes), label)
         self.margins = Readout.of(self.segments[-1], everything[label] - everything[rivals])
-        self.logits = Readout.of(self.segments[-1], attention.targets(graph.classes))
+        self.classes = graph.classes
 
     def with_room(self, room: int) -> "Bounder":
         """A copy with another `room` for generators."""
@@ -78,10 +83,15 @@ class Bounder:
         other.room = room
         return other
 
+    @cached_property
+    def logits(self) -> Readout:
+        """The functions of the last hidden values whose gradients are the maps."""
+        return Readout.of(self.segments[-1], self.attention.targets(self.classes))
+
     @property
     def neurons(self) -> int:
-        """The number of ReLUs in the classifier."""
-        return sum(steps[-1].sizes[1] for steps in self.segments[:-1] if steps)
+        """The number of bits in a pattern of the classifier."""
+        return sum(map(len, self.layers))
 
     @property
     def batch(self) -> int:
@@ -111,8 +121,8 @@ class Bounder:
         """
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
         with np.errstate(over="ignore", invalid="ignore"):
-            image = pixels(self.perturbed, cell, low, high, vertices)
-            passed = forward(self.segments, image, self.perturbed.domain.dimension)
+            image = self._pixels(cell, low, high, vertices)
+            passed = forward(self.segments, self.layers, image, self.perturbed.domain.dimension)
             inconsistency = np.tile([0.0, np.inf], (len(low), 1))
             if asks_attention:
                 inconsistency = self.inconsistency_bounds(passed, cell, low, high)
@@ -120,29 +130,32 @@ class Bounder:
             return Hulls(*self.margins.at_corners(passed.last, image.corners), inconsistency)
 
     def near_zero(self, cell: int, vertices: np.ndarray, together: float) -> np.ndarray:
-        """Which neurons (B, V, n) may have |value| ≤ `together` at vertices (B, V, d) of hulls in one knot cell."""
+        """Which neurons (B, V, n) may be on their kink at vertices (B, V, d) of hulls in one knot cell.
+
+        A ReLU may if |value| ≤ `together`, an entry if it is within `together` of the largest of its window and some
+        other entry is, too. Entries that are equal to an earlier one on the whole hull never win, and never count.
+        """
         around = 8.0 * UNIT
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
-        found = []
+        found = [np.zeros((*vertices.shape[:2], 0), dtype=bool)]
         with np.errstate(over="ignore", invalid="ignore"):
-            values = pixels(self.perturbed, cell, low, high, vertices)
-            for steps in self.segments[:-1]:
-                for step in steps:
-                    values = through(values, step)
-                forms, corners = values.forms, values.corners
-                assert corners is not None
-                at = np.einsum("bvk,bkn->bvn", corners.points, forms[:, 1:]) + forms[:, :1]
-                slack = values.remainder + np.einsum("bk,bkn->bn", corners.blur, np.abs(forms[:, 1:]))
-                slack += gamma(forms.shape[1] + 4) * np.abs(forms).sum(axis=1)
-                # NaN counts as near.
-                found.append(~(np.abs(at) > (together + slack * 1.01)[:, None]))
-                values = relax_relu(*values.bounds()).of(values)
-        return np.concatenate(found, axis=2) if found else np.zeros((*vertices.shape[:2], 0), dtype=bool)
+            image = self._pixels(cell, low, high, vertices)
+            for layer, decided in zip(self.layers, decide_layers(self.segments, self.layers, image), strict=True):
+                found.append(near_kinks(layer, decided.inputs, together))
+        return np.concatenate(found, axis=2)
 
     def pass_forward(self, cell: int, low: np.ndarray, high: np.ndarray) -> Passed:
         """Enclosures of every neuron on the boxes."""
-        image = pixels(self.perturbed, cell, low, high)
-        return forward(self.segments, image, self.perturbed.domain.dimension, self.room)
+        image = self._pixels(cell, low, high)
+        return forward(self.segments, self.layers, image, self.perturbed.domain.dimension, self.room)
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether errors are bounded by their 2-norm (see `norms`)."""
+        return len(self.layers) > DEEP
+
+    def _pixels(self, cell: int, low: np.ndarray, high: np.ndarray, vertices: np.ndarray | None = None) -> Forms:
+        return pixels(self.perturbed, cell, low, high, vertices, is_deep=self.is_deep)
 
     def margin_bounds(self, passed: Passed) -> np.ndarray:
         """Bounds (B, 2) of the margin: the smallest lead of the label's logit over another one."""
@@ -162,10 +175,8 @@ class Bounder:
 
     @cached_property
     def is_original_certain(self) -> bool:
-        """Whether every neuron's sign is proved at the unperturbed image; a value of 0 counts as negative."""
-        passed = self._at_original
-        ends = zip(passed.low, passed.high, strict=True)
-        return all(bool(((low > 0.0) | (high <= 0.0)).all()) for low, high in ends)
+        """Whether every bit is proved at the unperturbed image; a ReLU at 0 is off."""
+        return not any((bits == OPEN).any() for bits in self._at_original.bits)
 
     @property
     def original_margin(self) -> tuple[float, float]:
@@ -179,7 +190,11 @@ class Bounder:
         # A pixel read as v/255 was rounded once; 0 and 1 are exact.
         error = np.where(image[0] < 1.0, 1.01 * UNIT * image[0], 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
-            return forward(self.segments, Forms(image, error))
+            exact = Forms(image, error)
+            if not self.is_deep:
+                return forward(self.segments, self.layers, exact)
+            # Here, only rounding opens neurons, few enough for generators.
+            return forward(self.segments, self.layers, exact.with_norms(), room=ORIGINAL_ROOM)
 
     @cached_property
     def original(self) -> Intervals:

@@ -4,6 +4,8 @@ import numpy as np
 
 from ..compiling import compiled
 
+OFF, ON, OPEN = 0, 1, 2  # what is known about the bit of a neuron on a box
+
 
 @compiled
 def spreads(forms, spread):
@@ -96,18 +98,24 @@ def relax(forms, remainder, slope, shift, factor):
 
 
 @compiled
-def relu_gradients(centre, radius, low, high, lift):
-    """Multiply gradients (B, R, n) by the derivatives of ReLUs with inputs between low and high (B, n), in place.
+def relu_bits(low, high, bits):
+    """Write what bounds (B, n) tell about ReLUs: on if low > 0, off if high ≤ 0; open otherwise, also if NaN."""
+    boxes, size = low.shape
+    for b in range(boxes):
+        for i in range(size):
+            bits[b, i] = ON if low[b, i] > 0.0 else (OFF if high[b, i] <= 0.0 else OPEN)
 
-    1 if low > 0, 0 if high ≤ 0; otherwise, also if a bound is NaN, anything in [0, 1].
-    """
+
+@compiled
+def bit_gradients(centre, radius, bits, lift):
+    """Multiply gradients (B, R, n) by the derivatives of neurons with bits (B, n), in place: [0, 1] if open."""
     boxes, rows, size = centre.shape
     for b in range(boxes):
         for r in range(rows):
             for i in range(size):
                 middle, spread = centre[b, r, i], radius[b, r, i]
                 least, most = min(middle - spread, 0.0), max(middle + spread, 0.0)
-                is_on, is_off = low[b, i] > 0.0, high[b, i] <= 0.0
+                is_on, is_off = bits[b, i] == ON, bits[b, i] == OFF
                 wide = lift * 0.5 * (most - least)
                 is_known = np.isfinite(middle) and np.isfinite(spread)
                 centre[b, r, i] = middle if is_on else (0.0 if is_off or not is_known else 0.5 * (most + least))

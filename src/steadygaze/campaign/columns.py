@@ -255,8 +255,9 @@ def make_problem(question: Mapping[str, Any]) -> Question:
     _check_unchanged(image, image_file(place))
     mean, std = (each[0] if each and len(each) == 1 else each and list(each) for each in (model["mean"], model["std"]))
     return make_question(
-        model["location"], place, question["perturbations"], mean=mean, std=std, scale=model["scale"], **task["options"]
-    )
+        model["location"], place, question["perturbations"], mean=mean, std=std, scale=model["scale"],
+        output=model.get("output"), **task["options"],
+    )  # fmt: skip
 
 
 def answer(

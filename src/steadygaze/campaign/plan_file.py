@@ -71,6 +71,7 @@ class _Models(_Images, frozen=True):
     mean: Channels = None
     std: Channels = None
     scale: Number = 1.0
+    output: Annotated[str | None, Meta(description="a text")] = None
 
 
 _OPTIONS = [(name, _choices(option), option.paper) for name, option in OPTIONS.items()]
@@ -223,9 +224,12 @@ class _Reader:
                     if not path.exists() and not text.endswith(".onnx"):
                         self._checked(f"{place}.use", zoo.model_path, text)
                     options = {"image_shape": _pixels(own[0]).shape, "mean": mean, "std": std, "scale": table.scale}
-                    read = self._checked(f"{place}.use", read_model, path, **options)
-                    location, neurons, digest = str(path), sum(read.graph.hidden), read.sha256
-                yield place, PlannedModel(text, group, neurons, digest, location, mean, std, table.scale)
+                    read = self._checked(f"{place}.use", read_model, path, **options, output=table.output)
+                    location, neurons, digest = str(path), read.graph.neurons, read.sha256
+                yield (
+                    place,
+                    PlannedModel(text, group, neurons, digest, location, mean, std, table.scale, table.output),
+                )
 
     def _tasks(
         self,

@@ -77,6 +77,7 @@ class PlannedModel(Struct, frozen=True, forbid_unknown_fields=True):
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     scale: float = 1.0
+    output: str | None = None
 
 
 class Task(Struct, frozen=True, forbid_unknown_fields=True, dict=True):

@@ -226,6 +226,9 @@ ScaleOption = Annotated[float | None, option(
     "--scale 1|255", "See --mean; 255 for a model that expects pixels from 0 to 255.", CLASSIFIER, default="1",
     read=number,
 )]  # fmt: skip
+OutputOption = Annotated[str | None, option(
+    "--output NAME", "The output with the logits; needed if the model has several.", CLASSIFIER,
+)]  # fmt: skip
 ClassNamesOption = Annotated[
     Path | None, option("--class-names FILE", "A text file in UTF-8 with one class name on each line.", CLASSIFIER)
 ]

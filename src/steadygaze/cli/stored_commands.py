@@ -102,8 +102,8 @@ def export(
 ) -> int:  # fmt: skip
     """Write the regions of a stored result with labels, bounds and shares to a file.
 
-    For a map: all regions, or their pieces. For a refinement: boxes decided by bounds, and exact regions. For a search:
-    the visited regions. docs/export.md lists the columns. The exit code is 0.
+    For a map: all regions, or their pieces. For a refinement: boxes decided by bounds, and the regions of the others.
+    For a search: the visited regions. docs/export.md lists the columns. The exit code is 0.
     """
     from .. import api  # noqa: PLC0415 (slow to import)
     from ..results import store  # noqa: PLC0415 (slow to import)

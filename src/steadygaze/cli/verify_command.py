@@ -43,6 +43,7 @@ def verify(
     mean: o.MeanOption = None,
     std: o.StdOption = None,
     scale: o.ScaleOption = None,
+    output: o.OutputOption = None,
     class_names: o.ClassNamesOption = None,
     expect: o.ExpectOption = None,
     timeout: o.TimeoutOption = None,
@@ -79,7 +80,7 @@ def verify(
             question = make_question(
                 model, image, perturb,
                 property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-                mean=mean, std=std, scale=scale or 1.0,
+                mean=mean, std=std, scale=scale or 1.0, output=output,
                 names=None if class_names is None else _read_class_names(class_names),
             )  # fmt: skip
             if class_names is None:

@@ -1,12 +1,10 @@
 """Walks convex parts of the domain through the compound network, layer by layer, in exact arithmetic.
 
-Parts with the same pattern so far share their forms and pass a layer together. A neuron whose form changes sign on a
-part cuts the part; the logits cut it once more where the label ties with a rival. With enclosed constants the cuts
-follow the midpoints: |ReLU(a) − ReLU(b)| ≤ |a − b|, so the radius of a neuron holds after its ReLU on either side of
-the cut, and no neuron needs a certain sign.
+Parts with the same pattern so far share their forms and pass a layer together. A neuron that bends on a part cuts it
+(`deciding`); the logits cut it once more where the label ties with a rival.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from time import monotonic
@@ -14,7 +12,10 @@ from time import monotonic
 import numpy as np
 from flint import fmpz
 
-from .network_forms import ExactNetwork, WholeForms, multiply, to_matrix
+from ..network.layers import Layer
+from .deciding import decide
+from .exact_network import ExactNetwork
+from .network_forms import WholeForms
 from .simplices import ConvexPart, Form, cut, evaluate
 
 CLIP_STAGES = 2
@@ -115,10 +116,10 @@ def leaves(
 ) -> Iterator[tuple[WholeForms, list[ConvexPart], tuple[np.ndarray, ...]]]:
     """Yield the logits' forms, the parts on which they hold, and the active neurons there; no neuron cuts these parts.
 
-    Patterns cover the ReLU layers of the classifier; with enclosed constants, they are those of the midpoints.
+    Patterns cover the layers of the classifier; with enclosed constants, they are those of the midpoints.
     """
     stack: list[tuple[int, WholeForms, list[ConvexPart], tuple[np.ndarray, ...]]] = [(0, pixels, parts, ())]
-    last = CLIP_STAGES + len(network.segments) - 1
+    last = CLIP_STAGES + network.passages - 1
     while stack:
         limits.count(0)
         stage, values, group, pattern = stack.pop()
@@ -126,12 +127,17 @@ def leaves(
         if stage == last:
             yield forms, group, pattern
             continue
-        for passed, own, active in _pass_relu(forms, group, limits):
+        for passed, own, active in decide(forms, layer_at(network, stage, len(forms.rows)), group, limits.count):
             stack.append((stage + 1, passed, own, pattern if stage < CLIP_STAGES else (*pattern, active)))
 
 
+def layer_at(network: ExactNetwork, stage: int, count: int) -> Layer:
+    """The neurons after a stage; the clip has ReLUs, as many as there are pixels."""
+    return Layer.relus(count) if stage < CLIP_STAGES else network.layers[stage - CLIP_STAGES]
+
+
 def advance(network: ExactNetwork, stage: int, values: WholeForms) -> WholeForms:
-    """Carry values after one ReLU to the forms before the next; the first two stages are the clip to [0, 1]."""
+    """Carry values after one layer to the forms before the next; the first two stages are the clip to [0, 1]."""
     if stage == 0:
         return values
     if stage == 1:
@@ -151,52 +157,6 @@ def margins(logits: WholeForms, label: int) -> tuple[Rows, Rows]:
     lower = [(*row[:-1], row[-1] - radius) for row, radius in zip(exact, sums, strict=True)]
     upper = [(*row[:-1], row[-1] + radius) for row, radius in zip(exact, sums, strict=True)]
     return lower, upper
-
-
-def _pass_relu(
-    forms: WholeForms, parts: list[ConvexPart], limits: WalkLimits
-) -> list[tuple[WholeForms, list[ConvexPart], np.ndarray]]:
-    """Cut parts where neurons change sign; return the values after the ReLU, their parts, and the active neurons."""
-    corners = list({corner: None for part in parts for corner in part.corners})
-    rows = forms.rows
-    table = multiply(to_matrix(rows), np.array(corners, dtype=object).T)
-    is_active = np.zeros(len(rows), dtype=bool)
-    mixed: dict[tuple[fmpz, ...], list[int]] = {}
-    for neuron, values in enumerate(table.tolist()):
-        if max(values) > 0:
-            is_active[neuron] = True
-            if min(values) < 0:
-                mixed.setdefault(tuple(values), []).append(neuron)
-    is_silent = _are_silent(forms, table, corners)
-    # Neurons with the same values make the same cuts.
-    cutting = [tuple(rows[neurons[0]]) for neurons in mixed.values()]
-    for form in cutting:
-        parts = cut(parts, form, limits.count)
-        limits.count(0)
-    groups: dict[tuple[bool, ...], list[ConvexPart]] = {}
-    for part in parts:
-        groups.setdefault(tuple(_is_positive(form, part) for form in cutting), []).append(part)
-    results = []
-    for bits, group in groups.items():
-        active = is_active.copy()
-        for bit, neurons in zip(bits, mixed.values(), strict=True):
-            active[neurons] = bit
-        results.append((forms.gated(active, is_silent), group, active))
-    return results
-
-
-def _are_silent(forms: WholeForms, table: np.ndarray, corners: Sequence[tuple[fmpz, ...]]) -> np.ndarray:
-    """Neurons that are nowhere positive, even with their radius."""
-    if forms.radii is None:
-        return np.zeros(len(table), dtype=bool)
-    weights = np.array([corner[-1] for corner in corners], dtype=object)
-    highest = (table + forms.radii.ravel()[:, None] * weights).max(axis=1)
-    return np.array([bool(value <= 0) for value in highest], dtype=bool)
-
-
-def _is_positive(form: Form, part: ConvexPart) -> bool:
-    """Whether a form without a change of sign on the part is positive inside."""
-    return any(evaluate(form, corner) > 0 for corner in part.corners)
 
 
 def _look_at_logits(

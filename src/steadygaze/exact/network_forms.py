@@ -1,10 +1,10 @@
-"""The classifier in whole numbers: every linear operator of a graph as an exact map of `WholeForms`.
+"""Affine forms in whole numbers: every linear operator of a graph as an exact map of `WholeForms`.
 
 The floats of MatMul and Conv count as exact; means divide by their exact count; `whole_numbers` encloses a Scale.
-The graph must have no branches. `layer_walk` applies the ReLUs, which cut the domain.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import lcm, prod
@@ -13,8 +13,8 @@ import numpy as np
 from flint import fmpz, fmpz_mat
 
 from ..errors import ModelError
-from ..network.graph import Graph
-from ..network.operators import LeftMatMul, Linear, MatMul, Mean, Operator, Pad, Relu, Reshape, Scale, Shape, Transpose
+from ..lazily import scipy_sparse
+from ..network.operators import LeftMatMul, Linear, MatMul, Mean, Pad, Reshape, Scale, Shape, Transpose
 from ..network.windows import AveragePool, Conv, Window
 from .whole_numbers import Constants, from_floats, scale_constants
 
@@ -52,21 +52,45 @@ class WholeForms:
             radii = added.copy() if radii is None else radii + added
         return WholeForms(numbers, radii, common)
 
-    def gated(self, is_active: np.ndarray, is_silent: np.ndarray) -> "WholeForms":
-        """The values after a ReLU: zero if not active (n,), without a radius if silent (n,): surely not positive."""
+    def gated(self, is_active: np.ndarray, radii: np.ndarray | None) -> "WholeForms":
+        """The values after a layer: zero if not active (n,), with other radii (n,)."""
         numbers = self.rows.copy()
         numbers[~is_active] = fmpz(0)
-        radii = None
-        if self.radii is not None:
-            radii = self.radii.copy()
-            radii[is_silent.reshape(radii.shape)] = fmpz(0)
-        return WholeForms(numbers.reshape(self.numbers.shape), radii, self.denominator)
+        kept = None if radii is None else radii.reshape(self.numbers.shape[:-1])
+        return WholeForms(numbers.reshape(self.numbers.shape), kept, self.denominator)
+
+    def reshaped(self, shape: Shape) -> "WholeForms":
+        """The same values in another shape."""
+        radii = None if self.radii is None else self.radii.reshape(shape)
+        return WholeForms(self.numbers.reshape(*shape, -1), radii, self.denominator)
+
+    def chosen(self, index: np.ndarray) -> "WholeForms":
+        """Values at places of the flattened array, in the shape of the index."""
+        radii = None if self.radii is None else self.radii.ravel()[index]
+        return WholeForms(self.rows[index], radii, self.denominator)
 
     def one_minus(self) -> "WholeForms":
         """1 − value."""
         numbers = -self.numbers
         numbers[..., -1] += self.denominator
         return WholeForms(numbers, self.radii, self.denominator)
+
+
+def aligned(values: Sequence[WholeForms]) -> list[WholeForms]:
+    """The same values over one denominator, all with radii if one has them."""
+    common = fmpz(1)
+    for value in values:
+        common = common * value.denominator // common.gcd(value.denominator)
+    has_radii = any(value.radii is not None for value in values)
+    results = []
+    for value in values:
+        factor, radii = common // value.denominator, value.radii
+        if radii is None and has_radii:
+            radii = np.full(value.numbers.shape[:-1], fmpz(0), dtype=object)
+        is_same = factor == 1
+        numbers = value.numbers if is_same else value.numbers * factor
+        results.append(WholeForms(numbers, radii if is_same or radii is None else radii * factor, common))
+    return results
 
 
 def to_matrix(rows: np.ndarray) -> fmpz_mat:
@@ -212,61 +236,62 @@ class _Mean(ExactMap):
         return numbers.sum(axis=self.axes, keepdims=True)
 
 
-class ExactNetwork:
-    """A graph as `segments`: for every ReLU, and for the logits, the exact maps that lead to it.
+class _Sparse(ExactMap):
+    """Any other operator whose matrix holds exact floats, row by row."""
 
-    `is_exact`: whether every constant is exact; otherwise more bits narrow the enclosures.
+    def __init__(self, operator: Linear, shape: Shape) -> None:
+        matrix, bias = operator.affine(shape)
+        self.matrix, self.target = scipy_sparse.csr_array(matrix), operator.output_shape(shape)
+        constants = from_floats(self.matrix.data)
+        self.denominator, self.data = constants.denominator, constants.numbers
+        self.bias = from_floats(bias.reshape(self.target)) if bias.any() else None
+
+    def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
+        rows, count = numbers.reshape(-1, numbers.shape[-1]), numbers.shape[-1]
+        terms = rows[self.matrix.indices] * (np.abs(self.data) if absolute else self.data)[:, None]
+        result = np.full((self.matrix.shape[0], count), ZERO, dtype=object)
+        starts = self.matrix.indptr[:-1]
+        filled = np.flatnonzero(np.diff(self.matrix.indptr))
+        if len(filled):
+            result[filled] = np.add.reduceat(terms, starts[filled], axis=0)
+        return result.reshape(*self.target, count)
+
+
+def exact_map(operator: Linear, shape: Shape, bits: int) -> tuple[ExactMap, bool]:
+    """The exact map of an operator on a value of this shape, and whether its constants are exact.
+
+    Constants that are no rationals are enclosed with this many bits. Raises ModelError for constants that are rounded.
     """
-
-    def __init__(self, graph: Graph, bits: int) -> None:
-        self.segments: list[list[ExactMap]] = [[]]
-        self.is_exact = True
-        for number, node in enumerate(graph.nodes):
-            if node.inputs != (number,):
-                raise ModelError(f"node '{node.name}' joins or leaves a branch; exact arithmetic supports none")
-            if isinstance(node.operator, Relu):
-                self.segments.append([])
-                continue
-            self.segments[-1].append(self._compile(node.operator, graph.shape_of(number), bits))
-
-    def advance(self, segment: int, forms: WholeForms) -> WholeForms:
-        """Apply the linear operators before ReLU number `segment`, or before the logits."""
-        for exact_map in self.segments[segment]:
-            forms = exact_map(forms)
-        return forms
-
-    def _compile(self, operator: Operator, shape: Shape, bits: int) -> ExactMap:
-        found: ExactMap
-        if isinstance(operator, Linear) and operator.read_roundings:
+    found: ExactMap
+    if operator.read_roundings:
+        raise ModelError(
+            "exact arithmetic does not support this model: reading it rounded some of its constants; "
+            "simplify it (constant folding) on export"
+        )
+    match operator:
+        case Reshape() | Transpose() | Pad():
+            found = _Selected(operator, shape)
+        case Scale():
+            factor, shift = scale_constants(operator, bits)
+            is_exact = factor.radii is None and shift.radii is None
+            return _Scaled(factor, shift, operator.output_shape(shape)), is_exact
+        case MatMul():
+            found = _Multiplied(operator.weight.T, operator.bias, len(shape) - 1)
+        case LeftMatMul():
+            found = _Multiplied(operator.weight, None, max(len(shape) - 2, 0))
+        case Conv():
+            found = _Convolved(operator)
+        case AveragePool():
+            found = _Averaged(operator, shape)
+        case Mean():
+            found = _Mean(operator, shape)
+        case Linear() if not operator.roundings:
+            found = _Sparse(operator, shape)
+        case _:
             raise ModelError(
-                "exact arithmetic does not support this model: reading it rounded some of its constants; "
-                "simplify it (constant folding) on export"
+                f"{type(operator).__name__} has no exact form; exact arithmetic does not support this network"
             )
-        match operator:
-            case Reshape() | Transpose() | Pad():
-                found = _Selected(operator, shape)
-            case Scale():
-                found = self._scaled(operator, shape, bits)
-            case MatMul():
-                found = _Multiplied(operator.weight.T, operator.bias, len(shape) - 1)
-            case LeftMatMul():
-                found = _Multiplied(operator.weight, None, max(len(shape) - 2, 0))
-            case Conv():
-                found = _Convolved(operator)
-            case AveragePool():
-                found = _Averaged(operator, shape)
-            case Mean():
-                found = _Mean(operator, shape)
-            case _:
-                raise ModelError(
-                    f"{type(operator).__name__} has no exact form; exact arithmetic does not support this network"
-                )
-        return found
-
-    def _scaled(self, operator: Scale, shape: Shape, bits: int) -> ExactMap:
-        factor, shift = scale_constants(operator, bits)
-        self.is_exact &= factor.radii is None and shift.radii is None
-        return _Scaled(factor, shift, operator.output_shape(shape))
+    return found, True
 
 
 def _seen(window: Window, numbers: np.ndarray) -> np.ndarray:

@@ -16,8 +16,20 @@ import numpy as np
 
 from ..compound import Compound
 from ..errors import OptionError
-from .layer_walk import CLIP_STAGES, LimitReachedError, WalkFindings, WalkLimits, advance, leaves, margins, walk
-from .network_forms import ExactNetwork, WholeForms
+from .deciding import certain, decide_point
+from .exact_network import ExactNetwork
+from .layer_walk import (
+    CLIP_STAGES,
+    LimitReachedError,
+    WalkFindings,
+    WalkLimits,
+    advance,
+    layer_at,
+    leaves,
+    margins,
+    walk,
+)
+from .network_forms import WholeForms
 from .pixel_forms import PixelForms, parts_by_cell, polytope_parts, unit_corner
 from .simplices import ConvexPart
 
@@ -105,28 +117,23 @@ class ExactLabels:
         return winners
 
     def pattern_at_original(self) -> list[np.ndarray] | None:
-        """The active neurons (n,) of every ReLU layer at the unperturbed image; None if enclosures do not tell."""
+        """The active neurons (n,) of every layer at the unperturbed image; None if enclosures do not tell."""
         found: list[np.ndarray] = []
-        *layers, _ = self._layers(self._pixels.original, PRECISIONS[-1])
-        for forms in layers[CLIP_STAGES:]:
-            values = forms.rows[:, 0]
-            radii = np.zeros_like(values) if forms.radii is None else forms.radii.ravel()
-            active = np.array([bool(value > radius) for value, radius in zip(values, radii, strict=True)])
-            silent = np.array([bool(value <= -radius) for value, radius in zip(values, radii, strict=True)])
-            if not (active | silent).all():
+        *inputs, _ = self._layers(self._pixels.original, PRECISIONS[-1])
+        for forms, layer in zip(inputs[CLIP_STAGES:], self.compound.graph.layers, strict=True):
+            active = decide_point(forms, layer)[1]
+            if not certain(forms, layer, active):
                 return None
             found.append(active)
         return found
 
     def _layers(self, forms: WholeForms, bits: int) -> Iterator[WholeForms]:
-        """The inputs of the ReLUs for pixels, the clip's first, then the logits, all as forms without a coordinate."""
+        """The inputs of the layers for pixels, the clip's first, then the logits, all as forms without a coordinate."""
         network = self._network(bits)
         yield forms
-        for stage in range(1, CLIP_STAGES + len(network.segments)):
-            values = forms.rows[:, 0]
-            highest = values if forms.radii is None else values + forms.radii.ravel()
-            is_active, is_silent = (np.array([bool(v > 0) for v in values]), np.array([bool(v <= 0) for v in highest]))
-            forms = advance(network, stage, forms.gated(is_active, is_silent))
+        for stage in range(1, CLIP_STAGES + network.passages):
+            layer = layer_at(network, stage - 1, len(forms.rows))
+            forms = advance(network, stage, decide_point(forms, layer)[0])
             yield forms
 
     def settle(
@@ -160,7 +167,7 @@ class ExactLabels:
     ) -> dict[bytes, Fraction] | None:
         """The classifier's patterns on the hull of vertices (V, D) in t, packed layer by layer, and the volume of each.
 
-        A neuron is active where its input is positive. None if a limit is reached or constants are only enclosed.
+        Patterns are those of `network.layers`. None if a limit is reached or constants are only enclosed.
         """
         limits, found = WalkLimits(monotonic() + limit_seconds, max_parts, self.is_over), dict[bytes, Fraction]()
         network = self._network(PRECISIONS[0])

@@ -1,22 +1,25 @@
 """A classifier as a graph of operators, and as a chain of affine maps: canonical pixels (C, H, W) in, logits out.
 
 The graph defines the classifier; all arithmetic is float64. A node may feed several others, and an operator may have
-several inputs. A forward pass goes node by node; `preactivations` and `gradients` go through the linear steps instead.
-`lower` fuses the linear operators between two ReLUs into one matrix and one bias, for the walks. Matrices of large
-networks fill the memory, so `LazyChain` makes them on first use.
+several inputs. A forward pass goes node by node; `preactivations` and `gradients` go layer by layer (see `layers`),
+through the linear steps. `lower` fuses the steps between two layers into one matrix and one bias, for the walks.
+Matrices of large networks fill the memory, so `LazyChain` makes them on first use.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InternalError, ModelError
 from ..lazily import is_sparse, scipy_sparse
-from .operators import Array, Linear, Matrix, Operator, Relu, Reshape, Shape, select
-from .steps import Step, downwards, magnitude, step_of, upwards
+from .layers import Frame, Layer, frames_of, inputs_of, layer_of, steps_between
+from .operators import Array, Matrix, Operator, Shape, select
+from .steps import Segment, Step, downwards, magnitude, upwards
 
 # The most images in one pass through the graph, and the most numbers of all their values: a forward pass needs less
 # than a GiB for any batch, even if a convolution copies its input for every place of its window.
@@ -59,22 +62,36 @@ class Graph:
         """Number of logits."""
         return prod(self.shape_of(len(self.nodes)))
 
-    @property
+    @cached_property
+    def frames(self) -> tuple[Frame, ...]:
+        """The values of every layer."""
+        return frames_of(self)
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        """The neurons of every layer."""
+        return tuple(layer_of(self, frame) for frame in self.frames)
+
+    @cached_property
     def hidden(self) -> tuple[int, ...]:
-        """Number of neurons of every Relu node, in topological order."""
-        return tuple(prod(node.shape) for node in self.nodes if isinstance(node.operator, Relu))
+        """Number of neurons of every layer, carried ones and entries of windows included."""
+        return tuple(map(len, self.layers))
+
+    @property
+    def neurons(self) -> int:
+        """The number of ReLUs and windows."""
+        return sum(layer.decided for layer in self.layers)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the graph is a chain of linear operators and ReLUs."""
+        return all(layer.is_plain for layer in self.layers)
 
     @cached_property
     def steps(self) -> tuple[tuple[Step, ...], ...]:
-        """The linear steps that lead to each ReLU, and to the logits; only without branches."""
-        check_chain(self)
-        segments: list[list[Step]] = [[]]
-        for number, node in enumerate(self.nodes):
-            if isinstance(node.operator, Relu):
-                segments.append([])
-            elif isinstance(node.operator, Linear) and not isinstance(node.operator, Reshape):
-                segments[-1].append(step_of(node.operator, self.shape_of(number)))
-        return tuple(tuple(segment) for segment in segments)
+        """The linear steps that lead to each layer, and to the logits."""
+        ends = (None, *self.frames, None)
+        return tuple(steps_between(self, *pair) for pair in pairwise(ends))
 
     def shape_of(self, value: int) -> Shape:
         """Shape of value number `value` for one image."""
@@ -86,14 +103,14 @@ class Graph:
         return np.concatenate(rows) if rows else np.zeros((0, self.classes))
 
     def trace(self, images: Array) -> tuple[list[Array], Array]:
-        """The input (B, n) of every Relu node in topological order, and the logits (B, K), for images (B, C, H, W)."""
-        sources = [node.inputs[0] for node in self.nodes if isinstance(node.operator, Relu)]
-        sources.append(len(self.nodes))
-        parts: list[list[Array]] = [[np.zeros((0, prod(self.shape_of(source))))] for source in sources]
+        """The input (B, n) of every layer, and the logits (B, K), for images (B, C, H, W)."""
+        sizes = (*self.hidden, self.classes)
+        parts: list[list[Array]] = [[np.zeros((0, size))] for size in sizes]
         for chunk in self._chunks(images):
             values = self._run(chunk)
-            for part, source in zip(parts, sources, strict=True):
-                part.append(values[source].reshape(len(chunk), -1))
+            for part, frame in zip(parts, self.frames, strict=False):
+                part.append(inputs_of(self, frame, values))
+            parts[-1].append(values[-1].reshape(len(chunk), -1))
         *preactivations, logits = [np.concatenate(part) for part in parts]
         return preactivations, logits
 
@@ -117,19 +134,24 @@ class Graph:
 
 
 def preactivations(graph: Graph, pixels: Array) -> list[Array]:
-    """The input of every ReLU, then the logits, each (B, n), for flattened images (B, C·H·W), by linear steps."""
+    """The input of every layer, then the logits, each (B, n), for flattened images (B, C·H·W), by linear steps."""
     values, results = pixels, []
-    for segment in graph.steps:
+    for segment, layer in zip(graph.steps, graph.layers, strict=False):
         results.append(upwards(segment, values))
-        values = np.maximum(results[-1], 0.0)
-    return results
+        values = layer.apply(results[-1])
+    return [*results, upwards(graph.steps[-1], values)]
+
+
+def patterns(graph: Graph, inputs: Sequence[Array]) -> list[NDArray[np.bool_]]:
+    """The pattern (B, n) of every layer, given its computed inputs (B, n)."""
+    return [layer.bits(values) for layer, values in zip(graph.layers, inputs, strict=True)]
 
 
 def gradients(graph: Graph, bits: Sequence[Array], targets: Array | None = None) -> Iterator[Array]:
     """Gradients (K', n) of targets (K', K) times the logits, or of all logits, under one pattern, the last layer first.
 
-    bits: one boolean array (n,) per ReLU layer. The gradients are with respect to the output of the last ReLU layer, …,
-    of the first one, and finally to the pixels.
+    bits: one boolean array (n,) per layer. The gradients are with respect to the output of the last layer, …, of the
+    first one, and finally to the pixels.
     """
     rows = downwards(graph.steps[-1], np.eye(graph.classes) if targets is None else targets)
     yield rows
@@ -157,6 +179,14 @@ class AffineMap:
         """The absolute values of the matrix, which every bound of an error needs."""
         return abs(self.matrix)
 
+    @cached_property
+    def is_copy(self) -> bool:
+        """Whether every output is one of the inputs."""
+        matrix = self.matrix
+        if isinstance(matrix, np.ndarray):
+            return False
+        return bool((np.diff(matrix.indptr) == 1).all() and (matrix.data == 1.0).all() and not self.bias.any())
+
     def apply(self, values: Array) -> Array:
         """Result (B, n_out) for values (B, n_in)."""
         return (self.matrix @ values.T).T + self.bias
@@ -164,17 +194,22 @@ class AffineMap:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Affine maps with a ReLU after each but the last; the input of the first is flattened canonical pixels."""
+    """Affine maps with a layer of neurons after each but the last; the first one's input is flattened pixels.
+
+    Without `layers`, all neurons are ReLUs.
+    """
 
     maps: tuple[AffineMap, ...]
+    layers: tuple[Layer, ...] = field(default=(), kw_only=True)
 
     def preactivations(self, pixels: Array) -> list[Array]:
-        """Result (B, n) of every map for pixels (B, C·H·W): the input of every ReLU, then the logits."""
+        """Result (B, n) of every map for pixels (B, C·H·W): the input of every layer, then the logits."""
         values, results = pixels, []
-        for affine in self.maps:
+        layers = self.layers or tuple(Layer.relus(len(affine.bias)) for affine in self.maps[:-1])
+        for affine, layer in zip(self.maps, layers, strict=False):
             results.append(affine.apply(values))
-            values = np.maximum(results[-1], 0.0)
-        return results
+            values = layer.apply(results[-1])
+        return [*results, self.maps[-1].apply(values)]
 
 
 class LazyChain(Chain):
@@ -182,6 +217,7 @@ class LazyChain(Chain):
 
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
+        object.__setattr__(self, "layers", graph.layers)
 
     @cached_property
     def maps(self) -> tuple[AffineMap, ...]:
@@ -194,32 +230,11 @@ class LazyChain(Chain):
         return chain.maps
 
 
-def check_chain(graph: Graph, name: str = "") -> None:
-    """Raise ModelError, with the name of the model file, unless a graph is a chain of linear operators and ReLUs."""
-    start = f"{name}: " if name else ""
-    for number, node in enumerate(graph.nodes):
-        if node.inputs != (number,):
-            raise ModelError(
-                f"{start}node '{node.name}' joins or leaves a branch, which is not supported yet; "
-                "verify a network without branches"
-            )
-        if not isinstance(node.operator, Relu | Linear):
-            raise InternalError(f"{start}node '{node.name}': {type(node.operator).__name__} cannot be lowered")
-
-
 def lower(graph: Graph) -> Chain:
-    """Fuse the linear operators before each ReLU, and before the logits, into one affine map, exact up to rounding."""
-    check_chain(graph)
-    maps: list[AffineMap] = []
-    fused = _Fused(prod(graph.input_shape))
-    for node in graph.nodes:
-        if isinstance(node.operator, Linear):
-            fused.follow(node, node.operator, graph)
-        else:
-            maps.append(fused.finish())
-            fused = _Fused(prod(node.shape))
-    maps.append(fused.finish())
-    return Chain(tuple(maps))
+    """Fuse the linear steps before each layer, and before the logits, into one affine map, exact up to rounding."""
+    sizes = (prod(graph.input_shape), *graph.hidden)
+    maps = tuple(_fuse(segment, size) for segment, size in zip(graph.steps, sizes, strict=True))
+    return Chain(maps, layers=graph.layers)
 
 
 def check_lowered(graph: Graph, chain: Chain, name: str) -> None:
@@ -242,7 +257,8 @@ def compare_layers(
         raise InternalError(f"{what} differ in their layers; report this file")
     largest, values = 0.0, images.reshape(len(images), -1)
     carried = np.zeros_like(values)
-    for segment, left, right in zip(graph.steps, ours, theirs, strict=True):
+    rules = (*graph.layers, None)
+    for segment, layer, left, right in zip(graph.steps, rules, ours, theirs, strict=True):
         sizes = magnitude(segment, values)
         for step in segment:
             carried = step.forward_abs(carried)
@@ -251,37 +267,28 @@ def compare_layers(
         if not scale < np.inf or not difference <= max(SHARE * scale, float(carried.max(initial=0.0))):
             raise InternalError(f"{what} differ by {difference:.3g} in a layer of size {scale:.3g}; report this file")
         largest = max(largest, difference / scale if scale else 0.0)
-        values = np.maximum(right, 0.0)
+        values = right if layer is None else layer.apply(right)
     return largest
 
 
-class _Fused:
-    """The product of the linear operators seen since the last ReLU; None stands for the identity."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.matrix: Matrix | None = None
-        self.bias = np.zeros(size)
-
-    def follow(self, node: Node, operator: Linear, graph: Graph) -> None:
-        if isinstance(operator, Reshape):
-            return  # the identity on flattened values
-        shape = graph.shape_of(node.inputs[0])
-        _check_entries(operator.entries(shape), node.name)
-        matrix, bias = operator.affine(shape)
-        self.bias = matrix @ self.bias + bias
-        if self.matrix is None:
-            self.matrix = matrix
+def _fuse(segment: Segment, size: int) -> AffineMap:
+    """The product of linear steps on values of a size."""
+    fused: Matrix | None = None  # the identity
+    bias = np.zeros(size)
+    for step in segment:
+        _check_entries(step.entries, step.name)
+        matrix, added = step.affine()
+        bias = matrix @ bias + added
+        if fused is None:
+            fused = matrix
         else:
-            if not (is_sparse(matrix) and is_sparse(self.matrix)):
-                _check_entries(matrix.shape[0] * self.size, node.name)
-            self.matrix = matrix @ self.matrix
-        if not isinstance(self.matrix, np.ndarray):
-            _check_entries(self.matrix.nnz, node.name)
-
-    def finish(self) -> AffineMap:
-        matrix = select(np.arange(self.size), self.size) if self.matrix is None else self.matrix
-        return AffineMap(_stored(matrix), np.ascontiguousarray(self.bias, dtype=np.float64))
+            if not (is_sparse(matrix) and is_sparse(fused)):
+                _check_entries(matrix.shape[0] * fused.shape[1], step.name)
+            fused = matrix @ fused
+        if not isinstance(fused, np.ndarray):
+            _check_entries(fused.nnz, step.name)
+    matrix = select(np.arange(size), size) if fused is None else fused
+    return AffineMap(_stored(matrix), np.ascontiguousarray(bias, dtype=np.float64))
 
 
 def _check_entries(entries: int, name: str) -> None:

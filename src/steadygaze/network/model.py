@@ -9,18 +9,19 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import ModelError
 from .from_onnx import build_graph
-from .graph import Chain, Graph, LazyChain, check_chain, compare_layers, preactivations
+from .graph import Chain, Graph, LazyChain, compare_layers, preactivations
 from .layout import Layout, PerChannel, Preprocessing, choose_layout, make_preprocessing
-from .onnx_file import OnnxFile, input_dims, one_line, read_onnx
+from .onnx_file import OnnxFile, input_dims, one_line, parse_onnx, read_onnx
 from .operators import Array
 from .replay import Replay, estimate_rounding, explain_difference
+from .torch_objects import TorchModule, is_module, not_a_model
 
 SEED = 20240
 RANDOM_IMAGES = 16
@@ -47,8 +48,10 @@ SAME_SHARE = 1e-2
 class Model:
     """A classifier of images (C, H, W) with pixels in [0,1], read from a file.
 
-    `graph` computes in float64, `chain` is the same function as affine maps with ReLUs between (made on first use,
-    because they are large), `replay` runs the file itself. `notes` are sentences for the user.
+    `graph` computes in float64, `chain` is the same function as affine maps with layers of neurons between (made on
+    first use, because they are large), `replay` runs the file itself. `notes` are sentences for the user. `content` are
+    the bytes of a model without a file of its own: those of an exported torch module. `output` names the output that
+    was chosen among several.
     """
 
     graph: Graph
@@ -58,6 +61,8 @@ class Model:
     sha256: str
     notes: tuple[str, ...]
     replay: Replay
+    content: bytes | None = None
+    output: str | None = None
 
     @property
     def input_shape(self) -> tuple[int, int, int]:
@@ -109,26 +114,62 @@ def forget_models() -> None:
 
 
 def read_model(
-    path: str | Path,
+    path: str | Path | TorchModule,
     *,
     image_shape: Sequence[int] | None = None,
     mean: PerChannel = None,
     std: PerChannel = None,
     scale: float = 1.0,
+    output: str | None = None,
 ) -> Model:
-    """Read an ONNX classifier; weights are lifted to float64 exactly.
+    """Read an ONNX classifier, or a torch module in eval mode; weights are lifted to float64 exactly.
 
-    The graph starts with (pixel·scale − mean)/std, one mean and std for all channels or one each, so images always have
-    pixels in [0,1]. Flat inputs other than grey or RGB squares, and inputs of open size, need `image_shape` (C, H, W).
-    Reads and hashes the file every time; if its bytes are those of one of the last models read, returns that model.
-    Raises ModelError or OptionError.
+    `output` names the output with the logits; a file with several needs it. The graph starts with
+    (pixel·scale − mean)/std, one mean and std for all channels or one each, so images always have pixels in [0,1]. Flat
+    inputs other than grey or RGB squares, and inputs of open size, need `image_shape` (C, H, W). A module needs it too:
+    it is exported for one image of that shape, and compared with torch's autograd. Reads and hashes the file every
+    time; if its bytes are those of one of the last models read, returns that model. Raises ModelError or OptionError.
     """
+    if is_module(path):
+        from .torch_module import read_module  # noqa: PLC0415 (imports this module)
+
+        return read_module(path, image_shape=image_shape, mean=mean, std=std, scale=scale, output=output)
+    if not isinstance(path, str | Path):
+        raise ModelError(not_a_model(path))
     path = Path(path)
+    return _read(lambda: read_onnx(path, output), path, image_shape, mean=mean, std=std, scale=scale)
+
+
+def model_from_bytes(
+    content: bytes,
+    name: str,
+    *,
+    image_shape: Sequence[int] | None = None,
+    mean: PerChannel = None,
+    std: PerChannel = None,
+    scale: float = 1.0,
+    output: str | None = None,
+) -> Model:
+    """The model of the bytes of an ONNX file, which it keeps; `name` stands for the file's name in messages."""
+    path = Path(name)
+    model = _read(lambda: parse_onnx(content, path, output), path, image_shape, mean=mean, std=std, scale=scale)
+    return replace(model, content=content, name=name)
+
+
+def _read(
+    read: Callable[[], OnnxFile],
+    path: Path,
+    image_shape: Sequence[int] | None,
+    *,
+    mean: PerChannel,
+    std: PerChannel,
+    scale: float,
+) -> Model:
     try:
-        file = read_onnx(path)
+        file = read()
         layout = choose_layout(input_dims(file)[1], image_shape, path.name)
         preprocessing = make_preprocessing(mean, std, scale, layout.image_shape[0])
-        key = (path, file.sha256, layout, *preprocessing.mean, *preprocessing.std, preprocessing.scale)
+        key = (path, file.sha256, file.output, layout, *preprocessing.mean, *preprocessing.std, preprocessing.scale)
         return _recent.find(key, lambda: _make_model(file, layout, preprocessing))
     except ModelError as error:  # names inside the file may contain anything, even line breaks
         raise ModelError(one_line(error, limit=800)) from None
@@ -138,9 +179,10 @@ def read_model(
 
 def _make_model(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> Model:
     graph, path = build_graph(file, layout, preprocessing), file.path
-    check_chain(graph, path.name)
     replay = Replay(file, layout, preprocessing)
-    return Model(graph, LazyChain(graph, path.name), path, path.stem, file.sha256, graph.notes, replay)
+    output = file.output if file.is_chosen else None
+    chain = LazyChain(graph, path.name)
+    return Model(graph, chain, path, path.stem, file.sha256, graph.notes, replay, output=output)
 
 
 @dataclass(frozen=True)

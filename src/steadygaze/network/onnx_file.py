@@ -5,11 +5,12 @@ self-contained bytes.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,9 @@ FLOAT_TYPES = (DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16, DataType.BFLOA
 INTEGER_TYPES = tuple(kind for kind in DataType if kind not in FLOAT_TYPES)
 OLDEST_OPSET = 9
 
+# Functions that keep the order of the logits.
+FINAL_ACTIVATIONS = ("Softmax", "LogSoftmax", "Sigmoid")
+
 # Operators that compute nothing: a Softmax before them still ends the network.
 SHAPE_ONLY = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Dropout")
 
@@ -55,18 +59,40 @@ Dimension: TypeAlias = int | None
 
 @dataclass(frozen=True, eq=False)
 class OnnxFile:
-    """A parsed model with all its tensors inside, the hash of its original bytes, and its opset."""
+    """A parsed model: what its output needs, with all tensors inside; the hash of its original bytes, its opset.
+
+    `is_chosen`: whether the file has other outputs.
+    """
 
     path: Path
     proto: "ModelProto"
     sha256: str
     opset: int
+    output: str
+    is_chosen: bool
+
+    @property
+    def tensors(self) -> list["TensorProto"]:
+        """All tensors of the graph: initializers, and values of Constant nodes."""
+        return _tensors(self.proto)
 
 
-def read_onnx(path: str | Path) -> OnnxFile:
-    """Read, check and hash an ONNX file, then its external data by name; raises ModelError with one line."""
+def read_onnx(path: str | Path, output: str | None = None) -> OnnxFile:
+    """Read, check and hash an ONNX file, then its external data by name; raises ModelError with one line.
+
+    output: the name of the output with the logits; needed if there are several.
+    """
     path = Path(path)
-    content = _read_file(path, path.name)
+    return parse_onnx(read_bytes(path), path, output)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a model file of bounded size; raises ModelError."""
+    return _read_file(path, path.name)
+
+
+def parse_onnx(content: bytes, path: Path, output: str | None = None) -> OnnxFile:
+    """Check and hash the bytes of an ONNX model that belongs to a path, then its external data by name."""
     digest = hashlib.sha256(content)
     try:
         proto = onnx.load_model_from_string(content)
@@ -84,7 +110,49 @@ def read_onnx(path: str | Path) -> OnnxFile:
     if proto.graph.sparse_initializer:
         raise ModelError(f"{path.name}: sparse initializers are not supported; export with dense weights")
     _check_structure(proto, path.name)
-    return OnnxFile(path, proto, digest.hexdigest(), opset)
+    chosen = _choose_output(proto, output, path.name)
+    is_chosen = len(proto.graph.output) > 1
+    keep_needed(proto, chosen)
+    for node in proto.graph.node:
+        if "" in node.input:
+            _check_missing(node, opset, path.name)
+    return OnnxFile(path, proto, digest.hexdigest(), opset, chosen, is_chosen)
+
+
+def keep_needed(proto: "ModelProto", output: str) -> None:
+    """Delete what an output does not need: other outputs, nodes, weights, functions. onnxruntime would load them."""
+    graph, wanted = proto.graph, {output}
+    for place in reversed(range(len(graph.node))):
+        if wanted.intersection(graph.node[place].output):
+            wanted.update(graph.node[place].input)
+        else:
+            del graph.node[place]
+    weights = {tensor.name for tensor in graph.initializer}
+    _delete(graph.initializer, lambda tensor: tensor.name not in wanted)
+    _delete(graph.input, lambda value: value.name in weights and value.name not in wanted)
+    _delete(graph.output, lambda value: value.name != output)
+    del graph.value_info[:]
+    del proto.functions[:]
+
+
+def _delete(entries: Any, is_needless: Callable[[Any], bool]) -> None:
+    for place in reversed(range(len(entries))):
+        if is_needless(entries[place]):
+            del entries[place]
+
+
+def _choose_output(proto: "ModelProto", wanted: str | None, name: str) -> str:
+    """The name of the output to read."""
+    outputs = [value.name for value in proto.graph.output]
+    names = one_line(", ".join(f"'{output}'" for output in outputs) or "none")
+    if wanted is not None:
+        if wanted not in outputs:
+            raise ModelError(f"{name}: has no output '{wanted}'; its outputs are: {names}")
+        return wanted
+    if len(outputs) != 1:
+        advice = "; choose one by --output NAME" if outputs else ""
+        raise ModelError(f"{name}: has {len(outputs)} outputs ({names}); expected one, the logits{advice}")
+    return outputs[0]
 
 
 def one_line(error: object, limit: int = 240) -> str:
@@ -123,13 +191,13 @@ def input_dims(file: OnnxFile) -> tuple[str, list[Dimension]]:
     return inputs[0].name, dims
 
 
-def final_softmax(proto: "ModelProto") -> "NodeProto | None":
-    """The Softmax or LogSoftmax that ends the network, if there is one."""
-    makers = {output: node for node in proto.graph.node for output in node.output if output}
-    node = makers.get(proto.graph.output[0].name)
+def final_activation(file: OnnxFile) -> "NodeProto | None":
+    """The Softmax, LogSoftmax or Sigmoid that ends the network, if there is one."""
+    makers = {output: node for node in file.proto.graph.node for output in node.output if output}
+    node = makers.get(file.output)
     while node is not None and node.op_type in SHAPE_ONLY and node.input:
         node = makers.get(node.input[0])
-    return node if node is not None and node.op_type in ("Softmax", "LogSoftmax") else None
+    return node if node is not None and node.op_type in FINAL_ACTIVATIONS else None
 
 
 def tensor_array(tensor: "TensorProto", name: str) -> NDArray[np.float64] | NDArray[np.int64]:
@@ -189,6 +257,18 @@ def _check_structure(proto: "ModelProto", name: str) -> None:
         raise ModelError(f"{name}: not a valid ONNX model: {one_line(error)}") from None
     for tensor_type in shapeless:
         tensor_type.ClearField("shape")
+
+
+def _check_missing(node: "NodeProto", opset: int, name: str) -> None:
+    """Refuse a missing input that is not optional: onnx ignores it, but it would crash onnxruntime."""
+    if node.domain not in ("", "ai.onnx"):
+        return  # refused later
+    formal = onnx.defs.get_schema(node.op_type, opset, "").inputs
+    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+    for place, value in enumerate(node.input):
+        if not value and formal[min(place, len(formal) - 1)].option != optional:
+            where = f"{name}: node '{node.name or node.output[0]}' ({node.op_type})"
+            raise ModelError(f"{where}: its input {place + 1} is missing; the file is damaged")
 
 
 def _type_name(data_type: int) -> str:

@@ -146,6 +146,38 @@ class Pad(Linear):
         return select(index, prod(shape)), np.where(index < 0, self.fill, 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Select(Linear):
+    """Entries of the flattened value in any order, with repetitions, and constants between them.
+
+    Slice, Gather, Split, Expand, Tile, the other modes of Pad, nearest Resize, constants among the parts of a Concat.
+    index (n,): the entry of every number of the result, or −1 for its number in `fill` (one for all, or (n,)).
+    """
+
+    index: NDArray[np.int64]
+    shape: Shape
+    fill: Array | float = 0.0
+
+    def __post_init__(self) -> None:
+        if prod(self.shape) != len(self.index):
+            raise ShapeError(f"{len(self.index)} numbers do not fill the shape {list(self.shape)}")
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        if self.index.max(initial=-1) >= prod(shapes[0]):
+            raise ShapeError(f"its indices do not fit a value of shape {list(shapes[0])}")
+        return self.shape
+
+    def apply(self, *values: Array) -> Array:
+        chosen = values[0].reshape(len(values[0]), -1)[:, self.index]
+        is_filled = self.index < 0
+        if is_filled.any():
+            chosen[:, is_filled] = np.broadcast_to(self.fill, self.index.shape)[is_filled]
+        return chosen.reshape(len(chosen), *self.shape)
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        return select(self.index, prod(shape)), np.where(self.index < 0, self.fill, 0.0)
+
+
 SCALE_ROUNDINGS = 6
 """Roundings of factor and shift: √(variance + epsilon) counts 1.5, two products and a quotient 3, a difference 1."""
 
@@ -288,10 +320,67 @@ class Mean(Linear):
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
         target = self.output_shape(shape)
-        row = np.broadcast_to(np.arange(prod(target)).reshape(target), shape).ravel()
-        data = np.full(row.size, 1.0 / (prod(shape) // prod(target)))
-        matrix = scipy_sparse.csr_array((data, (row, np.arange(row.size))), shape=(prod(target), row.size))
-        return matrix, np.zeros(prod(target))
+        return _add_up(shape, target, 1.0 / (prod(shape) // prod(target))), np.zeros(prod(target))
+
+
+@dataclass(frozen=True)
+class Total(Linear):
+    """Sum over some axes, kept with length 1 (ReduceSum)."""
+
+    axes: tuple[int, ...]
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        return Mean(self.axes).output_shape(*shapes)
+
+    def apply(self, *values: Array) -> Array:
+        return values[0].sum(axis=tuple(axis + 1 for axis in self.axes), keepdims=True)
+
+    def entries(self, shape: Shape) -> int:
+        return prod(shape)
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        target = self.output_shape(shape)
+        return _add_up(shape, target, 1.0), np.zeros(prod(target))
+
+
+def _add_up(shape: Shape, target: Shape, weight: float) -> "csr_array":
+    """Matrix whose rows give a weight to the entries of a value that broadcasting the target would repeat."""
+    row = np.broadcast_to(np.arange(prod(target)).reshape(target), shape).ravel()
+    data = np.full(row.size, weight)
+    return scipy_sparse.csr_array((data, (row, np.arange(row.size))), shape=(prod(target), row.size))
+
+
+@dataclass(frozen=True, eq=False)
+class Blend(Linear):
+    """Every number of the result is a weighted sum of a few entries of the flattened value (linear Resize).
+
+    index and weights: (n, k), the entries and their weights for every number; an entry may appear twice.
+    """
+
+    index: NDArray[np.int64]
+    weights: Array
+    shape: Shape
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        if self.index.max(initial=-1) >= prod(shapes[0]) or prod(self.shape) != len(self.index):
+            raise ShapeError(f"its weights do not fit a value of shape {list(shapes[0])}")
+        return self.shape
+
+    def apply(self, *values: Array) -> Array:
+        flat = values[0].reshape(len(values[0]), -1)
+        columns = zip(self.index.T, self.weights.T, strict=True)
+        total = sum((flat[:, index] * weight for index, weight in columns), start=np.zeros(()))
+        return total.reshape(len(flat), *self.shape)
+
+    def entries(self, shape: Shape) -> int:
+        return self.index.size
+
+    def affine(self, shape: Shape) -> tuple[Matrix, Array]:
+        rows = np.repeat(np.arange(len(self.index)), self.index.shape[1])
+        matrix = scipy_sparse.csr_array(
+            (self.weights.ravel(), (rows, self.index.ravel())), shape=(len(self.index), prod(shape))
+        )
+        return matrix, np.zeros(len(self.index))
 
 
 def select(index: NDArray[np.int64], size: int, factor: Array | None = None) -> "csr_array":

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..lazily import onnx, onnxruntime
+from .doubts import bend_errors, doubtful_bits
 from .graph import Graph
+from .layers import Layer
 from .layout import Layout, Order, Preprocessing
-from .onnx_file import DataType, OnnxFile, final_softmax, float_types, input_dims, one_line
+from .onnx_file import DataType, OnnxFile, final_activation, float_types, input_dims, one_line
 from .operators import Array
 from .steps import downwards, upwards
 
@@ -37,6 +39,9 @@ SPREAD = 4.0
 """The largest error of a neuron, in units of the root mean square over the probes."""
 
 SEED = 20243
+
+JACOBIAN_WORK = 1e11
+"""The most multiplications for the gradients of all logits: beyond, the probes alone tell their errors."""
 
 COARSE_MARGIN = 0.1
 """Rounding is too coarse for a question if it can move a logit by more than this share of the label's margin, …"""
@@ -73,14 +78,19 @@ KINDS: dict[int, FloatType] = {
 
 
 class Replay:
-    """A single-threaded onnxruntime session that gives logits, even if the file ends in a softmax."""
+    """A single-threaded onnxruntime session that gives logits, even if the file ends in a softmax or a sigmoid.
+
+    A single output z is the logit of class 1, and class 0 has the logit 0.
+    """
 
     def __init__(self, file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> None:
         self._name = file.path.name
         self._layout = layout
         self.preprocessing = preprocessing
         self._input, dims = input_dims(file)
-        self._session = _session(_ending_in_logits(file.proto), self._name)
+        self._output = file.output
+        self._remedy = "again" if float_types(file.proto) <= {DataType.FLOAT} else "in float32"
+        self._session = _session(_ending_in_logits(file), self._name, self._remedy)
         kinds = [KINDS[kind] for kind in float_types(file.proto)]  # the coarsest one counts
         self.float_type = max(kinds, key=lambda kind: kind.unit, default=FLOAT32)
         self._dtype = _numpy_type(file, self._input)
@@ -99,8 +109,9 @@ class Replay:
             self._run(batch[i : i + step]).reshape(len(batch[i : i + step]), -1) for i in range(0, len(batch), step)
         ]
         if not rows:
-            return np.zeros((0, self._run(self._model_input(np.zeros((1, *self._layout.image_shape)))).size))
-        return np.concatenate(rows).astype(np.float64)
+            return np.zeros((0, max(2, self._run(self._model_input(np.zeros((1, *self._layout.image_shape)))).size)))
+        logits = np.concatenate(rows).astype(np.float64)
+        return np.hstack([np.zeros_like(logits), logits]) if logits.shape[1] == 1 else logits
 
     def _model_input(self, images: NDArray[np.float64]) -> NDArray:
         """(x·scale − mean)/std in float64, rounded once to the file's type, in the file's order and shape."""
@@ -116,10 +127,10 @@ class Replay:
 
     def _run(self, batch: NDArray) -> NDArray:
         try:
-            return np.asarray(self._session.run(None, {self._input: batch})[0])
+            return np.asarray(self._session.run([self._output], {self._input: batch})[0])
         except Exception as error:
             raise ModelError(
-                f"{self._name}: onnxruntime cannot run it ({one_line(error)}); export the model again"
+                f"{self._name}: onnxruntime cannot run it ({one_line(error)}); export the model {self._remedy}"
             ) from None
 
     def _is_batched(self) -> bool:
@@ -136,22 +147,22 @@ class Replay:
         return np.allclose(together.reshape(2, -1), np.stack([row.ravel() for row in alone]), rtol=1e-3, atol=1e-5)
 
 
-def _ending_in_logits(proto: "ModelProto") -> "ModelProto":
-    """A copy of the model whose nodes after the final softmax read the logits instead."""
-    softmax = final_softmax(proto)
-    if softmax is None:
-        return proto
-    position = next(i for i, node in enumerate(proto.graph.node) if softmax.output[0] in node.output)
+def _ending_in_logits(file: OnnxFile) -> "ModelProto":
+    """The model, or a copy whose nodes after the final activation read the logits instead."""
+    activation = final_activation(file)
+    if activation is None:
+        return file.proto
+    position = next(i for i, node in enumerate(file.proto.graph.node) if activation.output[0] in node.output)
     changed = onnx.ModelProto()
-    changed.CopyFrom(proto)
+    changed.CopyFrom(file.proto)
     # An Identity in its place keeps all names, so all readers still work.
     changed.graph.node[position].CopyFrom(
-        onnx.helper.make_node("Identity", [softmax.input[0]], [softmax.output[0]], name=softmax.name)
+        onnx.helper.make_node("Identity", [activation.input[0]], [activation.output[0]], name=activation.name)
     )
     return changed
 
 
-def _session(proto: "ModelProto", name: str) -> "InferenceSession":
+def _session(proto: "ModelProto", name: str, remedy: str) -> "InferenceSession":
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -161,7 +172,7 @@ def _session(proto: "ModelProto", name: str) -> "InferenceSession":
     try:
         return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise ModelError(f"{name}: onnxruntime cannot load it ({one_line(error)}); export the model again") from None
+        raise ModelError(f"{name}: onnxruntime cannot load it ({one_line(error)}); export the model {remedy}") from None
 
 
 def _numpy_type(file: OnnxFile, name: str) -> np.dtype:
@@ -191,12 +202,13 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
     A sum of n products is off by about √n·unit·Σ|products| (n·unit in the worst case); that error reaches the logits
     through the layers above, whose ReLUs are fixed by the image: |J|·error, added up over all layers. Probes, errors
     with random signs, find the neurons of uncertain sign, which pass on their whole error. Pixels count as 1 in the
-    first layer, which covers the mean that preprocessing subtracts.
+    first layer, which covers the mean that preprocessing subtracts. If the network is too large for |J|, the probes
+    tell the errors of the logits as well.
     """
     generator = np.random.default_rng(SEED)
     sizes, values, probes = np.ones(len(pixels)), pixels[None], np.zeros((PROBES, len(pixels)))
     errors, doubts, actives, neurons = [], [], [], []
-    for segment in graph.steps:
+    for segment, layer in zip(graph.steps, (*graph.layers, Layer.relus(graph.classes)), strict=True):
         share, lost = kind.unit * sum(np.sqrt(step.terms) + 1.0 for step in segment), np.zeros_like(sizes)
         for step in segment:
             sizes, lost = step.forward_abs(np.stack([sizes, lost]))
@@ -209,18 +221,17 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
         probes = probes + error * (2.0 * generator.integers(0, 2, size=probes.shape) - 1.0)
         spread = error + SPREAD * np.sqrt((probes * probes).mean(axis=0))
         spread[~np.isfinite(spread)] = np.inf
-        active = values[0] > 0.0
-        # A value without any error, even 0, is certain.
-        is_doubtful = (np.abs(values[0]) <= spread) & (spread > 0.0)
+        active, bent = layer.bits(values)[0], bend_errors(layer, values, spread[None])[0]
         errors.append(error)
-        doubts.append(np.where(is_doubtful, spread, np.where(active, error, 0.0)))
+        doubts.append(np.where(bent > 0.0, bent, np.where(active, error, 0.0)))
         actives.append(active)
         neurons.append(spread)
-        # The derivative of a neuron of uncertain sign is 0 or 1, by chance: two of them must not cancel.
-        slopes = np.where(is_doubtful, generator.integers(0, 2, size=probes.shape), active)
-        values, probes = np.maximum(values, 0.0), np.where(slopes > 0, probes, 0.0)
-        sizes = values[0]
+        slopes = _drawn_bits(layer, active, doubtful_bits(layer, values, spread[None])[0], len(probes), generator)
+        values, probes = layer.apply(values), np.where(slopes, probes, 0.0)
+        sizes = np.abs(values[0])
     total = errors[-1].copy()
+    if len(total) * sum(step.work for segment in graph.steps for step in segment) > JACOBIAN_WORK:
+        return FileRounding(neurons[:-1], neurons[-1])
     jacobian = np.eye(len(total))
     for segment, active, doubt in zip(graph.steps[:0:-1], actives[-2::-1], doubts[-2::-1], strict=True):
         jacobian = downwards(segment, jacobian)
@@ -228,6 +239,17 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
         jacobian = jacobian * active
     total[~np.isfinite(total)] = np.inf
     return FileRounding(neurons[:-1], total)
+
+
+def _drawn_bits(
+    layer: Layer, active: Array, is_doubtful: Array, count: int, generator: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Patterns (count, n) with bits by chance where they are in doubt: the errors of two neurons must not cancel."""
+    drawn = np.where(is_doubtful, generator.integers(0, 2, size=(count, len(active))), active) > 0
+    if len(layer.entries):
+        lots = np.where(is_doubtful, 1.0 + generator.random((count, len(active))), active)
+        drawn[:, layer.entries] = layer.bits(lots)[:, layer.entries]
+    return drawn
 
 
 def explain_difference(graph: Graph, pixels: Array, kind: FloatType, difference: float) -> str | None:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..lazily import scipy_sparse
-from .operators import Array, Linear, Matrix, Scale, Shape, Transpose
+from .operators import Array, Linear, Matrix, Scale, Shape, Transpose, select
 from .windows import CACHED, Conv, gather, scatter
 
 
@@ -22,7 +22,8 @@ class Step(ABC):
     `terms` and `backward_terms` bound how many numbers one entry of a product with W, and with its transpose, sums up,
     plus `roundings`: how often an entry of W is itself rounded, relative to its size. The bias is rounded as often,
     relative to `bias_size` (n_out,), which is at least |bias|. `weights` holds all stored entries of W, in any order,
-    and `work` counts the multiplications of one product with one vector.
+    and `work` counts the multiplications of one product with one vector. A selection has entries 0, 1 and −1 alone, and
+    its products with matrices are exact.
     """
 
     sizes: tuple[int, int]
@@ -32,6 +33,22 @@ class Step(ABC):
     weights: Array
     work: int
     roundings: int = 0
+    is_selection: bool = False
+    name: str = ""
+
+    def called(self, name: str) -> "Step":
+        """Give the step the name of its node, for messages; return the step."""
+        self.name = name
+        return self
+
+    @abstractmethod
+    def affine(self) -> tuple[Matrix, Array]:
+        """Matrix (n_out, n_in) and bias (n_out,)."""
+
+    @property
+    def entries(self) -> int:
+        """The most entries that the matrix of `affine` stores, known before any allocation."""
+        return self.sizes[1]
 
     @cached_property
     def bias_size(self) -> Array:
@@ -79,8 +96,8 @@ class Step(ABC):
 class MatrixStep(Step):
     """A step by a matrix (n_out, n_in), dense or sparse."""
 
-    def __init__(self, matrix: Matrix, bias: Array) -> None:
-        self.matrix, self.bias = matrix, bias
+    def __init__(self, matrix: Matrix, bias: Array, *, is_selection: bool = False) -> None:
+        self.matrix, self.bias, self.is_selection = matrix, bias, is_selection
         self.sizes, self.work = (matrix.shape[1], matrix.shape[0]), int(matrix.size)
         absolute = abs(matrix)
         if isinstance(matrix, np.ndarray):
@@ -94,6 +111,13 @@ class MatrixStep(Step):
                 int(np.diff(rows.indptr).max(initial=0)) + 1 for rows in (matrix, transposed)
             )
         self._pairs = ((matrix, transposed), (absolute, absolute_transposed))
+
+    @property
+    def entries(self) -> int:
+        return self.work
+
+    def affine(self) -> tuple[Matrix, Array]:
+        return self.matrix, self.bias
 
     def _forward(self, values: Array, *, is_absolute: bool) -> Array:
         return _product(values, *self._pairs[is_absolute])
@@ -116,6 +140,9 @@ class ScaleStep(Step):
         self.bias, self.sizes, self.work = bias, (len(factor), len(factor)), len(factor)
         self.terms = self.backward_terms = 1
 
+    def affine(self) -> tuple[Matrix, Array]:
+        return select(np.arange(len(self.factor)), len(self.factor), self.factor), self.bias
+
     def _forward(self, values: Array, *, is_absolute: bool) -> Array:
         return values * (np.abs(self.factor) if is_absolute else self.factor)
 
@@ -126,11 +153,16 @@ class ScaleStep(Step):
 class OrderStep(Step):
     """The same numbers in another order: entry i of the result is entry order[i]."""
 
+    is_selection = True
+
     def __init__(self, order: np.ndarray) -> None:
         self.order, self.inverse = order, np.argsort(order)
         self.bias, self.weights = np.zeros(len(order)), np.ones(1)
         self.sizes, self.work = (len(order), len(order)), len(order)
         self.terms = self.backward_terms = 0
+
+    def affine(self) -> tuple[Matrix, Array]:
+        return select(self.order, len(self.order)), self.bias
 
     def _forward(self, values: Array, *, is_absolute: bool) -> Array:
         return values[:, self.order]
@@ -143,7 +175,7 @@ class ConvStep(Step):
     """A convolution in two spatial dimensions, one image at a time, without groups."""
 
     def __init__(self, conv: Conv, shape: Shape) -> None:
-        self.conv, self.shape = conv, shape[1:]
+        self.conv, self.whole, self.shape = conv, shape, shape[1:]
         target = conv.output_shape(shape)
         self.target = target[1:]
         self.sizes = (prod(shape), prod(target))
@@ -154,6 +186,13 @@ class ConvStep(Step):
         window, places = conv.window, prod(conv.window.kernel)
         self.window = np.array([*window.strides, *window.dilations, *window.before])
         self.terms, self.backward_terms = self.weight.shape[1] + 1, len(self.weight) * places + 1
+
+    @property
+    def entries(self) -> int:
+        return self.conv.entries(self.whole)
+
+    def affine(self) -> tuple[Matrix, Array]:
+        return self.conv.affine(self.whole)
 
     def _forward(self, values: Array, *, is_absolute: bool) -> Array:
         weight, images = self._kernels[is_absolute], np.ascontiguousarray(values).reshape(-1, *self.shape)
@@ -183,6 +222,103 @@ class ConvStep(Step):
         return [slice(first, first + step) for first in range(0, count, step)]
 
 
+class PartStep(Step):
+    """A step on some adjacent values; the values before and after them stay as they are."""
+
+    def __init__(self, inner: Step, before: int, after: int) -> None:
+        self.inner, self.name, self.is_selection = inner, inner.name, inner.is_selection
+        self.sizes = (before + inner.sizes[0] + after, before + inner.sizes[1] + after)
+        self._ends = ((before, before + inner.sizes[0]), (before, before + inner.sizes[1]))
+        self.bias = np.concatenate([np.zeros(before), inner.bias, np.zeros(after)])
+        self.bias_size = np.concatenate([np.zeros(before), inner.bias_size, np.zeros(after)])
+        self.weights = np.append(inner.weights, 1.0)
+        self.work, self.roundings = inner.work, inner.roundings
+        self.terms, self.backward_terms = inner.terms, inner.backward_terms
+
+    @property
+    def before(self) -> int:
+        """How many values lie before those of the inner step."""
+        return self._ends[0][0]
+
+    @property
+    def entries(self) -> int:
+        return self.inner.entries + self.sizes[1] - self.inner.sizes[1]
+
+    def affine(self) -> tuple[Matrix, Array]:
+        (low, _), (_, high) = self._ends
+        blocks = [scipy_sparse.eye_array(low), self.inner.affine()[0], scipy_sparse.eye_array(self.sizes[1] - high)]
+        kept = [block for block in blocks if block.shape[1]]
+        return scipy_sparse.csr_array(scipy_sparse.block_diag(kept, format="csr")), self.bias
+
+    def _forward(self, values: Array, *, is_absolute: bool) -> Array:
+        low, high = self._ends[0]
+        inner = self.inner._forward(np.ascontiguousarray(values[:, low:high]), is_absolute=is_absolute)
+        return np.concatenate([values[:, :low], inner, values[:, high:]], axis=1)
+
+    def _backward(self, rows: Array, *, is_absolute: bool) -> Array:
+        low, high = self._ends[1]
+        inner = self.inner._backward(np.ascontiguousarray(rows[:, low:high]), is_absolute=is_absolute)
+        return np.concatenate([rows[:, :low], inner, rows[:, high:]], axis=1)
+
+
+class ArrangeStep(Step):
+    """Whole values in another order: some dropped, some repeated. sizes: of each value; order: their places."""
+
+    def __init__(self, sizes: Sequence[int], order: Sequence[int]) -> None:
+        ends = np.cumsum([0, *sizes])
+        self.slices = [slice(int(ends[place]), int(ends[place + 1])) for place in order]
+        self.sizes = (int(ends[-1]), sum(sizes[place] for place in order))
+        self.bias, self.weights, self.work = np.zeros(self.sizes[1]), np.ones(1), self.sizes[1]
+        most = max(map(list(order).count, order))
+        self.terms, self.backward_terms = 0, most if most > 1 else 0
+        # Repeated values may meet again in one entry of a product.
+        self.is_selection = most == 1
+
+    def affine(self) -> tuple[Matrix, Array]:
+        index = np.concatenate([np.arange(part.start, part.stop) for part in self.slices])
+        return select(index, self.sizes[0]), self.bias
+
+    def _forward(self, values: Array, *, is_absolute: bool) -> Array:
+        return np.concatenate([values[:, part] for part in self.slices], axis=1)
+
+    def _backward(self, rows: Array, *, is_absolute: bool) -> Array:
+        result, first = np.zeros((len(rows), self.sizes[0])), 0
+        for part in self.slices:
+            size = part.stop - part.start
+            result[:, part] += rows[:, first : first + size]
+            first += size
+        return result
+
+
+class SumStep(Step):
+    """The sum of values of the same size that lie side by side, each with its sign."""
+
+    is_selection = True
+
+    def __init__(self, size: int, signs: Sequence[int]) -> None:
+        self.signs = np.array(signs, dtype=np.float64)
+        self.sizes = (size * len(signs), size)
+        self.bias, self.weights, self.work = np.zeros(size), np.ones(1), size * len(signs)
+        self.terms, self.backward_terms = len(signs) + 1, 0
+
+    @property
+    def entries(self) -> int:
+        return self.sizes[0]
+
+    def affine(self) -> tuple[Matrix, Array]:
+        return scipy_sparse.csr_array(
+            scipy_sparse.kron(self.signs[None], scipy_sparse.eye_array(self.sizes[1]))
+        ), self.bias
+
+    def _forward(self, values: Array, *, is_absolute: bool) -> Array:
+        parts = values.reshape(len(values), len(self.signs), self.sizes[1])
+        return np.einsum("bmn,m->bn", parts, np.abs(self.signs) if is_absolute else self.signs)
+
+    def _backward(self, rows: Array, *, is_absolute: bool) -> Array:
+        signs = np.abs(self.signs) if is_absolute else self.signs
+        return (rows[:, None, :] * signs[:, None]).reshape(len(rows), self.sizes[0])
+
+
 def step_of(operator: Linear, shape: Shape) -> Step:
     """The step of an operator on a value of this shape."""
     return _step(operator, shape).count_roundings(operator, shape)
@@ -205,7 +341,7 @@ Segment: TypeAlias = Sequence[Step]
 
 def is_folded(segment: Segment) -> bool:
     """Whether the steps, joined into one matrix, have rounded constants: then a zero of the matrix proves nothing."""
-    return len(segment) > 1 or any(step.roundings for step in segment)
+    return sum(not step.is_selection for step in segment) > 1 or any(step.roundings for step in segment)
 
 
 def upwards(segment: Segment, values: Array) -> Array:

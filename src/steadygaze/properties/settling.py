@@ -8,6 +8,7 @@ If exact arithmetic is too expensive, they stay open.
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,12 +19,14 @@ from ..bounds.bounder import Bounder
 from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
 from ..errors import ModelError
+from ..network.layers import ENTRY, RELU
 from ..regions.patterns import bit_places
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from .attention import Doubtful, label_attention
 from .classification import Pieces, classify, piece_coverage, strip_volumes
 from .hull_proof import HullProof, vertex_batches
+from .pattern_points import PatternPoints, has_windows
 
 if TYPE_CHECKING:
     from ..exact import ExactLabels
@@ -50,7 +53,7 @@ WIDE_KINKS = 1e-6
 """The share of kinks from which the patterns of all regions are settled, if there are few regions."""
 
 MOST_TOGETHER = 8
-"""The most neurons that may be uncertain at one vertex."""
+"""The most neurons that may be uncertain at one vertex; windows count by their candidates."""
 
 MOST_PATTERNS = 2_000
 """The most patterns to examine beyond those of the regions."""
@@ -73,8 +76,8 @@ def settle_patterns(
 ) -> Settled:
     """Find the regions without a certain pattern; `kinks` bounds the share of kinks from the errors of the walk.
 
-    Exact arithmetic settles the regions that the walk marked as doubtful. If kinks are wide, it settles all regions,
-    and its findings replace the bound.
+    Exact arithmetic settles the regions that the walk marked as doubtful, after those of windows whose entries are
+    equal by construction. If kinks are wide, it settles all regions, and its findings replace the bound.
     """
     is_wide = kinks > WIDE_KINKS and len(regions) <= affordable(compound) and not is_over(budget, OPTIONAL)
     chosen = np.arange(len(regions)) if is_wide else np.flatnonzero(regions.doubtful)
@@ -86,7 +89,17 @@ def settle_patterns(
     bounds, is_open, slivers = np.tile([0.0, np.inf], (len(chosen), 1)), np.ones(len(chosen), dtype=bool), 0.0
     exact = exact_labels(compound, proof.label, budget) if len(chosen) <= affordable(compound) else None
     known: dict[tuple[int, bytes], tuple[float, float]] = {}
+    points = PatternPoints(compound) if has_windows(compound.graph) and not is_wide else None
+    numbered = 0 if points is None else points.affordable
     for place, region in enumerate(chosen.tolist()):
+        if (
+            points is not None
+            and place < numbered
+            and not is_over(budget, OPTIONAL)
+            and points.is_sure(regions, region)
+        ):
+            is_open[place] = False
+            continue
         found = (
             None
             if exact is None or exact.is_over()
@@ -215,22 +228,24 @@ def kink_inconsistency(
     exceeds ai on the regions. A region's pattern may exceed it at another τ, where the expected map has moved on; such
     a pattern counts too.
 
-    With derivatives d_k in [0, 1] for the uncertain neurons, the gradient is affine in each d_k, so it is a mean of the
-    gradients at the corners d_k ∈ {0, 1}, which are patterns. Distances are convex, hence ai is at most its largest
-    value at a corner. This fails for filters that are not linear, such as the absolute value.
+    With derivatives d_k in [0, 1] for the uncertain ReLUs, the gradient is affine in each d_k, so it is a mean of the
+    gradients at the corners d_k ∈ {0, 1}, which are patterns. The derivatives of a window's entries are shares that add
+    up to one; the corners have one winner each. Distances are convex, hence ai is at most its largest value at a
+    corner. This fails for filters that are not linear, such as the absolute value.
 
-    The vertices show which neurons are uncertain together. On a region every neuron k has one sign, so its |form| is an
-    affine function F_k ≥ 0, up to `missed`. Where all neurons of a set K are uncertain, Σ F_k ≤ Σ e_k. An affine
-    function has its minimum at a vertex; so at some vertex each F_k of the set is at most the sum of all errors.
+    The vertices show which neurons are uncertain together. On a region every ReLU k has one sign, so its |form| is an
+    affine function F_k ≥ 0, up to `missed`; for an entry k, F_k is the winner's form minus its own. Where all neurons
+    of a set K are uncertain, Σ F_k ≤ Σ e_k, with the errors of both entries for windows. An affine function has its
+    minimum at a vertex; so at some vertex each F_k of the set is at most the sum of all errors.
     """
     if not curves.options.filter.is_linear:
         return np.inf
     # Forms vanish up to the sum of the errors; the values themselves may be off by one more error.
-    together = 2.0 * sum(float(layer.sum()) for layer in errors[:-1]) + 2.0 * float(regions.accuracy.missed.sum())
+    together = 2.0 * _error_of_all(compound, errors) + 2.0 * float(regions.accuracy.missed.sum())
     moves = compound.perturbed.moving_axis is not None
     taus: list[Range] = [(low, high) for low, high in region_taus(compound, regions).tolist()]
     known, found = _known_ranges(regions, taus, moves=moves), dict[tuple[int, bytes], Range]()
-    byte, bit = bit_places(compound.hidden)
+    corners = _Corners(compound)
     for places, vertices in vertex_batches(regions.polytopes, regions.cell, np.arange(len(regions)), bounder.batch):
         if is_over(budget):
             return np.inf
@@ -238,11 +253,11 @@ def kink_inconsistency(
         near = bounder.near_zero(cell, vertices[:, :, : compound.domain.dimension], together)
         rows = regions.patterns[regions.pattern[places]]
         for row, vertex in zip(*np.nonzero(near.any(axis=2)), strict=True):
-            uncertain = np.flatnonzero(near[row, vertex])
-            if len(uncertain) > MOST_TOGETHER:
+            choices = corners.choices(rows[row], np.flatnonzero(near[row, vertex]))
+            if prod(map(len, choices)) > 2**MOST_TOGETHER:
                 return np.inf
             own = taus[places[row]]
-            for pattern in _corner_patterns(rows[row], byte[uncertain], bit[uncertain]):
+            for pattern in corners.patterns(rows[row], choices):
                 key = (cell if moves else 0, pattern)
                 before = known.get(key)
                 if before is None or own[0] < before[0] or own[1] > before[1]:
@@ -277,15 +292,57 @@ def _joined(one: Range, other: Range) -> Range:
     return min(one[0], other[0]), max(one[1], other[1])
 
 
-def _corner_patterns(row: np.ndarray, byte: np.ndarray, bit: np.ndarray) -> Iterator[bytes]:
-    """The packed patterns like a row (bytes,), with any signs of the neurons at the given bytes and bits (k,)."""
-    places = list(zip(byte.tolist(), bit.tolist(), strict=True))
-    inactive = bytearray(row.tobytes())
-    for place, mask in places:
-        inactive[place] &= ~mask
-    for corner in product((False, True), repeat=len(places)):
-        pattern = bytearray(inactive)
-        for (place, mask), is_active in zip(places, corner, strict=True):
-            if is_active:
-                pattern[place] |= mask
-        yield bytes(pattern)
+def _error_of_all(compound: Compound, errors: list[np.ndarray]) -> float:
+    """The sum of the errors of all kinks: of every ReLU, and of every entry with the winner of its window."""
+    total = 0.0
+    for layer, error in zip(compound.graph.layers, errors, strict=False):
+        own = error
+        if not layer.is_plain:
+            own = np.where(layer.carried, 0.0, error)
+            if len(layer.entries):
+                largest = np.maximum.reduceat(error[layer.entries], layer.starts)
+                own[layer.entries] = 2.0 * np.repeat(largest, np.diff(layer.starts, append=len(layer.entries)))
+        total += float(own.sum())
+    return total
+
+
+Choice = list[tuple[int, ...]]
+"""What an uncertain ReLU or window may be: lists of active neurons."""
+
+
+class _Corners:
+    """The patterns that meet where some neurons are uncertain."""
+
+    def __init__(self, compound: Compound) -> None:
+        self.byte, self.bit = bit_places(compound.hidden)
+        starts = np.cumsum([0, *compound.hidden[:-1]])
+        layers = list(zip(compound.graph.layers, starts, strict=True))
+        joined = [np.zeros((2, 0), dtype=np.int64)] + [np.stack(layer.ends) + start for layer, start in layers]
+        self.first, self.end = np.concatenate(joined, axis=1)
+        kinds = [np.zeros(0, dtype=np.uint8)] + [layer.kind for layer, _ in layers]
+        self.kind = np.concatenate(kinds)
+
+    def choices(self, row: np.ndarray, uncertain: np.ndarray) -> list[Choice]:
+        """For every ReLU or window among the uncertain neurons what may be active there; row (bytes,) packs a pattern.
+
+        The winner in the pattern may always win.
+        """
+        kind = self.kind[uncertain]
+        found: list[Choice] = [[(), (neuron,)] for neuron in uncertain[kind == RELU].tolist()]
+        entries = uncertain[kind == ENTRY]
+        for first in np.unique(self.first[entries]).tolist():
+            window = np.arange(first, self.end[first])
+            wins = (row[self.byte[window]] & self.bit[window]) != 0
+            found.append([(neuron,) for neuron in window[wins | np.isin(window, entries)].tolist()])
+        return found
+
+    def patterns(self, row: np.ndarray, choices: list[Choice]) -> Iterator[bytes]:
+        """The packed patterns like a row (bytes,), with any choice for each of the uncertain ReLUs and windows."""
+        inactive = bytearray(row.tobytes())
+        for neuron in (neuron for choice in choices for active in choice for neuron in active):
+            inactive[self.byte[neuron]] &= ~self.bit[neuron]
+        for corner in product(*choices):
+            pattern = bytearray(inactive)
+            for neuron in (neuron for active in corner for neuron in active):
+                pattern[self.byte[neuron]] |= self.bit[neuron]
+            yield bytes(pattern)

@@ -17,10 +17,11 @@ from ..accuracy import Accuracy
 from ..compound import Compound
 from ..errors import InternalError
 from ..labels import Stop
+from ..network.layers import Layer
 from ..polytopes import Cut, Polytopes
 from ..polytopes.protocol import take_runs
 from ..tolerances import AREA, BESIDE, CLIPPED, DISTANCE
-from .forward_error import by_layer, forward_errors, plain_errors, refuse_overflow
+from .forward_error import by_layer, forward_errors, plain_errors, refuse_overflow, window_sizes
 from .patterns import unpack
 from .region import RegionSet
 
@@ -204,11 +205,33 @@ def side_totals(sides: np.ndarray, sizes: np.ndarray, cuts: int) -> np.ndarray:
     return np.bincount(place.ravel(), np.ravel(sizes), 2 * cuts).reshape(2, cuts)
 
 
+def wrong_bits(layer: Layer, values: np.ndarray, bits: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Which bits (B, n) of a claimed pattern contradict computed values (B, n) with errors of at most `error` (n,).
+
+    NaN agrees with nothing. Of every window one bit is set: that of an entry which may be the largest.
+
+    >>> wrong_bits(Layer.relus(2), np.array([[0.5, 1e-9]]), np.array([[False, False]]), np.full(2, 1e-8))
+    array([[ True, False]])
+    """
+    wrong = ~(np.abs(values) <= error) & ((values > 0.0) != bits)
+    if layer.is_plain:
+        return wrong
+    wrong[:, layer.carried] = ~bits[:, layer.carried]
+    if len(layer.entries):
+        chosen, value, counts = bits[:, layer.entries], values[:, layer.entries], window_sizes(layer)
+        one = np.add.reduceat(chosen, layer.starts, axis=1, dtype=np.int64) == 1
+        may_win = value + error[layer.entries] >= np.repeat(
+            np.maximum.reduceat(value - error[layer.entries], layer.starts, axis=1), counts, axis=1
+        )
+        wrong[:, layer.entries] = (chosen & ~may_win) | ~np.repeat(one, counts, axis=1)
+    return wrong
+
+
 class PlainPass:
     """Compares claims about points with the graph's own forward pass, up to the errors of both.
 
-    errors: of the inputs of all ReLU layers, (n,) each, and of the logits; a neuron within its error may have either
-    sign. If the model has a name, values that overflow raise a ModelError with that name.
+    errors: of the inputs of all layers, (n,) each, and of the logits; a neuron within its error may have either sign.
+    If the model has a name, values that overflow raise a ModelError with that name.
     """
 
     def __init__(self, compound: Compound, accuracy: Accuracy, name: str | None = None) -> None:
@@ -230,8 +253,7 @@ class PlainPass:
         for layer, (value, bits) in enumerate(zip(values, unpack(packed, self.compound.hidden), strict=True)):
             if self.name is not None:
                 refuse_overflow(self.name, self.compound, value)
-            # NaN agrees with nothing.
-            wrong = ~(np.abs(value) <= self.errors[layer]) & ((value > 0.0) != bits)
+            wrong = wrong_bits(self.compound.graph.layers[layer], value, bits, self.errors[layer])
             if wrong.any():
                 neuron = np.argmax(wrong.any(axis=0))
                 _fail(places[int(np.argmax(wrong.any(axis=1)))], f"neuron {neuron} of ReLU layer {layer}")

@@ -15,6 +15,12 @@ from ..tolerances import MAX_ADDITIONS, MAX_SYNCS
 
 ENTERED, FED_FROM, UPDATES = 0, 1, 2
 
+VOLUME, SLIVERS, SKIPPED, GAP, HOLES = 0, 1, 2, 3, 4
+"""Sums of both walks: volume written, sliver volume, shapes without a volume, depth and volume of gaps."""
+
+EDGE, CORNER = 0, 1
+"""The rows of `beside`: polytopes with several vertices beside a kink, and those with a single one."""
+
 GROUP = 4
 """The number of dense columns that `_add_dense` adds up before it adds them to a form."""
 
@@ -30,8 +36,14 @@ class Walk(NamedTuple):
     versions: np.ndarray  # (3, L+1) of each layer: unused here (see `solid_forms`), −1 if it was never fed, updates
     active: np.ndarray  # (N, and zeros up to a multiple of eight) uint8
     packed: np.ndarray  # the same, packed
-    unstable: np.ndarray  # (N,) the neurons of each layer that may change sign on the polygon that entered it
-    unstable_count: np.ndarray  # (L+1,)
+    unstable: np.ndarray  # (N,) the neurons of each layer that may change on the polygon that entered it: ReLUs from
+    # the beginning of the layer's part, entries of windows up to its end
+    unstable_count: np.ndarray  # (L+1,) ReLUs among them
+    open_count: np.ndarray  # (L+1,) entries among them
+    prints: np.ndarray  # uint64 fingerprints of lines and of all layers with windows (see `fingerprint_kernels`)
+    fed_prints: np.ndarray  # uint64 the inputs that they reflect
+    is_printed: np.ndarray  # (L+1,) uint8 whether they reflect the pattern below the polytope that entered a layer
+    box: np.ndarray  # (3, 3) scratch: centre and half-widths of a box, and a point
     scratch: np.ndarray  # (3, widest layer)
     peak: np.ndarray  # (N,) the largest |a| + |b| + |c| of each neuron's form on any polygon that entered its layer
     missed: np.ndarray  # (N,) the largest |value| on a part that the tolerance left unsplit
@@ -44,7 +56,8 @@ class Walk(NamedTuple):
     touched: np.ndarray  # (N,) int32 by layer, the neurons that the next layer must read at its next update
     touched_count: np.ndarray  # (L+1,) how many, −1 for all
     is_touched: np.ndarray  # (N,) uint8 whether they are listed
-    doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: stable ones, unstable ones
+    doubts: np.ndarray  # (4, L+1) neurons of each layer whose values are rounding: stable ones, unstable ones; the same
+    # for entries of windows that may be the winner
     stack: np.ndarray  # (height, 7) layer, first vertex, vertices, first candidate, candidates, origin, cuts before it
     x: np.ndarray
     y: np.ndarray
@@ -269,6 +282,20 @@ def count_reached(program, fed, layer, zeros, reached):
     return count
 
 
+@compiled
+def copy_forms(program, walk, first, end):
+    """Write the forms of the neurons first … end − 1 that are copies: a copied output as it is, without a rounding."""
+    for k in range(first, end):
+        source = program.copied[k]
+        if source >= 0:
+            for r in range(walk.forms.shape[0]):
+                form = 0.0
+                # At most one entry of a window is active.
+                for i in range(program.window_first[source], program.window_end[source]):
+                    form += walk.fed[r, i]
+                walk.forms[r, k] = form
+
+
 @compiled_inline
 def _look_at_all(program, walk, layer, is_due):
     """Read all inputs of a layer and list the columns to add to its forms: all nonzero inputs (in `columns[1]`, with
@@ -339,7 +366,7 @@ def sync(program, walk, layer):
     versions[UPDATES, layer] += 1
     if is_scratch:
         walk.drift[ADDITIONS, layer], walk.drift[CHANGES, layer] = 0.0, 0.0
-    else:
+    elif not program.is_copy[layer]:
         group = GROUP if program.dense_start[layer] >= 0 else 1
         _add_drift(
             total, fresh, program.largest[source:first], columns, program.terms[layer], group, layer, walk.drift,
@@ -358,6 +385,11 @@ def sync(program, walk, layer):
                 pointers, program.rows, program.values, columns, fresh, a, b, c, first, walk.touched[first:end],
                 walk.is_touched[first:end], listed[layer],
             )  # fmt: skip
+    if program.has_copies[layer]:
+        if listed[layer] < 0:
+            copy_forms(program, walk, first, end)
+        for n in range(listed[layer]):
+            copy_forms(program, walk, walk.touched[first + n], walk.touched[first + n] + 1)
     if listed[layer] < 0:
         _raise_peaks(a, b, c, peak[first:end])
     for n in range(listed[layer]):

@@ -8,6 +8,9 @@ error of a layer obeys
 
 where h = max(z, 0) and ĥ is F or 0, according to the pattern. The ReLU increases no difference, and if the pattern has
 the wrong sign, |F| ≤ `missed`. So errors pass through every neuron, active or not, and no sign must be certain.
+Carried neurons pass their errors on as they are. The largest of several entries is off by at most the largest of their
+errors; the pattern's winner is below the largest entry by at most `missed`. The next layer adds the entries of a window
+up, so the error of a window counts once (`of_windows`).
 ε holds the errors of the layer itself: the rounding of sums, of updates and of values at vertices, the folding of
 several linear operators into one matrix, and the coverage. Two bounds go together: one for each neuron by absolute
 weights, and one for the length of the whole vector by spectral norms, smaller by orders of magnitude on deep networks.
@@ -23,6 +26,7 @@ from ..accuracy import ADDITIONS, CHANGES, Accuracy
 from ..compound import Compound, row_terms
 from ..errors import ModelError
 from ..network.graph import AffineMap
+from ..network.layers import Layer
 from ..network.steps import Step, is_folded, magnitude
 from ..tolerances import LEAST, NEAR, UNIT, gamma
 
@@ -82,7 +86,10 @@ def kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray])
 
 
 def _kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]) -> float:
-    error = np.concatenate(errors[:-1]) + accuracy.missed
+    missed = by_layer(compound, accuracy.missed)
+    error = np.concatenate(
+        [kink_errors(layer, *both) for layer, *both in zip(compound.graph.layers, errors, missed, strict=False)]
+    )
     pixel = float(_pixel_errors(compound, accuracy).max())
     near = np.min([cell.program.near[-len(error) - compound.graph.classes :] for cell in compound.programs], axis=0)
     # Pixel scales are at least 1 in the clip's second layer, and not needed in the first.
@@ -98,21 +105,53 @@ def _kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]
     return min(1.0, float(share) * OWN) if np.isfinite(share) else 1.0
 
 
+def kink_errors(layer: Layer, error: np.ndarray, missed: np.ndarray) -> np.ndarray:
+    """The largest |value| (n,), or lead over another entry, at which the pattern of a neuron is not certain.
+
+    Two entries of a window may be as far apart as both of their errors; carried neurons are always certain.
+    """
+    error = error + missed
+    if layer.is_plain:
+        return error
+    if len(layer.entries):
+        largest = np.maximum.reduceat(error[layer.entries], layer.starts)
+        error[layer.entries] += np.repeat(largest, window_sizes(layer))
+    error[layer.carried] = 0.0
+    return error
+
+
+def window_sizes(layer: Layer) -> np.ndarray:
+    """The number of entries of each window of a layer."""
+    return np.diff(layer.starts, append=len(layer.entries))
+
+
+def of_windows(layer: Layer, values: np.ndarray) -> np.ndarray:
+    """Values (n,) of a layer with the largest of each window at its first entry, and zero at the others."""
+    if not len(layer.entries):
+        return values
+    values = values.copy()
+    largest = np.maximum.reduceat(values[layer.entries], layer.starts)
+    values[layer.entries] = 0.0
+    values[layer.entries[layer.starts]] = largest
+    return values
+
+
 def plain_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
     """As `forward_errors`, for a plain forward pass of the graph at a theta of any of the regions."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = gamma(32) * compound.perturbed.magnitudes * OWN
         length = _length(error)
         size, errors = np.maximum(error, 1.0), []
-        peaks = [*by_layer(compound, accuracy.peaks), None]
-        for affine, segment, peak in zip(compound.chain.maps, compound.graph.steps, peaks, strict=True):
+        peaks, layers = [*by_layer(compound, accuracy.peaks), None], [*compound.graph.layers, None]
+        for affine, segment, peak, layer in zip(compound.chain.maps, compound.graph.steps, peaks, layers, strict=True):
             own = _folding(segment, size + error) + LEAST
             error = np.minimum(affine.absolute @ error, (affine.row_norms * OWN + LEAST) * length) + own
             length = min(_spectral(affine, length, own), _length(error))
             error = np.minimum(error, length) * OWN
             errors.append(np.where(np.isfinite(error), error, np.inf))
-            if peak is not None:
-                size = peak + error
+            if peak is not None and layer is not None:
+                error = of_windows(layer, error)
+                size = of_windows(layer, peak) + error
         return errors
 
 
@@ -143,9 +182,11 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
         error = np.minimum(error, length) * OWN
         errors.append(error)
         if number < len(missed):
-            error = error + missed[number]
-            length = (length + _length(missed[number])) * OWN
-            size = peak
+            layer = compound.graph.layers[number]
+            left = of_windows(layer, missed[number])
+            error = of_windows(layer, error) + left
+            length = (length + _length(left)) * OWN
+            size = of_windows(layer, peak)
     return errors
 
 

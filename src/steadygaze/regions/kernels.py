@@ -12,20 +12,16 @@ import numpy as np
 from ..compiling import compiled, compiled_fused, compiled_inline
 from ..polytopes.polygon_kernels import area, bounding_box, half_perimeter, reach, split_polygon
 from ..tolerances import DISTANCE, DOUBT
-from .forms import count_reached, sync, touch
+from .forms import CORNER, EDGE, SKIPPED, SLIVERS, VOLUME, count_reached, sync, touch
+from .window_kernels import choose_winner, enter_others, find_pair, measure_winner
 
 DONE, PAUSED, NEED_OUTPUT, NEED_STACK = 0, 1, 2, 3
 HEIGHT, CUTS, REGIONS, VERTICES, BASE, DEPTH, FACETS = 0, 1, 2, 3, 4, 5, 6
 """Counters of a walk: stack height; cuts, regions and vertices in the output; number before the first cut; largest
 number of cuts before a region; facets in the output (of polyhedra)."""
 
-VOLUME, SLIVERS, SKIPPED, GAP, HOLES = 0, 1, 2, 3, 4
-"""Sums of both walks: volume written, sliver volume, shapes without a volume, depth and volume of gaps."""
-
 ORIGIN = 5
 """The column of a stack that holds the original number of a polytope."""
-
-EDGE, CORNER = 0, 1
 
 UNSTABLE, DOUBTFUL = np.uint8(2), np.uint8(3)
 
@@ -107,10 +103,46 @@ def _classify(a, b, c, noise, near, cx, cy, rx, ry, code):
         code[k] = DOUBTFUL if abs(centre) + radius <= noise[k] else stable
 
 
+@compiled
+def _enter_others(program, walk, layer, cx, cy, rx, ry):
+    """Settle the carried neurons and the windows of a layer (see `enter_others`)."""
+    walk.box[0, 0], walk.box[0, 1], walk.box[1, 0], walk.box[1, 1] = cx, cy, rx, ry
+    walk.open_count[layer], walk.doubts[2, layer] = enter_others(program, walk, layer, walk.box, walk.code)
+
+
+@compiled
+def _find_pair(program, walk, layer, x, y, count):
+    """Two entries of a window whose line splits the current polygon, or −1, −1 (see `find_pair`)."""
+    end = program.offsets[layer + 1]
+    walk.box[0, 0], walk.box[0, 1], walk.box[1, 0], walk.box[1, 1] = bounding_box(x, y, count)
+    entries = walk.unstable[end - walk.open_count[layer] : end]
+    return find_pair(program, walk.forms, entries, walk.here[:2].T, count, walk.box, walk.box[2])
+
+
+@compiled
+def _decide_windows(program, walk, layer, x, y, count):
+    """Set the pattern of the open windows of a layer for a polygon that none of them splits."""
+    start, end, byte = program.offsets[layer], program.offsets[layer + 1], program.byte_start[layer]
+    entries, points = walk.unstable[end - walk.open_count[layer] : end], walk.here[:2].T
+    size, section, last, winner = -1.0, 0.0, -1, -1
+    walk.doubts[3, layer] = 0
+    for n in range(entries.shape[0]):
+        k = entries[n]
+        if program.window_first[k] != last:
+            if size < 0.0:
+                size, section = area(x, y, count), half_perimeter(x, y, count)
+            last = program.window_first[k]
+            winner = choose_winner(program, walk.forms, k, points, count, walk.box[2])
+            walk.doubts[3, layer] += measure_winner(program, walk, layer, winner, points, count, size, section)
+        if np.uint8(k == winner) != walk.active[k]:
+            flip(k, start, byte, walk.active, walk.packed)
+            touch(k, start, walk.touched, walk.is_touched, walk.touched_count[layer:])
+
+
 @compiled_inline
 def _enter(
     a, b, c, noise, near, first, end, byte, active, packed, unstable, x, y, count, code, words, missed, doubts, touched,
-    is_touched, listed, zeros,
+    is_touched, listed, zeros, program, walk, layer,
 ):  # fmt: skip
     """Set the pattern of the neurons of a layer that keep their sign on a polygon; list the others.
 
@@ -120,6 +152,8 @@ def _enter(
     _classify(
         a[first:end], b[first:end], c[first:end], noise[first:end], near[first:end], cx, cy, rx, ry, code[first:end]
     )
+    if not program.is_plain[layer]:
+        _enter_others(program, walk, layer, cx, cy, rx, ry)
     found, dead = 0, 0
     doubts[0] = 0
     for word in range(first >> 3, (end + 7) >> 3):
@@ -215,6 +249,8 @@ def _deliver(program, walk, output, x, y, edge, count, origin, has_logits):
     doubts = 0
     for layer in range(2 if program.clipped == 1 else 0, last):
         doubts += walk.doubts[0, layer] + walk.doubts[1, layer]
+        if not program.is_plain[layer]:
+            doubts += walk.doubts[2, layer] + walk.doubts[3, layer]
     output.doubtful[region] = np.uint8(doubts > 0)
     walk.sums[VOLUME] += size
 
@@ -259,7 +295,7 @@ def advance(program, walk, output, last_layer, max_nodes):
         nodes += 1
         # A polygon that has not entered its layer yet has no list of candidates.
         is_new = list_first < 0
-        found = 0
+        found, k, rival = 0, -1, -1
         if is_new:
             free = 0
         else:
@@ -270,6 +306,11 @@ def advance(program, walk, output, last_layer, max_nodes):
             if is_new:
                 is_new = False
             else:
+                if not program.is_plain[layer]:
+                    k, rival = _find_pair(program, walk, layer, x, y, count)
+                    if k >= 0:
+                        break
+                    _decide_windows(program, walk, layer, x, y, count)
                 unstable = walk.unstable[start : start + walk.unstable_count[layer]]
                 _decide(
                     a, b, c, noise, near, unstable, start, byte, active, packed, x, y, count, missed, walk.beside,
@@ -285,7 +326,7 @@ def advance(program, walk, output, last_layer, max_nodes):
             total, dead = _enter(
                 a, b, c, noise, near, start, end, byte, active, packed, unstable, x, y, count, walk.code, walk.words,
                 missed, walk.doubts[0, layer:], walk.touched, walk.is_touched, walk.touched_count[layer:],
-                walk.columns[0],
+                walk.columns[0], program, walk, layer,
             )  # fmt: skip
             if dead > 0 and layer > 0:
                 zeros = walk.columns[0, :dead]
@@ -294,22 +335,29 @@ def advance(program, walk, output, last_layer, max_nodes):
             found = _splitters(a, b, c, noise, candidates, unstable, total, free, x, y, count, sums, missed)
         if found > 0:
             k = candidates[free + found - 1]
-            limit = max(DISTANCE * (abs(a[k]) + abs(b[k])), noise[k])
+            found -= 1
+        if k >= 0:
+            slope_x, slope_y, constant, rounding = a[k], b[k], c[k], noise[k]
+            if rival >= 0:
+                slope_x, slope_y, constant = slope_x - a[rival], slope_y - b[rival], constant - c[rival]
+                rounding += noise[rival]
+            limit = max(DISTANCE * (abs(slope_x) + abs(slope_y)), rounding)
             output.cuts[counters[CUTS], 1], output.cuts[counters[CUTS], 2] = layer, k - offsets[layer]
             counters[CUTS] += 1
             cut = counters[BASE] + counters[CUTS]
             negative, positive, snapped = split_polygon(
-                a[k], b[k], c[k], limit, cut, x, y, edge, count, walk.x, walk.y, walk.edge, first, walk.here[2]
-            )
+                slope_x, slope_y, constant, limit, cut, x, y, edge, count, walk.x, walk.y, walk.edge, first,
+                walk.here[2],
+            )  # fmt: skip
             if snapped > 0.0:
                 missed[k] = max(missed[k], snapped)
-                sums[SLIVERS] += _sliver(snapped, a[k], b[k], x, y, count)
+                sums[SLIVERS] += _sliver(snapped, slope_x, slope_y, x, y, count)
             for n in range(2):
                 stack[top + n, 0] = layer
                 stack[top + n, 1] = first + n * negative
                 stack[top + n, 2] = positive if n == 1 else negative
                 stack[top + n, 3] = free
-                stack[top + n, 4] = found - 1
+                stack[top + n, 4] = found
                 stack[top + n, 5] = origin
                 stack[top + n, 6] = depth + 1
             counters[HEIGHT] = top + 2

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +26,8 @@ class RegionSet:
     cuts (E, 3): kind and details (see `Cut`). cell (R,) is the knot cell. pattern (R,) indexes patterns (P, bytes), the
     classifier's packed bits; clip (R,) indexes clips (Q, bytes), those of the clip. logits (R, D+1, K): slope in t and
     constant. `stopped` says why the map is partial. doubtful (R,) is 1 if the value of some neuron of the classifier is
-    only rounding, or exactly zero, on the whole region: then its sign, and with it the attention map, is not certain.
+    only rounding, or exactly zero, on the whole region, or if rounding may decide a window there: then the pattern, and
+    with it the attention map, is not certain.
     `accuracy` holds the measures that bound all errors.
     """
 
@@ -42,6 +45,26 @@ class RegionSet:
 
     def __len__(self) -> int:
         return len(self.polytopes)
+
+    @cached_property
+    def pattern_count(self) -> int:
+        """The number of regions by their patterns: signs of ReLUs and winners of windows, within a knot cell.
+
+        Where three entries of a window are equal, a straight cut between two of them divides the part of the third:
+        then several polytopes are parts of one region. Without windows this is the number of polytopes.
+        """
+        # Wide patterns may repeat in the table (see `join_region_sets`).
+        digests = [
+            blake2b(self.patterns[number].tobytes(), digest_size=16).digest() for number in range(len(self.patterns))
+        ]
+        return len(
+            {
+                (cell, clip, digests[pattern])
+                for cell, clip, pattern in zip(
+                    self.cell.tolist(), self.clip.tolist(), self.pattern.tolist(), strict=True
+                )
+            }
+        )
 
 
 def take_regions(regions: RegionSet, chosen: np.ndarray) -> RegionSet:

@@ -10,7 +10,7 @@ import numpy as np
 from ..accuracy import ADDITIONS
 from ..compiling import compiled, compiled_fused, compiled_inline
 from ..tolerances import MAX_ADDITIONS, MAX_SYNCS
-from .forms import ENTERED, FED_FROM, UPDATES, note_drift
+from .forms import ENTERED, FED_FROM, UPDATES, copy_forms, note_drift
 
 ROWS = 4
 
@@ -24,8 +24,14 @@ class Walk(NamedTuple):
     versions: np.ndarray  # (3, L+1) of each layer: polyhedra that entered it, the one that it was fed from, updates
     active: np.ndarray  # (N,) uint8
     packed: np.ndarray  # the same, packed
-    unstable: np.ndarray  # (N,) the neurons of each layer that may change sign on the polyhedron that entered it
+    unstable: np.ndarray  # (N,) as for polygons
     unstable_count: np.ndarray  # (L+1,)
+    open_count: np.ndarray  # (L+1,)
+    prints: np.ndarray  # as for polygons
+    fed_prints: np.ndarray
+    is_printed: np.ndarray  # (L+1,) uint8 whether they reflect the pattern below the polytope that entered a layer
+    box: np.ndarray  # (3, 3) scratch
+    code: np.ndarray  # (N,) uint8 scratch: the activity of carried neurons and entries
     scratch: np.ndarray  # (4, widest layer)
     peak: np.ndarray  # (N,) the largest sum of |coefficients| of each neuron's form on any polyhedron in its layer
     missed: np.ndarray  # (N,) the largest |value| on a part that the tolerance left unsplit
@@ -33,7 +39,7 @@ class Walk(NamedTuple):
     drift: np.ndarray  # (2, L+1) additions to the forms of each layer since they were computed from scratch; changes
     most_drift: np.ndarray  # (2, L+1) the largest drift so far
     columns: np.ndarray  # (2, widest layer) scratch lists
-    doubts: np.ndarray  # (2, L+1) neurons of each layer whose values are rounding: stable ones, unstable ones
+    doubts: np.ndarray  # (4, L+1) as for polygons
     stack: np.ndarray  # (height, 9) the columns of `forms.Walk.stack`, then first facet, facets
     points: np.ndarray  # (room, 3)
     incidence: np.ndarray  # (room, words)
@@ -130,9 +136,9 @@ def _differences(fresh, fed, source, size, pointers, is_dense, changed, used):
 
 
 @compiled
-def _flips(forms, active, fed, fed_active, unstable, first, fresh, changed):
-    """List the inputs whose activity changed while their forms stayed the same, with the change of the output form."""
-    count = 0
+def _flips(forms, active, fed, fed_active, unstable, first, fresh, changed, count):
+    """List the inputs whose activity changed while their forms stayed the same, with the change of the output form,
+    after the first `count` of the list; returns how many there are then."""
     for n in range(unstable.shape[0]):
         k = unstable[n]
         if active[k] != fed_active[k]:
@@ -180,7 +186,10 @@ def sync(program, walk, layer):
     if same_polyhedron and not scratch_is_due:
         # The current polyhedron is a part of the one that entered: only neurons unstable there can have flipped.
         unstable = walk.unstable[source : source + walk.unstable_count[layer - 1]]
-        count = _flips(forms, walk.active, fed, walk.fed_active, unstable, source, fresh, changed)
+        count = _flips(forms, walk.active, fed, walk.fed_active, unstable, source, fresh, changed, 0)
+        if not program.is_plain[layer - 1]:
+            entries = walk.unstable[first - walk.open_count[layer - 1] : first]
+            count = _flips(forms, walk.active, fed, walk.fed_active, entries, source, fresh, changed, count)
         columns = changed[:count]
         if count == 0:
             return
@@ -202,11 +211,14 @@ def sync(program, walk, layer):
             walk.fed_active[k] = walk.active[k]
     versions[FED_FROM, layer] = versions[ENTERED, layer - 1]
     versions[UPDATES, layer] += 1
-    note_drift(
-        fresh, program.largest[source:first], columns, program.terms[layer], scratch_is_due, layer, walk.drift,
-        walk.most_drift,
-    )  # fmt: skip
+    if not program.is_copy[layer]:
+        note_drift(
+            fresh, program.largest[source:first], columns, program.terms[layer], scratch_is_due, layer, walk.drift,
+            walk.most_drift,
+        )  # fmt: skip
     if is_dense:
         _add_dense(program.dense[program.dense_start[layer] :], columns, fresh, forms, first, end)
     else:
         _add_sparse(pointers, program.rows, program.values, columns, fresh, forms, first)
+    if program.has_copies[layer]:
+        copy_forms(program, walk, first, end)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiling import compiled, compiled_fused, compiled_inline
+from ..network.layers import RELU
 from ..polytopes.polyhedron_kernels import NEED_WORDS as TOO_FEW_WORDS
 from ..polytopes.polyhedron_kernels import (
     SPLIT,
@@ -21,9 +22,10 @@ from ..polytopes.polyhedron_kernels import (
 )
 from ..tolerances import DISTANCE, DOUBT, UNIT
 from . import kernels
-from .forms import ENTERED, count_reached
+from .forms import CORNER, EDGE, ENTERED, GAP, HOLES, SKIPPED, SLIVERS, VOLUME, count_reached
 from .kernels import flip
 from .solid_forms import ROWS, sync
+from .window_kernels import choose_winner, enter_others, find_pair, measure_winner
 
 NEED_WORDS, BROKEN = 4, 5
 
@@ -73,11 +75,57 @@ def _decide(forms, noise, near, unstable, first, byte, active, packed, points, v
         elif least < near[k]:
             # |value| ≤ e on at most 3 e/max of a convex polyhedron; on (e/second)³ of it if only one vertex is near.
             if second < near[k]:
-                beside[kernels.EDGE, k] += size / abs(value)
+                beside[EDGE, k] += size / abs(value)
             else:
-                beside[kernels.CORNER, k] += size / (second * second)
+                beside[CORNER, k] += size / (second * second)
         if np.uint8(value > noise[k]) != active[k]:
             flip(k, first, byte, active, packed)
+
+
+@compiled
+def _set_box(points, vertices, box):
+    """Write centre and half-widths of the bounding box of a polyhedron."""
+    box[0, 0], box[0, 1], box[0, 2], box[1, 0], box[1, 1], box[1, 2] = bounding_box(points, vertices)
+
+
+@compiled
+def _enter_others(program, walk, layer, vertices):
+    """Settle the carried neurons and the windows of a layer (see `enter_others`), and set their pattern."""
+    start, end, byte = program.offsets[layer], program.offsets[layer + 1], program.byte_start[layer]
+    _set_box(walk.here, vertices, walk.box)
+    walk.open_count[layer], walk.doubts[2, layer] = enter_others(program, walk, layer, walk.box, walk.code)
+    for k in range(start, end):
+        if program.kind[k] != RELU and walk.code[k] != walk.active[k]:
+            flip(k, start, byte, walk.active, walk.packed)
+
+
+@compiled
+def _find_pair(program, walk, layer, vertices):
+    """Two entries of a window whose plane splits the current polyhedron, or −1, −1 (see `find_pair`)."""
+    end = program.offsets[layer + 1]
+    _set_box(walk.here, vertices, walk.box)
+    entries = walk.unstable[end - walk.open_count[layer] : end]
+    return find_pair(program, walk.forms, entries, walk.here, vertices, walk.box, walk.box[2])
+
+
+@compiled
+def _decide_windows(program, walk, layer, vertices):
+    """Set the pattern of the open windows of a layer for a polyhedron that none of them splits."""
+    start, end, byte = program.offsets[layer], program.offsets[layer + 1], program.byte_start[layer]
+    entries = walk.unstable[end - walk.open_count[layer] : end]
+    rx, ry, rz = walk.box[1, 0], walk.box[1, 1], walk.box[1, 2]
+    # No section is larger than half the surface of the bounding box.
+    size, section = 8.0 * rx * ry * rz, 4.0 * (rx * ry + ry * rz + rz * rx)
+    last, winner = -1, -1
+    walk.doubts[3, layer] = 0
+    for n in range(entries.shape[0]):
+        k = entries[n]
+        if program.window_first[k] != last:
+            last = program.window_first[k]
+            winner = choose_winner(program, walk.forms, k, walk.here, vertices, walk.box[2])
+            walk.doubts[3, layer] += measure_winner(program, walk, layer, winner, walk.here, vertices, size, section)
+        if np.uint8(k == winner) != walk.active[k]:
+            flip(k, start, byte, walk.active, walk.packed)
 
 
 @compiled_fused
@@ -93,9 +141,9 @@ def _enclose(a, b, c, d, cx, cy, cz, rx, ry, rz, centre, radius, peak):
 @compiled
 def _enter(
     forms, noise, near, first, end, byte, active, packed, unstable, points, vertices, scratch, peak, missed, doubts,
-    zeros,
+    zeros, kind,
 ):  # fmt: skip
-    """Set the pattern of the neurons of a layer that keep their sign on a polyhedron; list the others.
+    """Set the pattern of the ReLUs of a layer that keep their sign on a polyhedron; list the others.
 
     Returns the number of listed neurons, and the number of neurons with an exactly zero form, which `zeros` lists.
     """
@@ -108,6 +156,8 @@ def _enter(
     found, dead = 0, 0
     doubts[0] = 0
     for i in range(end - first):
+        if kind[first + i] != RELU:
+            continue
         is_rounding = abs(centre[i]) + radius[i] <= noise[first + i]
         if is_rounding or abs(centre[i]) >= radius[i] + near[first + i]:
             is_active = np.uint8(centre[i] > 0.0)
@@ -159,7 +209,7 @@ def _splitters(forms, noise, candidates, source, total, free, points, vertices, 
         if low >= -limit or high <= limit:
             missed[k] = max(missed[k], min(-low, high))
             if max(-low, high) > noise[k]:
-                sums[kernels.SLIVERS] += _sliver(min(-low, high), a, b, c, rx, ry, rz)
+                sums[SLIVERS] += _sliver(min(-low, high), a, b, c, rx, ry, rz)
             continue
         candidates[free + found] = k
         if centre < best_ratio * radius:
@@ -179,7 +229,7 @@ def _deliver(program, walk, output, vertices, count, origin, has_logits):
     size = volume(points, incidence, vertices, count, walk.order, walk.value)
     if not size > 0.0:
         # float64 cannot distinguish the volume from zero: nothing is known there.
-        walk.sums[kernels.SKIPPED] += 1.0
+        walk.sums[SKIPPED] += 1.0
         return
     last = program.offsets.shape[0] - 2
     if has_logits:
@@ -206,8 +256,10 @@ def _deliver(program, walk, output, vertices, count, origin, has_logits):
     doubts = 0
     for layer in range(2 if program.clipped == 1 else 0, last):
         doubts += walk.doubts[0, layer] + walk.doubts[1, layer]
+        if not program.is_plain[layer]:
+            doubts += walk.doubts[2, layer] + walk.doubts[3, layer]
     output.doubtful[region] = np.uint8(doubts > 0)
-    walk.sums[kernels.VOLUME] += size
+    walk.sums[VOLUME] += size
 
 
 @compiled_inline
@@ -237,10 +289,14 @@ def _has_no_room(walk, output, top):
 
 
 @compiled_inline
-def _split(program, walk, output, top, layer, k, vertices, count, free, found):
-    """Split the current polyhedron by neuron k and push both parts; returns DONE or the code of a short buffer."""
+def _split(program, walk, output, top, layer, k, rival, vertices, count, free, found):
+    """Split the current polyhedron where neuron k vanishes, or equals its rival, and push both parts, each with `found`
+    candidates; returns DONE or the code of a short buffer."""
     counters, stack, forms = walk.counters, walk.stack, walk.forms
     a, b, c, d, noise = forms[0, k], forms[1, k], forms[2, k], forms[3, k], program.noise[k]
+    if rival >= 0:
+        a, b, c, d = a - forms[0, rival], b - forms[1, rival], c - forms[2, rival], d - forms[3, rival]
+        noise += program.noise[rival]
     limit = max(DISTANCE * (abs(a) + abs(b) + abs(c)), noise)
     first, first_facet, origin, depth = stack[top, 1], stack[top, 7], stack[top, 5], stack[top, 6]
     code, left, below, right, above, snapped = split_polyhedron(
@@ -257,13 +313,13 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
         a, b, c, d, walk.here, walk.value, vertices, walk.points[first:], walk.incidence[first:], left, below - 1,
         walk.order, walk.angle,
     )  # fmt: skip
-    walk.sums[kernels.GAP] = max(walk.sums[kernels.GAP], deep)
+    walk.sums[GAP] = max(walk.sums[GAP], deep)
     if snapped > 0.0 or deep > ROUNDING:
         walk.missed[k] = max(walk.missed[k], snapped)
         _, _, _, rx, ry, rz = bounding_box(walk.here, vertices)
-        walk.sums[kernels.SLIVERS] += _sliver(snapped, a, b, c, rx, ry, rz)
+        walk.sums[SLIVERS] += _sliver(snapped, a, b, c, rx, ry, rz)
         # A gap's volume is at most its depth times the surface of the polyhedron, itself at most that of the box.
-        walk.sums[kernels.HOLES] += deep * 8.0 * (rx * ry + ry * rz + rz * rx)
+        walk.sums[HOLES] += deep * 8.0 * (rx * ry + ry * rz + rz * rx)
     for n in range(2):
         stack[top + n, 0] = layer
         stack[top + n, 1] = first + n * left
@@ -271,7 +327,7 @@ def _split(program, walk, output, top, layer, k, vertices, count, free, found):
         stack[top + n, 7] = first_facet + n * below
         stack[top + n, 8] = above if n == 1 else below
         stack[top + n, 3] = free
-        stack[top + n, 4] = found - 1
+        stack[top + n, 4] = found
         stack[top + n, 5] = origin
         stack[top + n, 6] = depth + 1
     counters[kernels.HEIGHT] = top + 2
@@ -307,10 +363,10 @@ def advance(program, walk, output, last_layer, max_nodes):
         )  # fmt: skip
         counters[kernels.HEIGHT] = top
         nodes += 1
-        slivers = sums[kernels.SLIVERS]
+        slivers = sums[SLIVERS]
         # A polyhedron that has not entered its layer yet has no list of candidates.
         is_new = list_first < 0
-        found = 0
+        found, k, rival = 0, -1, -1
         free = 0 if is_new else list_first + list_size
         if not is_new:
             source = candidates[list_first:]
@@ -320,6 +376,11 @@ def advance(program, walk, output, last_layer, max_nodes):
             if is_new:
                 is_new = False
             else:
+                if not program.is_plain[layer]:
+                    k, rival = _find_pair(program, walk, layer, vertices)
+                    if k >= 0:
+                        break
+                    _decide_windows(program, walk, layer, vertices)
                 unstable = walk.unstable[start : start + walk.unstable_count[layer]]
                 doubts = walk.doubts[1, layer:]
                 _decide(
@@ -343,18 +404,22 @@ def advance(program, walk, output, last_layer, max_nodes):
             unstable = walk.unstable[start:end]
             total, dead = _enter(
                 forms, noise, near, start, end, byte, active, packed, unstable, points, vertices, scratch, peak, missed,
-                walk.doubts[0, layer:], walk.columns[0],
+                walk.doubts[0, layer:], walk.columns[0], program.kind,
             )  # fmt: skip
             if dead > 0 and layer > 0:
                 zeros = walk.columns[0, :dead]
                 walk.doubts[0, layer] += count_reached(program, walk.fed, layer, zeros, walk.columns[1])
+            if not program.is_plain[layer]:
+                _enter_others(program, walk, layer, vertices)
             walk.unstable_count[layer] = total
             found = _splitters(forms, noise, candidates, unstable, total, free, points, vertices, sums, missed)
         if found > 0:
             k = candidates[free + found - 1]
-            code = _split(program, walk, output, top, layer, k, vertices, count, free, found)
+            found -= 1
+        if k >= 0:
+            code = _split(program, walk, output, top, layer, k, rival, vertices, count, free, found)
             if code != kernels.DONE:
                 # The walk resumes with the unchanged polyhedron once there is room.
-                counters[kernels.HEIGHT], sums[kernels.SLIVERS] = top + 1, slivers
+                counters[kernels.HEIGHT], sums[SLIVERS] = top + 1, slivers
                 return code
     return kernels.DONE

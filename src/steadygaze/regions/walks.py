@@ -49,6 +49,7 @@ class LayerWalk(ABC):
             # The walk starts with the last polytope on the stack: reverse to keep the regions in the polytopes' order.
             polytopes, origins = polytopes.take(np.arange(len(polytopes))[::-1]), origins[::-1]
         self.start(cell.root, polytopes, origins)
+        self.walk.prints[...] = cell.program.prints
         self.walk.counters[kernels.BASE] = block.base
         self.walk.counters[kernels.HEIGHT] = len(polytopes)
 
@@ -76,7 +77,7 @@ class LayerWalk(ABC):
     @property
     def volume(self) -> float:
         """The share of the unit square or cube that the regions cover so far."""
-        return float(self.walk.sums[kernels.VOLUME])
+        return float(self.walk.sums[forms.VOLUME])
 
     def advance(self, last_layer: int) -> tuple[bool, int]:
         """Continue for a while; returns whether the walk is done, and the number of new regions."""
@@ -109,8 +110,8 @@ class LayerWalk(ABC):
         walk, sums = self.walk, self.walk.sums
         return WalkMeasures(
             walk.peak.copy(), walk.missed.copy(), walk.beside.copy(), walk.most_drift.copy(),
-            int(walk.counters[kernels.DEPTH]), float(sums[kernels.SLIVERS]), int(sums[kernels.SKIPPED]),
-            float(sums[kernels.GAP]), float(sums[kernels.HOLES]),
+            int(walk.counters[kernels.DEPTH]), float(sums[forms.SLIVERS]), int(sums[forms.SKIPPED]),
+            float(sums[forms.GAP]), float(sums[forms.HOLES]),
         )  # fmt: skip
 
     def _flush(self, regions: int) -> None:
@@ -156,9 +157,7 @@ class FlatWalk(LayerWalk):
 
     def start(self, root: np.ndarray, polytopes: Polygons, origins: np.ndarray) -> None:
         count = len(polytopes.points)
-        self.room = _SPARE.take((self.program.offsets.tobytes(), len(polytopes), count)) or self._make_room_for(
-            polytopes
-        )
+        self.room = _SPARE.take(_key(self.program, polytopes)) or self._make_room_for(polytopes)
         self.walk, self.output = self.room.walk, self.room.output
         walk = self.walk
         walk.forms[:, : root.shape[1]] = root
@@ -196,7 +195,7 @@ class FlatWalk(LayerWalk):
             points=np.empty((16 * CAPACITY, 2)),
             edge=np.empty(16 * CAPACITY, dtype=np.int64),
         )
-        return _Room((program.offsets.tobytes(), len(polytopes), count), zeros, walk, output)
+        return _Room(_key(program, polytopes), zeros, walk, output)
 
     def give_up(self) -> None:
         # Walks with other room would pause elsewhere, and chunks end where a walk pauses.
@@ -240,6 +239,7 @@ class SolidWalk(LayerWalk):
         self.walk = solid_forms.Walk(
             **_arrays_of_zeros(_shared_shapes(self.program, 4))[1],
             fed_active=np.zeros(int(self.program.offsets[-1]), dtype=np.uint8),
+            code=np.zeros(int(self.program.offsets[-1]), dtype=np.uint8),
             candidates=_candidates(self.program),
             stack=stack,
             points=_padded(polytopes.points, STACK_ROOM),
@@ -317,6 +317,11 @@ def _shared_shapes(program: Program, rows: int) -> _Shapes:
         "packed": ((int(program.byte_start[-1]),), np.uint8),
         "unstable": ((neurons,), np.int32),
         "unstable_count": ((layers,), np.int64),
+        "open_count": ((layers,), np.int64),
+        "box": ((3, 3), np.float64),
+        "prints": (program.prints.shape, np.uint64),
+        "is_printed": ((layers,), np.uint8),
+        "fed_prints": ((int(program.print_stages[:, 3].sum()),), np.uint64),
         "scratch": ((rows, widest), np.float64),
         "peak": ((neurons,), np.float64),
         "missed": ((neurons,), np.float64),
@@ -324,7 +329,7 @@ def _shared_shapes(program: Program, rows: int) -> _Shapes:
         "drift": ((2, layers), np.float64),
         "most_drift": ((2, layers), np.float64),
         "columns": ((2, widest), np.int64),
-        "doubts": ((2, layers), np.int64),
+        "doubts": ((4, layers), np.int64),
         "counters": ((7,), np.int64),
         "sums": ((5,), np.float64),
     }
@@ -349,12 +354,20 @@ def _arrays_of_zeros(shapes: _Shapes) -> tuple[np.ndarray, dict[str, np.ndarray]
     return block, arrays
 
 
+_Key = tuple[bytes, bytes, int, int]
+
+
+def _key(program: Program, polytopes: Polygons) -> _Key:
+    """Programs and polygons with the same key need buffers of the same shapes."""
+    return program.offsets.tobytes(), program.print_stages.tobytes(), len(polytopes), len(polytopes.points)
+
+
 @dataclass(frozen=True, eq=False)
 class _Room:
     """The buffers of a walk of polygons, for programs and numbers of polygons with one key; `zeros` is the block of the
     arrays that start with zeros."""
 
-    key: tuple[bytes, int, int]
+    key: _Key
     zeros: np.ndarray
     walk: forms.Walk
     output: kernels.Output
@@ -365,7 +378,7 @@ class _Spare(threading.local):
 
     room: _Room | None = None
 
-    def take(self, key: tuple[bytes, int, int]) -> _Room | None:
+    def take(self, key: _Key) -> _Room | None:
         """The buffers, as new, if they have this key."""
         room, self.room = self.room, None
         if room is None or room.key != key:

@@ -16,10 +16,12 @@ from ..labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
 from ..properties.attention import AttentionLabels, Doubtful, label_attention, reaches, unknown_attention
 from ..properties.classification import MOST_WORK, Pieces, hull_work
 from ..properties.hull_proof import HullProof
-from ..properties.joint import JointPieces, Shares, add_cells, join, piece_cells, shares
+from ..properties.joint import JointPieces, Shares, add_cells, join, missing_cells, piece_cells, shares
 from ..properties.kept_box import Suspects, attention_suspects, label_suspects
 from ..properties.nearest import Nearest, Violations, attention_violations, label_violations, nearest_violation
+from ..properties.pattern_points import has_windows
 from ..properties.settling import Settled, kink_inconsistency, settle_patterns
+from ..properties.ties import tie_share
 from ..regions.forward_error import forward_errors, kink_share, region_coverage
 from ..regions.region import RegionSet
 from ..tolerances import AREA
@@ -158,6 +160,24 @@ class Answers:
         assert self.errors is not None
         curves = SingleCurves(self.compound, self.errors.options, self.errors.original_doubt)
         return settle_patterns(self.compound, self.regions, self._kinks, curves, self.proof, self.budget)
+
+    @cached_property
+    def tie_share(self) -> tuple[float, float] | None:
+        """Bounds of the share of the domain whose maps depend on the rule for ties of windows.
+
+        None for networks without windows, parts of a map, and attention that was not measured.
+        """
+        if self.errors is None or self.is_part or not has_windows(self.compound.graph):
+            return None
+        regions, accuracy = self.regions, self.regions.accuracy
+        missing = missing_cells(
+            float(regions.polytopes.volumes.sum()), len(regions), regions.polytopes.dimension,
+            is_partial=regions.stopped is not None or accuracy.skipped > 0, holes=accuracy.holes,
+        )  # fmt: skip
+        return tie_share(
+            self.compound, regions, self.errors.options, self.doubtful.regions,
+            missing=float(missing.sum()), slack=self.slivers, budget=self.budget,
+        )  # fmt: skip
 
     @cached_property
     def hull_inconsistency(self) -> float:

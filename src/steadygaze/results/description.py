@@ -28,7 +28,7 @@ from ..words import (
     unit_of,
 )
 from .result import Result
-from .summary import Summary
+from .summary import Summary, ties_sentences
 
 SMALLEST_RANGE = 1e-3
 """A proved box around zero gets no number if it is smaller than this share of the ranges."""
@@ -101,7 +101,7 @@ def verdict_sentences(summary: Summary, ranges: Sequence[str] = ()) -> list[str]
 
 
 def small_print(summary: Summary) -> list[str]:
-    """The conditions of the verdict: kinks, strips too close to decide, unmeasured attention."""
+    """The conditions of the verdict: kinks, strips too close to decide, ties, unmeasured attention."""
     found = [] if summary.contains_zero else ["The unperturbed image itself does not belong to the domain."]
     is_search, kinks = summary.is_search, summary.sliver_share or 0.0
     undecided = 0.0 if is_search else undecided_share(summary)
@@ -118,6 +118,7 @@ def small_print(summary: Summary) -> list[str]:
             f"On kinks, the borders between regions (at most {percent_up(kinks)} of the domain), the attention is "
             "undecided; ranges that keep the attention leave them out."
         )
+    found += ties_sentences(summary.tie_share)
     return found if summary.is_measured else [*found, "The attention was not measured."]
 
 

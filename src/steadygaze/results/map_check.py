@@ -1,9 +1,10 @@
 """Checks attention maps through the model file: finite differences of onnxruntime's logits, from inside a region.
 
-Inside a region the logits are affine in every pixel as long as no ReLU changes its sign, so a central difference has no
-error but the rounding of the file's float type, divided by the step. The largest step that keeps all signs comes from
-the linear steps in float64. If map and differences disagree by more, proved bounds of the same differences in float64
-decide whether the map is wrong or the file's arithmetic too coarse. Compares unfiltered maps, without distances.
+Inside a region the logits are affine in every pixel as long as no bit of the pattern changes, so a central difference
+has no error but the rounding of the file's float type, divided by the step. The largest step that keeps all bits comes
+from the linear steps in float64. If map and differences disagree by more, proved bounds of the same differences in
+float64 decide whether the map is wrong or the file's arithmetic too coarse. Compares unfiltered maps, without
+distances.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention.gradients import maps_under
-from ..bounds.passes import Forms, Readout, forward
+from ..bounds.forms import Forms
+from ..bounds.passes import Readout, forward
 from ..bounds.passes import gradients as enclose_gradients
+from ..network.doubts import to_kinks
 from ..network.graph import Graph
 from ..network.model import Model
 from ..network.steps import upwards
@@ -83,9 +86,9 @@ def check_maps(
 ) -> MapCheck:
     """Compare the gradients under a pattern with finite differences through the model file.
 
-    image (C, H, W) lies inside the region of the pattern; bits: one boolean array (1, n) per ReLU layer; classes (2,).
+    image (C, H, W) lies inside the region of the pattern; bits: one boolean array (1, n) per layer; classes (2,).
     `noise` bounds the rounding of a replayed logit, so an entry's tolerance is noise / step; `neurons` has such bounds
-    for the inputs of the ReLUs, (n,) per layer: no step comes closer to a kink.
+    for the inputs of the neurons, (n,) per layer: no step comes closer to a kink.
     """
     gradients = maps_under(model.graph, bits, np.eye(model.classes)[classes])
     pixels = _pixels(np.abs(gradients))
@@ -118,23 +121,25 @@ def longest_steps(
     pixels: np.ndarray,
     neurons: Sequence[np.ndarray] | None = None,
 ) -> np.ndarray:
-    """How far each of the given pixels (S,) may move either way before a ReLU changes its sign, (S,); may be infinite.
+    """How far each of the given pixels (S,) may move either way before a bit changes, (S,); may be infinite.
 
-    image (C·H·W,), bits and neurons as in `check_maps`. Exact up to float64 rounding: under one pattern every ReLU's
-    input is affine in the pixel.
+    image (C·H·W,), bits and neurons as in `check_maps`. Exact up to float64 rounding: under one pattern the input of
+    every neuron is affine in the pixel.
     """
     steps = np.full(len(pixels), np.inf)
     values, change = image[None], np.zeros((len(pixels), len(image)))
     change[np.arange(len(pixels)), pixels] = 1.0
     errors = neurons or [np.zeros(1)] * len(bits)
-    for segment, layer, error in zip(graph.steps[:-1], bits, errors, strict=True):
+    for segment, layer, own, error in zip(graph.steps[:-1], graph.layers, bits, errors, strict=True):
         values = upwards(segment, values)
         for step in segment:
             change = step.forward(change)
+        distance, off = to_kinks(layer, own, values, np.broadcast_to(error, values.shape))
+        speed, _ = to_kinks(layer, own, change, change)
         room = np.full(change.shape, np.inf)
-        np.divide(np.maximum(np.abs(values) - error, 0.0), np.abs(change), out=room, where=change != 0.0)
+        np.divide(np.maximum(np.abs(distance) - off, 0.0), np.abs(speed), out=room, where=speed != 0.0)
         steps = np.minimum(steps, room.min(axis=1, initial=np.inf))
-        values, change = np.where(layer, values, 0.0), np.where(layer, change, 0.0)
+        values, change = np.where(own, values, 0.0), np.where(own, change, 0.0)
     return steps
 
 
@@ -166,18 +171,19 @@ def _is_refuted(
 ) -> bool:
     """Whether proved bounds of the differences between moved images (2, S, C·H·W) contradict gradients (2, C·H·W).
 
-    Uncertain signs leave the gradient open and contradict nothing, nor does NaN.
+    Uncertain bits leave the gradient open and contradict nothing, nor does NaN.
     """
     rows = Readout.of(graph.steps[-1], np.eye(graph.classes, dtype=np.int64)[classes])
     flat = moved.reshape(-1, 1, moved.shape[2])
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = rows.bounds(forward(graph.steps, Forms(flat, np.zeros((len(flat), flat.shape[2])))).last)
+        exact = Forms(flat, np.zeros((len(flat), flat.shape[2])))
+        low, high = rows.bounds(forward(graph.steps, graph.layers, exact).last)
         low, high = (ends.reshape(2, len(pixels), -1) for ends in (low, high))
         places = np.arange(len(pixels))
         widths = (moved[0, places, pixels] - moved[1, places, pixels])[:, None]
         slack = 16.0 * UNIT * (np.abs(low).max(axis=0) + np.abs(high).max(axis=0))
         least, most = (low[0] - high[1] - slack) / widths, (high[0] - low[1] + slack) / widths
         here = Forms(image.reshape(1, 1, -1), np.zeros((1, image.size)))
-        radius = enclose_gradients(graph.steps, forward(graph.steps, here), rows).radius[0][:, pixels].T
+        radius = enclose_gradients(graph.steps, forward(graph.steps, graph.layers, here), rows).radius[0][:, pixels].T
         chosen = gradients[:, pixels].T
         return bool(((chosen + 2.0 * radius < least) | (chosen - 2.0 * radius > most)).any())

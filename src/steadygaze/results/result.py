@@ -16,7 +16,9 @@ from ..boundary import Boundary
 from ..budget import OPTIONAL, Budget, is_over
 from ..errors import OptionError, PerturbationError
 from ..labels import Property, Status, Stop, Verdict
-from ..network.graph import preactivations
+from ..network.doubts import doubtful_bits, same_for_windows
+from ..network.graph import patterns, preactivations
+from ..network.layers import RELU
 from ..network.model import Agreement
 from ..properties.nearest import Nearest
 from ..question import Question
@@ -50,7 +52,7 @@ class Point:
 
 
 def view_point(question: Question, theta: np.ndarray, bits: list[np.ndarray], *, region: int | None = None) -> Point:
-    """The point of a theta (d,) of the domain under a pattern, one array (1, n) of bits per ReLU layer."""
+    """The point of a theta (d,) of the domain under a pattern, one array (1, n) of bits per layer."""
     image = question.perturbed.image(theta)
     logits = question.model.graph.logits(image[None])[0]
     maps = maps_under(question.model.graph, bits, question.attention.targets(len(logits)))
@@ -203,6 +205,14 @@ class Result:
         """A bound of the share of the domain on kinks, where the attention is undecided; None if unknown."""
         return self.answer.sliver_share
 
+    @property
+    def tie_share(self) -> tuple[float, float] | None:
+        """Bounds of the share of the domain whose attention depends on the rule that the first of equal entries wins.
+
+        None for networks without maxima over windows, and if it is not known: only a map in memory tells.
+        """
+        return self.tiling.tie_share
+
     @cached_property
     def findings(self) -> "Findings":
         """The witnesses, and notes about those that are missing or that onnxruntime does not show.
@@ -249,16 +259,22 @@ class Result:
         return view_point(self.question, where, self._pattern(image, region), region=region)
 
     def _pattern(self, image: np.ndarray, region: int | None) -> list[np.ndarray]:
-        """The classifier's pattern at an image of a region: one boolean array (1, n) per ReLU layer."""
+        """The classifier's pattern at an image of a region: one boolean array (1, n) per layer."""
         compound, packed = self.question.compound, None if region is None else self.tiling.pattern(region)
         values = preactivations(compound.graph, image.reshape(1, -1))[:-1]
+        computed = patterns(compound.graph, values)
         if packed is None:
-            return [value > 0.0 for value in values]
+            return computed
         settled = unpack(packed[None], compound.hidden)
-        return [
-            np.where((np.abs(value) > noise) | (value == 0.0), value > 0.0, own)
-            for value, noise, own in zip(values, compound.noise, settled, strict=False)
-        ]
+        found = []
+        for layer, value, bits, noise, own in zip(
+            compound.graph.layers, values, computed, compound.noise, settled, strict=False
+        ):
+            is_noise = doubtful_bits(layer, value, np.broadcast_to(noise, value.shape))
+            # A ReLU that is exactly zero is inactive. The bits of a window go together.
+            is_noise &= (value != 0.0) | (layer.kind != RELU)
+            found.append(np.where(same_for_windows(layer, is_noise), own, bits))
+        return found
 
     def boundary(self, property: str | Property | None = None) -> Boundary:
         """The outermost boundary of a property ("cr", "ar", "both"; by default that of the question) at this δ.

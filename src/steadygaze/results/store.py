@@ -1,8 +1,9 @@
 """Results on disk: writes a result to a directory and reads the same result back, ready for another δ.
 
 `result.json` holds the answer and the data to rebuild the question, `regions.npz` the map, `image.npy` the pixels
-(`image.png` for people), `timings.json` the data that differ from run to run. The model is not copied: its place and
-hash are stored. Files are never trusted: damaged, foreign and other versions are refused.
+(`image.png` for people), `timings.json` the data that differ from run to run. A model file is not copied: its place and
+hash are stored. A torch module has no file, so `model.onnx` holds it as exported. Files are never trusted: damaged,
+foreign and other versions are refused.
 """
 
 import hashlib
@@ -12,7 +13,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,7 +26,8 @@ from .. import zoo
 from ..budget import machine_gib
 from ..errors import SteadygazeError, StoreError
 from ..images import MAX_PIXELS, fit_image
-from ..network.model import Agreement, Model, read_model
+from ..network.model import Agreement, Model, model_from_bytes, read_model
+from ..network.onnx_file import read_bytes
 from ..question import Question
 from ..regions.check import CheckedMap
 from .arrays import OLDER, READ_VERSIONS, SCHEMA_VERSION
@@ -35,6 +37,8 @@ from .summary import Summary
 from .tiling import MAP, Tiling
 
 ANSWER, PIXELS, PICTURE, TIMINGS = "result.json", "image.npy", "image.png", "timings.json"
+MODEL = "model.onnx"
+"""The model, if it has no file of its own."""
 CHUNKS = re.compile(r"regions-\d{5,}\.npz")
 """The files of a map in chunks, beside `regions.npz`."""
 FIGURES = (".png", ".svg", ".pdf", ".html")
@@ -65,6 +69,8 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
             tiling.write(folder)
             np.save(folder / PIXELS, question.perturbed.x0, allow_pickle=False)
             _picture(question.perturbed.x0).save(folder / PICTURE)
+            if question.model.content is not None:
+                (folder / MODEL).write_bytes(question.model.content)
             files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
             whole = content | {"stored": stored | {"files": files}}
             _write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
@@ -132,13 +138,17 @@ def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given
     elif stored["bundled"] is not None:
         path = zoo.model_path(str(stored["bundled"]))
     else:
-        path = Path(str(stored["path"]))
+        path = folder / MODEL if stored["path"] is None else Path(str(stored["path"]))
     if not path.is_file():
         raise StoreError(f"{folder}: its model is no longer at {os.fspath(path)}; {mend}")
+    options: dict[str, Any] = {name: stored[name] for name in ("mean", "std")}
+    options |= {"image_shape": pixels.shape, "scale": float(stored["scale"]), "output": stored.get("output")}
     try:
-        model = read_model(
-            path, image_shape=pixels.shape, mean=stored["mean"], std=stored["std"], scale=float(stored["scale"])
-        )
+        if stored["path"] is None and stored["bundled"] is None:  # kept with the result, so that it can be saved again
+            model = model_from_bytes(read_bytes(path), str(content["model"]["name"]), **options)
+            model = replace(model, notes=tuple(str(note) for note in stored["notes"]))
+        else:
+            model = read_model(path, **options)
     except SteadygazeError as error:
         raise StoreError(f"{folder}: its model at {os.fspath(path)} has changed: {error}; {mend}") from None
     if model.sha256 != digest:
@@ -231,7 +241,7 @@ def check_directory(directory: str | Path, *, force: bool = False) -> Path:
             f"{directory}: is not a steadygaze result, so --force does not replace it; choose another --out"
         )
     for path in inside:
-        is_ours = path.name in (ANSWER, MAP, PIXELS, PICTURE, TIMINGS) or path.suffix in FIGURES
+        is_ours = path.name in (ANSWER, MAP, PIXELS, PICTURE, TIMINGS, MODEL) or path.suffix in FIGURES
         is_ours = is_ours or CHUNKS.fullmatch(path.name) is not None
         if not is_ours or path.is_symlink() or not path.is_file():
             raise StoreError(

@@ -17,7 +17,7 @@ from ..errors import StoreError
 from ..labels import Kept, Label, Property, Status, Verdict
 from ..properties.nearest import Nearest
 from ..question import AttentionFacts, DomainFacts, ImageFacts, ModelFacts
-from ..words import percent_up
+from ..words import percent_up, share_between
 from .arrays import SCHEMA_VERSION
 from .claims import Violation
 from .result import Result
@@ -26,6 +26,9 @@ from .witness import Witness
 Bounds = tuple[float, float]
 SINGLE_THETAS = "Single thetas are proved to violate; the violating share of the domain is not decided."
 """Part of the guarantee where a violation is proved, but no share of the domain."""
+
+
+NAMED_TIES = 5e-4
 
 
 class ThresholdFacts(Struct, frozen=True):
@@ -135,7 +138,8 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     area: proved bounds of the shares of the domain. ar_at_delta: the share of AR at other thresholds, and under "all"
     the smallest δ known to make everything AR. sets: regions by label, None if the label was not asked for;
     undecided counts the others. visited_share: the share of the domain mapped, decided or visited. Refinements fill
-    boxes, guarantee_shares, until, goal and relaxation; searches following to line.
+    boxes, guarantee_shares, until, goal and relaxation; searches following to line. ties: for networks with maxima over
+    windows, the share of the domain whose attention depends on the rule that the first of equal entries wins.
     """
 
     status: Status = Status.FAILED
@@ -163,6 +167,7 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     confirmation: str | None = None
     w_delta: float | None = None
     line: list[float] | None = None
+    ties: dict[str, Bounds] | msgspec.UnsetType = msgspec.UNSET
     complete: bool
     stopped: str | None
     attention: AttentionFacts
@@ -194,6 +199,11 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     def contains_zero(self) -> bool:
         """Whether the domain contains the unperturbed image."""
         return all(low <= 0.0 <= high for low, high in zip(self.domain.low, self.domain.high, strict=True))
+
+    @property
+    def tie_share(self) -> Bounds | None:
+        """The share of the domain whose attention depends on the rule for ties; None if not known."""
+        return self.ties["share"] if isinstance(self.ties, dict) else None
 
     def violating_theta(self, name: str) -> Sequence[float] | None:
         """A theta proved to violate CR, or AR: the nearest, or else a witness; None if none is known."""
@@ -249,6 +259,8 @@ def summarise(result: Result) -> Summary:
         more["ar_at_delta"] = shares | {"all": result.enough_delta}
         more["nearest"] = {str(name): NearestFacts.of(found) for name, found in result.nearest.items()}
         more["witnesses"] = [WitnessFacts.of(witness, question.names) for witness in result.witnesses]
+    if result.tie_share is not None:
+        more["ties"] = {"share": result.tie_share}
     more |= {
         "status": result.status,
         "visited_share": answer.coverage,
@@ -312,6 +324,22 @@ def kinks_text(share: float) -> str:
     """
     most = percent_up(share)
     return f"On kinks, the borders between regions, the attention is undecided: at most {most} of the domain."
+
+
+def ties_sentences(share: Bounds | None) -> list[str]:
+    """A sentence on the share of the domain whose attention depends on the rule for ties, unless it is none.
+
+    A share of less than `NAMED_TIES` that is not proved to be above zero is left out.
+
+    >>> ties_sentences((0.25, 0.25))
+    ['In 25.00 % of the domain entries of a maximum tie, and the attention depends on the rule: the first one wins.']
+    >>> ties_sentences((0.0, 1e-9)), ties_sentences(None)
+    ([], [])
+    """
+    if share is None or (share[0] <= 0.0 and share[1] < NAMED_TIES):
+        return []
+    where = f"In {share_between(*share)} of the domain"
+    return [f"{where} entries of a maximum tie, and the attention depends on the rule: the first one wins."]
 
 
 def _finite(number: float) -> float | None:

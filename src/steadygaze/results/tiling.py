@@ -95,6 +95,11 @@ class Tiling(ABC, Generic[AnswerT]):
         """Whether attention was measured."""
         return True
 
+    @property
+    def tie_share(self) -> tuple[float, float] | None:
+        """Bounds of the share of the domain whose maps depend on the rule for ties of windows; None if not known."""
+        return None
+
     @cached_property
     def kept_shares(self) -> dict[str, tuple[float, float]]:
         """The share of AR at 10, 25, 50 and 100 % of the original maps' size."""

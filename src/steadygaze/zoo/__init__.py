@@ -32,7 +32,7 @@ class ZooModel:
 
 @dataclass(frozen=True)
 class ZooImage:
-    """A bundled image, named `dataset:index`; the index counts all 70,000 images, test images last."""
+    """A bundled image, named `dataset:index`; the index counts all 70,000 images of a set, test images last."""
 
     reference: str
     path: Path
@@ -65,7 +65,7 @@ def models() -> tuple[ZooModel, ...]:
 
 @cache
 def images() -> tuple[ZooImage, ...]:
-    """Return the twenty bundled images in the order of the manifest.
+    """Return the thirty bundled images in the order of the manifest.
 
     >>> images()[0].reference, images()[0].true_label
     ('mnist:69990', 7)
@@ -93,7 +93,7 @@ def model_path(name: str) -> Path:
 
 
 def is_reference(text: str) -> bool:
-    """Return whether a text asks for a bundled image (`mnist:…`, `fashion:…`), whether or not that one exists.
+    """Return whether a text asks for a bundled image (`mnist:…`, `colour:…`), whether or not that one exists.
 
     >>> is_reference("mnist:1"), is_reference("digit.png")
     (True, False)
@@ -121,7 +121,7 @@ def true_label(reference: str) -> int:
 
 
 def class_names(dataset: str) -> tuple[str, ...]:
-    """Return the ten class names of `mnist` or `fashion`, in the order of the logits.
+    """Return the ten class names of `mnist`, `fashion` or `colour`, in the order of the logits.
 
     >>> class_names("fashion")[9]
     'Ankle boot'

@@ -3,6 +3,7 @@
 Pixels follow the formulas of the families, operators their matrices, one number at a time.
 """
 
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import floor
@@ -10,6 +11,7 @@ from math import floor
 import numpy as np
 
 from steadygaze.compound import Compound
+from steadygaze.network.joins import Concat, Sum, Winner
 from steadygaze.network.operators import Mean, Operator, Relu, Scale, Shape
 from steadygaze.network.windows import AveragePool
 from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
@@ -21,7 +23,22 @@ def margin(compound: Compound, label: int, theta: np.ndarray) -> Fraction:
     return logits[label] - max(value for j, value in enumerate(logits) if j != label)
 
 
-def exact_logits(compound: Compound, theta: np.ndarray) -> list[Fraction]:
+def exact_logits(compound: Compound, theta: Sequence[float | Fraction]) -> list[Fraction]:
+    """The logits at one theta."""
+    return exact_values(compound, theta)[-1]
+
+
+def exact_values(compound: Compound, theta: Sequence[float | Fraction]) -> list[list[Fraction]]:
+    """All values of the graph at one theta, each flattened: the clipped pixels first, the logits last."""
+    values = [exact_pixels(compound, theta)]
+    for node in compound.graph.nodes:
+        shapes = [compound.graph.shape_of(value) for value in node.inputs]
+        values.append(apply(node.operator, [values[value] for value in node.inputs], shapes))
+    return values
+
+
+def exact_pixels(compound: Compound, theta: Sequence[float | Fraction]) -> list[Fraction]:
+    """The clipped pixels at one theta."""
     x0 = compound.perturbed.x0
     grey = np.rint(x0 * 255)
     is_grey = bool((grey / 255 == x0).all())
@@ -32,12 +49,10 @@ def exact_logits(compound: Compound, theta: np.ndarray) -> list[Fraction]:
     values = []
     for place in np.ndindex(x0.shape):
         changes = [
-            _change(perturbation, image, place, Fraction(float(value)))
+            _change(perturbation, image, place, Fraction(value))
             for perturbation, value in zip(compound.perturbed.perturbations, theta, strict=True)
         ]
         values.append(min(max(image[place] + sum(changes), Fraction(0)), Fraction(1)))
-    for number, node in enumerate(compound.graph.nodes):
-        values = _apply(node.operator, values, compound.graph.shape_of(number))
     return values
 
 
@@ -61,6 +76,27 @@ def _change(perturbation: Perturbation, image: dict, place: tuple[int, ...], the
             share = theta - whole
             return (1 - share) * moved(whole) + share * moved(whole + 1) - image[place]
     raise AssertionError(perturbation)
+
+
+def apply(operator: Operator, inputs: list[list[Fraction]], shapes: list[Shape]) -> list[Fraction]:
+    """The result of an operator for flattened values of these shapes."""
+    if isinstance(operator, Winner):
+        return [max(inputs[0][entry] for entry in window if entry >= 0) for window in operator.index.tolist()]
+    if isinstance(operator, Sum | Concat):
+        parts = [as_array(values, shape) for values, shape in zip(inputs, shapes, strict=True)]
+        if isinstance(operator, Concat):
+            return list(np.concatenate(parts, axis=operator.axis).ravel())
+        target = operator.output_shape(*shapes)
+        total = sum(sign * np.broadcast_to(part, target) for sign, part in zip(operator.signs, parts, strict=True))
+        return list(total.ravel())
+    return _apply(operator, inputs[0], shapes[0])
+
+
+def as_array(values: list[Fraction], shape: Shape) -> np.ndarray:
+    """Rationals in a shape."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array.reshape(shape)
 
 
 def _apply(operator: Operator, values: list[Fraction], shape: Shape) -> list[Fraction]:

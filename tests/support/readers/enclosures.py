@@ -15,7 +15,8 @@ from math import isqrt
 import numpy as np
 
 from steadygaze.bounds.bounder import Bounder
-from steadygaze.bounds.passes import gradients
+from steadygaze.bounds.forms import pixels
+from steadygaze.bounds.passes import decide_layers, gradients
 from steadygaze.perturbation import Perturbed
 from support.networks.bound_cases import Case, corners
 from support.oracles.attention_by_definition import transported
@@ -43,7 +44,10 @@ class Found:
         enclosures = bounder.bound(case.cell, case.low, case.high)
         passed = bounder.pass_forward(case.cell, case.low, case.high)
         found = gradients(bounder.segments, passed, bounder.logits)
-        return cls(enclosures.margin, enclosures.inconsistency, passed.low, passed.high, found.ends)
+        image = pixels(case.perturbed, case.cell, case.low, case.high)
+        layers = list(decide_layers(bounder.segments, bounder.layers, image, room=bounder.room))
+        low, high = (tuple(getattr(layer, name) for layer in layers) for name in ("low", "high"))
+        return cls(enclosures.margin, enclosures.inconsistency, low, high, found.ends)
 
 
 def violations(case: Case, *, bounder: Bounder | None = None, points: int = 6, seed: int = 0) -> list[str]:

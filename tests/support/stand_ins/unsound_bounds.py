@@ -9,11 +9,13 @@ import pytest
 from steadygaze.attention import filters
 from steadygaze.attention.filters import Intervals, absolute, mean
 from steadygaze.attention.options import Distance
-from steadygaze.bounds import bounder, passes
+from steadygaze.bounds import bounder, decisions, forms, passes
 from steadygaze.bounds import box_kernels as kernels
 from steadygaze.bounds.bounder import Bounder
-from steadygaze.bounds.passes import Forms, Relaxed
+from steadygaze.bounds.decisions import OPEN
+from steadygaze.bounds.forms import Forms, Relaxed
 from steadygaze.network.steps import ConvStep, MatrixStep, ScaleStep
+from steadygaze.perturbation import Perturbed
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 STEPS = (MatrixStep, ConvStep, ScaleStep)
@@ -35,7 +37,7 @@ def no_absolute_value_of_coefficients(patch: pytest.MonkeyPatch) -> None:
 
 def no_outward_rounding(patch: pytest.MonkeyPatch) -> None:
     for module, name in product(
-        (passes, bounder, filters, absolute, mean), ("gamma", "up", "down", "LEAST", "LEAST_ROOT")
+        (forms, decisions, passes, bounder, filters, absolute, mean), ("gamma", "up", "down", "LEAST", "LEAST_ROOT")
     ):
         if hasattr(module, name):
             exact = {"gamma": lambda terms: 0.0, "up": lambda terms: 1.0, "down": lambda terms: 1.0}
@@ -43,31 +45,34 @@ def no_outward_rounding(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_rounding_errors_of_products(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(passes, "gamma", lambda terms: 0.0)
+    for module in (forms, decisions, passes):
+        patch.setattr(module, "gamma", lambda terms: 0.0)
 
 
 def no_rounding_errors_of_gradients(patch: pytest.MonkeyPatch) -> None:
-    for module in (passes, filters, mean):
+    for module in (forms, passes, filters, mean):
         patch.setattr(module, "gamma", lambda terms: 0.0)
         patch.setattr(module, "up", lambda terms: 1.0)
 
 
 def relaxed_otherwise(name: str, change: Callable[[Relaxed], Relaxed]) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
-        true = getattr(passes, name)
-        patch.setattr(passes, name, lambda low, high: change(true(low, high)))
+        true = getattr(forms, name)
+        for module in (forms, decisions):
+            if hasattr(module, name):
+                patch.setattr(module, name, lambda low, high: change(true(low, high)))
 
     return plant
 
 
 def derivative_of_open_neurons(value: float) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
-        def multiply(centre: np.ndarray, radius: np.ndarray, low: np.ndarray, high: np.ndarray, lift: float) -> None:
-            factor = np.where(low > 0.0, 1.0, np.where(high > 0.0, value, 0.0))[:, None]
+        def multiply(centre: np.ndarray, radius: np.ndarray, bits: np.ndarray, lift: float) -> None:
+            factor = np.where(bits == OPEN, value, bits)[:, None]
             centre *= factor
             radius *= factor
 
-        patch.setattr(kernels, "relu_gradients", multiply)
+        patch.setattr(kernels, "bit_gradients", multiply)
 
     return plant
 
@@ -98,8 +103,8 @@ def remainder_dropped_at_the_logits(patch: pytest.MonkeyPatch) -> None:
 
 
 def generators_lost(patch: pytest.MonkeyPatch) -> None:
-    true = passes._generators
-    patch.setattr(passes, "_generators", lambda radius, room: (0.0 * true(radius, room)[0], true(radius, room)[1]))
+    true = forms._generators
+    patch.setattr(forms, "_generators", lambda radius, room: (0.0 * true(radius, room)[0], true(radius, room)[1]))
 
 
 def bias_left_out(patch: pytest.MonkeyPatch) -> None:
@@ -115,15 +120,16 @@ def bias_left_out(patch: pytest.MonkeyPatch) -> None:
 
 
 def box_too_small(patch: pytest.MonkeyPatch) -> None:
-    true = passes.pixels
+    true = forms.pixels
     shrink = 0.01
-    patch.setattr(
-        bounder,
-        "pixels",
-        lambda perturbed, cell, low, high: true(
-            perturbed, cell, low + shrink * (high - low), high - shrink * (high - low)
-        ),
-    )
+
+    def pixels(
+        perturbed: Perturbed, cell: int, low: np.ndarray, high: np.ndarray, *rest: object, **options: bool
+    ) -> Forms:
+        less = shrink * (high - low)
+        return true(perturbed, cell, low + less, high - less, *rest, **options)  # type: ignore[arg-type]
+
+    patch.setattr(bounder, "pixels", pixels)
 
 
 def absolute_values_of_ends(patch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from ...results.export import Part, region_part
 from ...results.other_deltas import cells_at
 from ...results.result import Result
 from ...results.samples import Doubts, Sample, piece_samples
-from ...results.summary import SINGLE_THETAS, kinks_text
+from ...results.summary import SINGLE_THETAS, kinks_text, ties_sentences
 from ...results.tiling import TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from ...words import percent_down, percent_up
@@ -36,8 +36,18 @@ class MapTiling(Tiling[Answer]):
     stopped: Stop | None
 
     @property
+    def region_count(self) -> int:
+        """The number of regions, by patterns if the network has windows (see `RegionSet.pattern_count`)."""
+        regions = self.answers.regions
+        return len(regions) if self.question.compound.graph.is_plain else regions.pattern_count
+
+    @property
     def enough_delta(self) -> float | None:
         return self.answers.enough_delta
+
+    @property
+    def tie_share(self) -> tuple[float, float] | None:
+        return self.answers.tie_share
 
     def answer(self, delta: float) -> Answer:
         return self.answers.at(delta)
@@ -104,6 +114,7 @@ def map_guarantee(result: Result) -> str:
         sentences.append(SINGLE_THETAS)
     if kinks > 0.0:
         sentences.append(kinks_text(kinks))
+    sentences += ties_sentences(result.tie_share)
     part = f"At most {percent_up(undecided)} of the domain" if undecided > 0.0 else "Nothing"
     sentences.append(f"{part} is undecided{'' if result.is_complete else ' where it was mapped'}.")
     return " ".join([*sentences, result.agreement.sentence])

@@ -63,7 +63,7 @@ def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budge
     if d > MAX_MAP_PARAMETERS:
         return Choice("refine", f"the map takes up to {MAX_MAP_PARAMETERS} parameters, this question has {d}")
     if sum(step.work for segment in compound.graph.steps for step in segment) > LARGEST_WORK:
-        return Choice("refine", f"the network is too large for a map ({sum(compound.hidden):,} neurons)")
+        return Choice("refine", f"the network is too large for a map ({compound.graph.neurons:,} neurons)")
     if d == 1:
         return Choice("map", "a single parameter has few regions")
     user = budget or Budget()
@@ -83,10 +83,11 @@ def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Bu
     """About how many regions the domain has (up to 3 parameters), from those of a few small boxes.
 
     Infinite if they clearly exceed `most`, or if the budget ends first. With a single parameter hardly any neuron
-    changes its sign twice, so the number of neurons is an upper bound in practice.
+    changes its bit twice, so the number of neurons that are not carried is an upper bound in practice.
     """
     if compound.domain.dimension == 1:
-        return float(sum(compound.hidden) + 1)
+        carried = sum(int(layer.carried.sum()) for layer in compound.graph.layers)
+        return float(sum(compound.hidden) - carried + 1)
     known = _ESTIMATES.get(compound)
     if known is not None and known[0] == most:
         return known[1]
@@ -180,9 +181,9 @@ class Costs(NamedTuple):
 
 
 def _is_local(bounder: Bounder) -> bool:
-    """Whether the network consists of convolutions with at most one dense hidden layer above them."""
+    """Whether the network consists of convolutions with dense layers above them."""
     kinds = [any(isinstance(step, ConvStep) for step in steps) for steps in bounder.segments[:-1]]
-    return len(kinds) > 1 and all(kinds[:-1])
+    return any(kinds) and kinds == sorted(kinds, reverse=True)
 
 
 def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budget: Budget) -> RefinePlan:

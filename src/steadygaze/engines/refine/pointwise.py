@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...network.graph import preactivations
+from ...network.doubts import bend_errors, doubtful_bits, passed_errors
+from ...network.graph import patterns, preactivations
 from ...network.steps import downwards
 from ...question import Question
 from ...tolerances import UNIT
@@ -53,7 +54,7 @@ class PointPasses:
 
     def __init__(self, question: Question, original: np.ndarray | None = None) -> None:
         self.question, self.perturbed = question, question.perturbed
-        self.segments = question.model.graph.steps
+        self.segments, self.layers = question.model.graph.steps, question.model.graph.layers
         self.classes = question.attention.chosen(question.model.classes)
         self.forward_passes, self.multiplications = 0, 0
         self._given = original
@@ -137,8 +138,8 @@ class PointPasses:
         errors = _map_errors(self, trace) + self._original_error
         # Rounding of the differences and of the sums in the norms.
         errors += 4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self.map_size)
-        for value, total in zip(trace.values, rounding.total, strict=False):
-            errors[is_doubtful(value, total).any(axis=1)] = np.inf
+        for layer, value, total in zip(self.layers, trace.values, rounding.total, strict=False):
+            errors[doubtful_bits(layer, value, total).any(axis=1)] = np.inf
         return errors
 
     @cached_property
@@ -156,11 +157,15 @@ class PointPasses:
         batch, count = rows.shape[:2]
         self.multiplications += batch * count * self.work
         gradient = rows
-        for number, segment in enumerate(reversed(self.segments)):
+        for segment, active in zip(reversed(self.segments), [*self.active(trace)[::-1], None], strict=True):
             gradient = downwards(segment, gradient.reshape(batch * count, -1)).reshape(batch, count, -1)
             yield gradient
-            if number < len(trace.values):
-                gradient = gradient * _active(trace.values[-1 - number])[:, None]
+            if active is not None:
+                gradient = gradient * active[:, None]
+
+    def active(self, trace: Trace) -> list[np.ndarray]:
+        """The pattern, layer by layer (B, n): floats, because numpy multiplies by booleans more slowly."""
+        return [bits.astype(np.float64) for bits in patterns(self.question.model.graph, trace.values)]
 
     def pixel_gradients(self, rows: np.ndarray, trace: Trace) -> np.ndarray:
         """Gradients (B, R, pixels) of rows (B, R, K) times the logits."""
@@ -226,7 +231,9 @@ def bound_rounding(passes: PointPasses, thetas: np.ndarray, trace: Trace) -> Rou
     pixels = np.stack([_pixel_errors(passes, theta) for theta in thetas])
     inputs, carried = trace.pixels, pixels
     local, total = [], []
-    for segment, values in zip(passes.segments, [*trace.values, trace.logits], strict=True):
+    for segment, layer, values in zip(
+        passes.segments, [*passes.layers, None], [*trace.values, trace.logits], strict=True
+    ):
         own, current = np.zeros_like(inputs), inputs
         for step in segment:
             share = _share(step.terms)
@@ -235,11 +242,13 @@ def bound_rounding(passes: PointPasses, thetas: np.ndarray, trace: Trace) -> Rou
             current = step.forward(current) + step.bias
         local.append(own)
         total.append(carried + own)
-        inputs = np.maximum(values, 0.0)
-        # If the computed and the real value are both negative, no error passes.
-        carried = np.where(values < -total[-1], 0.0, total[-1])
+        if layer is not None:
+            inputs, carried = layer.apply(values), passed_errors(layer, values, total[-1])
     passes.multiplications += 3 * len(thetas) * passes.work
-    doubts = sum(is_doubtful(value, error).sum(axis=1) for value, error in zip(trace.values, total, strict=False))
+    doubts = sum(
+        doubtful_bits(layer, value, error).sum(axis=1)
+        for layer, value, error in zip(passes.layers, trace.values, total, strict=False)
+    )
     if np.max(doubts, initial=0.0) > MOST_DOUBTS * sum(value.shape[1] for value in trace.values):
         total = [np.minimum(a, b) for a, b in zip(total, _spread(passes, trace, pixels, local), strict=True)]
     return Rounding(pixels, local, total)
@@ -250,19 +259,19 @@ def margin_slack(passes: PointPasses, trace: Trace, rounding: Rounding, rows: np
     # The errors of each layer times the gradient under the pattern of the trace.
     slack = _against(rows, rounding.local[-1])
     *layers, pixels = passes.backward(rows, trace)
-    for gradient, value, local, total in zip(
-        layers, reversed(trace.values), rounding.local[-2::-1], rounding.total[-2::-1], strict=True
+    for gradient, layer, value, local, total in zip(
+        layers,
+        reversed(passes.layers),
+        reversed(trace.values),
+        rounding.local[-2::-1],
+        rounding.total[-2::-1],
+        strict=True,
     ):
-        # A neuron of uncertain sign adds its whole error.
-        doubt = np.where(value > 0.0, local, 0.0) + np.where(is_doubtful(value, total), total, 0.0)
+        # A neuron of uncertain bit adds its whole error.
+        doubt = np.where(layer.bits(value), local, 0.0) + bend_errors(layer, value, total)
         slack += _against(gradient, doubt)
     # Twice: the gradients are rounded as well, by a share of themselves that is small for the same reason.
     return 2.0 * (slack + _against(pixels, rounding.pixels))
-
-
-def is_doubtful(value: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """Whether an error may change the sign of a value; a value without any error, even 0, is certain."""
-    return (np.abs(value) <= error) & (error > 0.0)
 
 
 def _map_errors(passes: PointPasses, trace: Trace) -> np.ndarray:
@@ -281,7 +290,7 @@ def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.
     batch, classes = len(trace.logits), len(passes.classes)
     rows = passes.class_rows(batch).reshape(batch * classes, -1)
     errors, generator = np.zeros_like(rows), np.random.default_rng(SEED)
-    for number, segment in enumerate(reversed(passes.segments)):
+    for segment, active in zip(reversed(passes.segments), [*passes.active(trace)[::-1], None], strict=True):
         for step in reversed(segment):
             own = _share(step.backward_terms) * np.abs(rows)
             if are_signed:
@@ -291,9 +300,9 @@ def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.
             else:
                 errors = step.backward_abs(own + (1.0 + _share(step.backward_terms)) * errors)
             rows = step.backward(rows)
-        if number < len(trace.values):
-            active = np.repeat(_active(trace.values[-1 - number]), classes, axis=0)
-            rows, errors = rows * active, errors * active
+        if active is not None:
+            mask = np.repeat(active, classes, axis=0)
+            rows, errors = rows * mask, errors * mask
     passes.multiplications += (3 if are_signed else 2) * len(rows) * passes.work
     return errors.reshape(batch, classes, *passes.perturbed.x0.shape)
 
@@ -303,23 +312,18 @@ def _spread(passes: PointPasses, trace: Trace, pixels: np.ndarray, local: list[n
     generator, batch = np.random.default_rng(SEED), len(pixels)
     errors = (pixels[:, None] * _signs(generator, (PROBES, pixels.shape[1]))).reshape(batch * PROBES, -1)
     spread = []
-    for number, (segment, own) in enumerate(zip(passes.segments, local, strict=True)):
+    for segment, own, active in zip(passes.segments, local, [*passes.active(trace), None], strict=True):
         for step in segment:
             errors = step.forward(errors)
         errors = errors.reshape(batch, PROBES, -1) + own[:, None] * _signs(generator, (PROBES, own.shape[1]))
         deviation = np.sqrt((errors * errors).mean(axis=1))
         # A few probes may miss a neuron by chance, but not the mean of its layer.
         spread.append(own + SPREAD * np.maximum(deviation, deviation.mean(axis=1, keepdims=True)))
-        if number < len(trace.values):
-            errors = errors * _active(trace.values[number])[:, None]
+        if active is not None:
+            errors = errors * active[:, None]
         errors = errors.reshape(batch * PROBES, -1)
     passes.multiplications += batch * PROBES * passes.work
     return spread
-
-
-def _active(values: np.ndarray) -> np.ndarray:
-    """1 for an active neuron, else 0: floats, because numpy multiplies by booleans more slowly."""
-    return (values > 0.0).astype(np.float64)
 
 
 def _signs(generator: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:

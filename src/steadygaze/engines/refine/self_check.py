@@ -13,6 +13,7 @@ import numpy as np
 
 from ...budget import Budget, is_over
 from ...errors import InternalError
+from ...network.doubts import is_on_kink
 from ...polytopes import Cut
 from ...properties.attention import reaches
 from ...question import Question
@@ -33,6 +34,7 @@ FEWEST = 24  # thetas compared of each kind, however large the network
 SEED = 20243
 FACES_EACH = 8  # box sides drawn for each one used: most of the used ones then lie between two labels
 FACES_AT_ONCE = 256
+MOST_RIVALS = 32  # classes whose gradients are computed at once
 CLOSEST = 1e-9  # least distance of a point from the box side beside it: far above the rounding of theta
 
 
@@ -173,12 +175,15 @@ def _outside(passes: PointPasses, samples: Samples, thetas: np.ndarray, margins:
     everything, label = np.eye(passes.question.model.classes), passes.question.label
     rivals = everything[label] - np.delete(everything, label, axis=0)
     found = []
-    for part in passes.batches(len(outside), max(PROBES, len(everything))):
+    for part in passes.batches(len(outside), max(PROBES, min(len(everything), MOST_RIVALS))):
         chosen = outside[part]
         trace = passes.trace(thetas[chosen])
         rounding = bound_rounding(passes, thetas[chosen], trace)
-        rows = np.repeat(rivals[None], len(chosen), axis=0)
-        slack = margin_slack(passes, trace, rounding, rows).max(axis=1, initial=0.0)
+        slack = np.zeros(len(chosen))
+        # Not all rivals at once: their gradients may need much memory.
+        for few in np.array_split(rivals, -(-len(rivals) // MOST_RIVALS)) if len(rivals) else ():
+            rows = np.repeat(few[None], len(chosen), axis=0)
+            slack = np.maximum(slack, margin_slack(passes, trace, rounding, rows).max(axis=1, initial=0.0))
         fits = (low[chosen] <= margins[chosen] + slack) & (margins[chosen] - slack <= high[chosen])
         found += [_sentence(samples, thetas, margins, number, "margin") for number in chosen[~fits]]
     return found
@@ -202,8 +207,10 @@ def _inconsistency_contradictions(passes: PointPasses, samples: Samples, answers
 def _is_on_kink(passes: PointPasses, theta: np.ndarray, answers: Answers) -> bool:
     """Whether a theta (d,) of an exact piece lies on a kink, where the piece claims nothing."""
     errors = PlainPass(answers.compound, answers.regions.accuracy).errors[:-1]
-    layers = zip(passes.trace(theta[None]).values, errors, strict=True)
-    return any(bool((np.abs(value[0]) <= error).any()) for value, error in layers)
+    layers = zip(passes.layers, passes.trace(theta[None]).values, errors, strict=True)
+    return any(
+        bool(is_on_kink(layer, value, np.broadcast_to(error, value.shape)).any()) for layer, value, error in layers
+    )
 
 
 def _sentence(samples: Samples, thetas: np.ndarray, values: np.ndarray, number: int, what: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...compiling import compiled
 from ...tolerances import DISTANCE
+from .deciding_kernels import bound, bound_noise
 from .traversal_kernels import SLIVERS
 
 EMPTY, NO_ROOM, TROUBLE = 0, -1, -2
@@ -233,7 +234,7 @@ def _ball(points, count):
 
 @compiled
 def make_region(program, standing, low, high, narrowest, solid, rows, centres, chosen, inside, sizes):
-    """The region where all neurons keep their activity, inside the box from low to high.
+    """The region where all neurons keep their activity (windows their winners), inside the box from low to high.
 
     Returns the number of facets (see `_outline_faces`) or a code; writes what `measure` does.
     """
@@ -255,32 +256,39 @@ def _intersect_halfspaces(program, standing, low, high, solid):
     forms, active, noise, offsets = standing.forms, standing.active, program.noise, program.offsets
     _set_box(solid, low, high)
     x, y, z, radius = _ball(solid.points, 8)
-    for k in range(offsets[offsets.shape[0] - 2]):
-        sign = 1.0 if active[k] == 1 else -1.0
-        a, b, c, constant = sign * forms[0, k], sign * forms[1, k], sign * forms[2, k], sign * forms[3, k]
-        centre, size = a * x + b * y + c * z + constant, abs(a) + abs(b) + abs(c)
-        # Without squares, which may underflow.
-        if centre >= 0.0 and centre >= size * radius:
-            continue
-        lowest, highest = _evaluate(solid, a, b, c, constant)
-        if lowest >= 0.0:
-            continue
-        limit = max(DISTANCE * size, noise[k])
-        if lowest >= -limit:
-            standing.missed[k] = max(standing.missed[k], -lowest)
-            if highest > noise[k] and size > 0.0:
-                # The 2-norm of a slope is at least its 1-norm / √3; a section has less than the area of a disc.
-                standing.sums[SLIVERS] += -lowest / size * 1.7320508075688774 * 3.2 * radius * radius
-            continue
-        if not highest > limit:
-            return EMPTY
-        for n in range(solid.counts[VERTICES]):
-            if -limit <= solid.value[n] < 0.0:
-                standing.missed[k] = max(standing.missed[k], -solid.value[n])
-        code = _cut(solid, limit, k)
-        if code <= 0:
-            return code
-        x, y, z, radius = _ball(solid.points, solid.counts[VERTICES])
+    for layer in range(offsets.shape[0] - 2):
+        is_plain = program.is_plain[layer]
+        for k in range(offsets[layer], offsets[layer + 1]):
+            if is_plain:
+                sign = 1.0 if active[k] == 1 else -1.0
+                a, b, c, constant = sign * forms[0, k], sign * forms[1, k], sign * forms[2, k], sign * forms[3, k]
+            else:
+                a, b, c = bound(standing, 0, k), bound(standing, 1, k), bound(standing, 2, k)
+                constant = bound(standing, 3, k)
+            centre, size = a * x + b * y + c * z + constant, abs(a) + abs(b) + abs(c)
+            # Without squares, which may underflow.
+            if centre >= 0.0 and centre >= size * radius:
+                continue
+            lowest, highest = _evaluate(solid, a, b, c, constant)
+            if lowest >= 0.0:
+                continue
+            rounding = noise[k] if is_plain else bound_noise(noise, standing, k)
+            limit = max(DISTANCE * size, rounding)
+            if lowest >= -limit:
+                standing.missed[k] = max(standing.missed[k], -lowest)
+                if highest > rounding and size > 0.0:
+                    # The 2-norm of a slope is at least its 1-norm / √3; a section has less than the area of a disc.
+                    standing.sums[SLIVERS] += -lowest / size * 1.7320508075688774 * 3.2 * radius * radius
+                continue
+            if not highest > limit:
+                return EMPTY
+            for n in range(solid.counts[VERTICES]):
+                if -limit <= solid.value[n] < 0.0:
+                    standing.missed[k] = max(standing.missed[k], -solid.value[n])
+            code = _cut(solid, limit, k)
+            if code <= 0:
+                return code
+            x, y, z, radius = _ball(solid.points, solid.counts[VERTICES])
     return 1
 
 
@@ -337,7 +345,7 @@ def measure(solid, inside, sizes):
 @compiled
 def _outline_faces(standing, solid, narrowest, rows, centres, chosen):
     """Write the half-space and the centre of every face wider than `narrowest`, and its number; return how many."""
-    forms, points, found = standing.forms, solid.points, 0
+    points, found = solid.points, 0
     for f in range(solid.counts[FACES]):
         start, end = solid.starts[0, f], solid.starts[0, f + 1]
         nx, ny, nz = _face_vector(solid, f)
@@ -353,12 +361,12 @@ def _outline_faces(standing, solid, narrowest, rows, centres, chosen):
             continue
         k = solid.sources[0, f]
         if k >= 0:
-            sign = 1.0 if standing.active[k] == 1 else -1.0
+            a, b, c = bound(standing, 0, k), bound(standing, 1, k), bound(standing, 2, k)
             # Scaled first: squares may underflow.
-            largest = max(abs(forms[0, k]), abs(forms[1, k]), abs(forms[2, k]))
-            a, b, c = forms[0, k] / largest, forms[1, k] / largest, forms[2, k] / largest
+            largest = max(abs(a), abs(b), abs(c))
+            a, b, c = a / largest, b / largest, c / largest
             size = np.sqrt(a * a + b * b + c * c)
-            rows[found, 0], rows[found, 1], rows[found, 2] = sign * a / size, sign * b / size, sign * c / size
+            rows[found, 0], rows[found, 1], rows[found, 2] = a / size, b / size, c / size
         else:
             axis, side = (-1 - k) >> 1, (-1 - k) & 1
             for i in range(3):

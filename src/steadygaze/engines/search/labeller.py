@@ -179,7 +179,7 @@ class Labeller:
     def _border(self, region: TraversedRegion) -> float:
         """The width of the border where the region's pattern is uncertain, as a share of the region.
 
-        At (1 − s) v + s·inside, v any point of the region, no neuron is nearer to zero than s·clearance − missed.
+        At (1 − s) v + s·inside, v any point of the region, no neuron is nearer to its kink than s·clearance − missed.
         """
         assert region.clearance is not None  # set for every region of a traversal
         self._bounds_of_layers()

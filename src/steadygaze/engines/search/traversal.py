@@ -18,6 +18,7 @@ from ...compound import CLIP_LAYERS, CellProgram, Compound, Program
 from ...tolerances import BEYOND, DISTANCE, SHORTEST
 from . import traversal_kernels as kernels
 from .halfspaces import FacetFinder, LinearPrograms, LinearProgramTroubleError
+from .measuring_kernels import finish
 from .solids import BrokenSolidError, Faces, SolidCutter
 
 CLIPS = 256  # the most half-planes that may cut one polygon: bounds the rounding of its vertices
@@ -47,13 +48,14 @@ class TraversedRegion:
     """A region with volume, in t, of the true dimension d.
 
     halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, none redundant. sources (F,): the neuron
-    (numbered through all layers of the program) behind each, or −1 − (2·axis + side) for a side of the knot cell.
+    (numbered through all layers of the program) behind each, for a window the entry that reaches the winner there; or
+    −1 − (2·axis + side) for a side of the knot cell.
     centres (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: packed bits of
     the clip's and the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d): the vertices, if
     the dimension gives them for free; faces: those of a polyhedron with these corners. box: the lowest and highest
-    corner (d,) of the knot cell. clearance (L,): the smallest |value| of a neuron of each classifier layer at `inside`,
-    divided by the neuron's scale (`Traversal.scales`). known_volume: the volume, if it was stored or measured. These
-    five are None if unknown.
+    corner (d,) of the knot cell. clearance (L,): the smallest distance of a neuron of each classifier layer from its
+    kink at `inside`, divided by its scale (see `measuring_kernels`). known_volume: the volume, if it was stored or
+    measured. These five are None if unknown.
     """
 
     cell: int
@@ -322,7 +324,7 @@ class Traversal:
         program, standing = self.cells[region.cell].program, self._standings[region.cell]
         has_corners, points = region.corners is not None, np.ascontiguousarray(region.vertices)
         assert region.clearance is not None
-        return kernels.finish(
+        return finish(
             program, standing, points, region.volume if has_corners else 0.0, has_corners and self.dimension > 1,
             has_corners, CLIP_LAYERS * program.clipped, self.scales, region.inside, region.clearance,
         )  # fmt: skip
@@ -410,18 +412,29 @@ class Traversal:
         d, program, standing = self.dimension, self.cells[cell].program, self._standings[cell]
         low, high = self.cells[cell].low[:d], self.cells[cell].high[:d]
         hidden = int(program.offsets[-2])
-        signed = standing.forms[:, :hidden] * np.where(standing.active[:hidden] == 1, 1.0, -1.0)
+        signed, noise = self._bounds(program, standing, hidden)
         slopes, largest = signed[:d], np.abs(signed[:d]).max(axis=0)
         # Scaled first: squares may underflow.
         size = largest * np.linalg.norm(slopes / np.where(largest > 0.0, largest, 1.0), axis=0)
         lowest = signed[d] + np.where(slopes > 0.0, low[:, None] * slopes, high[:, None] * slopes).sum(axis=0)
         # A neuron whose values are only rounding in the whole cell bounds nothing.
-        limit = np.maximum(DISTANCE * size, program.noise[:hidden])
+        limit = np.maximum(DISTANCE * size, noise)
         chosen = np.flatnonzero((lowest < -limit) & (size > 0.0))
         rows = (signed[:, chosen] / size[chosen]).T
         sides = np.concatenate([np.column_stack([np.eye(d), -low]), np.column_stack([-np.eye(d), high])])
         made_by = np.concatenate([-1 - 2 * np.arange(d), -2 - 2 * np.arange(d), chosen])
         return np.concatenate([sides, rows]), made_by.astype(np.int64)
+
+    @staticmethod
+    def _bounds(program: Program, standing: kernels.Standing, hidden: int) -> tuple[np.ndarray, np.ndarray]:
+        """The half-space (d+1, n) of every neuron under the pattern, and what counts as rounding of it (n,)."""
+        signed = standing.forms[:, :hidden] * np.where(standing.active[:hidden] == 1, 1.0, -1.0)
+        noise, rival = program.noise[:hidden], standing.rival[:hidden]
+        if not program.is_plain.all():
+            others = np.flatnonzero(rival >= 0)
+            signed[:, others] = standing.forms[:, rival[others]] - standing.forms[:, others]
+            noise = noise + np.where(rival >= 0, noise[rival], 0.0)
+        return signed, noise
 
     def _points_on(self, region: TraversedRegion, facet: int) -> Iterator[np.ndarray]:
         """Points inside a facet to look across: its centre, then halfway to its neighbours' centres."""

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiling import compiled, compiled_fused
-from ...tolerances import CLIPPED, DISTANCE, MAX_ADDITIONS, MAX_SYNCS
+from ...network.layers import RELU
+from ...tolerances import DISTANCE, MAX_ADDITIONS, MAX_SYNCS
+from .deciding_kernels import ALONE, bound, bound_noise, decide_mixed, is_on
 
 SLIVERS = 0
-EDGE, CORNER = 0, 1
 
 
 class Standing(NamedTuple):
@@ -30,6 +31,10 @@ class Standing(NamedTuple):
     most_drift: np.ndarray  # (2, L+1) the largest values of both so far
     beside: np.ndarray  # (2, N) how much of all regions so far lies beside each neuron's kink, see `Accuracy`
     off: np.ndarray  # (N,) 1 for neurons that `settle` leaves inactive whatever their values
+    rival: np.ndarray  # (N,) of an entry the winner of its window; of a carried neuron itself; −1 of a ReLU
+    noises: np.ndarray  # (widest,) scratch
+    prints: np.ndarray  # uint64 fingerprints of lines and of all layers with windows, see `fingerprints`
+    fed_prints: np.ndarray  # uint64 the inputs that they reflect
 
     @classmethod
     def start(cls, program, root, d):
@@ -42,18 +47,12 @@ class Standing(NamedTuple):
         change, listed = np.zeros((d + 1, widest)), np.zeros((2, widest), dtype=np.int64)
         (peak, missed), (drift, most_drift) = np.zeros((2, neurons)), np.zeros((2, 2, layers))
         beside, off = np.zeros((2, neurons)), np.zeros(neurons, dtype=np.uint8)
+        rival = np.where(program.kind == RELU, ALONE, np.arange(neurons))
+        prints, fed_prints = program.prints.copy(), np.zeros(int(program.print_stages[:, 3].sum()), dtype=np.uint64)
         return cls(
-            forms, outputs, active, updates, change, listed, peak, missed, np.zeros(1), drift, most_drift, beside, off
-        )
-
-
-@compiled
-def _value(forms, k, point):
-    d = point.shape[0]
-    value = forms[d, k]
-    for i in range(d):
-        value += forms[i, k] * point[i]
-    return value
+            forms, outputs, active, updates, change, listed, peak, missed, np.zeros(1), drift, most_drift, beside, off,
+            rival, np.zeros(widest), prints, fed_prints,
+        )  # fmt: skip
 
 
 @compiled
@@ -98,6 +97,22 @@ def _add(program, standing, layer, columns):
 
 
 @compiled
+def _copy(program, standing, layer):
+    """Write the forms of all copies in a layer: a copied output as it is, so that equal inputs stay equal."""
+    forms, outputs = standing.forms, standing.outputs
+    for k in range(program.offsets[layer], program.offsets[layer + 1]):
+        source = program.copied[k]
+        if source < 0:
+            continue
+        for i in range(forms.shape[0]):
+            form = 0.0
+            # At most one entry of a window is active.
+            for n in range(program.window_first[source], program.window_end[source]):
+                form += outputs[i, n]
+            forms[i, k] = form
+
+
+@compiled
 def _refresh(program, standing, layer):
     """Update the forms of a layer to the pattern and the forms of the layer before it."""
     forms, outputs, change, offsets = standing.forms, standing.outputs, standing.change, program.offsets
@@ -110,6 +125,12 @@ def _refresh(program, standing, layer):
             for i in range(rows):
                 forms[i, first + k] = -change[i, k]
             forms[rows - 1, first + k] += 1.0
+        return
+    if program.is_copy[layer]:
+        for k in range(size):
+            for i in range(rows):
+                outputs[i, before + k] = change[i, k]
+        _copy(program, standing, layer)
         return
     changed, used = standing.listed[0], standing.listed[1]
     count, count_used = 0, 0
@@ -155,23 +176,8 @@ def _refresh(program, standing, layer):
             standing.most_drift[i, layer] = max(standing.most_drift[i, layer], drift[i])
         _add(program, standing, layer, changed[:count])
         standing.updates[layer] += 1
-
-
-@compiled
-def _decide(forms, noise, limit, size, value, direction, k):
-    """Whether a neuron is active just beyond a point; the direction decides, then the axes, each with its sign."""
-    if abs(value) > limit:
-        return np.uint8(value > 0.0)
-    rise, least = 0.0, max(noise, 1e-9 * size)
-    for i in range(direction.shape[0]):
-        rise += forms[i, k] * direction[i]
-    if abs(rise) > least:
-        return np.uint8(rise > 0.0)
-    for i in range(direction.shape[0]):
-        rise = -forms[i, k] if direction[i] < 0.0 else forms[i, k]
-        if abs(rise) > least:
-            return np.uint8(rise > 0.0)
-    return np.uint8(0)
+    if program.has_copies[layer]:
+        _copy(program, standing, layer)
 
 
 @compiled
@@ -179,13 +185,17 @@ def settle(program, standing, point, direction, packed):
     """Move to the pattern just beyond a point (d,) and pack it: at point + ε direction + ε² ±e_1 + ε³ ±e_2 + …
 
     The axes e_i, with the signs of the direction, break ties: as if the direction were tilted by less and less. For a
-    neuron that vanishes at the point, its form decides, layer by layer.
+    neuron that vanishes at the point, its form decides, layer by layer; likewise for entries of a window that are the
+    largest together.
     """
     forms, offsets, noise = standing.forms, program.offsets, program.noise
     d, last = point.shape[0], offsets.shape[0] - 2
     for layer in range(last + 1):
         if layer > 0:
             _refresh(program, standing, layer)
+        if not program.is_plain[layer]:
+            decide_mixed(program, standing, layer, point, direction)
+            continue
         for k in range(offsets[layer], offsets[layer + 1]):
             value, size = forms[d, k], 0.0
             for i in range(d):
@@ -195,66 +205,9 @@ def settle(program, standing, point, direction, packed):
             standing.peak[k] = max(standing.peak[k], size_with_constant if size_with_constant < np.inf else np.inf)
             if layer < last:
                 limit = max(DISTANCE * size, noise[k])
-                is_on = _decide(forms, noise[k], limit, size, value, direction, k)
-                standing.active[k] = is_on if standing.off[k] == 0 else np.uint8(0)
+                on = is_on(forms, noise[k], limit, size, value, direction, k)
+                standing.active[k] = on if standing.off[k] == 0 else np.uint8(0)
     _pack(program, standing.active, packed)
-
-
-@compiled
-def _switch_off(program, standing, points):
-    """Mark as `off` every active neuron whose values on a region with vertices (V, d) are only rounding.
-
-    Returns how many. A region whose neuron could be written either way is so written in one way only.
-    """
-    found = 0
-    for k in range(program.offsets[program.offsets.shape[0] - 2]):
-        if standing.active[k] == 0:
-            continue
-        n = 0
-        while n < points.shape[0] and _value(standing.forms, k, points[n]) <= program.noise[k]:
-            n += 1
-        if n == points.shape[0]:
-            standing.off[k] = np.uint8(1)
-            found += 1
-    return found
-
-
-@compiled
-def _add_kinks(program, standing, points, size):
-    """Add the share that a region with vertices (V, d) and a volume has in the strips along kinks, see `Accuracy`.
-
-    Neurons that are only rounding on the region are inactive there (`_switch_off`) and do not count.
-    """
-    forms, near, noise, d = standing.forms, program.near, program.noise, points.shape[1]
-    widest = 0.0
-    for n in range(1, points.shape[0]):
-        for i in range(d):
-            widest = max(widest, abs(points[n, i] - points[0, i]))
-    for k in range(program.offsets[program.offsets.shape[0] - 2]):
-        first, slope = _value(forms, k, points[0]), 0.0
-        for i in range(d):
-            slope += abs(forms[i, k])
-        if abs(first) - slope * widest >= near[k]:
-            continue
-        largest, second, nears = 0.0, np.inf, 0
-        for n in range(points.shape[0]):
-            value = abs(_value(forms, k, points[n]))
-            if not value < np.inf:
-                largest, nears = value, points.shape[0]
-                break
-            largest = max(largest, value)
-            if value < near[k]:
-                nears += 1
-            else:
-                second = min(second, value)
-        if not largest < np.inf:
-            standing.beside[EDGE, k] = np.inf
-        elif largest > noise[k] and nears > 0:
-            # |value| ≤ e on at most d e/largest of a convex region; on (e/second)² if only one vertex is near.
-            if nears > 1 or d == 1:
-                standing.beside[EDGE, k] += size / largest
-            else:
-                standing.beside[CORNER, k] += size / (second * second)
 
 
 @compiled
@@ -305,7 +258,7 @@ def _ball(x, y, count):
 
 @compiled
 def intersect_halfplanes(program, standing, low, high, x, y, source, value):
-    """The polygon where all neurons keep their activity, inside the box from low to high.
+    """The polygon where all neurons keep their activity (windows their winners), inside the box from low to high.
 
     x, y and source are (2, room): the polygon ends up in row 0; `source[0, i]` names the edge that starts at vertex i.
     Returns the number of vertices: 0 if nothing with an inside remains, −1 if there is no room. Skips a half-plane that
@@ -319,37 +272,43 @@ def intersect_halfplanes(program, standing, low, high, x, y, source, value):
     source[0, 0], source[0, 1], source[0, 2], source[0, 3] = -3, -2, -4, -1
     count = 4
     cx, cy, radius = _ball(x[0], y[0], count)
-    for k in range(offsets[offsets.shape[0] - 2]):
-        sign = 1.0 if active[k] == 1 else -1.0
-        a, b, c = sign * forms[0, k], sign * forms[1, k], sign * forms[2, k]
-        centre = a * cx + b * cy + c
-        # Without squares, which may underflow.
-        if centre >= 0.0 and centre >= (abs(a) + abs(b)) * radius:
-            continue
-        limit = max(DISTANCE * (abs(a) + abs(b)), noise[k])
-        lowest, highest = np.inf, -np.inf
-        for i in range(count):
-            value[i] = a * x[0, i] + b * y[0, i] + c
-            lowest, highest = min(lowest, value[i]), max(highest, value[i])
-        if lowest >= 0.0:
-            continue
-        if lowest >= -limit:
-            standing.missed[k] = max(standing.missed[k], -lowest)
-            if highest > noise[k] and (a != 0.0 or b != 0.0):
-                standing.sums[SLIVERS] += -lowest / np.hypot(a, b) * 4.0 * radius
-            continue
-        if highest <= limit:
-            return 0
-        if count + 2 > x.shape[1]:
-            return -1
-        for i in range(count):
-            if -limit <= value[i] < 0.0:
-                standing.missed[k] = max(standing.missed[k], -value[i])
-        kept = _keep(x[0], y[0], source[0], value, limit, count, k, x[1], y[1], source[1])
-        for i in range(kept):
-            x[0, i], y[0, i], source[0, i] = x[1, i], y[1, i], source[1, i]
-        count = kept
-        cx, cy, radius = _ball(x[0], y[0], count)
+    for layer in range(offsets.shape[0] - 2):
+        is_plain = program.is_plain[layer]
+        for k in range(offsets[layer], offsets[layer + 1]):
+            if is_plain:
+                sign = 1.0 if active[k] == 1 else -1.0
+                a, b, c = sign * forms[0, k], sign * forms[1, k], sign * forms[2, k]
+            else:
+                a, b, c = bound(standing, 0, k), bound(standing, 1, k), bound(standing, 2, k)
+            centre = a * cx + b * cy + c
+            # Without squares, which may underflow.
+            if centre >= 0.0 and centre >= (abs(a) + abs(b)) * radius:
+                continue
+            rounding = noise[k] if is_plain else bound_noise(noise, standing, k)
+            limit = max(DISTANCE * (abs(a) + abs(b)), rounding)
+            lowest, highest = np.inf, -np.inf
+            for i in range(count):
+                value[i] = a * x[0, i] + b * y[0, i] + c
+                lowest, highest = min(lowest, value[i]), max(highest, value[i])
+            if lowest >= 0.0:
+                continue
+            if lowest >= -limit:
+                standing.missed[k] = max(standing.missed[k], -lowest)
+                if highest > rounding and (a != 0.0 or b != 0.0):
+                    standing.sums[SLIVERS] += -lowest / np.hypot(a, b) * 4.0 * radius
+                continue
+            if highest <= limit:
+                return 0
+            if count + 2 > x.shape[1]:
+                return -1
+            for i in range(count):
+                if -limit <= value[i] < 0.0:
+                    standing.missed[k] = max(standing.missed[k], -value[i])
+            kept = _keep(x[0], y[0], source[0], value, limit, count, k, x[1], y[1], source[1])
+            for i in range(kept):
+                x[0, i], y[0, i], source[0, i] = x[1, i], y[1, i], source[1, i]
+            count = kept
+            cx, cy, radius = _ball(x[0], y[0], count)
     return count
 
 
@@ -374,75 +333,3 @@ def outline(x, y, source, count, shortest, rows, makers, corners):
         makers[found] = source[i]
         found += 1
     return found
-
-
-@compiled
-def finish(program, standing, points, size, has_missed, has_kinks, first, scales, inside, found):
-    """Record a region with vertices (V, d) and a volume, unless neurons must be switched off; returns how many.
-
-    has_missed: clipping has recorded `missed`. has_kinks: add the region to the strips along kinks. `first`, `scales`,
-    `inside` and `found`: see `_clearances`.
-    """
-    off = _switch_off(program, standing, points)
-    if off == 0:
-        if not has_missed:
-            _record_missed(program, standing, points)
-        if has_kinks:
-            _add_kinks(program, standing, points, size)
-        _clearances(program, standing, first, scales, inside, found)
-    return off
-
-
-@compiled
-def _record_missed(program, standing, points):
-    """Raise `missed` to the largest |value| on the wrong side of a neuron's activity, at vertices (V, d)."""
-    forms = standing.forms
-    for k in range(program.offsets[program.offsets.shape[0] - 2]):
-        sign = 1.0 if standing.active[k] == 1 else -1.0
-        for n in range(points.shape[0]):
-            standing.missed[k] = max(standing.missed[k], -sign * _value(forms, k, points[n]))
-
-
-@compiled
-def _clearances(program, standing, first, scales, point, found):
-    """Write, for every hidden layer from `first` on, the smallest |value| / scale of its neurons at a point (d,).
-
-    scales: of all neurons from that layer on. Neurons that are exactly zero, whatever the rounding, do not count.
-    """
-    forms, offsets, d = standing.forms, program.offsets, point.shape[0]
-    for layer in range(first, offsets.shape[0] - 2):
-        least = np.inf
-        for k in range(offsets[layer], offsets[layer + 1]):
-            is_zero = True
-            for i in range(d + 1):
-                is_zero = is_zero and forms[i, k] == 0.0
-            if is_zero and not _is_reached(program, standing, layer, k, point):
-                continue
-            share = abs(_value(forms, k, point)) / scales[k - offsets[first]]
-            # NaN is no distance.
-            least = min(least, share) if share >= 0.0 else 0.0
-        found[layer - first] = least
-
-
-@compiled
-def _is_reached(program, standing, layer, k, point):
-    """Whether a neuron has a nonzero input or bias; without one, its value is exactly zero."""
-    if layer == 0 or program.bias[k] != 0.0 or program.is_folded[layer]:
-        return True
-    source, first = program.offsets[layer - 1], program.offsets[layer]
-    width, start = program.offsets[layer + 1] - first, program.dense_start[layer]
-    for i in range(first - source):
-        is_zero = True
-        for r in range(standing.outputs.shape[0]):
-            is_zero = is_zero and standing.outputs[r, source + i] == 0.0
-        if is_zero and not (program.clipped == 1 and layer == 2 and not _value(standing.forms, i, point) < -CLIPPED):
-            continue  # unless rounding alone may have clipped a pixel to 0
-        if start >= 0:
-            if program.dense[start + i * width + k - first] != 0.0:
-                return True
-        else:
-            place = program.column_start[layer] + i
-            for entry in range(program.columns[place], program.columns[place + 1]):
-                if program.rows[entry] == k - first:
-                    return True
-    return False

@@ -2,12 +2,14 @@
 
 Let H be the hull of a visited region's vertices, and its *strips* the part of H where a neuron's computed form is at
 most 2 e + m: e bounds the error of the form (`forward_errors`), m the form's largest value on the wrong side of the
-pattern (`missed`). Three facts give the bounds:
+pattern (`missed`). These facts give the bounds:
 
 * A theta in H outside the strips has the region's pattern, so the labels proved for the region hold there.
 * Two hulls overlap only in strips. If their patterns differ in neuron k, the forms there are ≥ −m and ≤ m, and both are
   within e of the neuron's true value; so both are at most 2 e + m. A neuron that is only rounding on a whole hull is
-  written as inactive there (`traversal_kernels.finish`); if the patterns differ in it, the other hull has the strip.
+  written as inactive there (`measuring_kernels.finish`); if the patterns differ in it, the other hull has the strip.
+* The same holds for the entries of a window, with the differences between its winner and the others as forms, and the
+  errors of both entries: entries that differ by rounding alone on a whole hull are written by the first of them.
 * `kink_share` bounds the volume of all strips, counted for every hull that they lie in.
 
 So the volumes of regions with a label, less the volume of all strips, are a lower bound of the label's share, whatever
@@ -25,7 +27,7 @@ from ...compound import Compound
 from ...labels import Kept, Label
 from ...polytopes import Polygons
 from ...properties.joint import Shares
-from ...regions.forward_error import forward_errors, kink_share
+from ...regions.forward_error import by_layer, forward_errors, kink_errors, kink_share
 from ...tolerances import NEAR, UNIT
 from .labeller import Labeller
 from .solids import BrokenSolidError
@@ -72,7 +74,9 @@ def visited_shares(labeller: Labeller, visited: list[Visited], is_late: Callable
 
 def _is_beside_known(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]) -> bool:
     """Whether strips are narrower than the distance up to which regions beside a kink were added up, in every cell."""
-    widths = np.concatenate(errors[:-1]) + accuracy.missed
+    missed = by_layer(compound, accuracy.missed)
+    layers = zip(compound.graph.layers, errors, missed, strict=False)
+    widths = np.concatenate([kink_errors(layer, error, left) for layer, error, left in layers])
     ends = [int(cell.program.offsets[-2]) for cell in compound.programs]
     near = [cell.program.near[end - len(widths) : end] for cell, end in zip(compound.programs, ends, strict=True)]
     return bool((widths < np.min(near, axis=0)).all()) and accuracy.pixels_missed < NEAR / 4.0

@@ -23,7 +23,7 @@ from ...results.description import (
 )
 from ...results.store import current_versions
 from ...results.summary import MapCheckFacts, ReplayFacts, Summary
-from ...words import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up, total_seconds
+from ...words import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up, share_between, total_seconds
 from ..drawing.colours import JOINT, KEPT, UNKNOWN
 
 FactRow = tuple[str, str]
@@ -163,6 +163,8 @@ def proof_rows(summary: Summary) -> list[FactRow]:
     elif summary.is_measured or summary.is_search:
         known = "none" if kinks == 0.0 else f"at most {percent_up(kinks)} of the domain"
         rows.append(("kinks, where the attention is undecided", known))
+    if summary.tie_share is not None:
+        rows.append(("attention that depends on how ties of maxima are broken", share_between(*summary.tie_share)))
     return [*rows, ("stopped by a limit", str(summary.stopped or "no"))]
 
 

@@ -19,7 +19,7 @@ from ...question import Question
 from ...results.description import find_kept_range, label_text, range_sentences, small_print, verdict_sentences
 from ...results.directory import atomic_file, check_file
 from ...results.result import Result
-from ...results.store import read_origin
+from ...results.store import MODEL, read_origin
 from ...results.summary import Summary
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import ShownMaps
@@ -164,9 +164,12 @@ def _picture(result: Result) -> str | None:
 def verify_command(result: Result, directory: Path | None) -> str:
     """The command that asks the same question again, by the same method and without limits.
 
-    A bundled image is named; for any other image the command names the pixels stored in the directory.
+    A bundled image is named; for any other image the command names the pixels stored in the directory, and for a torch
+    module the exported model there.
     """
-    words = result.question.words(result.delta, _image(result.question, directory))
+    words = result.question.words(
+        result.delta, _image(result.question, directory), str((directory or Path("DIR")) / MODEL)
+    )
     words += ["--method", result.method, *result.tiling.words()]
     return "".join(f" \\\n    {word}" if word.startswith("--") else f" {word}" for word in map(shlex.quote, words))[1:]
 

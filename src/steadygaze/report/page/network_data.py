@@ -16,8 +16,12 @@ from typing import Any
 import numpy as np
 
 from ...attention.inconsistency import expected_maps
+from ...errors import InternalError
 from ...labels import Label
-from ...network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
+from ...lazily import scipy_sparse
+from ...network.graph import Graph
+from ...network.layers import CARRIED, ENTRY, RELU, Layer
+from ...network.steps import ArrangeStep, ConvStep, MatrixStep, OrderStep, PartStep, ScaleStep, Step, SumStep
 from ...question import Question
 from ...results.result import Result
 from ..drawing.exhibits import is_apart
@@ -56,7 +60,7 @@ def describe_network(result: Result) -> ThetaData | None:
     """The data to compute one theta, None for networks that are too large for a page."""
     question = result.question
     segments = question.model.graph.steps
-    weights = sum(step.weights.size + step.bias.size for segment in segments for step in segment)
+    weights = sum(_stored_numbers(step) for segment in segments for step in segment)
     passes = 1 + len(result.question.original)
     work = passes * sum(step.work for segment in segments for step in segment)
     moves = question.perturbed.moving_axis is not None
@@ -66,8 +70,7 @@ def describe_network(result: Result) -> ThetaData | None:
     if 4 * numbers > MOST_BYTES or work > MOST_WORK:
         return None
     arrays: Arrays = {}
-    layers = [[_describe_step(step, arrays) for step in segment] for segment in segments]
-    facts = {"layers": layers, **_describe_cells(question, result.question.original, arrays)}
+    facts = describe_layers(question.model.graph, arrays) | _describe_cells(question, question.original, arrays)
     if result.tiling.kind == "map" or result.tiling.exact_regions is not None:
         # Rounded up: the page treats at least as much as rounding as the result does.
         noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(segments) - 1]])
@@ -75,35 +78,76 @@ def describe_network(result: Result) -> ThetaData | None:
     return ThetaData(arrays, facts)
 
 
+def _stored_numbers(step: Step) -> int:
+    """How many weights and biases of a step are stored."""
+    if isinstance(step, PartStep):
+        return _stored_numbers(step.inner)
+    return 0 if isinstance(step, ArrangeStep | SumStep) else step.weights.size + step.bias.size
+
+
+def describe_layers(graph: Graph, arrays: Arrays) -> dict[str, Any]:
+    """The steps before every layer and before the logits, and how the neurons of each layer are decided."""
+    return {
+        "layers": [[_describe_step(step, arrays) for step in segment] for segment in graph.steps],
+        "neurons": [_describe_neurons(layer, arrays) for layer in graph.layers],
+    }
+
+
+def _describe_neurons(layer: Layer, arrays: Arrays) -> list[dict[str, Any]]:
+    """Runs of neurons of one kind, in order; of windows with the number of their entries, one for all if it can be."""
+    starts = np.flatnonzero(np.diff(layer.kind.astype(np.int64), prepend=-1))
+    runs: list[dict[str, Any]] = []
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(layer)], strict=True):
+        kind = {RELU: "relu", CARRIED: "carried", ENTRY: "windows"}[int(layer.kind[start])]
+        run: dict[str, Any] = {"kind": kind, "count": end - start}
+        if kind == "windows":
+            sizes = np.unique(layer.window[start:end], return_counts=True)[1]
+            if (sizes == sizes[0]).all():
+                run["each"] = int(sizes[0])
+            else:
+                run["sizes"] = f"sizes{len(arrays)}"
+                arrays[run["sizes"]] = ("u4", sizes)
+        runs.append(run)
+    return runs
+
+
 def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
     """One step as plain data; its arrays go into `arrays`, numbered in order."""
     number = len(arrays)
-    sizes = {"inputs": step.sizes[0], "outputs": step.sizes[1]}
 
     def put(what: str, array: np.ndarray, kind: str | None = None) -> str:
         name = f"{what}{number}"
         arrays[name] = (kind or smallest_kind(array), array)
         return name
 
-    if isinstance(step, OrderStep):
-        return {"kind": "order", **sizes, "order": put("order", step.order, "u4")}
-    if isinstance(step, ScaleStep):
-        return {"kind": "scale", **sizes, "factor": put("factor", step.factor), "bias": put("bias", step.bias)}
-    if isinstance(step, ConvStep):
-        shapes: dict[str, Any] = {"depth": step.shape[0], "height": step.shape[1], "width": step.shape[2]}
-        shapes |= {"maps": step.target[0], "rows": step.target[1], "columns": step.target[2]}
-        shapes |= {"kernel": list(step.conv.window.kernel), "window": step.window.tolist()}
-        weight, bias = put("weight", step.weight), put("bias", step.conv.bias)
-        return {"kind": "conv", **sizes, **shapes, "weight": weight, "bias": bias}
-    assert isinstance(step, MatrixStep)
-    bias = put("bias", step.bias)
-    if isinstance(step.matrix, np.ndarray):
-        return {"kind": "dense", **sizes, "weight": put("weight", step.matrix), "bias": bias}
-    rows, columns = put("rows", step.matrix.indptr, "u4"), put("columns", step.matrix.indices, "u4")
-    return {
-        "kind": "sparse", **sizes, "rows": rows, "columns": columns, "weight": put("weight", step.matrix.data),
-        "bias": bias,
-    }  # fmt: skip
+    match step:
+        case PartStep():
+            kind = "part"
+            details: dict[str, Any] = {"before": step._ends[0][0], "inner": _describe_step(step.inner, arrays)}
+        case ArrangeStep():
+            kind, details = "arrange", {"slices": [[part.start, part.stop] for part in step.slices]}
+        case SumStep():
+            kind, details = "sum", {"signs": step.signs.tolist()}
+        case OrderStep():
+            kind, details = "order", {"order": put("order", step.order, "u4")}
+        case ScaleStep():
+            kind, details = "scale", {"factor": put("factor", step.factor), "bias": put("bias", step.bias)}
+        case ConvStep():
+            kind, details = "conv", {"depth": step.shape[0], "height": step.shape[1], "width": step.shape[2]}
+            details |= {"maps": step.target[0], "rows": step.target[1], "columns": step.target[2]}
+            details |= {"kernel": list(step.conv.window.kernel), "window": step.window.tolist()}
+            details |= {"weight": put("weight", step.weight), "bias": put("bias", step.conv.bias)}
+        case MatrixStep() if isinstance(step.matrix, np.ndarray):
+            kind, details = "dense", {"weight": put("weight", step.matrix), "bias": put("bias", step.bias)}
+        case MatrixStep():
+            kind, matrix = "sparse", scipy_sparse.csr_array(step.matrix)
+            details = {"rows": put("rows", matrix.indptr, "u4"), "columns": put("columns", matrix.indices, "u4")}
+            # The page takes missing weights as ones, a missing bias as zero: entries of windows, chosen or added up.
+            details["weight"] = put("weight", matrix.data) if (matrix.data != 1.0).any() else None
+            details["bias"] = put("bias", step.bias) if step.bias.any() else None
+        case _:
+            raise InternalError(f"step '{step.name}': the page does not know a {type(step).__name__}")
+    return {"kind": kind, "inputs": step.sizes[0], "outputs": step.sizes[1], **details}
 
 
 def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) -> dict[str, Any]:

@@ -58,8 +58,9 @@ class Thresholds:
 
 
 def count_units(result: Result) -> tuple[int, int]:
-    """The numbers of boxes and of regions."""
-    return 0 if result.tiling.boxes is None else len(result.tiling.boxes), result.region_count
+    """The numbers of boxes and of regions, several for a region that windows cut into several parts."""
+    boxes, regions = result.tiling.boxes, result.tiling.exact_regions
+    return 0 if boxes is None else len(boxes), result.region_count if regions is None else len(regions)
 
 
 def make_thresholds(result: Result) -> Thresholds:

@@ -7,6 +7,7 @@ class SgNetwork {
     Object.assign(this, { facts, arrays, label, classes });
     this.size = facts.shape.reduce((product, side) => product * side, 1);
     this.layers = facts.layers;
+    this.neurons = facts.neurons.map((runs) => SgNeurons.unfold(runs, arrays));
     this.logitCount = this.layers.flat().reduce((_, step) => step.outputs, this.size);
   }
 
@@ -32,15 +33,15 @@ class SgNetwork {
     return image;
   }
 
-  // The input of every ReLU layer, then the logits.
+  // The input of every layer, then the logits.
   preactivations(image) {
     const results = [];
     let values = image;
-    for (const layer of this.layers) {
+    this.layers.forEach((layer, l) => {
       for (const step of layer) values = SgSteps.forward(step, this.arrays, values);
       results.push(values);
-      values = sgPositive(values);
-    }
+      if (l < this.neurons.length) values = SgNeurons.outputs(this.neurons[l], values);
+    });
     return results;
   }
 
@@ -60,21 +61,36 @@ class SgNetwork {
     });
   }
 
-  // Which neurons are active. If a value is only rounding, the sign at a point inside the region decides.
+  // Which neurons are active. If rounding decides a sign or a winner, a point inside the region decides instead.
   pattern(values, inside) {
     const noise = this.arrays.noise;
     let first = 0, onKink = 0, doubtful = 0, other = null;
     const bits = values.slice(0, -1).map((layer, l) => {
-      const active = new Uint8Array(layer.length);
-      for (let i = 0; i < layer.length; i++) active[i] = layer[i] > 0 ? 1 : 0;
+      const { relus, windows } = this.neurons[l], active = SgNeurons.bits(this.neurons[l], layer);
       if (noise) {
-        for (let i = 0; i < layer.length; i++) {
-          if (layer[i] === 0 || Math.abs(layer[i]) > noise[first + i]) continue;
-          onKink++;
+        const own = noise.subarray(first, first + layer.length);
+        const within = () => (other = other || this.preactivations(this.imageAt(inside)))[l];
+        for (const [from, to] of relus) {
+          for (let i = from; i < to; i++) {
+            if (layer[i] === 0 || Math.abs(layer[i]) > own[i]) continue;
+            onKink++;
+            if (!inside) continue;
+            active[i] = within()[i] > 0 ? 1 : 0;
+            if (Math.abs(within()[i]) <= own[i]) doubtful++;
+          }
+        }
+        for (const [from, to] of windows) {
+          const winner = SgNeurons.winner(layer, from, to), spread = SgNeurons.spread(layer, own, from, to, winner);
+          // Dead entries tie at zero everywhere in the region; whichever wins, its value is zero.
+          if (spread === null || (spread === 0 && layer[winner] === 0)) continue;
+          if (spread > 0) onKink++;
           if (!inside) continue;
-          other = other || this.preactivations(this.imageAt(inside));
-          active[i] = other[l][i] > 0 ? 1 : 0;
-          if (Math.abs(other[l][i]) <= noise[first + i]) doubtful++;
+          const best = SgNeurons.winner(within(), from, to), left = SgNeurons.spread(within(), own, from, to, best);
+          const chosen = SgNeurons.firstNear(within(), own, from, best);
+          active[winner] = 0;
+          active[chosen] = 1;
+          if (spread === 0 && chosen !== winner) onKink++;
+          if (left !== null && left > 0) doubtful++;
         }
       }
       first += layer.length;
@@ -126,11 +142,57 @@ class SgNetwork {
   }
 }
 
-function sgPositive(values) {
-  const out = new Float64Array(values.length);
-  for (let i = 0; i < values.length; i++) out[i] = values[i] > 0 ? values[i] : 0;
-  return out;
-}
+// How the neurons of a layer are decided: see src/steadygaze/network/layers.py.
+const SgNeurons = {
+  // Runs of neurons of one kind as ranges [from, to): of ReLUs, of carried values, of single windows.
+  unfold(runs, arrays) {
+    const found = { relus: [], carried: [], windows: [] };
+    let at = 0;
+    for (const { kind, count, each, sizes } of runs) {
+      const end = at + count;
+      if (kind === "windows") {
+        for (let w = 0; at < end; w++) {
+          const size = each || arrays[sizes][w];
+          found.windows.push([at, at + size]);
+          at += size;
+        }
+      } else found[kind === "relu" ? "relus" : "carried"].push([at, end]);
+      at = end;
+    }
+    return found;
+  },
+  // The first of the largest entries.
+  winner(values, from, to) {
+    let best = from;
+    for (let i = from + 1; i < to; i++) if (values[i] > values[best]) best = i;
+    return best;
+  },
+  // How far the farthest entry that rounding may let win is below the winner; null if there is none.
+  spread(values, noise, from, to, winner) {
+    let widest = null;
+    for (let i = from; i < to; i++) {
+      const gap = values[winner] - values[i];
+      if (i !== winner && gap <= noise[winner] + noise[i]) widest = Math.max(widest, gap);
+    }
+    return widest;
+  },
+  // The first entry that rounding may let win.
+  firstNear(values, noise, from, winner) {
+    for (let i = from; i < winner; i++) if (values[winner] - values[i] <= noise[winner] + noise[i]) return i;
+    return winner;
+  },
+  bits({ relus, carried, windows }, values) {
+    const active = new Uint8Array(values.length);
+    for (const [from, to] of relus) for (let i = from; i < to; i++) active[i] = values[i] > 0 ? 1 : 0;
+    for (const [from, to] of carried) active.fill(1, from, to);
+    for (const [from, to] of windows) active[this.winner(values, from, to)] = 1;
+    return active;
+  },
+  outputs(neurons, values) {
+    const active = this.bits(neurons, values);
+    return values.map((value, i) => (active[i] ? value : 0));
+  },
+};
 
 // The linear steps of src/steadygaze/network/steps.py, forward (with the bias) and backward.
 const SgSteps = (() => {
@@ -149,9 +211,32 @@ const SgSteps = (() => {
       const out = new Float64Array(step.outputs);
       for (let i = 0; i < step.outputs; i++) {
         let sum = 0;
-        for (let k = rows[i]; k < rows[i + 1]; k++) sum += w[k] * x[columns[k]];
-        out[i] = sum + b[i];
+        for (let k = rows[i]; k < rows[i + 1]; k++) sum += (w ? w[k] : 1) * x[columns[k]];
+        out[i] = b ? sum + b[i] : sum;
       }
+      return out;
+    },
+    part(step, arrays, x) {
+      const { before, inner } = step, out = new Float64Array(step.outputs);
+      out.set(x.subarray(0, before));
+      out.set(forward(inner, arrays, x.subarray(before, before + inner.inputs)), before);
+      out.set(x.subarray(before + inner.inputs), before + inner.outputs);
+      return out;
+    },
+    arrange(step, arrays, x) {
+      const out = new Float64Array(step.outputs);
+      let at = 0;
+      for (const [from, to] of step.slices) {
+        out.set(x.subarray(from, to), at);
+        at += to - from;
+      }
+      return out;
+    },
+    sum(step, arrays, x) {
+      const out = new Float64Array(step.outputs);
+      step.signs.forEach((sign, m) => {
+        for (let i = 0, at = m * step.outputs; i < step.outputs; i++) out[i] += sign * x[at + i];
+      });
       return out;
     },
     scale(step, arrays, x) {
@@ -186,8 +271,28 @@ const SgSteps = (() => {
       const out = new Float64Array(step.inputs);
       for (let i = 0; i < step.outputs; i++) {
         if (r[i] === 0) continue;
-        for (let k = rows[i]; k < rows[i + 1]; k++) out[columns[k]] += r[i] * w[k];
+        for (let k = rows[i]; k < rows[i + 1]; k++) out[columns[k]] += w ? r[i] * w[k] : r[i];
       }
+      return out;
+    },
+    part(step, arrays, r) {
+      const { before, inner } = step, out = new Float64Array(step.inputs);
+      out.set(r.subarray(0, before));
+      out.set(backward(inner, arrays, r.subarray(before, before + inner.outputs)), before);
+      out.set(r.subarray(before + inner.outputs), before + inner.inputs);
+      return out;
+    },
+    arrange(step, arrays, r) {
+      const out = new Float64Array(step.inputs);
+      let at = 0;
+      for (const [from, to] of step.slices) for (let i = from; i < to; i++) out[i] += r[at++];
+      return out;
+    },
+    sum(step, arrays, r) {
+      const out = new Float64Array(step.inputs);
+      step.signs.forEach((sign, m) => {
+        for (let i = 0, at = m * step.outputs; i < step.outputs; i++) out[at + i] = sign * r[i];
+      });
       return out;
     },
     scale(step, arrays, r) {
@@ -229,8 +334,7 @@ const SgSteps = (() => {
     }
   }
 
-  return {
-    forward: (step, arrays, x) => forwards[step.kind](step, arrays, x),
-    backward: (step, arrays, r) => backwards[step.kind](step, arrays, r),
-  };
+  function forward(step, arrays, x) { return forwards[step.kind](step, arrays, x); }
+  function backward(step, arrays, r) { return backwards[step.kind](step, arrays, r); }
+  return { forward, backward };
 })();

@@ -1,0 +1,133 @@
+"""The classifier in whole numbers, layer by layer: from the values after one layer to the forms before the next.
+
+Every value of the graph stays a value of its own between two layers, so all constants are the graph's. `layer_walk`
+decides the neurons of a layer, which cuts the domain.
+"""
+
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+
+from ..errors import ModelError
+from ..network.graph import Graph, Node
+from ..network.joins import Concat, Sum, Winner
+from ..network.layers import Frame
+from ..network.operators import Linear, Shape
+from .network_forms import ExactMap, WholeForms, aligned, exact_map
+
+
+class ExactNetwork:
+    """A graph in exact arithmetic: `layers` are those of the graph.
+
+    `is_exact`: whether every constant is exact; otherwise more bits narrow the enclosures.
+    """
+
+    def __init__(self, graph: Graph, bits: int) -> None:
+        self.graph, self.layers = graph, graph.layers
+        self.is_exact = True
+        self._maps: dict[int, ExactMap] = {}
+        for number, node in enumerate(graph.nodes, start=1):
+            if isinstance(node.operator, Linear):
+                self._maps[number], is_exact = exact_map(node.operator, graph.shape_of(node.inputs[0]), bits)
+                self.is_exact &= is_exact
+        self._passages = [_Passage(graph, *ends) for ends in pairwise((None, *graph.frames, None))]
+
+    @property
+    def passages(self) -> int:
+        """The number of layers, plus one for the logits."""
+        return len(self._passages)
+
+    def advance(self, passage: int, forms: WholeForms) -> WholeForms:
+        """Carry the values after layer number `passage` − 1 (0: the pixels) to the forms before the next layer."""
+        here = self._passages[passage]
+        values = here.taken_apart(forms)
+        for number in here.nodes:
+            node = self.graph.nodes[number - 1]
+            inputs = [values[value] for value in node.inputs]
+            values[number] = self._maps[number](inputs[0]) if number in self._maps else _joined(node, inputs)
+        return here.put_together(values)
+
+
+class _Passage:
+    """The way from one layer to the next: which values the layer before holds, which nodes follow, what is wanted."""
+
+    def __init__(self, graph: Graph, before: Frame | None, after: Frame | None) -> None:
+        self.graph = graph
+        self.alive = (0,) if before is None else (*before.nodes, *before.carried)
+        self.chosen = () if before is None else before.nodes
+        self.deciding = () if after is None else after.nodes
+        if after is None:
+            self.wanted = [len(graph.nodes)]
+        else:
+            self.wanted = [*(graph.nodes[number - 1].inputs[0] for number in after.nodes), *after.carried]
+        self.nodes = self._needed()
+
+    def _needed(self) -> list[int]:
+        """The nodes between the values of the layer before and the wanted ones, in topological order."""
+        found: set[int] = set()
+        waiting = [value for value in self.wanted if value not in self.alive]
+        while waiting:
+            number = waiting.pop()
+            if number not in found:
+                found.add(number)
+                waiting += [value for value in self.graph.nodes[number - 1].inputs if value not in self.alive]
+        return sorted(found)
+
+    def _winner(self, number: int) -> Winner | None:
+        operator = self.graph.nodes[number - 1].operator if number else None
+        return operator if isinstance(operator, Winner) else None
+
+    def taken_apart(self, forms: WholeForms) -> dict[int, WholeForms]:
+        """The values of the graph in the outputs of the layer before, the entries of a window added up."""
+        values, first = {}, 0
+        for number in self.alive:
+            shape = self.graph.shape_of(number)
+            winner = self._winner(number) if number in self.chosen else None
+            size = int(np.prod(shape)) if winner is None else len(winner.entries)
+            part = forms if len(self.alive) == 1 else forms.chosen(np.arange(first, first + size))
+            values[number] = part.reshaped(shape) if winner is None else _added_up(part, winner, shape)
+            first += size
+        return values
+
+    def put_together(self, values: dict[int, WholeForms]) -> WholeForms:
+        """The forms before the layer after: those of its nodes' inputs, entry by entry of windows, then the carried."""
+        parts = [values[number] for number in self.wanted]
+        for place, number in enumerate(self.deciding):
+            winner = self._winner(number)
+            if winner is not None:
+                parts[place] = parts[place].chosen(winner.entries)
+        if len(parts) == 1:
+            return parts[0]
+        same = aligned(parts)
+        radii = [part.radii.ravel() for part in same if part.radii is not None]
+        numbers = np.concatenate([part.rows for part in same])
+        return WholeForms(numbers, np.concatenate(radii) if radii else None, same[0].denominator)
+
+
+def _added_up(forms: WholeForms, winner: Winner, shape: Shape) -> WholeForms:
+    """The sums over windows: all entries but one are zero."""
+    starts = np.concatenate([[0], np.cumsum(winner.counts)[:-1]])
+    numbers = np.add.reduceat(forms.rows, starts, axis=0)
+    radii = None if forms.radii is None else np.add.reduceat(forms.radii.ravel(), starts)
+    return WholeForms(numbers, radii, forms.denominator).reshaped(shape)
+
+
+def _joined(node: Node, inputs: list[WholeForms]) -> WholeForms:
+    """The sum or the concatenation of values."""
+    same, operator = aligned(inputs), node.operator
+    numbers, radii = [part.numbers for part in same], [part.radii for part in same if part.radii is not None]
+    if isinstance(operator, Concat):
+        joined = np.concatenate(radii, axis=operator.axis) if radii else None
+        return WholeForms(np.concatenate(numbers, axis=operator.axis), joined, same[0].denominator)
+    if not isinstance(operator, Sum):
+        raise ModelError(f"{type(operator).__name__} has no exact form; exact arithmetic does not support this network")
+    target = (*node.shape, numbers[0].shape[-1])
+    signed = [sign * _stretched(part, target) for sign, part in zip(operator.signs, numbers, strict=True)]
+    spread = [_stretched(part[..., None], (*node.shape, 1))[..., 0] for part in radii]
+    return WholeForms(reduce(np.add, signed), reduce(np.add, spread) if spread else None, same[0].denominator)
+
+
+def _stretched(numbers: np.ndarray, target: Shape) -> np.ndarray:
+    """Broadcast numbers (*S, C) to (*T, C)."""
+    return np.broadcast_to(numbers.reshape(*(1,) * (len(target) - numbers.ndim), *numbers.shape), target)

@@ -1,0 +1,199 @@
+"""The forms of a region at one point: values under its pattern with error bounds, and which are equal by construction.
+
+Settles patterns that rounding leaves in doubt where neurons are exactly zero, or entries of a window exactly equal.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ..compound import CLIP_LAYERS, Compound
+from ..network.graph import Graph, patterns, preactivations
+from ..network.layers import RELU, Layer
+from ..network.steps import Segment
+from ..regions.patterns import unpack
+from ..regions.region import RegionSet
+from ..tolerances import DOUBT, LEAST, UNIT, gamma
+from .value_numbers import ZERO, NumberedGraph, Numbers
+
+OWN = 1.0 + 1e-6
+"""Covers the rounding of the bounds themselves."""
+
+
+MOST_NUMBERED = 100_000_000
+"""Weights that numbering may visit, counting the whole network for each region: about half a minute."""
+
+
+class PatternPoints:
+    """Values and numbers of the neurons of one compound network under patterns of its regions."""
+
+    def __init__(self, compound: Compound) -> None:
+        self.compound, self.graph = compound, compound.graph
+        self._keys: dict[int, list[tuple[int, ...]] | None] = {}
+
+    @cached_property
+    def numbered(self) -> NumberedGraph:
+        """The graph, ready to be numbered."""
+        return NumberedGraph(self.graph)
+
+    @property
+    def affordable(self) -> int:
+        """How many regions may be numbered."""
+        return int(MOST_NUMBERED // max(1, sum(affine.matrix.size for affine in self.compound.chain.maps)))
+
+    def states(self, regions: RegionSet, region: int) -> np.ndarray:
+        """For every pixel of a region −1 if it is clipped to 0, 1 if it is clipped to 1, 0 between."""
+        cell = self.compound.programs[regions.cell[region]]
+        lines = cell.root.shape[1]
+        packed = regions.clips[regions.clip[region]][None]
+        above_zero, below_one = (bits[0] for bits in unpack(packed, (lines,) * CLIP_LAYERS))
+        state = np.where(above_zero, np.where(below_one, 0, 1), -1)
+        constant = np.where(cell.constant <= 0.0, -1, np.where(cell.constant >= 1.0, 1, 0))
+        return np.where(cell.line_of >= 0, state[cell.line_of] if lines else 0, constant)
+
+    def pixels(self, cells: np.ndarray, states: np.ndarray, thetas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The clipped pixels (B, pixels) at thetas, by their state, and bounds of their errors."""
+        perturbed, values = self.compound.perturbed, np.empty(states.shape)
+        for row, (number, theta) in enumerate(zip(cells.tolist(), thetas, strict=True)):
+            cell = perturbed.cells[number]
+            values[row] = (perturbed.x0 + cell.offset).ravel() + theta @ cell.slope.reshape(len(theta), -1)
+        error = np.broadcast_to(gamma(32) * perturbed.magnitudes * OWN + LEAST, states.shape)
+        return np.where(states == 0, values, states > 0), np.where(states == 0, error, 0.0)
+
+    def value_numbers(self, bits: list[np.ndarray], cell: int, states: np.ndarray) -> list[np.ndarray]:
+        """Numbers (n,) of every layer's inputs on a region; the same only if their values are."""
+        numbers, keys = Numbers(), self._pixel_keys(cell)
+        if keys is None:
+            inside = numbers.fresh(len(states))
+        else:
+            inside = np.array([numbers.of(key) if any(key) else ZERO for key in keys], dtype=np.int64)
+        pixels = np.where(states < 0, ZERO, np.where(states > 0, numbers.of("one"), inside))
+        return self._numbers(numbers, pixels, bits)
+
+    def _numbers(self, numbers: Numbers, pixels: np.ndarray, bits: list[np.ndarray]) -> list[np.ndarray]:
+        """Numbers (n,) of every layer's inputs under a pattern, given those of the pixels."""
+
+        def choose(layer: int, entries: np.ndarray, place: slice) -> np.ndarray:
+            starts = window_starts(self.graph.layers[layer], place)
+            return np.add.reduceat(np.where(bits[layer][place], entries, 0), starts)
+
+        return self.numbered.number(numbers, pixels, bits, choose, is_gradient=False)
+
+    def _pixel_keys(self, cell: int) -> list[tuple[int, ...]] | None:
+        """The exact forms of all unclipped pixels on a knot cell; None if they are only enclosed."""
+        if cell not in self._keys:
+            from ..exact.pixel_forms import PixelForms  # noqa: PLC0415 (rarely needed)
+
+            forms = PixelForms(self.compound.perturbed).on_cell(self.compound.cells[cell])
+            self._keys[cell] = None if forms.radii is not None else [tuple(map(int, row)) for row in forms.rows]
+        return self._keys[cell]
+
+    def is_sure(self, regions: RegionSet, region: int) -> bool:
+        """Whether every bit of a region is clear at its centre, or exactly known by construction.
+
+        A ReLU is inactive if it is zero by construction; an entry loses if it equals an earlier winner.
+        """
+        cell, states = int(regions.cell[region]), self.states(regions, region)
+        bits = [layer[0] for layer in unpack(regions.patterns[regions.pattern[region]][None], self.graph.hidden)]
+        theta = self.compound.to_theta(regions.polytopes.centres[region][None])
+        values, error = self.pixels(np.array([cell]), states[None], theta)
+        noise = [DOUBT * own for own in self.compound.noise[: len(bits)]]
+        return self._are_sure(bits, values, error, noise, self.value_numbers(bits, cell, states))
+
+    def at_original(self) -> tuple[np.ndarray, ...] | None:
+        """The bits (n,) of every layer at the unperturbed image; None if one is neither clear nor exactly known."""
+        from ..exact.pixel_forms import PixelForms  # noqa: PLC0415 (rarely needed)
+
+        perturbed, numbers = self.compound.perturbed, Numbers()
+        values = perturbed.x0.reshape(1, -1)
+        # A pixel read as v/255 was rounded once; 0 and 1 are exact.
+        error = np.where(values < 1.0, 1.01 * UNIT * values, 0.0)
+        listed = [int(number) for number in PixelForms(perturbed).numerators.ravel()]
+        pixels = np.array([numbers.of(number) if number else ZERO for number in listed], dtype=np.int64)
+        computed = patterns(self.graph, preactivations(self.graph, values)[:-1])
+        given = self._numbers(numbers, pixels, [layer[0] for layer in computed])
+        bits = [
+            _first_of_equals(layer, own[0], found)
+            for layer, own, found in zip(self.graph.layers, computed, given, strict=True)
+        ]
+        exact = [np.zeros(1)] * len(bits)
+        return tuple(bits) if self._are_sure(bits, values, error, exact, given) else None
+
+    def _are_sure(
+        self,
+        bits: list[np.ndarray],
+        values: np.ndarray,
+        error: np.ndarray,
+        noise: Sequence[np.ndarray],
+        numbers: list[np.ndarray],
+    ) -> bool:
+        """Whether pixels (1, pixels) with errors, or numbers, prove every bit; values below the noise prove nothing."""
+        parts = zip(self.graph.steps, self.graph.layers, bits, noise, numbers, strict=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for segment, layer, own, least, given in parts:
+                values, error = advance(segment, values, error)
+                unclear = _unclear(layer, own, values[0], np.maximum(error[0], least))
+                if unclear is None or not _is_exact(layer, own, unclear, given):
+                    return False
+                values, error = np.where(own, values, 0.0), np.where(own, error, 0.0)
+        return True
+
+
+def has_windows(graph: Graph) -> bool:
+    """Whether a graph takes maxima over windows."""
+    return any(len(layer.entries) for layer in graph.layers)
+
+
+def advance(segment: Segment, values: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values (B, n) and bounds of their errors after linear steps."""
+    for step in segment:
+        rounding = gamma(step.terms + 8) * (step.forward_abs(np.abs(values) + error) + step.bias_size)
+        error = (step.forward_abs(error) + rounding) * OWN + LEAST
+        values = step.forward(values) + step.bias
+    return values, error
+
+
+def window_starts(layer: Layer, place: slice) -> np.ndarray:
+    """Where windows start among some adjacent entries of a layer."""
+    return np.flatnonzero(np.diff(layer.window[place], prepend=-1))
+
+
+def _unclear(layer: Layer, bits: np.ndarray, values: np.ndarray, limit: np.ndarray) -> np.ndarray | None:
+    """Neurons (n,) whose bit is not clear from values (n,) that may be off by `limit`; None if a clear one is wrong."""
+    # NaN is not clear.
+    unclear = ~(np.abs(values) > limit) & (layer.kind == RELU)
+    is_wrong = ((values > 0.0) != bits) & ~unclear & (layer.kind == RELU)
+    if len(layer.entries):
+        winners = np.repeat(layer.entries[bits[layer.entries]], np.diff(layer.starts, append=len(layer.entries)))
+        lead = values[winners] - values[layer.entries]
+        near = ~(np.abs(lead) > (limit[winners] + limit[layer.entries]) * OWN)
+        is_loser = ~bits[layer.entries]
+        unclear[layer.entries] = near & is_loser
+        is_wrong[layer.entries] = ~near & is_loser & (lead < 0.0)
+    return None if is_wrong.any() else unclear
+
+
+def _first_of_equals(layer: Layer, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """The bits (n,) with the winner of every window moved to the first entry that has its number."""
+    moved = bits.copy()
+    if len(layer.entries):
+        counts = np.diff(layer.starts, append=len(layer.entries))
+        winners = np.repeat(layer.entries[bits[layer.entries]], counts)
+        is_same = numbers[layer.entries] == numbers[winners]
+        before = np.cumsum(is_same) - is_same
+        moved[layer.entries] = is_same & (before == np.repeat(before[layer.starts], counts))
+    return moved
+
+
+def _is_exact(layer: Layer, bits: np.ndarray, unclear: np.ndarray, numbers: np.ndarray) -> bool:
+    """Whether the unclear neurons (n,) of a layer have the bits (n,) that their numbers (n,) prove."""
+    relus = np.flatnonzero(unclear & (layer.kind == RELU))
+    if (numbers[relus] != ZERO).any() or bits[relus].any():
+        return False
+    for entry in np.flatnonzero(unclear & (layer.kind != RELU)):
+        window = np.arange(*(ends[entry] for ends in layer.ends))
+        (winner,) = window[bits[window]]
+        if numbers[entry] != numbers[winner] or entry < winner:
+            return False
+    return True
