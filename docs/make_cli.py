@@ -50,8 +50,8 @@ JSON_KEYS = {
     "tiling_error": "how far the areas of all regions are from the whole domain",
     "sliver_share": "upper bound of the share of the domain on kinks (borders between regions), where the attention is "
     "undecided; `area` and `ar_at_delta` count it as undecided",
-    "ties": "only maps of networks with maxima over windows have this key: under `share`, `[low, high]` of the share of "
-    "the domain whose attention depends on the rule that the first of equal entries wins",
+    "ties": "only maps of networks with maxima over windows have this key: under `share`, `[low, high]` of the share "
+    "of the domain whose attention depends on the rule that the first of equal entries wins",
     "guarantee": "the guarantee of the answer, in words",
     "complete, stopped": "whether the whole domain was mapped, and the reason for an early end",
     "domain": "names, ends and specs of the axes",

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from support.networks.branching import Builder, dense, random_graph
 
 from steadygaze.errors import InternalError
 from steadygaze.network.graph import Node, check_lowered, gradients, lower, patterns, preactivations
@@ -10,6 +9,7 @@ from steadygaze.network.joins import Concat, Sum, Winner
 from steadygaze.network.layers import CARRIED, ENTRY, RELU, Layer
 from steadygaze.network.operators import Operator, Relu
 from steadygaze.network.steps import ArrangeStep, MatrixStep, PartStep, SumStep, is_folded
+from support.networks.branching import Builder, dense, random_graph
 
 SEEDS = range(40)
 
