@@ -16,7 +16,7 @@ from ..budget import Budget, Limits
 from ..engines import ENGINES, RunPlan
 from ..engines.contract import RunOptions, Until
 from ..errors import InternalError, SteadygazeError, StoreError
-from ..labels import SHARES, Label, Status
+from ..labels import ATTENTIONS, CLASSIFICATIONS, SHARES, Label, Status
 from ..question import OPTIONS, Question, make_question
 from ..results.result import Result
 from ..results.tiling import RELATIVE_DELTAS
@@ -24,8 +24,7 @@ from .stored_campaign import METHODS, Plan, Task, digest_of, image_file, made_by
 
 Kind = Literal["text", "whole", "number"]
 Bounds = tuple[float, float]
-LABELS = (Label.CR, Label.MR, Label.CB)
-SETS = (*LABELS, Label.AR, Label.IR, Label.AB)
+SETS = (*CLASSIFICATIONS, *ATTENTIONS)
 PERCENTS = tuple(f"{100 * part:g}%" for part in RELATIVE_DELTAS)
 SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02"))
 SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
@@ -119,7 +118,7 @@ def _count_column(name: str) -> CampaignColumn:
         f"regions_{name.lower()}",
         "whole",
         f"regions labelled {name}",
-        answer=lambda result: result.sets[name] if result.is_measured or name in LABELS else None,
+        answer=lambda result: result.sets[name] if result.is_measured or name in CLASSIFICATIONS else None,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from ..engines import ENGINES
-from ..labels import Label, Verdict
+from ..labels import ATTENTIONS, CLASSIFICATIONS, Label, Verdict
 from ..results.description import verdict_sentences
 from ..results.summary import AnswerFacts, Summary
 from ..tolerances import MAX_MAP_PARAMETERS
@@ -58,7 +58,7 @@ def _advice(summary: Summary) -> Iterator[str]:
 
 
 def _has_violating_region(summary: Summary) -> bool:
-    return any(summary.sets[name] for name in (Label.MR, Label.CB, Label.IR, Label.AB))
+    return any(summary.sets[name] for name in (*CLASSIFICATIONS[1:], *ATTENTIONS[1:]))
 
 
 def domain_facts(summary: Summary, seconds: Mapping[str, float], reason: str | None) -> Facts:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ..engines import load
 from ..errors import OptionError
-from ..labels import Label, Verdict
+from ..labels import ATTENTIONS, CLASSIFICATIONS, Label, Verdict
 from ..results.result import Result
 from ..results.summary import Summary
 from ..tolerances import MAX_MAP_PARAMETERS
@@ -118,8 +118,8 @@ def _share_table(summary: Summary) -> Table:
 def _set_table(summary: Summary) -> Table:
     table = numbers_table("visited regions", "everywhere", "nowhere", "in part", "undecided")
     for title, kind, names in (
-        ("label kept", "classification", (Label.CR, Label.MR, Label.CB)),
-        ("attention kept", "attention", (Label.AR, Label.IR, Label.AB)),
+        ("label kept", "classification", CLASSIFICATIONS),
+        ("attention kept", "attention", ATTENTIONS),
     ):
         counts = [summary.sets[name] for name in names]
         if None in counts:

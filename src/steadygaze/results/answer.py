@@ -309,7 +309,7 @@ class Answer(DeltaAnswer):
 
     @cached_property
     def classification_numbers(self) -> np.ndarray:
-        """The classification of every region (R,): its place in `CLASSIFICATIONS`, 3 if undecided."""
+        """The classification of every region (R,): its place in `CLASSIFICATIONS`, or their number."""
         pieces, count = self.answers.pieces, len(self.answers.regions)
         keeps, is_open = pieces.keeps_label, pieces.has_strip
         surely_kept = keeps & (pieces.margin[:, 1] > pieces.slack)
@@ -319,13 +319,13 @@ class Answer(DeltaAnswer):
             for chosen in (keeps, ~keeps, is_open, surely_kept, surely_lost)
         )
         chosen = [kept & ~lost & ~some_open, lost & ~kept & ~some_open, some_kept & some_lost]
-        return np.select(chosen, [0, 1, 2], 3)
+        return np.select(chosen, [0, 1, 2], len(CLASSIFICATIONS))
 
     @cached_property
     def attention_numbers(self) -> np.ndarray:
-        """The attention label of every region (R,): its place in `ATTENTIONS`, 3 if undecided."""
+        """The attention label of every region (R,): its place in `ATTENTIONS`, or their number."""
         labels = self.labels
-        return np.select([labels.is_kept, labels.is_lost, labels.is_mixed], [0, 1, 2], 3)
+        return np.select([labels.is_kept, labels.is_lost, labels.is_mixed], [0, 1, 2], len(ATTENTIONS))
 
     @cached_property
     def sets(self) -> dict[str, int]:

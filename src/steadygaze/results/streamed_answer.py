@@ -31,7 +31,7 @@ ROWS, COLUMNS = (*CLASSIFICATIONS, Label.UNDECIDED), (*ATTENTIONS, Label.UNDECID
 class ChunkFacts:
     """The numbers of one chunk for one δ.
 
-    cells (3, 3) and winners (K,): volumes of pieces by `Kept` codes, and by the class that wins. counts (4, 4): regions
+    cells (3, 3) and winners (K,): volumes of pieces by `Kept` codes, and by the class that wins. counts: regions
     by both labels. lows: distances below which nothing in the chunk violates CR, or AR. squares: the squared distance
     of the nearest violated piece of each kind; depths: how far the deepest one is beyond its threshold. slivers: the
     volume where exact arithmetic found other patterns. largest: a bound of ai on all regions, infinite if unknown.
@@ -68,7 +68,7 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
         volume=float(volumes.sum()),
         cells=np.array(answer.shares.cells),
         winners=np.bincount(pieces.winner, volumes, compound.graph.classes),
-        counts=np.bincount(4 * answer.classification_numbers + answer.attention_numbers, minlength=16).reshape(4, 4),
+        counts=_counts(answer),
         lows={name: answer.violations(name).lower_bound() for name in (Label.CR, Label.AR)},
         squares=squares,
         depths=depths,
@@ -77,6 +77,11 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
         slivers=answers.slivers,
         largest=float(np.nan_to_num(answer.labels.reach[:, 1], nan=np.inf).max(initial=0.0)),
     )
+
+
+def _counts(answer: Answer) -> np.ndarray:
+    numbers = len(COLUMNS) * answer.classification_numbers + answer.attention_numbers
+    return np.bincount(numbers, minlength=len(ROWS) * len(COLUMNS)).reshape(len(ROWS), len(COLUMNS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +137,7 @@ class StreamedAnswer(DeltaAnswer):
 
     @property
     def undecided_counts(self) -> dict[str, int | None]:
-        return {"classification": int(self.counts[3].sum()), "attention": int(self.counts[:, 3].sum())}
+        return {"classification": int(self.counts[-1].sum()), "attention": int(self.counts[:, -1].sum())}
 
     def count(self, classification: Label, attention: Label) -> int:
         return int(self.counts[ROWS.index(classification), COLUMNS.index(attention)])

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from ... import labels
 from ...labels import Label, Property
 from .traversal import TraversedRegion
 
 CLASSIFICATIONS, ATTENTIONS = (
-    ("", Label.UNDECIDED, Label.CR, Label.MR, Label.CB),
-    ("", Label.UNDECIDED, Label.AR, Label.IR, Label.AB),
+    ("", Label.UNDECIDED, *labels.CLASSIFICATIONS),
+    ("", Label.UNDECIDED, *labels.ATTENTIONS),
 )
 """The labels in the order of their stored codes; "" if not asked for."""
 

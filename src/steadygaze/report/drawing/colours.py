@@ -175,7 +175,8 @@ def joint_label(classification: str, attention: str) -> str:
     labels = classification, attention
     if UNDECIDED in labels:
         return UNDECIDED
-    return OTHER if Label.CB in labels or Label.AB in labels else "&".join(labels)
+    name = "&".join(labels)
+    return name if name in JOINT else OTHER
 
 
 def winner_colours(ranked: list[int], label: int) -> dict[int, str]:

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from ... import tolerances
 from ...engines import ENGINES
-from ...labels import Label
+from ...labels import ATTENTIONS, CLASSIFICATIONS, Label
 from ...results.description import (
     KeptRange,
     allowed_text,
@@ -187,8 +187,8 @@ def set_rows(summary: Summary) -> list[tuple[str, ...]]:
     """Visited regions of a search by label: title, everywhere, nowhere, in part, undecided."""
     rows = []
     for title, kind, names in (
-        ("label kept", "classification", (Label.CR, Label.MR, Label.CB)),
-        ("attention kept", "attention", (Label.AR, Label.IR, Label.AB)),
+        ("label kept", "classification", CLASSIFICATIONS),
+        ("attention kept", "attention", ATTENTIONS),
     ):
         counts = [summary.sets[name] for name in names]
         if None not in counts:
