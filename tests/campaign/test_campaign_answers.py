@@ -13,7 +13,7 @@ from steadygaze.errors import StoreError
 TEXT = """
 [limits]
 seconds = 60
-memory_gib = 2
+memory_gib = 16  # of the whole test process, whatever other tests left in it
 [[models]]
 use = "M-FNN-100"
 [[images]]
