@@ -16,6 +16,7 @@ from ..boundary import Boundary, Component, Enclave
 from ..errors import StoreError
 from ..labels import Kept, Label, Property, Status, Verdict
 from ..properties.nearest import Nearest
+from ..properties.pattern_points import has_windows
 from ..question import AttentionFacts, DomainFacts, ImageFacts, ModelFacts
 from ..words import percent_up, share_between
 from .arrays import SCHEMA_VERSION
@@ -265,7 +266,7 @@ def summarise(result: Result) -> Summary:
         "status": result.status,
         "visited_share": answer.coverage,
         "area": {str(name): bounds for name, bounds in result.areas.items()},
-        "guarantee": tiling.guarantee(result),
+        "guarantee": tiling.guarantee(result) + (FINGERPRINTS if has_windows(result.question.model.graph) else ""),
         "complete": result.is_complete,
         "stopped": None if result.stopped is None else str(result.stopped),
         "attention": facts.attention,
@@ -324,6 +325,12 @@ def kinks_text(share: float) -> str:
     """
     most = percent_up(share)
     return f"On kinks, the borders between regions, the attention is undecided: at most {most} of the domain."
+
+
+FINGERPRINTS = (
+    " Attention rests on one step that is not a proof: fingerprints tell which entries of a maximum are equal on a "
+    "whole region, and call unequal ones equal with a chance of about 2⁻⁶¹ for each pair."
+)
 
 
 def ties_sentences(share: Bounds | None) -> list[str]:
