@@ -45,6 +45,8 @@ PROBE_LEVELS = (2, 4, 6)  # probe boxes have sides of 2 to minus these
 PLANNING = 0.5  # of the time limit, after which the choice of a method and the plan end
 LEAST_PLANNING = 1.0  # seconds that the choice may always take: it rarely takes a tenth of that
 PROBE_ROOM = 64  # generators that every layer may add to keep correlations
+DEEP_ROOM = 32  # the same in deep networks that cannot be walked
+MOST_BOXES = 4096  # that are not halves of a bounded box
 
 
 class Choice(NamedTuple):
@@ -146,6 +148,7 @@ class RefinePlan:
     regions: float | None  # estimated regions of the domain, None if not counted
     decided: float  # the share of the finest probe boxes that bounds decide
     exact_work: float  # multiplications for subdividing the whole domain
+    largest_box: float = 1.0  # share of the domain: halve larger boxes without bounding them first
 
     @property
     def search_work(self) -> float:
@@ -190,6 +193,8 @@ def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budge
     """Choose the cheapest way to refine: everything exactly, or by bounds with or without generators first."""
     d = bounder.perturbed.domain.dimension
     plain = Costs.of(bounder, question, 1.0 + d)
+    if bounder.is_deep and plain.region == float("inf"):
+        return _plan_deep(bounder.with_room(DEEP_ROOM), question, budget)
     regions, exact_work, fits = None, float("inf"), False
     if plain.region < float("inf"):
         # Too many to count: the number that they surely exceed.
@@ -210,6 +215,22 @@ def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budge
         if plan.decided == 1.0:
             break
     return best
+
+
+def _plan_deep(bounder: Bounder, question: BoxQuestion, budget: Budget) -> RefinePlan:
+    """Bounds with generators, from the largest size of boxes that they decide at two places.
+
+    A box that stays open costs many times one that is decided, because all its neurons open one after another.
+    """
+    d, level, decided = bounder.perturbed.domain.dimension, 0, 0.0
+    while True:
+        probes = [(cell, low[:1], high[:1]) for cell, low, high in _probe_boxes(bounder.perturbed, level)[:2]]
+        found = [bounder.bound(*probe, np.full(1, question.asks_attention)) for probe in probes]
+        decided = float(np.mean([question.is_decided(one.margin, one.inconsistency) for one in found]))
+        if decided == 1.0 or 2.0 ** (d * (level + 1)) > MOST_BOXES or is_over(budget, PLANNING):
+            break
+        level += 1
+    return RefinePlan(d, bounder.room, 0.0, False, None, decided, float("inf"), 2.0 ** (-d * level))
 
 
 def _probe(

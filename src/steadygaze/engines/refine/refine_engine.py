@@ -201,7 +201,7 @@ class _Run:
 
     def _bound_all(self, start: Boxes, plan: RefinePlan) -> None:
         """Bound and split boxes, generation by generation, until all are decided or set aside."""
-        generation = start
+        generation = self._split_large(start, plan.largest_box)
         with closing(Frontier(self.bounder.with_room(plan.room), self.question, self.threads, self.budget)) as frontier:
             while len(generation):
                 blocks = list(frontier.blocks(self._split_mixed(generation)))
@@ -234,11 +234,16 @@ class _Run:
     def _put_aside(self, boxes: Boxes, plan: RefinePlan) -> None:
         """Set all boxes aside, in parts small enough to check the limits in between."""
         regions = plan.regions or 1.0
-        while (is_large := regions * boxes.volumes > self.run_of_regions).any():
+        boxes = self._split_large(boxes, self.run_of_regions / regions)
+        self.pending.append((boxes, 1.0 + regions * boxes.volumes))
+
+    def _split_large(self, boxes: Boxes, largest: float) -> Boxes:
+        """Halve boxes along their longest side until none is a larger share of the domain."""
+        while (is_large := boxes.volumes > largest).any():
             sides = (boxes.high - boxes.low)[is_large, : self.dimension]
             halves = self._split(boxes.take(is_large), np.argmax(sides, axis=1))
             boxes = self._joined([boxes.take(~is_large), halves])
-        self.pending.append((boxes, 1.0 + regions * boxes.volumes))
+        return boxes
 
     def _split_mixed(self, boxes: Boxes) -> Boxes:
         """Halve boxes that hold both zero and a violation until none is left: bounds cannot decide them."""
