@@ -3,7 +3,9 @@
     steadygaze campaign run paper --out paper
     steadygaze campaign run filters --out filters
     steadygaze campaign run perturbations --out perturbations
-    python docs/make_evaluation.py paper --filters filters --perturbations perturbations --machine "2 cores of …"
+    steadygaze campaign run networks --out networks
+    python docs/make_evaluation.py paper --filters filters --perturbations perturbations --networks networks \\
+        --machine "2 cores of …"
 
 Every number comes from the campaigns, or from docs/paper_statuses.json, which holds the table and the settings of the
 paper. Beside the page the problems of the campaign are written as evaluation.parquet.
@@ -34,6 +36,7 @@ from steadygaze.campaign.tables import (
     to_parquet,
 )
 from steadygaze.errors import SteadygazeError
+from steadygaze.words import percent_down
 
 FOLDER = Path(__file__).resolve().parent
 PAPER = FOLDER / "paper_statuses.json"
@@ -56,6 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("campaign", help="the directory of the campaign")
     parser.add_argument("--filters", help="the directory of a campaign with several filters and distances")
     parser.add_argument("--perturbations", help="the directory of a campaign with perturbations one at a time")
+    parser.add_argument("--networks", help="the directory of a campaign with networks that are not chains")
     parser.add_argument("--machine", help="the machine of the campaign, in words")
     parser.add_argument("--out", default=str(FOLDER / "evaluation.md"), help="the page to write")
     given = parser.parse_args(arguments)
@@ -67,8 +71,9 @@ def main(arguments: Sequence[str]) -> int:
             for table, place in (("filter", given.filters), ("collapse", given.perturbations))
             if place is not None
         }
-        text = make_page(store, others=others, machine=given.machine)
-        for one in (store, *others.values()):
+        networks = None if given.networks is None else Store.open(given.networks)
+        text = make_page(store, others=others, networks=networks, machine=given.machine)
+        for one in (store, *others.values(), *([] if networks is None else [networks])):
             if str(one.head.commit).endswith("+changes"):
                 raise ValueError(f"{one.directory}: was run with changes that are in no commit; run it from a commit")
         pictures = make_pictures(store, target.parent / "images" / "evaluation")
@@ -80,13 +85,20 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def make_page(store: Store, *, others: Mapping[str, Store] | None = None, machine: str | None = None) -> str:
+def make_page(
+    store: Store,
+    *,
+    others: Mapping[str, Store] | None = None,
+    networks: Store | None = None,
+    machine: str | None = None,
+) -> str:
     """The page without its pictures; ValueError where a campaign has not ended.
 
-    others: campaigns that single tables are (also) made from, by the names of the tables.
+    others: campaigns that single tables are (also) made from, by the names of the tables. networks: a campaign with
+    networks that are not chains.
     """
     others = others or {}
-    for one in (store, *others.values()):
+    for one in (store, *others.values(), *([] if networks is None else [networks])):
         left = len(one.plan.tasks) - len(one.rows())
         if left:
             raise ValueError(f"{left} problems have not ended; run the campaign to its end first")
@@ -97,6 +109,7 @@ def make_page(store: Store, *, others: Mapping[str, Store] | None = None, machin
         *_statuses(plan, records, paper),
         *_comparable(plan, paper),
         *_efforts(records),
+        *([] if networks is None else _networks(networks)),
         "## Insights",
         "",
     ]
@@ -260,6 +273,50 @@ def _efforts(records: Sequence[Record]) -> list[str]:
         "(attention). A problem without an answer counts with the whole domain. Searches decide no shares."
     )
     return ["## Proofs, time and memory", "", *_table(heads, rows, left={0}), note, "", *problems]
+
+
+def _networks(store: Store) -> list[str]:
+    """Regions, seconds and shares of networks with windows and branches."""
+    plan, records, rows = store.plan, make_records(store), []
+    maps = [record for record in records if record["method"] == "map"]
+    for model, combination in dict.fromkeys((record["model"], record["combination"]) for record in maps):
+        own = [record for record in maps if (record["model"], record["combination"]) == (model, combination)]
+        ended = [record for record in own if record["cr_low"] is not None]
+        counts = [f"{record['regions']:,}" for record in sorted(ended, key=lambda record: record["regions"])]
+        seconds = [record["seconds"] for record in ended]
+        rows.append(
+            [
+                model,
+                combination,
+                f"{len(ended)} of {len(own)}",
+                counts[len(counts) // 2] if counts else "",
+                counts[-1] if counts else "",
+                *([_seconds(median(seconds)), _seconds(max(seconds))] if seconds else ["", ""]),
+                *(_mean_percent(ended, name) for name in ("cr", "ar")),
+                *_open_shares(own, "cr", "mr"),
+            ]
+        )
+    heads = ["network", "combination", "maps that ended", "regions (median)", "(most)", "seconds (median)", "(most)"]
+    heads += ["CR (mean)", "AR (mean)", "label undecided (median)", "(most)"]
+    searches = [record for record in records if record["method"] == "gbs"]
+    counts = {status: sum(record["status"] == status for record in searches) for status in STATUSES}
+    told = ", ".join(f"{count} {status}" for status, count in counts.items())
+    return [
+        "## Networks with max pooling and residual blocks",
+        "",
+        f"From the campaign `{plan.name}` at commit {_commit(store)}: {len(plan.tasks):,} problems, images "
+        f"{_images(plan)}; {_combinations(plan)}. Accuracies and layouts are in the manifest of the bundled networks.",
+        "",
+        *_table(heads, rows, left={0, 1}),
+        f"Searches (gbs) on the same questions, for the label, the attention and both: {told}.",
+        "",
+    ]
+
+
+def _mean_percent(records: Sequence[Record], name: str) -> str:
+    """The mean proved share of a label, rounded down."""
+    shares = [record[f"{name}_low"] for record in records]
+    return percent_down(sum(shares) / len(shares)) if shares else ""
 
 
 def _open_shares(records: Sequence[Record], kept: str, lost: str) -> list[str]:

@@ -135,3 +135,14 @@ def test_filters_come_from_a_campaign_of_their_own(maker: ModuleType, tmp_path: 
     page = maker.make_page(made_up(tmp_path, answer), others={"filter": filters})
     assert page.count("varies with filter and distance") == 1 and "campaign `made up` at commit" in page
     assert "| M-FNN-100 | mean | l2 | 4 | 10.00 % |" in page
+
+
+def test_networks_that_are_not_chains_have_a_section(maker: ModuleType, tmp_path: Path):
+    store = made_up(tmp_path, lambda task: answer(task) | {"regions": 7} if task.method == "map" else answer(task))
+    assert "max pooling" not in maker.make_page(store)
+    page = maker.make_page(store, networks=store)
+    section = page.split("## Networks with max pooling and residual blocks")[1].split("## ")[0]
+    lines = [line for line in section.splitlines() if "| 2 of 2" in line]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert len(rows) == 4
+    assert {tuple(row[3:9]) for row in rows} == {("7", "7", "1", "1", "90.00 %", "25.00 %")}

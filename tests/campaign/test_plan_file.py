@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from steadygaze import zoo
-from steadygaze.campaign.plan_file import read_plan
+from steadygaze.campaign.plan_file import BUNDLED, read_plan
 from steadygaze.campaign.stored_campaign import LONGEST_KEY, Plan, make_key
 from steadygaze.errors import SteadygazeError
 from steadygaze.question import OPTIONS
@@ -106,7 +106,7 @@ def test_the_papers_plan_is_that_of_the_paper():
     counts = Counter(task.algorithm for task in plan.tasks)
     assert len(plan.models) == 12 and len(plan.images) == 20 and len(plan.combinations) == 3
     assert counts == {
-        "map": 300, "refine": 60, "gbs-CR": 360, "gbs-AR": 360, "gbs-CRAR": 360, "bfs": 120,
+        "map": 360, "refine": 60, "gbs-CR": 360, "gbs-AR": 360, "gbs-CRAR": 360, "bfs": 120,
         "boundary-CR": 300, "boundary-AR": 300, "boundary-CRAR": 300,
     }  # fmt: skip
     assert {plan.models[task.model].group for task in plan.tasks} == {"mnist", "fashion"}
@@ -208,7 +208,7 @@ def test_a_stored_plan_is_checked(folder: Path):
 
 
 def test_a_plan_that_is_not_there():
-    with pytest.raises(SteadygazeError, match=r"papers: no such file; .* one: paper, smoke, filters, perturbations"):
+    with pytest.raises(SteadygazeError, match=rf"papers: no such file; .* one: {', '.join(BUNDLED)}"):
         read_plan("papers")
 
 

@@ -27,7 +27,7 @@ from ..perturbation import compose, parse_spec
 from ..question import OPTIONS, QuestionOption
 from .stored_campaign import METHODS, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
 
-BUNDLED = ("paper", "smoke", "filters", "perturbations")
+BUNDLED = ("paper", "smoke", "filters", "perturbations", "networks")
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".npy")
 MOST_TASKS = 1_000_000
 
