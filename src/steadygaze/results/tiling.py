@@ -97,7 +97,10 @@ class Tiling(ABC, Generic[AnswerT]):
 
     @property
     def tie_share(self) -> tuple[float, float] | None:
-        """Bounds of the share of the domain whose maps depend on the rule for ties of windows; None if not known."""
+        """Bounds of the share of the domain whose maps depend on the rule for ties of windows.
+
+        None for networks without windows, and if attention was not measured.
+        """
         return None
 
     @cached_property
