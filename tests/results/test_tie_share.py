@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from steadygaze.api import load, verify
+from steadygaze.budget import Budget
 from steadygaze.engines.map.streamed_map import StreamedMap
 from steadygaze.engines.refine.boxes import Boxes, State
 from steadygaze.engines.search.visited_shares import unknown_shares
@@ -194,6 +195,16 @@ def test_work_that_runs_out_leaves_boxes_open(monkeypatch):
     result = ask(pooled([[0, 1]]), SATURATED, "brightness:0..0.8", method="refine", property="ar")
     monkeypatch.setattr(box_ties, "MOST_BOX_WORK", 0)
     assert boxes_of(result, 0.0, 0.25, 1.0).tie_share == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("method", ["refine", "bfs"])
+def test_a_run_that_is_over_spends_no_time_on_ties(method):
+    result = ask(pooled([[0, 1]]), SATURATED, "brightness:0..0.8", method=method, property="ar")
+    tiling, budget = boxes_of(result, 0.0, 0.25, 1.0) if method == "refine" else result.tiling, Budget()
+    budget.cancelled.set()
+    with budget.running():
+        assert replace(tiling).ties_within(budget) == (0.0, 1.0)
+    assert replace(tiling).ties_within(None) != (0.0, 1.0)
 
 
 def test_a_refinement_of_the_label_has_no_share():

@@ -10,6 +10,7 @@ import numpy as np
 from ..bounds.bounder import Bounder
 from ..bounds.decisions import OFF, Decided
 from ..bounds.passes import decide_layers
+from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
 from ..network.layers import Layer
 from ..tolerances import LEAST, gamma
@@ -23,7 +24,13 @@ PASSES = 6
 
 
 def box_tie_volumes(
-    compound: Compound, bounder: Bounder, cell: np.ndarray, low: np.ndarray, high: np.ndarray, volumes: np.ndarray
+    compound: Compound,
+    bounder: Bounder,
+    cell: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    volumes: np.ndarray,
+    budget: Budget | None = None,
 ) -> TieVolumes:
     """The volume of the boxes that may depend on the rule.
 
@@ -36,6 +43,8 @@ def box_tie_volumes(
     for number in np.unique(cell[chosen]).tolist():
         own = chosen[cell[chosen] == number]
         for start in range(0, len(own), bounder.batch):
+            if is_over(budget, OPTIONAL):
+                break
             part = own[start : start + bounder.batch]
             unknown -= float(volumes[part[free_of_ties(compound, bounder, number, low[part], high[part])]].sum())
     return TieVolumes(0.0, max(0.0, unknown) + gamma(len(volumes) + 8) * float(volumes.sum()))

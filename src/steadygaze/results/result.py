@@ -211,7 +211,7 @@ class Result:
 
         None for networks without maxima over windows, and if attention was not measured. 0 and 1 if nothing is known.
         """
-        return self.tiling.tie_share
+        return self.tiling.ties_within(self.budget)
 
     @cached_property
     def findings(self) -> "Findings":

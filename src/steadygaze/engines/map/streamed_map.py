@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary, refuse_boundary
+from ...budget import Budget
 from ...errors import OptionError, StoreError
 from ...labels import Property, Stop
 from ...properties.joint import JointPieces, Shares, add_cells
-from ...properties.pattern_points import has_windows
 from ...properties.ties import add_volumes
 from ...question import Question
 from ...regions.forward_error import forward_errors, kink_share
@@ -152,12 +152,10 @@ class StreamedMap(Tiling[StreamedAnswer]):
         largest = max(facts.largest for facts in self.answer(self._delta).facts)
         return round_up(largest) if self.stopped is None and math.isfinite(largest) else None
 
-    @cached_property
-    def tie_share(self) -> tuple[float, float] | None:
-        if not has_windows(self.question.compound.graph):
-            return None
+    def _find_ties(self, budget: Budget | None) -> tuple[float, float] | None:
         part = 1.0 / max(1, len(self.chunks))
-        found = [volumes for volumes in self._each(lambda answers: answers.tie_volumes(part)) if volumes is not None]
+        volumes = self._each(lambda answers: replace(answers, budget=budget).tie_volumes(part))
+        found = [own for own in volumes if own is not None]
         own = self.answer(self._delta)
         return add_volumes(found).bounds(missing=float(own.rest.sum()), slack=own.slivers)
 

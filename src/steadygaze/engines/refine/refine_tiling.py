@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary
 from ...bounds.bounder import Bounder
+from ...budget import Budget
 from ...errors import OptionError, StoreError
 from ...labels import Kept, Label, Property, Stop, Verdict
 from ...properties.box_ties import box_tie_volumes
-from ...properties.pattern_points import has_windows
 from ...properties.ties import add_volumes
 from ...question import Question
 from ...regions.region import Cut
@@ -102,15 +102,16 @@ class RefineTiling(Tiling[MergedAnswer]):
             top = np.inf if exact is None else max(top, exact)
         return None if own.missing.any() or not np.isfinite(top) else round_up(top)
 
-    @cached_property
-    def tie_share(self) -> tuple[float, float] | None:
+    def _find_ties(self, budget: Budget | None) -> tuple[float, float] | None:
         question, boxes, d = self.question, self.boxes, self.question.perturbed.domain.dimension
-        if not self.is_measured or not has_windows(question.compound.graph):
+        if not self.is_measured:
             return None
         own = self.answer(question.delta.value(question.map_size))
         bounder = Bounder(question.model.graph, question.perturbed, question.label, question.attention)
         chosen, corners = own.bounded, (boxes.low[own.bounded, :d], boxes.high[own.bounded, :d])
-        parts = [box_tie_volumes(question.compound, bounder, boxes.cell[chosen], *corners, boxes.volumes[chosen])]
+        parts = [
+            box_tie_volumes(question.compound, bounder, boxes.cell[chosen], *corners, boxes.volumes[chosen], budget)
+        ]
         holes = 0.0
         if self.answers is not None:
             parts += [found for found in (self.answers.tie_volumes(),) if found is not None]

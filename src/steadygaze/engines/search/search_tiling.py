@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...boundary import Boundary
+from ...budget import Budget
 from ...compound import Compound
 from ...errors import OptionError
 from ...labels import Kept, Label, Property, Status, Stop, Verdict
 from ...properties.joint import JointPieces, Shares
 from ...properties.nearest import Nearest
-from ...properties.pattern_points import has_windows
 from ...question import Question
 from ...results.claims import Claim, Violation
 from ...results.delta_answer import DeltaAnswer
@@ -200,12 +200,10 @@ class SearchTiling(Tiling[VisitedAnswer]):
         """None: a search answers only for its own δ."""
         return None
 
-    @cached_property
-    def tie_share(self) -> tuple[float, float] | None:
-        compound = self.question.compound
-        if not self.is_measured or not has_windows(compound.graph):
+    def _find_ties(self, budget: Budget | None) -> tuple[float, float] | None:
+        if not self.is_measured:
             return None
-        return visited_ties(compound, self.question.attention, self.visited, self.shares.slivers)
+        return visited_ties(self.question, self.visited, self.shares.slivers, budget)
 
     @cached_property
     def classification(self) -> list[str]:

@@ -23,12 +23,13 @@ from functools import reduce
 import numpy as np
 
 from ...accuracy import Accuracy
-from ...attention.options import AttentionOptions
+from ...budget import Budget
 from ...compound import Compound
 from ...labels import Kept, Label
 from ...polytopes import Polygons
 from ...properties.joint import Shares
 from ...properties.ties import PatternedPoints, decide_ties
+from ...question import Question
 from ...regions.forward_error import by_layer, forward_errors, kink_errors, kink_share
 from ...regions.patterns import unpack
 from ...tolerances import NEAR, UNIT
@@ -76,13 +77,13 @@ def visited_shares(labeller: Labeller, visited: list[Visited], is_late: Callable
 
 
 def visited_ties(
-    compound: Compound, options: AttentionOptions, visited: list[Visited], slivers: float
+    question: Question, visited: list[Visited], slivers: float, budget: Budget | None = None
 ) -> tuple[float, float]:
     """Proved bounds on the share of the domain whose maps depend on the rule for ties of windows.
 
     slivers: those of `visited_shares`, which bound the strips; 1 if not known, and then nothing is known here.
     """
-    certain = [one.region for one in visited if not one.is_doubtful]
+    compound, certain = question.compound, [one.region for one in visited if not one.is_doubtful]
     if not (slivers < 1.0 and certain):
         return 0.0, 1.0
 
@@ -96,7 +97,7 @@ def visited_ties(
         return PatternedPoints(unpack(np.array(patterns), compound.hidden), cells, clips, thetas)
 
     volumes, sums = np.array([region.volume for region in certain]), {True: 0.0, False: 0.0, None: 0.0}
-    for number, matters in decide_ties(compound, options, volumes, points):
+    for number, matters in decide_ties(compound, question.attention, volumes, points, budget=budget):
         sums[matters] += float(volumes[number])
     return max(0.0, sums[True] - slivers), 1.0 - max(0.0, sums[False] - slivers)
 
