@@ -182,6 +182,8 @@ def test_boxes_without_ties_do_not_count():
     assert boxes_of(result, 0.0, 0.125, 0.25, 0.5, 1.0).tie_share == pytest.approx((0.0, 0.75), abs=1e-9)
     assert boxes_of(result, 0.0, 0.25, 1.0).tie_share == pytest.approx((0.0, 0.75), abs=1e-9)
     assert boxes_of(result, 0.0, 1.0).tie_share == (0.0, 1.0)
+    # On the last box both are white: bounds decide the winner, but only by the rule.
+    assert boxes_of(result, 0.0, 0.25, 0.75, 1.0).tie_share == pytest.approx((0.0, 0.75), abs=1e-9)
 
 
 def test_boxes_on_which_dead_entries_tie_do_not_count():
