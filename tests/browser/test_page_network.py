@@ -51,6 +51,14 @@ def test_dense_network_with_a_kept_map(browser: Browser, options: dict) -> None:
     compare(browser, verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3", "patch:x=9,y=9,w=6,h=6"], **options))
 
 
+@pytest.mark.parametrize("model", ["M-MAXPOOL", "M-RESNET"])
+def test_networks_with_windows_and_joins(browser: Browser, model: str) -> None:
+    specs = ["brightness:0.1..0.11", "patch:x=9,y=9,w=6,h=6:0..0.01"]
+    result = verify(model, "mnist:69990", specs, method="map")
+    assert result.region_count > 1
+    compare(browser, result, count=20, whole=22)
+
+
 def test_translation_moves_the_expected_map(browser: Browser) -> None:
     compare(browser, verify("M-FNN-200", "mnist:69992", ["translate:dx=2:-0.5..1.5", "brightness:0..0.05"]))
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from steadygaze.errors import ModelError
 from steadygaze.network.joins import Concat, Sum, Winner
 from steadygaze.network.operators import Linear, Relu
+from support.networks.operator_attributes import pools
 from support.networks.operator_models import check_model, flat_model, floats, graph_of, node
 
 FEW = settings(max_examples=40, deadline=None)
@@ -23,31 +24,6 @@ def kinds(graph):
 
 def check(nodes, weights=None, dims=DIMS, *, opset=17, **options):
     return check_model(flat_model(nodes, weights or {}, dims, opset=opset), dims, **options)
-
-
-@st.composite
-def pools(draw, rank):
-    size = [draw(st.integers(2, 8)) for _ in range(rank)]
-    kernel = [draw(st.integers(1, 4)) for _ in range(rank)]
-    attributes = {"kernel_shape": kernel, "strides": [draw(st.integers(1, 4)) for _ in range(rank)]}
-    if draw(st.booleans()):
-        attributes["dilations"] = [draw(st.integers(1, 3)) for _ in range(rank)]
-    auto = draw(st.sampled_from(["NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]))
-    reach = [d * (k - 1) + 1 for k, d in zip(kernel, attributes.get("dilations", [1] * rank), strict=True)]
-    if auto == "NOTSET":
-        attributes["pads"] = [draw(st.integers(0, k - 1)) for k in kernel * 2]
-        attributes["ceil_mode"] = draw(st.integers(0, 1))
-        room = zip(size, attributes["pads"][:rank], attributes["pads"][rank:], reach, strict=True)
-        assume(all(s + b + a >= r for s, b, a, r in room))
-    else:
-        attributes["auto_pad"] = auto
-        if auto != "VALID":
-            attributes.pop("dilations", None)  # refused
-            reach = kernel
-        assume(auto != "VALID" or all(s >= r for s, r in zip(size, reach, strict=True)))
-        # onnxruntime fails if windows leave gaps.
-        assume(auto == "VALID" or all(r >= s for s, r in zip(attributes["strides"], reach, strict=True)))
-    return size, attributes
 
 
 def pool(dims, shape, attributes, opset):

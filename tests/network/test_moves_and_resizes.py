@@ -1,5 +1,7 @@
 """Operators that move, repeat, spread and resize values: their graphs against onnxruntime, over random attributes."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -7,7 +9,11 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 
 from steadygaze.errors import ModelError
+from steadygaze.exact.network_forms import exact_map
 from steadygaze.network.operators import Blend
+from steadygaze.network.steps import is_folded, step_of
+from steadygaze.tolerances import gamma
+from support.networks.operator_attributes import transposed
 from support.networks.operator_models import check_model, flat_model, floats, graph_of, node
 
 FEW = settings(max_examples=40, deadline=None)
@@ -78,38 +84,6 @@ def test_depth_to_space(mode):
 
 def test_space_to_depth():
     check([node("SpaceToDepth", "image", blocksize=2)], dims=[1, 3, 4, 6])
-
-
-@st.composite
-def transposed(draw, rank):
-    groups = draw(st.integers(1, 2))
-    depth, outputs = groups * draw(st.integers(1, 2)), draw(st.integers(1, 2))
-    size = [draw(st.integers(1, 4)) for _ in range(rank)]
-    kernel = [draw(st.integers(1, 3)) for _ in range(rank)]
-    strides = [draw(st.integers(1, 3)) for _ in range(rank)]
-    dilations = [draw(st.integers(1, 2)) for _ in range(rank)]
-    attributes = {"strides": strides, "dilations": dilations, "group": groups}
-    extra = [draw(st.integers(0, s - 1)) for s in strides]
-    if draw(st.booleans()):
-        attributes["output_padding"] = extra
-    else:
-        extra = [0] * rank
-    full = [
-        s * (n - 1) + e + d * (k - 1) + 1 for s, n, e, d, k in zip(strides, size, extra, dilations, kernel, strict=True)
-    ]
-    mode = draw(st.sampled_from(["pads", "SAME_UPPER", "SAME_LOWER", "VALID", "shape"]))
-    if mode == "pads":
-        attributes["pads"] = [draw(st.integers(0, 2)) for _ in range(2 * rank)]
-        cut = zip(full, attributes["pads"][:rank], attributes["pads"][rank:], strict=True)
-        assume(all(f > b + a for f, b, a in cut))
-    elif mode == "shape":
-        attributes["output_shape"] = [draw(st.integers(max(1, f - 3), f)) for f in full]
-        attributes["auto_pad"] = draw(st.sampled_from(["NOTSET", "SAME_UPPER", "SAME_LOWER"]))
-    else:
-        attributes["auto_pad"] = mode
-        assume(mode == "VALID" or all(f >= s * n for f, s, n in zip(full, strides, size, strict=True)))  # else refused
-    weights = {"w": floats(depth, outputs, *kernel, seed=3), "b": floats(outputs * groups, seed=4)}
-    return [depth, *size], attributes, weights
 
 
 @MANY
@@ -198,6 +172,23 @@ def test_weights_of_a_linear_resize_count_their_roundings():
         return blend.read_roundings
 
     assert (roundings(2.0), roundings(3.0)) == (0, 1)
+
+
+def test_sums_of_weights_of_one_entry_count_their_roundings():
+    """1 + 2⁻⁶⁰ is 1 in float64: the matrix alone would prove that both numbers are equal."""
+    blend = Blend(np.array([[0, 0, 1], [0, 1, 1]]), np.array([[1.0, 2.0**-60, 0.0], [1.0, 0.0, 0.0]]), (1, 2))
+    matrix = blend.affine((1, 2))[0].toarray()
+    assert matrix.tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    step = step_of(blend, (1, 2))
+    exact = Fraction(1) + Fraction(1, 2**60)
+    assert 0 < exact - Fraction(matrix[0, 0]) <= Fraction(gamma(step.roundings)) * Fraction(matrix[0, 0])
+    assert step.roundings == 1 and is_folded([step])
+    with pytest.raises(ModelError, match="no exact form"):
+        exact_map(blend, (1, 2), 128)
+    whole = Blend(np.array([[0, 0, 1]]), np.array([[1.0, 0.0, 0.5]]), (1, 1))
+    assert step_of(whole, (1, 2)).roundings == 0, "adding zero rounds nothing"
+    with pytest.raises(ValueError, match="different signs"):
+        _ = Blend(np.array([[0, 0]]), np.array([[1.0, -1.0]]), (1, 1)).roundings
 
 
 @pytest.mark.parametrize(

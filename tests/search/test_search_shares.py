@@ -9,7 +9,7 @@ import pytest
 import steadygaze
 from steadygaze import Budget, Limits, StoreError, load
 from steadygaze.engines import run
-from steadygaze.engines.search.search_tiling import _read_arrays
+from steadygaze.engines.search.stored_search import read_search_arrays
 from steadygaze.labels import Verdict
 from steadygaze.question import make_question
 from support.networks.search_problems import random_problem, search_alone
@@ -115,4 +115,4 @@ def test_searches_without_stored_shares_still_load(tmp_path: Path) -> None:
     earlier = {name: array for name, array in arrays.items() if name != "shares"}
     path = tmp_path / "regions.npz"
     np.savez_compressed(path, **earlier)
-    assert _read_arrays(path)["shares"].tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 0, 1]
+    assert read_search_arrays(path)["shares"].tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 0, 1]

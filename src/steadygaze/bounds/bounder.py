@@ -121,7 +121,7 @@ class Bounder:
         """
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
         with np.errstate(over="ignore", invalid="ignore"):
-            image = self._pixels(cell, low, high, vertices)
+            image = self.image(cell, low, high, vertices)
             passed = forward(self.segments, self.layers, image, self.perturbed.domain.dimension)
             inconsistency = np.tile([0.0, np.inf], (len(low), 1))
             if asks_attention:
@@ -139,14 +139,14 @@ class Bounder:
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
         found = [np.zeros((*vertices.shape[:2], 0), dtype=bool)]
         with np.errstate(over="ignore", invalid="ignore"):
-            image = self._pixels(cell, low, high, vertices)
+            image = self.image(cell, low, high, vertices)
             for layer, decided in zip(self.layers, decide_layers(self.segments, self.layers, image), strict=True):
                 found.append(near_kinks(layer, decided.inputs, together))
         return np.concatenate(found, axis=2)
 
     def pass_forward(self, cell: int, low: np.ndarray, high: np.ndarray) -> Passed:
         """Enclosures of every neuron on the boxes."""
-        image = self._pixels(cell, low, high)
+        image = self.image(cell, low, high)
         return forward(self.segments, self.layers, image, self.perturbed.domain.dimension, self.room)
 
     @property
@@ -154,7 +154,8 @@ class Bounder:
         """Whether errors are bounded by their 2-norm (see `norms`)."""
         return len(self.layers) > DEEP
 
-    def _pixels(self, cell: int, low: np.ndarray, high: np.ndarray, vertices: np.ndarray | None = None) -> Forms:
+    def image(self, cell: int, low: np.ndarray, high: np.ndarray, vertices: np.ndarray | None = None) -> Forms:
+        """The pixels on boxes, or on hulls of vertices inside them, in one knot cell."""
         return pixels(self.perturbed, cell, low, high, vertices, is_deep=self.is_deep)
 
     def margin_bounds(self, passed: Passed) -> np.ndarray:

@@ -7,6 +7,7 @@ has convolution and pooling.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -354,12 +355,29 @@ def _add_up(shape: Shape, target: Shape, weight: float) -> "csr_array":
 class Blend(Linear):
     """Every number of the result is a weighted sum of a few entries of the flattened value (linear Resize).
 
-    index and weights: (n, k), the entries and their weights for every number; an entry may appear twice.
+    index and weights: (n, k), the entries and their weights for every number. An entry may appear several times, with
+    weights of one sign: `affine` adds them up.
     """
 
     index: NDArray[np.int64]
     weights: Array
     shape: Shape
+
+    @property
+    def roundings(self) -> int:
+        return self.read_roundings + self._sums
+
+    @cached_property
+    def _sums(self) -> int:
+        """How often `affine` rounds a sum of weights of one entry, relative to its size."""
+        places = np.arange(len(self.index))[:, None] * (int(self.index.max(initial=0)) + 1) + self.index
+        counts, rising, falling = (
+            np.unique(places[kept], return_counts=True)[1]
+            for kept in (self.weights != 0.0, self.weights > 0.0, self.weights < 0.0)
+        )
+        if len(rising) + len(falling) > len(counts):
+            raise ValueError("weights of one entry have different signs")
+        return int(counts.max(initial=1)) - 1
 
     def output_shape(self, *shapes: Shape) -> Shape:
         if self.index.max(initial=-1) >= prod(shapes[0]) or prod(self.shape) != len(self.index):

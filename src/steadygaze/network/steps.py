@@ -223,12 +223,12 @@ class ConvStep(Step):
 
 
 class PartStep(Step):
-    """A step on some adjacent values; the values before and after them stay as they are."""
+    """A step on some adjacent values; `before` values stay as they are in front of them, and `after` values behind."""
 
     def __init__(self, inner: Step, before: int, after: int) -> None:
         self.inner, self.name, self.is_selection = inner, inner.name, inner.is_selection
         self.sizes = (before + inner.sizes[0] + after, before + inner.sizes[1] + after)
-        self._ends = ((before, before + inner.sizes[0]), (before, before + inner.sizes[1]))
+        self.before = before
         self.bias = np.concatenate([np.zeros(before), inner.bias, np.zeros(after)])
         self.bias_size = np.concatenate([np.zeros(before), inner.bias_size, np.zeros(after)])
         self.weights = np.append(inner.weights, 1.0)
@@ -236,27 +236,22 @@ class PartStep(Step):
         self.terms, self.backward_terms = inner.terms, inner.backward_terms
 
     @property
-    def before(self) -> int:
-        """How many values lie before those of the inner step."""
-        return self._ends[0][0]
-
-    @property
     def entries(self) -> int:
         return self.inner.entries + self.sizes[1] - self.inner.sizes[1]
 
     def affine(self) -> tuple[Matrix, Array]:
-        (low, _), (_, high) = self._ends
-        blocks = [scipy_sparse.eye_array(low), self.inner.affine()[0], scipy_sparse.eye_array(self.sizes[1] - high)]
+        after = self.sizes[1] - self.before - self.inner.sizes[1]
+        blocks = [scipy_sparse.eye_array(self.before), self.inner.affine()[0], scipy_sparse.eye_array(after)]
         kept = [block for block in blocks if block.shape[1]]
         return scipy_sparse.csr_array(scipy_sparse.block_diag(kept, format="csr")), self.bias
 
     def _forward(self, values: Array, *, is_absolute: bool) -> Array:
-        low, high = self._ends[0]
+        low, high = self.before, self.before + self.inner.sizes[0]
         inner = self.inner._forward(np.ascontiguousarray(values[:, low:high]), is_absolute=is_absolute)
         return np.concatenate([values[:, :low], inner, values[:, high:]], axis=1)
 
     def _backward(self, rows: Array, *, is_absolute: bool) -> Array:
-        low, high = self._ends[1]
+        low, high = self.before, self.before + self.inner.sizes[1]
         inner = self.inner._backward(np.ascontiguousarray(rows[:, low:high]), is_absolute=is_absolute)
         return np.concatenate([rows[:, :low], inner, rows[:, high:]], axis=1)
 

@@ -42,12 +42,14 @@ class PatternPoints:
         """How many regions may be numbered."""
         return int(MOST_NUMBERED // max(1, sum(affine.matrix.size for affine in self.compound.chain.maps)))
 
-    def states(self, regions: RegionSet, region: int) -> np.ndarray:
-        """For every pixel of a region −1 if it is clipped to 0, 1 if it is clipped to 1, 0 between."""
-        cell = self.compound.programs[regions.cell[region]]
+    def states(self, number: int, clip: np.ndarray) -> np.ndarray:
+        """For every pixel −1 if it is clipped to 0, 1 if it is clipped to 1, 0 between, by the clip's packed bits.
+
+        number: of the knot cell.
+        """
+        cell = self.compound.programs[number]
         lines = cell.root.shape[1]
-        packed = regions.clips[regions.clip[region]][None]
-        above_zero, below_one = (bits[0] for bits in unpack(packed, (lines,) * CLIP_LAYERS))
+        above_zero, below_one = (bits[0] for bits in unpack(clip[None], (lines,) * CLIP_LAYERS))
         state = np.where(above_zero, np.where(below_one, 0, 1), -1)
         constant = np.where(cell.constant <= 0.0, -1, np.where(cell.constant >= 1.0, 1, 0))
         return np.where(cell.line_of >= 0, state[cell.line_of] if lines else 0, constant)
@@ -94,7 +96,8 @@ class PatternPoints:
 
         A ReLU is inactive if it is zero by construction; an entry loses if it equals an earlier winner.
         """
-        cell, states = int(regions.cell[region]), self.states(regions, region)
+        cell = int(regions.cell[region])
+        states = self.states(cell, regions.clips[regions.clip[region]])
         bits = [layer[0] for layer in unpack(regions.patterns[regions.pattern[region]][None], self.graph.hidden)]
         theta = self.compound.to_theta(regions.polytopes.centres[region][None])
         values, error = self.pixels(np.array([cell]), states[None], theta)

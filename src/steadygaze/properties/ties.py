@@ -11,15 +11,18 @@ ways to break ties are covered together: every entry that may tie counts as acti
 looked for, and a window whose entries have different gradients counts as different from everything.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..attention.options import AttentionOptions
 from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
+from ..network.graph import Graph
 from ..network.layers import Layer
+from ..network.steps import Segment
 from ..regions.patterns import unpack
 from ..regions.region import RegionSet
 from ..tolerances import gamma
@@ -40,6 +43,42 @@ TINY = 1e-150
 """Differences of maps below this may come from underflow."""
 
 
+class TieVolumes(NamedTuple):
+    """Shares of the domain: where maps surely depend on the rule for ties, and where nothing is known about it."""
+
+    surely: float
+    unknown: float
+
+    def bounds(self, *, missing: float = 0.0, slack: float = 0.0) -> tuple[float, float]:
+        """Proved bounds of the share that depends on the rule.
+
+        missing: the share that nothing covers. slack: a bound on the share where patterns may be others (kinks).
+
+        >>> TieVolumes(0.5, 0.125).bounds(missing=0.125, slack=0.0625)
+        (0.4375, 0.8125)
+        """
+        return max(0.0, self.surely - slack), min(1.0, self.surely + self.unknown + missing + slack)
+
+
+def add_volumes(parts: Iterable[TieVolumes]) -> TieVolumes:
+    """The volumes of several sets of regions or boxes with disjoint interiors."""
+    surely, unknown = np.array([tuple(part) for part in parts]).reshape(-1, 2).sum(axis=0)
+    return TieVolumes(float(surely), float(unknown))
+
+
+class PatternedPoints(NamedTuple):
+    """B patterns, each with a theta inside its region.
+
+    bits: one boolean array (B, n) per layer. cells (B,): knot cells. clips: the packed bits of the clip, one array
+    each. thetas (B, d).
+    """
+
+    bits: list[np.ndarray]
+    cells: np.ndarray
+    clips: list[np.ndarray]
+    thetas: np.ndarray
+
+
 def tie_share(
     compound: Compound,
     regions: RegionSet,
@@ -50,19 +89,30 @@ def tie_share(
     slack: float = 0.0,
     budget: Budget | None = None,
 ) -> tuple[float, float]:
-    """Proved bounds on the share of the domain whose maps depend on the rule for ties.
+    """Proved bounds on the share of the domain whose maps depend on the rule for ties; see `tie_volumes`."""
+    return tie_volumes(compound, regions, options, uncertain, budget=budget).bounds(missing=missing, slack=slack)
 
-    uncertain: the regions without a certain pattern. missing: the share that no region covers. slack: a bound on the
-    share where patterns may be others (kinks).
+
+def tie_volumes(
+    compound: Compound,
+    regions: RegionSet,
+    options: AttentionOptions,
+    uncertain: np.ndarray,
+    *,
+    part: float = 1.0,
+    budget: Budget | None = None,
+) -> TieVolumes:
+    """The volumes of regions whose maps depend on the rule, and of those where that is not known.
+
+    uncertain: the regions without a certain pattern. part: the share of the work that may be spent on them.
     """
     volumes = regions.polytopes.volumes
     is_unknown, surely = np.ones(len(regions), dtype=bool), 0.0
     certain = np.setdiff1d(np.arange(len(regions)), uncertain)
-    for group, matters in depending(compound, regions, options, certain, budget):
+    for group, matters in depending(compound, regions, options, certain, part=part, budget=budget):
         is_unknown[group] = matters is None
         surely += float(volumes[group].sum()) if matters else 0.0
-    most = surely + float(volumes[is_unknown].sum()) + missing
-    return max(0.0, surely - slack), min(1.0, most + slack)
+    return TieVolumes(surely, float(volumes[is_unknown].sum()))
 
 
 def depending(
@@ -70,6 +120,8 @@ def depending(
     regions: RegionSet,
     options: AttentionOptions,
     chosen: np.ndarray,
+    *,
+    part: float = 1.0,
     budget: Budget | None = None,
 ) -> Iterator[tuple[np.ndarray, bool | None]]:
     """Groups of the chosen regions with one affine function of theta, and whether their maps depend on the rule.
@@ -82,14 +134,41 @@ def depending(
     _, first, inverse = np.unique(triples, axis=0, return_index=True, return_inverse=True)
     groups = [chosen[part] for part in _grouped(inverse.ravel(), len(first))]
     volumes = np.array([regions.polytopes.volumes[group].sum() for group in groups])
+
+    def points(numbers: np.ndarray) -> PatternedPoints:
+        own = chosen[first[numbers]]
+        return PatternedPoints(
+            unpack(regions.patterns[regions.pattern[own]], compound.hidden),
+            regions.cell[own],
+            [regions.clips[number] for number in regions.clip[own].tolist()],
+            compound.to_theta(regions.polytopes.centres[own]),
+        )
+
+    for number, matters in decide_ties(compound, options, volumes, points, part=part, budget=budget):
+        yield groups[number], matters
+
+
+def decide_ties(
+    compound: Compound,
+    options: AttentionOptions,
+    volumes: np.ndarray,
+    points: Callable[[np.ndarray], PatternedPoints],
+    *,
+    part: float = 1.0,
+    budget: Budget | None = None,
+) -> Iterator[tuple[int, bool | None]]:
+    """Whether the maps under each of some patterns depend on the rule; None: not known.
+
+    volumes (N,): of their regions; large ones come first. points(numbers) gives the patterns themselves. Once the given
+    part of the work, or the budget, is used up, the rest is left out.
+    """
     order = np.argsort(-volumes, kind="stable")
-    ties = _Ties(compound, options)
+    ties = _Ties(compound, options, part)
     for start in range(0, min(len(order), ties.affordable), BATCH):
         if is_over(budget, OPTIONAL):
             return
         batch = order[start : start + BATCH]
-        found = ties.decide(regions, np.array([chosen[first[number]] for number in batch]))
-        yield from ((groups[number], matters) for number, matters in zip(batch, found, strict=True))
+        yield from zip(batch.tolist(), ties.decide(points(batch)), strict=True)
 
 
 def _grouped(numbers: np.ndarray, count: int) -> list[np.ndarray]:
@@ -116,6 +195,31 @@ class _Passed:
         return np.array([any(part[place].any() for part in self.harmful) for place in range(len(self.bits[0]))])
 
 
+def harmful_windows(
+    graph: Graph, targets: np.ndarray, possible: list[np.ndarray], lives: list[np.ndarray]
+) -> list[np.ndarray]:
+    """The windows (B, windows) of every layer that may matter.
+
+    possible (B, n): neurons that may be active and entries that may win; lives (B, n): neurons to which a way from the
+    pixels leads. Both layer by layer.
+    """
+    ways = np.broadcast_to((targets != 0.0).any(axis=0), (len(possible[0]), graph.classes)).astype(float)
+    harmful: list[np.ndarray] = []
+    for number in range(len(possible) - 1, -1, -1):
+        for step in reversed(graph.steps[number + 1]):
+            ways = (step.backward_abs(ways) > 0.0).astype(np.float64)
+        harmful.append(_harmful(graph.layers[number], possible[number], lives[number], ways > 0.0))
+        ways = ways * possible[number]
+    return harmful[::-1]
+
+
+def ways_up(segment: Segment, live: np.ndarray) -> np.ndarray:
+    """To which values (B, n) after linear steps a way leads, given those before, as zeros and ones."""
+    for step in segment:
+        live = (step.forward_abs(live) > 0.0).astype(np.float64)
+    return live
+
+
 def _harmful(layer: Layer, possible: np.ndarray, live: np.ndarray, reached: np.ndarray) -> np.ndarray:
     """The windows (B, windows) of a layer that may matter; live and reached (B, n): which ways exist."""
     if not len(layer.entries):
@@ -129,29 +233,28 @@ def _harmful(layer: Layer, possible: np.ndarray, live: np.ndarray, reached: np.n
 class _Ties:
     """Decides whether the maps under patterns of one compound network depend on the rule."""
 
-    def __init__(self, compound: Compound, options: AttentionOptions) -> None:
-        self.compound, self.graph = compound, compound.graph
+    def __init__(self, compound: Compound, options: AttentionOptions, part: float) -> None:
+        self.compound, self.graph, self.part = compound, compound.graph, part
         self.points = PatternPoints(compound)
-        self.left = self.points.affordable
+        self.left = int(part * self.points.affordable)
         self.targets = options.targets(self.graph.classes)
 
     @property
     def affordable(self) -> int:
         """How many patterns may be looked at."""
         work = sum(step.work for segment in self.graph.steps for step in segment)
-        return MOST_WORK // (PASSES * max(1, work))
+        return int(self.part * MOST_WORK) // (PASSES * max(1, work))
 
-    def decide(self, regions: RegionSet, chosen: np.ndarray) -> list[bool | None]:
-        """Whether the maps of each chosen region depend on the rule; None if not known."""
-        bits = unpack(regions.patterns[regions.pattern[chosen]], self.graph.hidden)
-        centres = self.compound.to_theta(regions.polytopes.centres[chosen])
-        states = np.stack([self.points.states(regions, region) for region in chosen.tolist()])
+    def decide(self, points: PatternedPoints) -> list[bool | None]:
+        """Whether the maps under each pattern depend on the rule; None if not known."""
+        cells = points.cells.tolist()
+        states = np.stack([self.points.states(*one) for one in zip(cells, points.clips, strict=True)])
         with np.errstate(over="ignore", invalid="ignore"):
-            passed = self._pass(bits, *self.points.pixels(regions.cell[chosen], states, centres))
+            passed = self._pass(points.bits, *self.points.pixels(points.cells, states, points.thetas))
         is_open = passed.is_open
         return [
-            self._settle(passed, place, int(regions.cell[region]), states[place]) if is_open[place] else False
-            for place, region in enumerate(chosen.tolist())
+            self._settle(passed, place, cell, states[place]) if is_open[place] else False
+            for place, cell in enumerate(cells)
         ]
 
     def _pass(self, bits: list[np.ndarray], values: np.ndarray, error: np.ndarray) -> _Passed:
@@ -159,21 +262,13 @@ class _Ties:
         live = np.ones(values.shape)
         possible, lives = [], []
         for segment, layer, own in zip(self.graph.steps, self.graph.layers, bits, strict=False):
-            for step in segment:
-                live = (step.forward_abs(live) > 0.0).astype(np.float64)
+            live = ways_up(segment, live)
             values, error = advance(segment, values, error)
             possible.append(own | _may_win(layer, own, values, error))
             lives.append(live > 0.0)
             values, error = np.where(own, values, 0.0), np.where(own, error, 0.0)
             live = live * possible[-1]
-        ways = np.broadcast_to((self.targets != 0.0).any(axis=0), (len(values), self.graph.classes)).astype(float)
-        harmful: list[np.ndarray] = []
-        for number in range(len(bits) - 1, -1, -1):
-            for step in reversed(self.graph.steps[number + 1]):
-                ways = (step.backward_abs(ways) > 0.0).astype(np.float64)
-            harmful.append(_harmful(self.graph.layers[number], possible[number], lives[number], ways > 0.0))
-            ways = ways * possible[number]
-        return _Passed(bits, possible, harmful[::-1])
+        return _Passed(bits, possible, harmful_windows(self.graph, self.targets, possible, lives))
 
     def _settle(self, passed: _Passed, place: int, cell: int, states: np.ndarray) -> bool | None:
         """Whether the maps of one pattern of a batch depend on the rule; None if not known."""

@@ -53,18 +53,19 @@ class RegionSet:
         Where three entries of a window are equal, a straight cut between two of them divides the part of the third:
         then several polytopes are parts of one region. Without windows this is the number of polytopes.
         """
-        # Wide patterns may repeat in the table (see `join_region_sets`).
-        digests = [
-            blake2b(self.patterns[number].tobytes(), digest_size=16).digest() for number in range(len(self.patterns))
-        ]
-        return len(
-            {
-                (cell, clip, digests[pattern])
-                for cell, clip, pattern in zip(
-                    self.cell.tolist(), self.clip.tolist(), self.pattern.tolist(), strict=True
-                )
-            }
-        )
+        return len(np.unique(self.pattern_digests, axis=0))
+
+    @cached_property
+    def pattern_digests(self) -> np.ndarray:
+        """The knot cell and the pattern of every polytope as a digest (R, 2) of 16 bytes, the same in all chunks."""
+        keys, inverse = np.unique(np.stack([self.cell, self.clip, self.pattern], axis=1), axis=0, return_inverse=True)
+        digests = np.zeros((len(keys), 2), dtype=np.uint64)
+        for row, (cell, clip, pattern) in zip(digests, keys.tolist(), strict=True):
+            # The table of clips may be wider than the bits of a knot cell need.
+            bits = self.patterns[pattern].tobytes() + self.clips[clip].tobytes().rstrip(b"\0")
+            found = blake2b(cell.to_bytes(4, "big") + bits, digest_size=16).digest()
+            row[:] = np.frombuffer(found, dtype=np.uint64)
+        return digests[inverse.ravel()]
 
 
 def take_regions(regions: RegionSet, chosen: np.ndarray) -> RegionSet:

@@ -21,11 +21,12 @@ from ..properties.kept_box import Suspects, attention_suspects, label_suspects
 from ..properties.nearest import Nearest, Violations, attention_violations, label_violations, nearest_violation
 from ..properties.pattern_points import has_windows
 from ..properties.settling import Settled, kink_inconsistency, settle_patterns
-from ..properties.ties import tie_share
+from ..properties.ties import TieVolumes, tie_volumes
 from ..regions.forward_error import forward_errors, kink_share, region_coverage
 from ..regions.region import RegionSet
 from ..tolerances import AREA
-from .delta_answer import DeltaAnswer, verdict_from
+from .delta_answer import verdict_from
+from .label_counts import CountedAnswer, PatternLabels, count_pairs
 
 
 def inconsistency_at(
@@ -167,17 +168,24 @@ class Answers:
 
         None for networks without windows, parts of a map, and attention that was not measured.
         """
-        if self.errors is None or self.is_part or not has_windows(self.compound.graph):
+        if self.is_part or (found := self.tie_volumes()) is None:
             return None
         regions, accuracy = self.regions, self.regions.accuracy
         missing = missing_cells(
             float(regions.polytopes.volumes.sum()), len(regions), regions.polytopes.dimension,
             is_partial=regions.stopped is not None or accuracy.skipped > 0, holes=accuracy.holes,
         )  # fmt: skip
-        return tie_share(
-            self.compound, regions, self.errors.options, self.doubtful.regions,
-            missing=float(missing.sum()), slack=self.slivers, budget=self.budget,
-        )  # fmt: skip
+        return found.bounds(missing=float(missing.sum()), slack=self.slivers)
+
+    def tie_volumes(self, part: float = 1.0) -> TieVolumes | None:
+        """The volumes of regions whose maps depend on the rule for ties, or may; None if no map can.
+
+        part: the share of the work that may be spent on these regions.
+        """
+        if self.errors is None or not has_windows(self.compound.graph):
+            return None
+        options, uncertain = self.errors.options, self.doubtful.regions
+        return tie_volumes(self.compound, self.regions, options, uncertain, part=part, budget=self.budget)
 
     @cached_property
     def hull_inconsistency(self) -> float:
@@ -227,7 +235,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer(DeltaAnswer):
+class Answer(CountedAnswer):
     """The answer of regions for one δ."""
 
     answers: Answers
@@ -328,17 +336,17 @@ class Answer(DeltaAnswer):
         return np.select([labels.is_kept, labels.is_lost, labels.is_mixed], [0, 1, 2], len(ATTENTIONS))
 
     @cached_property
-    def sets(self) -> dict[str, int]:
-        found = ((self.classifications, CLASSIFICATIONS), (self.attentions, ATTENTIONS))
-        return {name: int((labels == name).sum()) for labels, names in found for name in names}
+    def counts(self) -> np.ndarray:
+        found = self.pattern_labels
+        return count_pairs(self.classification_numbers, self.attention_numbers) if found is None else found.counts
 
-    def count(self, classification: Label, attention: Label) -> int:
-        return int(((self.classifications == classification) & (self.attentions == attention)).sum())
-
-    @property
-    def undecided_counts(self) -> dict[str, int | None]:
-        found = {"classification": self.classifications, "attention": self.attentions}
-        return {kind: int((labels == Label.UNDECIDED).sum()) for kind, labels in found.items()}
+    @cached_property
+    def pattern_labels(self) -> PatternLabels | None:
+        """The labels of regions that may consist of several polytopes; None if every polytope is a region."""
+        if self.compound.graph.is_plain:
+            return None
+        digests = self.answers.regions.pattern_digests
+        return PatternLabels.of(digests, self.classification_numbers, self.attention_numbers)
 
 
 def round_up(number: float, digits: int = 8) -> float:

@@ -209,9 +209,9 @@ class Result:
     def tie_share(self) -> tuple[float, float] | None:
         """Bounds of the share of the domain whose attention depends on the rule that the first of equal entries wins.
 
-        None for networks without maxima over windows, and if it is not known: only a map in memory tells.
+        None for networks without maxima over windows, and if attention was not measured. 0 and 1 if nothing is known.
         """
-        return self.tiling.tie_share
+        return self.tiling.ties_within(self.budget)
 
     @cached_property
     def findings(self) -> "Findings":

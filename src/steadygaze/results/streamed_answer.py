@@ -11,20 +11,18 @@ import numpy as np
 
 from ..accuracy import Accuracy
 from ..compound import Compound
-from ..labels import ATTENTIONS, CLASSIFICATIONS, Label
+from ..labels import Label
 from ..properties.joint import JointPieces, Shares, add_cells, missing_cells
 from ..properties.kept_box import Suspects, kept_factor, nearest_suspects
 from ..properties.nearest import Nearest, nearest_points
 from ..tolerances import AREA
 from .answer import Answer
 from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
-from .delta_answer import DeltaAnswer
+from .label_counts import CountedAnswer, PatternLabels
 from .label_grid import LabelGrid
 
 EXAMINED = 12
 """The most chunks, those nearest to zero, of which `suspects` gives more than bounding boxes."""
-
-ROWS, COLUMNS = (*CLASSIFICATIONS, Label.UNDECIDED), (*ATTENTIONS, Label.UNDECIDED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +30,10 @@ class ChunkFacts:
     """The numbers of one chunk for one δ.
 
     cells (3, 3) and winners (K,): volumes of pieces by `Kept` codes, and by the class that wins. counts: regions
-    by both labels. lows: distances below which nothing in the chunk violates CR, or AR. squares: the squared distance
-    of the nearest violated piece of each kind; depths: how far the deepest one is beyond its threshold. slivers: the
-    volume where exact arithmetic found other patterns. largest: a bound of ai on all regions, infinite if unknown.
+    by both labels; patterns: the same for regions that may have parts in other chunks. lows: distances below which
+    nothing in the chunk violates CR, or AR. squares: the squared distance of the nearest violated piece of each kind;
+    depths: how far the deepest one is beyond its threshold. slivers: the volume where exact arithmetic found other
+    patterns. largest: a bound of ai on all regions, infinite if unknown.
     """
 
     regions: int
@@ -43,6 +42,7 @@ class ChunkFacts:
     cells: np.ndarray
     winners: np.ndarray
     counts: np.ndarray
+    patterns: PatternLabels | None
     lows: dict[Label, float]
     squares: dict[Violation, float]
     depths: dict[Violation, float]
@@ -68,7 +68,8 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
         volume=float(volumes.sum()),
         cells=np.array(answer.shares.cells),
         winners=np.bincount(pieces.winner, volumes, compound.graph.classes),
-        counts=_counts(answer),
+        counts=answer.counts,
+        patterns=answer.pattern_labels,
         lows={name: answer.violations(name).lower_bound() for name in (Label.CR, Label.AR)},
         squares=squares,
         depths=depths,
@@ -79,13 +80,8 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
     )
 
 
-def _counts(answer: Answer) -> np.ndarray:
-    numbers = len(COLUMNS) * answer.classification_numbers + answer.attention_numbers
-    return np.bincount(numbers, minlength=len(ROWS) * len(COLUMNS)).reshape(len(ROWS), len(COLUMNS))
-
-
 @dataclass(frozen=True, eq=False)
-class StreamedAnswer(DeltaAnswer):
+class StreamedAnswer(CountedAnswer):
     """The answer for one δ of a map in chunks.
 
     facts: of every chunk. load(number) gives the answer of one chunk, join() all pieces at once. kinks: a bound of
@@ -126,21 +122,15 @@ class StreamedAnswer(DeltaAnswer):
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Regions (4, 4) by both labels: CR, MR, CB, undecided, and AR, IR, AB, undecided."""
-        return np.sum([facts.counts for facts in self.facts], axis=0)
+        if self.patterns is None:
+            return np.sum([facts.counts for facts in self.facts], axis=0)
+        return self.patterns.counts
 
-    @property
-    def sets(self) -> dict[str, int]:
-        rows, columns = self.counts.sum(axis=1), self.counts.sum(axis=0)
-        found = dict(zip(CLASSIFICATIONS, rows, strict=False)) | dict(zip(ATTENTIONS, columns, strict=False))
-        return {name: int(count) for name, count in found.items()}
-
-    @property
-    def undecided_counts(self) -> dict[str, int | None]:
-        return {"classification": int(self.counts[-1].sum()), "attention": int(self.counts[:, -1].sum())}
-
-    def count(self, classification: Label, attention: Label) -> int:
-        return int(self.counts[ROWS.index(classification), COLUMNS.index(attention)])
+    @cached_property
+    def patterns(self) -> PatternLabels | None:
+        """The labels of regions that may consist of several polytopes, in several chunks; None if there are none."""
+        found = [facts.patterns for facts in self.facts if facts.patterns is not None]
+        return PatternLabels.joined(found) if found else None
 
     @cached_property
     def shares(self) -> Shares:

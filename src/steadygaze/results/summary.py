@@ -203,7 +203,7 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
 
     @property
     def tie_share(self) -> Bounds | None:
-        """The share of the domain whose attention depends on the rule for ties; None if not known."""
+        """The share of the domain whose attention depends on the rule for ties; None without maxima."""
         return self.ties["share"] if isinstance(self.ties, dict) else None
 
     def violating_theta(self, name: str) -> Sequence[float] | None:
@@ -333,6 +333,9 @@ FINGERPRINTS = (
 )
 
 
+TIE_RULE = "the attention depends on the rule: the first one wins."
+
+
 def ties_sentences(share: Bounds | None) -> list[str]:
     """A sentence on the share of the domain whose attention depends on the rule for ties, unless it is none.
 
@@ -342,11 +345,14 @@ def ties_sentences(share: Bounds | None) -> list[str]:
     ['In 25.00 % of the domain entries of a maximum tie, and the attention depends on the rule: the first one wins.']
     >>> ties_sentences((0.0, 1e-9)), ties_sentences(None)
     ([], [])
+    >>> ties_sentences((0.0, 1.0))
+    ['It is not known where entries of a maximum tie and the attention depends on the rule: the first one wins.']
     """
     if share is None or (share[0] <= 0.0 and share[1] < NAMED_TIES):
         return []
-    where = f"In {share_between(*share)} of the domain"
-    return [f"{where} entries of a maximum tie, and the attention depends on the rule: the first one wins."]
+    if share[0] <= 0.0 and share[1] >= 1.0:
+        return [f"It is not known where entries of a maximum tie and {TIE_RULE}"]
+    return [f"In {share_between(*share)} of the domain entries of a maximum tie, and {TIE_RULE}"]
 
 
 def _finite(number: float) -> float | None:

@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike
 
 from ..accuracy import Accuracy
 from ..boundary import Boundary
+from ..budget import Budget
 from ..labels import Kept, Property, Status, Stop, Verdict
 from ..properties.joint import Shares
+from ..properties.pattern_points import has_windows
 from ..question import Question
 from ..regions.region import RegionSet
 from .answer import Answer, Answers
@@ -97,7 +99,20 @@ class Tiling(ABC, Generic[AnswerT]):
 
     @property
     def tie_share(self) -> tuple[float, float] | None:
-        """Bounds of the share of the domain whose maps depend on the rule for ties of windows; None if not known."""
+        """Bounds of the share of the domain whose maps depend on the rule for ties of windows; see `ties_within`."""
+        return self.ties_within(None)
+
+    def ties_within(self, budget: Budget | None) -> tuple[float, float] | None:
+        """The same; once the budget is over, what is left counts as not known. Computed once.
+
+        None for networks without windows, and if attention was not measured.
+        """
+        if "ties" not in self.__dict__:
+            self.__dict__["ties"] = self._find_ties(budget) if has_windows(self.question.compound.graph) else None
+        found: tuple[float, float] | None = self.__dict__["ties"]
+        return found
+
+    def _find_ties(self, budget: Budget | None) -> tuple[float, float] | None:
         return None
 
     @cached_property

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary, refuse_boundary
+from ...budget import Budget
 from ...errors import OptionError, StoreError
 from ...labels import Property, Stop
 from ...properties.joint import JointPieces, Shares, add_cells
+from ...properties.ties import add_volumes
 from ...question import Question
 from ...regions.forward_error import forward_errors, kink_share
 from ...results.answer import Answers, round_up
@@ -96,10 +98,10 @@ class StreamedMap(Tiling[StreamedAnswer]):
 
     def _joined(self, delta: float) -> JointPieces:
         """All pieces at once, with one table of cuts; OptionError if they are too many to hold."""
-        if self.region_count > MOST_JOINED:
+        if self.polytope_count > MOST_JOINED:
             raise OptionError(
                 f"this needs all pieces of the map at once, for up to {MOST_JOINED:,} regions; the map has "
-                f"{self.region_count:,}: use show, report, export or the figures map and path, or a smaller domain"
+                f"{self.polytope_count:,}: use show, report, export or the figures map and path, or a smaller domain"
             )
         tables, ids, parts = [], [], []
         for number in range(len(self.chunks)):
@@ -113,8 +115,16 @@ class StreamedMap(Tiling[StreamedAnswer]):
         return JointPieces(pieces, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @property
-    def region_count(self) -> int:
+    def polytope_count(self) -> int:
+        """The number of polytopes in all chunks: that of regions, unless the network has windows."""
         return int(self.chunks.first[-1])
+
+    @cached_property
+    def region_count(self) -> int:
+        """The number of regions, by patterns if the network has windows (see `RegionSet.pattern_count`)."""
+        if self.question.compound.graph.is_plain:
+            return self.polytope_count
+        return int(self.answer(self._delta).counts.sum())
 
     def shares_at(self, deltas: Sequence[float]) -> list[Shares]:
         rest, slivers = self.answer(self._delta).rest, self.answer(self._delta).slivers
@@ -141,6 +151,13 @@ class StreamedMap(Tiling[StreamedAnswer]):
     def enough_delta(self) -> float | None:
         largest = max(facts.largest for facts in self.answer(self._delta).facts)
         return round_up(largest) if self.stopped is None and math.isfinite(largest) else None
+
+    def _find_ties(self, budget: Budget | None) -> tuple[float, float] | None:
+        part = 1.0 / max(1, len(self.chunks))
+        volumes = self._each(lambda answers: replace(answers, budget=budget).tie_volumes(part))
+        found = [own for own in volumes if own is not None]
+        own = self.answer(self._delta)
+        return add_volumes(found).bounds(missing=float(own.rest.sum()), slack=own.slivers)
 
     def regions(self, answer: StreamedAnswer) -> Sequence[Region]:
         return StreamedRegions(self, answer)
@@ -221,7 +238,7 @@ class StreamedRegions(Sequence[Region]):
         self._last: tuple[int, Regions] | None = None
 
     def __len__(self) -> int:
-        return self._tiling.region_count
+        return self._tiling.polytope_count
 
     @overload
     def __getitem__(self, index: int) -> Region: ...

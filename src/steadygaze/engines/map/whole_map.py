@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary
+from ...budget import Budget
 from ...labels import Property, Stop, Verdict
 from ...properties.joint import Shares, add_cells, missing_cells
 from ...question import Question
@@ -45,8 +46,7 @@ class MapTiling(Tiling[Answer]):
     def enough_delta(self) -> float | None:
         return self.answers.enough_delta
 
-    @property
-    def tie_share(self) -> tuple[float, float] | None:
+    def _find_ties(self, budget: Budget | None) -> tuple[float, float] | None:
         return self.answers.tie_share
 
     def answer(self, delta: float) -> Answer:

@@ -11,8 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary
+from ...bounds.bounder import Bounder
+from ...budget import Budget
 from ...errors import OptionError, StoreError
 from ...labels import Kept, Label, Property, Stop, Verdict
+from ...properties.box_ties import box_tie_volumes
+from ...properties.ties import add_volumes
 from ...question import Question
 from ...regions.region import Cut
 from ...results.answer import Answers, round_up
@@ -24,7 +28,7 @@ from ...results.export import ATTENTIONS, LABELS, Block, Part, region_part, shap
 from ...results.result import Result
 from ...results.samples import Doubts, Sample, piece_samples, theta_samples
 from ...results.store import MAP
-from ...results.summary import SINGLE_THETAS, kinks_text
+from ...results.summary import SINGLE_THETAS, kinks_text, ties_sentences
 from ...results.tiling import TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from ...tolerances import AREA, MAX_MAP_PARAMETERS
@@ -78,6 +82,13 @@ class RefineTiling(Tiling[MergedAnswer]):
         return MergedAnswer(self.question, self.boxes, exact, self.box_of, delta, self.points)
 
     @property
+    def region_count(self) -> int:
+        """The number of exact regions, by patterns if the network has windows; else boxes cut a region into several."""
+        if self.answers is None or self.question.compound.graph.is_plain:
+            return super().region_count
+        return self.answers.regions.pattern_count
+
+    @property
     def is_measured(self) -> bool:
         return self.question.property.asks_attention
 
@@ -90,6 +101,22 @@ class RefineTiling(Tiling[MergedAnswer]):
             exact = self.answers.enough_delta
             top = np.inf if exact is None else max(top, exact)
         return None if own.missing.any() or not np.isfinite(top) else round_up(top)
+
+    def _find_ties(self, budget: Budget | None) -> tuple[float, float] | None:
+        question, boxes, d = self.question, self.boxes, self.question.perturbed.domain.dimension
+        if not self.is_measured:
+            return None
+        own = self.answer(question.delta.value(question.map_size))
+        bounder = Bounder(question.model.graph, question.perturbed, question.label, question.attention)
+        chosen, corners = own.bounded, (boxes.low[own.bounded, :d], boxes.high[own.bounded, :d])
+        parts = [
+            box_tie_volumes(question.compound, bounder, boxes.cell[chosen], *corners, boxes.volumes[chosen], budget)
+        ]
+        holes = 0.0
+        if self.answers is not None:
+            parts += [found for found in (self.answers.tie_volumes(),) if found is not None]
+            holes = self.answers.regions.accuracy.holes
+        return add_volumes(parts).bounds(missing=float(own.missing.sum()) + holes, slack=own.slivers)
 
     def regions(self, answer: MergedAnswer) -> Sequence[Region]:
         return () if answer.exact is None else Regions(self.question, answer.exact)
@@ -203,6 +230,7 @@ class RefineTiling(Tiling[MergedAnswer]):
             sentences.append(SINGLE_THETAS)
         if result.is_measured and result.answer.shares.slivers > 0.0:
             sentences.append(kinks_text(result.answer.shares.slivers))
+        sentences += ties_sentences(result.tie_share)
         why = f"; the run ended ({result.stopped})" if result.stopped is not None else ""
         sentences.append(
             f"At most {percent_up(undecided)} of it is undecided{why}." if undecided > 0.0 else "Nothing is undecided."

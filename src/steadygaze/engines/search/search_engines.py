@@ -12,7 +12,8 @@ from ...results.sample_check import confirmed
 from ..contract import Engine, Progress, ProgressReport, RunOptions
 from ..refine.refine_engine import RefineEngine
 from .paper_searches import search
-from .search_tiling import SearchTiling, restore_tiling
+from .search_tiling import SearchTiling
+from .stored_search import restore_tiling
 
 MOST_CONFIRMING = 200_000
 """The most boxes to bound when confirming that a search covers the domain."""

@@ -1,49 +1,38 @@
-"""The tiling of a search: the visited regions with their labels, as arrays and rows of an export, and loading them.
+"""The tiling of a search: the visited regions with their labels, as arrays and rows of an export.
 
-A loaded search can be shown, drawn and exported, but not continued: its regions lack the neuron behind each facet.
+Loaded searches (`stored_search`) can be shown, drawn and exported, but not continued: their regions lack the neuron
+behind each facet.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...boundary import Boundary
+from ...budget import Budget
 from ...compound import Compound
-from ...errors import OptionError, StoreError
+from ...errors import OptionError
 from ...labels import Kept, Label, Property, Status, Stop, Verdict
 from ...properties.joint import JointPieces, Shares
 from ...properties.nearest import Nearest
 from ...question import Question
-from ...results.array_file import read_arrays
-from ...results.arrays import SCHEMA_VERSION
 from ...results.claims import Claim, Violation
 from ...results.delta_answer import DeltaAnswer
 from ...results.export import Part
 from ...results.result import Result
 from ...results.samples import Doubts, Sample, chosen_sizes
-from ...results.store import MAP
+from ...results.summary import ties_sentences
 from ...results.tiling import TileLabels, Tiling
 from ...tolerances import AREA, FEASIBILITY
 from ...words import percent_down, percent_up
-from .search_arrays import (
-    SHAPES,
-    Arrays,
-    checked_arrays,
-    pack_search,
-    pack_shares,
-    read_components,
-    read_regions,
-    read_shares,
-    visited_part,
-)
+from .search_arrays import pack_search, visited_part
 from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, Holds, Visited
-from .visited_shares import unknown_shares
+from .visited_shares import unknown_shares, visited_ties
 
 CODES: dict[str, Kept] = {Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO}
 """Labels of regions on which the property is kept or lost everywhere."""
@@ -211,6 +200,11 @@ class SearchTiling(Tiling[VisitedAnswer]):
         """None: a search answers only for its own δ."""
         return None
 
+    def _find_ties(self, budget: Budget | None) -> tuple[float, float] | None:
+        if not self.is_measured:
+            return None
+        return visited_ties(self.question, self.visited, self.shares.slivers, budget)
+
     @cached_property
     def classification(self) -> list[str]:
         """CR, MR, CB, undecided, or "" of every visited region."""
@@ -331,7 +325,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return pack_search(self.question, self.visited, self.components or (), self.shares)
 
     def guarantee(self, result: Result) -> str:
-        return f"{_basis(self, result.verdict)} {result.agreement.sentence}"
+        return " ".join([_basis(self, result.verdict), *ties_sentences(result.tie_share), result.agreement.sentence])
 
 
 def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
@@ -384,60 +378,3 @@ def _covering(tiling: SearchTiling, verdict: Verdict, exceptions: str) -> str:
         else "no proof that covers every theta was asked for"
     )
     return f"{visited}, {ARITHMETIC}, {exceptions}. Nothing is proved of the whole domain: {why}."
-
-
-def restore_tiling(content: dict[str, Any], folder: Path, question: Question) -> SearchTiling:
-    """The search stored in a directory; StoreError if its arrays do not fit each other and the answer."""
-    arrays = _read_arrays(folder / MAP)
-    try:
-        arrays = checked_arrays(arrays, content, question)
-    except StoreError as error:
-        raise StoreError(f"{folder / MAP}: {error}") from None
-    found = _rebuild(content, arrays, question)
-    verdict = found.own_answer.verdict(question.property)
-    told = content["verdict"]
-    if content["schema_version"] < SCHEMA_VERSION and told == Verdict.ROBUST.value:
-        told = Verdict.UNDECIDED.value  # earlier versions took the visited regions for a proof
-    if (verdict.value, found.search_status.value) != (told, content["status"]):
-        raise StoreError(f"{folder}: its regions contradict its verdict; the result is damaged: run it again")
-    return found
-
-
-def _read_arrays(path: Path) -> Arrays:
-    """The arrays of a stored search; earlier versions stored no shares."""
-    try:
-        return read_arrays(path, list(SHAPES))
-    except StoreError:
-        earlier = read_arrays(path, [name for name in SHAPES if name != "shares"])
-        return earlier | pack_shares(unknown_shares())
-
-
-def _rebuild(content: dict[str, Any], arrays: Arrays, question: Question) -> SearchTiling:
-    line, told = content["line"], content.get("confirmation")
-    regions = read_regions(arrays, question.perturbed.domain)
-    names = ("margin", "inconsistency", "is_following", "is_doubtful")
-    columns = zip(*(arrays[name].tolist() for name in names), strict=True)
-    labels = zip(arrays["classification"].tolist(), arrays["attention"].tolist(), strict=True)
-    visited = [
-        Visited(
-            region, CLASSIFICATIONS[code], ATTENTIONS[other], tuple(margin), tuple(reach), bool(follows), bool(doubt)
-        )
-        for region, (code, other), (margin, reach, follows, doubt) in zip(regions, labels, columns, strict=True)
-    ]
-    return SearchTiling(
-        question=question,
-        method=str(content["method"]),
-        w_delta=float(content["w_delta"] or 0.0),
-        line=None if line is None else np.array(line, dtype=np.float64),
-        visited=visited,
-        face_checks=int(content["face_checks"]),
-        lps=int(content["lps"]),
-        failures=int(content["failures"]),
-        shares=read_shares(arrays),
-        stopped=None if content["stopped"] is None else Stop(str(content["stopped"])),
-        # A sum of volumes may round to 1; a search that covers the domain has a confirmation.
-        is_whole=content["visited_share"] == 1.0 and not (content["status"] == "Robust" and told is None),
-        components=read_components(content, arrays, regions),
-        confirmation=None if told is None else Verdict(told),
-        stored=arrays,
-    )

@@ -23,11 +23,15 @@ from functools import reduce
 import numpy as np
 
 from ...accuracy import Accuracy
+from ...budget import Budget
 from ...compound import Compound
 from ...labels import Kept, Label
 from ...polytopes import Polygons
 from ...properties.joint import Shares
+from ...properties.ties import PatternedPoints, decide_ties
+from ...question import Question
 from ...regions.forward_error import by_layer, forward_errors, kink_errors, kink_share
+from ...regions.patterns import unpack
 from ...tolerances import NEAR, UNIT
 from .labeller import Labeller
 from .solids import BrokenSolidError
@@ -70,6 +74,32 @@ def visited_shares(labeller: Labeller, visited: list[Visited], is_late: Callable
         cells[code] *= max(0.0, 1.0 - slack / total) if total > 0.0 else 1.0
     cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(0.0, 1.0 - float(cells.sum()))
     return Shares(tuple(tuple(row) for row in cells.tolist()), slivers=min(1.0, slack))  # type: ignore[arg-type]
+
+
+def visited_ties(
+    question: Question, visited: list[Visited], slivers: float, budget: Budget | None = None
+) -> tuple[float, float]:
+    """Proved bounds on the share of the domain whose maps depend on the rule for ties of windows.
+
+    slivers: those of `visited_shares`, which bound the strips; 1 if not known, and then nothing is known here.
+    """
+    compound, certain = question.compound, [one.region for one in visited if not one.is_doubtful]
+    if not (slivers < 1.0 and certain):
+        return 0.0, 1.0
+
+    def points(numbers: np.ndarray) -> PatternedPoints:
+        chosen = [certain[number] for number in numbers.tolist()]
+        patterns, clips = (
+            [np.frombuffer(getattr(region, name), dtype=np.uint8) for region in chosen] for name in ("pattern", "clip")
+        )
+        thetas = compound.domain.to_theta(np.array([region.inside for region in chosen]))
+        cells = np.array([region.cell for region in chosen])
+        return PatternedPoints(unpack(np.array(patterns), compound.hidden), cells, clips, thetas)
+
+    volumes, sums = np.array([region.volume for region in certain]), {True: 0.0, False: 0.0, None: 0.0}
+    for number, matters in decide_ties(compound, question.attention, volumes, points, budget=budget):
+        sums[matters] += float(volumes[number])
+    return max(0.0, sums[True] - slivers), 1.0 - max(0.0, sums[False] - slivers)
 
 
 def _is_beside_known(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]) -> bool:

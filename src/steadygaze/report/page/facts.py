@@ -164,7 +164,9 @@ def proof_rows(summary: Summary) -> list[FactRow]:
         known = "none" if kinks == 0.0 else f"at most {percent_up(kinks)} of the domain"
         rows.append(("kinks, where the attention is undecided", known))
     if summary.tie_share is not None:
-        rows.append(("attention that depends on how ties of maxima are broken", share_between(*summary.tie_share)))
+        is_open = summary.tie_share[0] <= 0.0 and summary.tie_share[1] >= 1.0
+        known = "not known" if is_open else share_between(*summary.tie_share)
+        rows.append(("attention that depends on how ties of maxima are broken", known))
     return [*rows, ("stopped by a limit", str(summary.stopped or "no"))]
 
 

@@ -123,7 +123,7 @@ def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
     match step:
         case PartStep():
             kind = "part"
-            details: dict[str, Any] = {"before": step._ends[0][0], "inner": _describe_step(step.inner, arrays)}
+            details: dict[str, Any] = {"before": step.before, "inner": _describe_step(step.inner, arrays)}
         case ArrangeStep():
             kind, details = "arrange", {"slices": [[part.start, part.stop] for part in step.slices]}
         case SumStep():
