@@ -11,7 +11,8 @@ from fuzz_models import damage, models
 from fuzz_reader import read
 from steadygaze.errors import ModelError
 from steadygaze.network.model import read_model
-from support.networks.broken_files import MANY, write_corpus
+from support.networks.broken_files import write_corpus
+from support.networks.broken_models import MANY
 from support.networks.onnx_files import make_proto
 from support.networks.operator_models import graph_of, node
 

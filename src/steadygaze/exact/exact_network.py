@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import ModelError
 from ..network.graph import Graph, Node
 from ..network.joins import Concat, Sum, Winner
-from ..network.layers import Frame
+from ..network.layers import Frame, nodes_between
 from ..network.operators import Linear, Shape
 from .network_forms import ExactMap, WholeForms, aligned, exact_map
 
@@ -61,18 +61,7 @@ class _Passage:
             self.wanted = [len(graph.nodes)]
         else:
             self.wanted = [*(graph.nodes[number - 1].inputs[0] for number in after.nodes), *after.carried]
-        self.nodes = self._needed()
-
-    def _needed(self) -> list[int]:
-        """The nodes between the values of the layer before and the wanted ones, in topological order."""
-        found: set[int] = set()
-        waiting = [value for value in self.wanted if value not in self.alive]
-        while waiting:
-            number = waiting.pop()
-            if number not in found:
-                found.add(number)
-                waiting += [value for value in self.graph.nodes[number - 1].inputs if value not in self.alive]
-        return sorted(found)
+        self.nodes = nodes_between(self.alive, self.wanted, lambda number: graph.nodes[number - 1].inputs)
 
     def _winner(self, number: int) -> Winner | None:
         operator = self.graph.nodes[number - 1].operator if number else None

@@ -10,7 +10,7 @@ are always active. A pattern is one bit per neuron, whatever its kind, and the o
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -182,6 +182,18 @@ def steps_between(graph: "Graph", before: Frame | None, after: Frame | None) -> 
     return _Registers(graph, before, after).run()
 
 
+def nodes_between(alive: Sequence[int], wanted: Sequence[int], inputs: Callable[[int], Sequence[int]]) -> list[int]:
+    """The nodes between the values that are alive and the wanted ones, in topological order; inputs: of a node."""
+    found: set[int] = set()
+    waiting = [value for value in wanted if value not in alive]
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found.add(number)
+            waiting += [value for value in inputs(number) if value not in alive]
+    return sorted(found)
+
+
 class _Registers:
     """The values that are alive between two layers, side by side, while linear nodes are carried out one by one."""
 
@@ -194,7 +206,7 @@ class _Registers:
             self._add_up(before)
         wanted = [len(graph.nodes)] if after is None else [graph.nodes[n - 1].inputs[0] for n in after.nodes]
         self.wanted = [self._same(value) for value in [*wanted, *(() if after is None else after.carried)]]
-        self.nodes = self._needed()
+        self.nodes = nodes_between(self.alive, self.wanted, self._inputs)
         self.uses = Counter(self.wanted)
         for number in self.nodes:
             self.uses.update(self._inputs(number))
@@ -224,17 +236,6 @@ class _Registers:
 
     def _inputs(self, number: int) -> list[int]:
         return [self._same(value) for value in self.graph.nodes[number - 1].inputs]
-
-    def _needed(self) -> list[int]:
-        """The nodes between the values that are alive and the wanted ones, in topological order."""
-        found: set[int] = set()
-        waiting = [value for value in self.wanted if value not in self.alive]
-        while waiting:
-            number = waiting.pop()
-            if number not in found:
-                found.add(number)
-                waiting += [value for value in self._inputs(number) if value not in self.alive]
-        return sorted(found)
 
     def _add_up(self, before: Frame) -> None:
         """Turn the entries of every window into one number."""

@@ -55,16 +55,23 @@ def view_point(question: Question, theta: np.ndarray, bits: list[np.ndarray], *,
     """The point of a theta (d,) of the domain under a pattern, one array (1, n) of bits per layer."""
     image = question.perturbed.image(theta)
     logits = question.model.graph.logits(image[None])[0]
-    maps = maps_under(question.model.graph, bits, question.attention.targets(len(logits)))
-    actual = question.attention.filter(maps.reshape(-1, *image.shape))
-    cell = question.perturbed.cell_of(theta)
-    expected, slope = expected_maps(question.compound, cell, question.original)
-    axis = question.perturbed.moving_axis
-    if slope is not None and axis is not None:
-        expected = expected + (theta[axis] - cell.low[axis]) * slope
+    actual, expected = compared_maps(question, theta, bits)
     inconsistency = question.attention.size(actual - expected)
     margin = float(logits[question.label] - np.delete(logits, question.label).max())
     return Point(theta, region, image, logits, int(np.argmax(logits)), margin, actual, expected, inconsistency)
+
+
+def compared_maps(question: Question, theta: np.ndarray, bits: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The filtered maps (K', C, H, W) of a pattern, as for `view_point`, and those expected at a theta (d,)."""
+    perturbed = question.perturbed
+    maps = maps_under(question.model.graph, bits, question.attention.targets(question.model.classes))
+    actual = question.attention.filter(maps.reshape(-1, *perturbed.x0.shape))
+    cell = perturbed.cell_of(theta)
+    expected, slope = expected_maps(question.compound, cell, question.original)
+    axis = perturbed.moving_axis
+    if slope is not None and axis is not None:
+        expected = expected + (theta[axis] - cell.low[axis]) * slope
+    return actual, expected
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from ..attention.gradients import pattern_at
 from ..errors import InternalError
 from ..labels import Kept
 from ..question import Question
-from .result import Result, view_point
+from .result import Result, compared_maps
 from .samples import Doubts, Sample
 from .witness import Enclosing, is_pattern, reproduction
 
@@ -78,7 +78,8 @@ def compare_samples(
             doubts.label.append(one.unit)
         bits = [layer[number : number + 1] for layer in patterns]
         if number < measured and one.attention is not Kept.UNKNOWN and is_pattern(one.claim, bits):
-            value = view_point(question, one.claim.theta, bits).inconsistency
+            actual, expected = compared_maps(question, one.claim.theta, bits)
+            value = question.attention.size(actual - expected)
             if (value <= delta) != (one.attention is Kept.YES) or np.isnan(value):
                 low, high = enclosing.at(one.claim.theta, has_attention=True).inconsistency
                 slack = one.claim.attention_slack()

@@ -196,6 +196,16 @@ const SgNeurons = {
 
 // The linear steps of src/steadygaze/network/steps.py, forward (with the bias) and backward.
 const SgSteps = (() => {
+  // `change` of `count` values after the first `step.before`; the values around them stay as they are.
+  const around = (step, values, count, change) => {
+    const end = step.before + count, changed = change(values.subarray(step.before, end));
+    const out = new Float64Array(values.length - count + changed.length);
+    out.set(values.subarray(0, step.before));
+    out.set(changed, step.before);
+    out.set(values.subarray(end), step.before + changed.length);
+    return out;
+  };
+
   const forwards = {
     dense(step, arrays, x) {
       const w = arrays[step.weight], b = arrays[step.bias], out = new Float64Array(step.outputs), n = step.inputs;
@@ -217,11 +227,7 @@ const SgSteps = (() => {
       return out;
     },
     part(step, arrays, x) {
-      const { before, inner } = step, out = new Float64Array(step.outputs);
-      out.set(x.subarray(0, before));
-      out.set(forward(inner, arrays, x.subarray(before, before + inner.inputs)), before);
-      out.set(x.subarray(before + inner.inputs), before + inner.outputs);
-      return out;
+      return around(step, x, step.inner.inputs, (values) => forward(step.inner, arrays, values));
     },
     arrange(step, arrays, x) {
       const out = new Float64Array(step.outputs);
@@ -276,11 +282,7 @@ const SgSteps = (() => {
       return out;
     },
     part(step, arrays, r) {
-      const { before, inner } = step, out = new Float64Array(step.inputs);
-      out.set(r.subarray(0, before));
-      out.set(backward(inner, arrays, r.subarray(before, before + inner.outputs)), before);
-      out.set(r.subarray(before + inner.outputs), before + inner.inputs);
-      return out;
+      return around(step, r, step.inner.outputs, (values) => backward(step.inner, arrays, values));
     },
     arrange(step, arrays, r) {
       const out = new Float64Array(step.inputs);
