@@ -15,7 +15,7 @@ def import_matplotlib() -> None:
     from matplotlib import artist  # noqa: PLC0415 (slow to import)
 
     make_text = artist.kwdoc
-    artist.kwdoc = lambda _: ""
+    artist.kwdoc = lambda artist: ""
     try:
         import_module("matplotlib.figure")
     finally:
