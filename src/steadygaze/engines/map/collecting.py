@@ -173,8 +173,8 @@ class Collector:
         known = dict(zip(self.deltas, cells, strict=True))
         checked = self.check.finish(is_partial=stopped is not None)
         grids = {self.delta: self.grid}
-        found = {self.delta: facts}
-        return StreamedMap(self.question, chunks, stopped, found, grids, known, self.budget), checked
+        tiling = StreamedMap(self.question, chunks, stopped, {self.delta: facts}, grids, known, self.budget)
+        return tiling, checked
 
     def joined(self, walked: Walked) -> Answers:
         """All chunks as one map."""

@@ -96,9 +96,9 @@ def mark_section(
     axes.add_collection(leaders, autolim=False)
     axes.plot(*np.array([theta for _, theta in shown]).T, "o", markersize=4.5, color="white", markeredgecolor=INK,
               markeredgewidth=1, clip_on=False, zorder=5)  # fmt: skip
-    for (place, _), (_, number) in zip(shown, ends, strict=True):
+    for (place, _), (_, (x, y)) in zip(shown, ends.tolist(), strict=True):
         axes.text(
-            *number, str(place), transform=axes.transAxes, ha="center", va="center", fontsize=BADGE_SIZE,
+            x, y, str(place), transform=axes.transAxes, ha="center", va="center", fontsize=BADGE_SIZE,
             weight="bold", color=INK, zorder=6, bbox=BADGE,
         )  # fmt: skip
 
