@@ -100,3 +100,35 @@ def test_parts_do_not_hide_public_names(tmp_path: Path):
         "print(steadygaze.compare is steadygaze.api.compare, file=sys.stderr)"
     )
     assert run(tmp_path, script) == "True"
+
+
+HELP_TEXTS = """
+import sys
+from steadygaze.cli.quick_drawing import import_matplotlib
+if sys.argv[1] == "quick":
+    import_matplotlib()
+from matplotlib import artist, lines
+from matplotlib.figure import Figure
+from steadygaze.report.drawing.sheet import Sheet, figure_bytes
+
+def make():
+    sheet = Sheet(2, 2)
+    sheet.write(0.2, 0.2, "theta")
+    sheet.axes(0.5, 0.5, 1, 1).plot([0, 1], [1, 0])
+    return sheet.figure
+
+class Later(artist.Artist):
+    pass
+
+texts = [kind.set.__doc__ or "" for kind in (lines.Line2D, Later)]
+print(*["zorder" in text for text in texts], hash(figure_bytes(make, "svg")), file=sys.stderr)
+"""
+
+
+def test_commands_draw_the_same_without_the_help_texts_of_matplotlib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    quick, usual = (run(tmp_path, HELP_TEXTS, how).split() for how in ("quick", "usual"))
+    assert (quick[:2], usual[:2]) == (["False", "True"], ["True", "True"])
+    assert quick[2] == usual[2]

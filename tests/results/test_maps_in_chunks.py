@@ -2,6 +2,8 @@
 
 import gc
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -10,12 +12,14 @@ import numpy as np
 import pytest
 
 from steadygaze import StoreError, compare, export, load
-from steadygaze.budget import Limits
+from steadygaze.budget import Budget, Limits
 from steadygaze.engines.map import chunk_files, collecting, streamed_map
+from steadygaze.engines.map.collecting import Collector
 from steadygaze.engines.map.streamed_map import StreamedMap
 from steadygaze.engines.map.whole_map import MapTiling
 from steadygaze.errors import InternalError, OptionError
 from steadygaze.labels import Label, Property, Verdict
+from steadygaze.properties.kept_box import kept_factor
 from steadygaze.regions.chunked_walk import Chunk
 from steadygaze.regions.region import RegionSet, take_regions
 from steadygaze.report.figures import make_figure
@@ -251,6 +255,44 @@ def test_a_partial_map_says_what_is_proved(moving: Three, tmp_path: Path):
         with pytest.raises(OptionError):
             result.boundary()
         assert "Partial: " in make_report(result)
+
+
+def test_a_run_that_is_over_loads_few_chunks_and_claims_no_more(moving: Three):
+    tiling, budget, loads = moving.streamed.tiling, Budget(), list[int]()
+    assert isinstance(tiling, StreamedMap)
+    answer = replace(tiling, budget=budget).answer(moving.streamed.answer.delta)
+    sharp, late = (replace(answer, load=lambda number: loads.append(number) or answer.load(number)) for _ in range(2))
+    names = (Label.CR, Label.AR)
+    boxes = {name: sharp.suspects(name) for name in names}
+    assert loads
+    loads.clear()
+    budget.cancelled.set()
+    assert sharp.nearest  # nothing runs: the limits of a run do not count
+    with budget.running():
+        loads.clear()
+        coarse = {name: late.suspects(name) for name in names}
+        assert not loads
+        found = late.nearest
+        assert len(loads) <= len(names)
+    for name in names:
+        own, wanted = found[name], sharp.nearest[name]
+        assert own.low <= wanted.low and own.high >= wanted.high and (own.theta is None) == (wanted.theta is None)
+        least, most = (min(kept_factor(answer.compound, group) for group in part[name]) for part in (coarse, boxes))
+        assert least <= most
+
+
+def test_threads_share_the_chunks_that_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch):
+    collector, both, written = object.__new__(Collector), threading.Barrier(2), list[int]()
+    collector.lock, collector.parts = threading.Lock(), {(0, 0, 0): (None, 0), (0, 0, 1): (None, 1)}  # type: ignore
+
+    def write(self: Collector, place: tuple[int, int, int], answers: object, ids: int) -> None:
+        both.wait(30)
+        written.append(ids)
+
+    monkeypatch.setattr(Collector, "_write", write)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(Collector._write_all, [collector, collector]))
+    assert sorted(written) == [0, 1]
 
 
 def test_temporary_folders_vanish():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OptionError, StoreError
 from . import command_options as o
+from .quick_drawing import import_matplotlib
 from .verify_command import choose_formats
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def _draw(result: "Result", found: "Boundary", directory: Path, formats: Sequenc
     """Draw the boundary; if the pictures cannot be written, the answer is printed all the same."""
     if not formats:
         return []
+    import_matplotlib()
     from ..report.figures.boundary import draw_boundary  # noqa: PLC0415 (slow to import)
     from .printing import print_notes  # noqa: PLC0415 (slow to import)
 

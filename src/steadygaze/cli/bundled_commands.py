@@ -9,6 +9,7 @@ from .. import zoo
 from ..errors import StoreError
 from ..labels import Verdict
 from . import command_options as o
+from .quick_drawing import import_matplotlib
 from .stored_commands import PAGE
 from .verify_command import check_writable, store_and_draw, tell, with_bundled_names
 
@@ -35,6 +36,7 @@ def demo(
     started = time.perf_counter()
     if out.exists() and not force:
         raise StoreError(f"{out}: exists already; choose another --out, or replace its results with --force")
+    import_matplotlib()
     from ..budget import Budget  # noqa: PLC0415 (slow to import)
     from ..engines import RunPlan  # noqa: PLC0415 (slow to import)
     from ..question import make_question  # noqa: PLC0415 (slow to import)

@@ -9,6 +9,7 @@ import typer
 from ..errors import OptionError
 from ..report import FORMATS
 from . import command_options as o
+from .quick_drawing import import_matplotlib
 from .verify_command import picture_name
 
 PAGE = "report.html"
@@ -71,6 +72,7 @@ def report(
     store.read_summary(directory)  # refuses a directory without a result first
     from rich.console import Console  # noqa: PLC0415 (slow to import)
 
+    import_matplotlib()
     from ..report.page.html import check_target, headline, write_report  # noqa: PLC0415 (slow to import)
     from .printing import load_at, print_places, print_verdict  # noqa: PLC0415 (slow to import)
 

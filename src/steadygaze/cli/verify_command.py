@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .. import zoo
 from ..errors import OptionError, StoreError
 from . import command_options as o
+from .quick_drawing import import_matplotlib
 
 if TYPE_CHECKING:
     from ..question import Question
@@ -153,6 +154,9 @@ def store_and_draw(
         kind = "visited" if summary.is_search else "map"
         notes.append(f"no picture was drawn: the run had to end; steadygaze figure {kind} {directory} draws it")
         formats = ()
+    if formats:
+        with result.phase("pictures"):
+            import_matplotlib()
     try:
         pictures = tuple(result.plot(folder / picture_name(summary), formats=formats)) if formats else ()
     except OSError as error:

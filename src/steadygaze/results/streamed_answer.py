@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ..accuracy import Accuracy
+from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
 from ..labels import Label
 from ..properties.joint import JointPieces, Shares, add_cells, missing_cells
@@ -86,6 +87,7 @@ class StreamedAnswer(CountedAnswer):
 
     facts: of every chunk. load(number) gives the answer of one chunk, join() all pieces at once. kinks: a bound of
     the share of the domain on kinks, from the errors of the walk. paint() gives the labels at the points of a grid.
+    budget: of the run that asks; once it is over, distances are less sharp, as they rest on fewer chunks.
     """
 
     of: Compound
@@ -97,6 +99,7 @@ class StreamedAnswer(CountedAnswer):
     kinks: float
     is_partial: bool
     paint: Callable[[], LabelGrid]
+    budget: Budget | None = None
     exact: None = None
 
     @cached_property
@@ -164,7 +167,7 @@ class StreamedAnswer(CountedAnswer):
         best = Nearest(low, np.inf, None, None)
         first = np.cumsum([0, *(facts.pieces for facts in self.facts)])
         for square, number in self._by_distance(kind):
-            if np.sqrt(square) >= best.high:
+            if np.sqrt(square) >= best.high or (best.theta is not None and is_over(self.budget, OPTIONAL)):
                 break
             found = self.load(number).violations(name).nearest(low)
             if found.high < best.high and found.piece is not None:
@@ -193,7 +196,7 @@ class StreamedAnswer(CountedAnswer):
         groups = [facts.suspects[name] for facts in self.facts]
         factors, best = [kept_factor(self.of, group) for group in groups], 1.0
         for number in np.argsort(factors, kind="stable")[:EXAMINED].tolist():
-            if factors[number] >= best:
+            if factors[number] >= best or is_over(self.budget, OPTIONAL):
                 break
             (groups[number],) = self.load(number).suspects(name)
             best = min(best, kept_factor(self.of, groups[number]))

@@ -94,11 +94,18 @@ class Collector:
             is_large = self.regions > WHOLE or self.is_large or self.budget.is_short_of_memory
             if is_large and self.folder is None:
                 self.folder, _ = Folder(), self.grid
-            ready = list(self.parts.items()) if is_large else []
-            if ready:
-                self.parts = {}
-        for place, (own, ids) in ready:
-            self._write(place, own, ids)
+        if is_large:
+            self._write_all()
+
+    def _write_all(self) -> None:
+        """Write the chunks in memory one by one: several threads share those of a map that has just become large."""
+        while True:
+            with self.lock:
+                if not self.parts:
+                    return
+                place = next(iter(self.parts))
+                answers, ids = self.parts.pop(place)
+            self._write(place, answers, ids)
 
     def _answers(self, chunk: Chunk) -> Answers:
         question, compound, regions = self.question, self.question.compound, chunk.regions
@@ -166,7 +173,8 @@ class Collector:
         known = dict(zip(self.deltas, cells, strict=True))
         checked = self.check.finish(is_partial=stopped is not None)
         grids = {self.delta: self.grid}
-        return StreamedMap(self.question, chunks, stopped, {self.delta: facts}, grids, known), checked
+        tiling = StreamedMap(self.question, chunks, stopped, {self.delta: facts}, grids, known, self.budget)
+        return tiling, checked
 
     def joined(self, walked: Walked) -> Answers:
         """All chunks as one map."""

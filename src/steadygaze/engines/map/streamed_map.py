@@ -47,6 +47,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
     """All regions of the domain, or those found before a limit, in chunks on disk.
 
     known: facts of all chunks by δ, so far; grids: by δ, so far; cells: volumes (3, 3) of all regions by δ, so far.
+    budget: of the run that made the map; a run that is over loads as few chunks as it can.
     """
 
     kind = method = "map"
@@ -58,6 +59,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
     known: dict[float, Sequence[ChunkFacts]] = field(default_factory=dict)
     grids: dict[float, LabelGrid] = field(default_factory=dict)
     cells: dict[float, np.ndarray] = field(default_factory=dict)
+    budget: Budget | None = None
 
     def answer(self, delta: float) -> StreamedAnswer:
         if delta not in self.known:
@@ -72,6 +74,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
             self._kinks,
             self.stopped is not None,
             lambda: self._painted(delta),
+            self.budget,
         )
 
     def _painted(self, delta: float) -> LabelGrid:

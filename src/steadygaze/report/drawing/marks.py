@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 
 from .colours import INK, PAPER
 from .sections import Section
@@ -89,13 +90,16 @@ def mark_section(
         return
     low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
     dots = (np.array([theta for _, theta in shown]) - low) / (high - low) * size
-    for (place, theta), offset in zip(shown, place_badges(dots, np.array(size), is_path=is_path), strict=True):
-        axes.plot(*theta, "o", markersize=4.5, color="white", markeredgecolor=INK, markeredgewidth=1,
-                  clip_on=False, zorder=5)  # fmt: skip
-        axes.annotate(
-            str(place), xy=tuple(theta), xytext=tuple(72 * offset), textcoords="offset points", ha="center",
-            va="center", fontsize=BADGE_SIZE, weight="bold", color=INK, zorder=6, annotation_clip=False, bbox=BADGE,
-            arrowprops={"arrowstyle": "-", "linewidth": 0.8, "color": INK, "shrinkA": 0, "shrinkB": 2},
+    numbers = dots + place_badges(dots, np.array(size), is_path=is_path)
+    ends = np.stack([dots, numbers], axis=1) / size  # in fractions of the panel; dots and numbers cover both ends
+    leaders = LineCollection(list(ends), colors=INK, linewidths=0.8, transform=axes.transAxes, clip_on=False, zorder=5)
+    axes.add_collection(leaders, autolim=False)
+    axes.plot(*np.array([theta for _, theta in shown]).T, "o", markersize=4.5, color="white", markeredgecolor=INK,
+              markeredgewidth=1, clip_on=False, zorder=5)  # fmt: skip
+    for (place, _), (_, (x, y)) in zip(shown, ends.tolist(), strict=True):
+        axes.text(
+            x, y, str(place), transform=axes.transAxes, ha="center", va="center", fontsize=BADGE_SIZE,
+            weight="bold", color=INK, zorder=6, bbox=BADGE,
         )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from matplotlib import font_manager, style
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -73,7 +73,8 @@ class Sheet:
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
         self.figure = Figure(figsize=(width, height), facecolor="white")
-        self.canvas = FigureCanvasAgg(self.figure)
+        FigureCanvasAgg(self.figure)
+        self._ruler = RendererAgg(1, 1, self.figure.dpi)  # measures texts, and holds no pixels of the page
         self.page = self.figure.add_axes((0, 0, 1, 1), zorder=-1)
         self.page.set_axis_off()
         self.page.set_xlim(0, width)
@@ -144,7 +145,7 @@ class Sheet:
         """Width of a text in inches."""
         if not artist.get_text():
             return 0.0
-        return artist.get_window_extent(self.canvas.get_renderer()).width / self.figure.dpi
+        return artist.get_window_extent(self._ruler).width / self.figure.dpi
 
     def _swatch(self, left: float, top: float, width: float, height: float, row: Row) -> None:
         if row.is_line:
