@@ -63,8 +63,8 @@ class PatternLabels:
     def of(cls, digests: np.ndarray, classification: np.ndarray, attention: np.ndarray) -> "PatternLabels":
         """From the digests (R, 2) and label numbers (R,) of polytopes.
 
-        >>> one, other = PatternLabels.of(np.array([[1, 1], [2, 2]]), np.array([0, 1]), np.array([3, 0])), \
-        ...     PatternLabels.of(np.array([[1, 1]]), np.array([1]), np.array([3]))
+        >>> one = PatternLabels.of(np.array([[1, 1], [2, 2]]), np.array([0, 1]), np.array([3, 0]))
+        >>> other = PatternLabels.of(np.array([[1, 1]]), np.array([1]), np.array([3]))
         >>> PatternLabels.joined([one, other]).counts.tolist()
         [[0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
         """
