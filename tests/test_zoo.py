@@ -252,15 +252,15 @@ def test_coloured_digits(load_script) -> None:
 def test_augmentation_is_the_perturbation(load_script) -> None:
     """On a black image it leaves a uniform ground with at most one brighter 4×4 patch."""
     torch = pytest.importorskip("torch")
-    augment = load_script("augment").augment
-    out = augment(torch.zeros(200, 1, 28, 28), torch.Generator().manual_seed(0)).numpy()
+    draw = load_script("augment").draw
+    out = draw(200, 28, 28, torch.Generator().manual_seed(0)).apply(torch.zeros(200, 1, 28, 28)).numpy()
     ground = out.min(axis=(1, 2, 3), keepdims=True)
     brighter = (out > ground).sum(axis=(1, 2, 3))
     assert set(brighter) == {0, 16}
     assert 0 == ground.min() < ground.max() <= 0.5
     line = torch.zeros(200, 1, 28, 28)
     line[:, :, 14] = 1
-    moved = augment(line, torch.Generator().manual_seed(1)).numpy()
+    moved = draw(200, 28, 28, torch.Generator().manual_seed(1)).apply(line).numpy()
     assert moved.min() >= 0
     assert moved.max() <= 1
     is_unlit = moved[:, 0, 0, :].max(axis=1) == 0

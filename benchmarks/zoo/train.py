@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import torch
-from augment import augment
+from augment import draw
 from colour import colour_dataset
 from export import Weights, as_input, build, logits
 from idx import Dataset, read_dataset
@@ -105,7 +105,7 @@ def train(recipe: Recipe, data: Dataset) -> nn.Sequential:
         order = torch.randperm(len(images), generator=random)
         for chosen in order[: len(images) // recipe.batch * recipe.batch].view(-1, recipe.batch):
             batch = torch.from_numpy(as_input(images[chosen.numpy()]))
-            batch = augment(batch, random) if recipe.is_augmented else batch
+            batch = draw(len(batch), *batch.shape[2:], random).apply(batch) if recipe.is_augmented else batch
             loss = nn.functional.cross_entropy(model(batch), labels[chosen])
             total += loss.item()
             if recipe.penalty:
