@@ -23,7 +23,7 @@ SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks" / "zoo"
 NEURONS = {"FNN-100": 100, "FNN-200": 200, "FNN-400": 400, "FNN-800": 800, "CNN-S": 2028, "CNN-M": 14824}
 OTHERS = {"M-MAXPOOL": 3410, "M-RESNET": 3136, "C-RESNET": 6272}
 PLAIN = ["M-FNN-100-plain", "M-CNN-S-plain"]
-ON_OBJECT = {"M-FNN-100-object": ", off-object 0.3", "M-CNN-S-object": ", off-object 1"}
+ON_OBJECT = ["M-FNN-100-object", "M-CNN-S-object"]
 PAPER = [f"{letter}-{size}" for letter in "MF" for size in NEURONS]
 CHAINS = [*PAPER, *PLAIN, *ON_OBJECT]
 NAMES = [*CHAINS, *OTHERS]
@@ -90,7 +90,7 @@ class TestModel:
         [model] = [model for model in zoo.models() if model.name == name]
         assert LOWEST_ACCURACY[model.dataset] <= model.accuracy < 1
         assert model.dataset == DATASETS[name[0]]
-        training = "augmented, L1 0.0001" + ON_OBJECT.get(name, "")
+        training = "augmented, L1 0.0001" + (", off-object 0.3" if name in ON_OBJECT else "")
         assert model.training == ("plain" if name in PLAIN else training)
 
     def test_classifies_the_bundled_images(self, name: str) -> None:

@@ -169,7 +169,7 @@ WITH_SIBLINGS = ("M-FNN-100", "M-CNN-S")
 
 PLAIN, OBJECT = "-plain", "-object"
 WEIGHT_PENALTY = 1e-4
-OBJECT_PENALTY = {"FNN-100": 0.3, "CNN-S": 1.0}
+OBJECT_PENALTY = 0.3
 
 
 def recipe(name: str) -> Recipe:
@@ -188,7 +188,7 @@ def recipe(name: str) -> Recipe:
         rate=1e-3 if size == "FNN-800" else 2e-3,
         is_augmented=not is_plain,
         weight_penalty=0.0 if is_plain else WEIGHT_PENALTY,
-        object_penalty=OBJECT_PENALTY[size] if name.endswith(OBJECT) else 0.0,
+        object_penalty=OBJECT_PENALTY if name.endswith(OBJECT) else 0.0,
     )
 
 
