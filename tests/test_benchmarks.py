@@ -282,3 +282,49 @@ def test_boundaries_are_compared_with_the_map():
     ):
         planted = replace(found, tiling=replace(found.tiling, components=components, failures=failures))
         assert boundaries.differences(result, keys, planted, Property.AR)
+
+
+@pytest.mark.parametrize("domain", ["BP", "TB"])
+def test_sampled_digits_are_those_of_the_package(domain):
+    sampling = pytest.importorskip("object_shares", reason="needs torch", exc_type=ImportError)
+    question = make_question("M-FNN-100", "mnist:69990", paper_problems.specs(domain))
+    thetas = np.random.default_rng(0).random((5, 2))
+    axes = {"BP": (0, 1), "TB": (1, 0)}[domain]
+    images, _ = sampling.perturb(question.perturbed.x0[0], domain, *(thetas[:, axis] for axis in axes))
+    np.testing.assert_allclose(images, question.perturbed.images(thetas)[:, 0], atol=1e-12)
+
+
+def test_sampled_masks_move_and_shares_add_up():
+    """A network that sums all pixels: its gradient is one everywhere, so the share is the area of the mask."""
+    sampling = pytest.importorskip("object_shares", reason="needs torch", exc_type=ImportError)
+    image = np.zeros((28, 28))
+    image[26, 3], image[0, 20] = 0.21, 0.2
+
+    def share(domain, other):
+        return sampling.shares_on_digit(
+            lambda values: values.flatten(1).sum(1, keepdim=True), image, domain, np.zeros(1), np.array([other])
+        )
+
+    assert share("BP", 1.0) == share("TB", 0.0) == pytest.approx(9 / 784)
+    assert share("TB", 0.5) == pytest.approx(7.5 / 784)  # half a row of three leaves the image
+    assert share("TB", 1.0) == pytest.approx(6 / 784)
+
+
+def test_siblings_that_look_alike_miss_the_target(tmp_path, monkeypatch, capsys):
+    sampling = pytest.importorskip("object_shares", reason="needs torch", exc_type=ImportError)
+    options = [
+        "--thetas",
+        "3",
+        "--out",
+        str(tmp_path / "shares.json"),
+        "--models",
+        "M-FNN-100-plain",
+        "M-FNN-100-object",
+    ]
+    assert sampling.main(options) == 0
+    found = json.loads((tmp_path / "shares.json").read_text())["differences"]
+    assert [row["is_met"] for row in found] == [True] * 4
+    monkeypatch.setattr(sampling, "sampled_shares", lambda *_: np.full((10, 3), 0.6))
+    sampling.main(options)
+    assert not any(row["is_met"] for row in json.loads((tmp_path / "shares.json").read_text())["differences"])
+    assert capsys.readouterr().out.count("MISSED") == 4

@@ -6,6 +6,7 @@ import importlib
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -21,8 +22,11 @@ from steadygaze.errors import ImageError, ModelError
 SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks" / "zoo"
 NEURONS = {"FNN-100": 100, "FNN-200": 200, "FNN-400": 400, "FNN-800": 800, "CNN-S": 2028, "CNN-M": 14824}
 OTHERS = {"M-MAXPOOL": 3410, "M-RESNET": 3136, "C-RESNET": 6272}
-PAPER = [f"{letter}-{size}" for letter in "MF" for size in NEURONS] + ["M-FNN-100-plain", "M-CNN-S-plain"]
-NAMES = [*PAPER, *OTHERS]
+PLAIN = ["M-FNN-100-plain", "M-CNN-S-plain"]
+ON_OBJECT = ["M-FNN-100-object", "M-CNN-S-object"]
+PAPER = [f"{letter}-{size}" for letter in "MF" for size in NEURONS]
+CHAINS = [*PAPER, *PLAIN, *ON_OBJECT]
+NAMES = [*CHAINS, *OTHERS]
 DATASETS = {"M": "mnist", "F": "fashion", "C": "colour"}
 LOWEST_ACCURACY = {"mnist": 0.96, "fashion": 0.84, "colour": 0.96}
 
@@ -74,18 +78,20 @@ class TestModel:
 
     def test_has_the_neurons_of_the_paper_or_of_its_layout(self, name: str) -> None:
         [model] = [model for model in zoo.models() if model.name == name]
-        expected = OTHERS[name] if name in OTHERS else NEURONS[name[2:].removesuffix("-plain")]
+        size = name[2:].removesuffix("-plain").removesuffix("-object")
+        expected = OTHERS[name] if name in OTHERS else NEURONS[size]
         assert model.neurons == counted_neurons(model.path) == expected
 
     def test_is_small(self, name: str) -> None:
-        if name in OTHERS:
+        if name not in PAPER:
             assert zoo.model_path(name).stat().st_size < 2e6
 
     def test_is_accurate_and_says_how_it_was_trained(self, name: str) -> None:
         [model] = [model for model in zoo.models() if model.name == name]
         assert LOWEST_ACCURACY[model.dataset] <= model.accuracy < 1
         assert model.dataset == DATASETS[name[0]]
-        assert model.training == ("plain" if name.endswith("-plain") else "augmented, L1 0.0001")
+        training = "augmented, L1 0.0001" + (", off-object 0.3" if name in ON_OBJECT else "")
+        assert model.training == ("plain" if name in PLAIN else training)
 
     def test_classifies_the_bundled_images(self, name: str) -> None:
         [model] = [model for model in zoo.models() if model.name == name]
@@ -222,8 +228,8 @@ def test_export_equals_torch(load_script, tmp_path: Path, kind: str) -> None:
     assert counted_neurons(tmp_path / "tiny.onnx") == layout.neurons
 
 
-@pytest.mark.parametrize("name", PAPER)
-def test_the_files_of_the_paper_are_written_byte_by_byte(load_script, name: str) -> None:
+@pytest.mark.parametrize("name", CHAINS)
+def test_the_files_of_chains_are_written_byte_by_byte(load_script, name: str) -> None:
     """The exporter gives the bundled bytes for the bundled weights, so training again can give the same hashes."""
     export, layouts = load_script("export"), load_script("layouts")
     tensors = [onnx.numpy_helper.to_array(tensor) for tensor in onnx.load(zoo.model_path(name)).graph.initializer]
@@ -252,17 +258,93 @@ def test_coloured_digits(load_script) -> None:
 def test_augmentation_is_the_perturbation(load_script) -> None:
     """On a black image it leaves a uniform ground with at most one brighter 4×4 patch."""
     torch = pytest.importorskip("torch")
-    augment = load_script("augment").augment
-    out = augment(torch.zeros(200, 1, 28, 28), torch.Generator().manual_seed(0)).numpy()
+    draw = load_script("augment").draw
+    out = draw(200, 28, 28, torch.Generator().manual_seed(0)).apply(torch.zeros(200, 1, 28, 28)).numpy()
     ground = out.min(axis=(1, 2, 3), keepdims=True)
     brighter = (out > ground).sum(axis=(1, 2, 3))
     assert set(brighter) == {0, 16}
     assert 0 == ground.min() < ground.max() <= 0.5
     line = torch.zeros(200, 1, 28, 28)
     line[:, :, 14] = 1
-    moved = augment(line, torch.Generator().manual_seed(1)).numpy()
+    moved = draw(200, 28, 28, torch.Generator().manual_seed(1)).apply(line).numpy()
     assert moved.min() >= 0
     assert moved.max() <= 1
     is_unlit = moved[:, 0, 0, :].max(axis=1) == 0
     rows = set(np.nonzero(np.median(moved[is_unlit], axis=3))[2])
     assert rows == {13, 14, 15}
+
+
+def test_a_mask_moves_with_its_image_and_leaves_the_patch_out(load_script) -> None:
+    """An image that is its own mask: where brightness and patch add nothing, both stay equal."""
+    torch = pytest.importorskip("torch")
+    own = torch.zeros(300, 1, 28, 28)
+    own[:, :, 10:14, 5:9] = 1
+    perturbation = load_script("augment").draw(300, 28, 28, torch.Generator().manual_seed(0))
+    mask, image = perturbation.move(own).numpy(), perturbation.apply(own).numpy()
+    added = (perturbation.density * perturbation.patch + perturbation.brightness).numpy()
+    np.testing.assert_allclose(image, np.clip(mask + added, 0, 1), atol=1e-6)
+    weights = mask[:, 0, 8:16, 6]
+    np.testing.assert_allclose(weights.sum(axis=1), 4, atol=1e-5)
+    assert set(np.nonzero(weights)[1]) == set(range(1, 7))
+    assert mask[:, :, :, 9:].max() == mask[:, :, :9].max() == 0
+
+
+def test_mask_of_a_digit(load_script) -> None:
+    """Pixels above 0.2 in any channel, grown by one pixel in eight directions, also at the edge of the image."""
+    torch = pytest.importorskip("torch")
+    images = torch.zeros(3, 2, 5, 5)
+    images[0, 1, 2, 3] = 0.21
+    images[1, :, 2, 2] = 0.2
+    images[2, 0, 0, 0], images[2, 1, 4, 4] = 1, 1
+    masks = load_script("on_object").object_mask(images)
+    assert masks.shape == (3, 1, 5, 5)
+    expected = np.zeros((3, 5, 5))
+    expected[0, 1:4, 2:5] = 1
+    expected[2, :2, :2] = expected[2, 3:, 3:] = 1
+    np.testing.assert_array_equal(masks[:, 0].numpy(), expected)
+
+
+@pytest.mark.parametrize("is_augmented", [False, True])
+def test_penalty_of_a_linear_network(load_script, is_augmented: bool) -> None:
+    """Its gradient is the row of the image's class, so the share beside the moved mask is known, and its derivative."""
+    torch = pytest.importorskip("torch")
+    train, layouts, augment = load_script("train"), load_script("layouts"), load_script("augment")
+    torch.manual_seed(0)
+    model = train.network(layouts.Layout())
+    recipe = replace(layouts.RECIPES["M-FNN-100-object"], is_augmented=is_augmented, object_penalty=0.5)
+    images, masks = torch.zeros(20, 1, 28, 28), torch.zeros(20, 1, 28, 28)
+    images[:, 0, 3, 4], masks[:, 0, 2:5, 3:6] = 1, 1
+    labels = torch.arange(20) % 10
+    error, penalty = train.losses(model, recipe, images.clone(), labels, torch.Generator().manual_seed(1))
+    if is_augmented:
+        drawn = augment.draw(20, 28, 28, torch.Generator().manual_seed(1))
+        images, masks = drawn.apply(images), drawn.move(masks)
+        assert len(set(masks[:, 0, 1, 4].tolist())) > 2  # some move up, by different lengths
+    weight = train.weighted(model)[0].weight
+    rows = np.abs(weight.detach().numpy().astype(float)).reshape(10, 28, 28)[labels]
+    on, whole = (rows * masks[:, 0].numpy()).sum(axis=(1, 2)), rows.sum(axis=(1, 2))
+    expected = 0.5 * (1 - on / whole).mean() + recipe.weight_penalty * rows[:10].sum()
+    assert penalty.item() == pytest.approx(expected, rel=1e-5)
+    assert error.item() == pytest.approx(torch.nn.functional.cross_entropy(model(images), labels).item(), rel=1e-5)
+    [slopes] = torch.autograd.grad(penalty, [weight])
+    # far from the object: d/dw of 1 − on/whole is sign(w)·on/whole², for the two images of the class
+    slope = 0.5 / 20 * (on / whole**2)[labels == 7].sum() + recipe.weight_penalty
+    far = slopes.reshape(10, 28, 28)[7, 20, 20].item()
+    assert far == pytest.approx(slope * np.sign(weight.detach().reshape(10, 28, 28)[7, 20, 20].item()), rel=1e-4)
+
+
+def test_a_gradient_of_zero_costs_nothing(load_script) -> None:
+    torch = pytest.importorskip("torch")
+    share = load_script("on_object").share_beside(torch.zeros(1, 1, 4, 4), torch.zeros(1, 1, 4, 4))
+    assert share.tolist() == [0]
+
+
+@pytest.mark.parametrize("base", ["M-FNN-100", "M-CNN-S"])
+def test_siblings_differ_in_how_much_they_look_at_the_object(base: str) -> None:
+    pytest.importorskip("torch")
+    sampling = importlib.import_module("object_shares")
+    plain, own, on_object = (sampling.sampled_shares(base + kind, "BP", 0.5, 20) for kind in ("-plain", "", "-object"))
+    assert np.median(plain) < np.median(own) < np.median(on_object)
+    # with a threshold of 0.5: kept at every theta of every image, but at none of most images by the plain sibling
+    assert on_object.min() > 0.5
+    assert np.median((plain >= 0.5).mean(axis=1)) == 0

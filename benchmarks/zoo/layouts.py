@@ -131,11 +131,15 @@ class Recipe:
     batch: int
     rate: float
     is_augmented: bool
-    penalty: float
+    weight_penalty: float
+    object_penalty: float
 
     def describe_training(self) -> str:
-        """One readable line: `plain`, or augmentation and L1 weight."""
-        return f"augmented, L1 {self.penalty:g}" if self.is_augmented else "plain"
+        """One readable line: `plain`, or augmentation and the factors of the penalties."""
+        if not self.is_augmented:
+            return "plain"
+        beside = f", off-object {self.object_penalty:g}" if self.object_penalty else ""
+        return f"augmented, L1 {self.weight_penalty:g}{beside}"
 
 
 LAYOUTS = {
@@ -160,14 +164,18 @@ EPOCHS = {
     "MAXPOOL": 8, "RESNET": 6,
 }  # fmt: skip
 DATASETS = {"M": "mnist", "F": "fashion", "C": "colour"}
-PLAIN = ("M-FNN-100", "M-CNN-S")
-PENALTY = 1e-4
+WITH_SIBLINGS = ("M-FNN-100", "M-CNN-S")
+"""The networks that have a sibling trained plainly, and one trained to look at the object."""
+
+PLAIN, OBJECT = "-plain", "-object"
+WEIGHT_PENALTY = 1e-4
+OBJECT_PENALTY = 0.3
 
 
 def recipe(name: str) -> Recipe:
-    """Return the recipe of a name such as `F-CNN-M` or `M-FNN-100-plain`."""
-    base = name.removesuffix("-plain")
-    is_plain = base != name
+    """Return the recipe of a name such as `F-CNN-M`, `M-FNN-100-plain` or `M-FNN-100-object`."""
+    base = name.removesuffix(PLAIN).removesuffix(OBJECT)
+    is_plain = name.endswith(PLAIN)
     size = base[2:]
     return Recipe(
         name=name,
@@ -179,9 +187,15 @@ def recipe(name: str) -> Recipe:
         batch=128,
         rate=1e-3 if size == "FNN-800" else 2e-3,
         is_augmented=not is_plain,
-        penalty=0.0 if is_plain else PENALTY,
+        weight_penalty=0.0 if is_plain else WEIGHT_PENALTY,
+        object_penalty=OBJECT_PENALTY if name.endswith(OBJECT) else 0.0,
     )
 
 
-NAMES = (*(f"{letter}-{size}" for letter in "MF" for size in LAYOUTS), *(f"{name}-plain" for name in PLAIN), *OTHERS)
+NAMES = (
+    *(f"{letter}-{size}" for letter in "MF" for size in LAYOUTS),
+    *(name + PLAIN for name in WITH_SIBLINGS),
+    *OTHERS,
+    *(name + OBJECT for name in WITH_SIBLINGS),
+)
 RECIPES = {name: recipe(name) for name in NAMES}

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import torch
-from augment import augment
+from augment import draw
 from colour import colour_dataset
 from export import Weights, as_input, build, logits
 from idx import Dataset, read_dataset
@@ -33,6 +33,7 @@ from layouts import (
     has_projection,
 )
 from manifest import write_images, write_manifest
+from on_object import logit_gradients, object_mask, share_beside
 from torch import nn
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -82,6 +83,25 @@ def weighted(model: nn.Sequential) -> list[nn.Conv2d | nn.Linear]:
     return [module for module in model.modules() if isinstance(module, nn.Conv2d | nn.Linear)]
 
 
+def losses(
+    model: nn.Sequential, recipe: Recipe, images: torch.Tensor, labels: torch.Tensor, random: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the cross-entropy of a batch (B, C, 28, 28), perturbed as the recipe says, and the recipe's penalties."""
+    masks, batch = object_mask(images), images
+    if recipe.is_augmented:
+        perturbation = draw(len(images), *images.shape[2:], random)
+        masks, batch = perturbation.move(masks), perturbation.apply(images)
+    batch.requires_grad_(recipe.object_penalty > 0)
+    answers = model(batch)
+    penalty = torch.zeros(())
+    if recipe.weight_penalty:
+        penalty = penalty + recipe.weight_penalty * sum(layer.weight.abs().sum() for layer in weighted(model))
+    if recipe.object_penalty:
+        beside = share_beside(logit_gradients(answers, labels, batch), masks)
+        penalty = penalty + recipe.object_penalty * beside.mean()
+    return nn.functional.cross_entropy(answers, labels), penalty
+
+
 def train(recipe: Recipe, data: Dataset) -> nn.Sequential:
     """Return the trained network: Adam, rate up linearly, then down to zero along a cosine."""
     torch.manual_seed(recipe.seed)
@@ -105,11 +125,9 @@ def train(recipe: Recipe, data: Dataset) -> nn.Sequential:
         order = torch.randperm(len(images), generator=random)
         for chosen in order[: len(images) // recipe.batch * recipe.batch].view(-1, recipe.batch):
             batch = torch.from_numpy(as_input(images[chosen.numpy()]))
-            batch = augment(batch, random) if recipe.is_augmented else batch
-            loss = nn.functional.cross_entropy(model(batch), labels[chosen])
-            total += loss.item()
-            if recipe.penalty:
-                loss = loss + recipe.penalty * sum(layer.weight.abs().sum() for layer in weighted(model))
+            error, penalty = losses(model, recipe, batch, labels[chosen], random)
+            total += error.item()
+            loss = error + penalty
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)

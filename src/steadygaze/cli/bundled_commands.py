@@ -79,7 +79,7 @@ def models() -> int:
         table.add_row(model.name, model.dataset, model.layers, f"{model.neurons:,}", accuracy, model.training)
     console = Console()
     if not console.is_terminal:
-        console.width = 180  # programs that read the output get whole rows
+        console.width = 200  # programs that read the output get whole rows
     console.print(table)
     references: dict[str, list[str]] = {}
     for image in zoo.images():
