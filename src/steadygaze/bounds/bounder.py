@@ -206,6 +206,8 @@ class Bounder:
 
     def _expected(self, cell: int, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the expected maps over boxes, (B or 1, K', pixels) each."""
+        if self.perturbed.is_curved and self.perturbed.moving_axis is not None:
+            return self._moved_over(low, high)
         axis, count = self.perturbed.moving_axis, len(self.original.centre)
         if axis is None:
             least, most = self.original.ends
@@ -218,6 +220,20 @@ class Bounder:
             centre = base + offset + theta * slope
             ends.append((centre - error, centre + error))
         return np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
+
+    def _moved_over(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same for maps that a curved movement takes along: interpolation mixes maps and their errors alike."""
+        centre, radius = self.original.centre, self.original.radius
+        count, size = len(centre), centre[0].size
+        both = np.concatenate([centre, radius]).reshape(-1, *centre.shape[-2:])
+        moved = self.perturbed.enclose_maps(both, low, high)
+        boxes, rows = moved.coefficients.shape[:2]
+        values = Forms(moved.coefficients.reshape(boxes, rows, -1), moved.radius.reshape(boxes, -1))
+        least, most = (part.reshape(boxes, 2 * count, size) for part in values.bounds())
+        around = np.maximum(most[:, count:], 0.0) * (1.0 + 4.0 * UNIT)
+        sizes = np.maximum(np.abs(least), np.abs(most))[:, :count] + around
+        error = around + gamma(2) * sizes + LEAST
+        return least[:, :count] - error, most[:, :count] + error
 
     @cached_property
     def _transports(self) -> list[tuple[np.ndarray, ...]]:

@@ -25,8 +25,8 @@ SMALLEST_WIDTH = 1e-6  # an 8-bit grey level is 4e-3; far below that, rounding e
 class Perturbation(ABC):
     """One parameter theta in [low, high] that changes an image (C, H, W) piecewise affinely; theta = 0 changes nothing.
 
-    A family is a frozen keyword-only dataclass in its own file in `families`; its fields (int or float) are the keys
-    of its spec. A range equal to the default is stored as None: equal perturbations compare equal.
+    A family is a frozen keyword-only dataclass in its own file in `families`; its fields (int, float or str) are the
+    keys of its spec. A range equal to the default is stored as None: equal perturbations compare equal.
     """
 
     keyword: ClassVar[str]
@@ -35,6 +35,13 @@ class Perturbation(ABC):
     """A spec that error messages show."""
     moves: ClassVar[bool] = False
     """Whether the expected attention map moves with the image (True) or is kept (False)."""
+    is_curved: ClassVar[bool] = False
+    """Whether images are not piecewise affine in theta: they are enclosed on boxes, and `change` refuses."""
+
+    @property
+    def reads_image(self) -> bool:
+        """Whether the change depends on the pixels: such a change times a movement is not affine in theta."""
+        return False
 
     range: tuple[float, float] | None = None
 
@@ -110,7 +117,7 @@ class Perturbation(ABC):
         """The canonical spec text; `parse_spec` turns it back into an equal perturbation."""
         kinds = field_kinds(type(self))
         given = [
-            f"{field.name}={write_number(getattr(self, field.name))}"
+            f"{field.name}={_write_value(getattr(self, field.name))}"
             for field in fields(self)
             if field.name in kinds and (field.default is MISSING or getattr(self, field.name) != field.default)
         ]
@@ -123,8 +130,10 @@ class Perturbation(ABC):
         """Raise a PerturbationError that starts with the keyword."""
         raise PerturbationError(f"{self.keyword}: {what}")
 
-    def _checked_field(self, key: str, kind: type) -> int | float:
+    def _checked_field(self, key: str, kind: type) -> int | float | str:
         value = getattr(self, key)
+        if kind is str:
+            return str(value).strip()
         if kind is int:
             try:
                 whole = index(value)
@@ -164,7 +173,7 @@ class Perturbation(ABC):
 
 @cache
 def field_kinds(family: type[Perturbation]) -> dict[str, type]:
-    """Return the fields of a family that a spec may set, in order, each with int or float.
+    """Return the fields of a family that a spec may set, in order, each with its kind.
 
     >>> from steadygaze.perturbation import Translate
     >>> field_kinds(Translate)
@@ -184,6 +193,10 @@ def as_number(value: object) -> float | None:
         return None
     except OverflowError:
         return float("inf")
+
+
+def _write_value(value: float | str) -> str:
+    return value if isinstance(value, str) else write_number(value)
 
 
 def write_number(value: float) -> str:

@@ -66,6 +66,8 @@ def compared_maps(question: Question, theta: np.ndarray, bits: list[np.ndarray])
     perturbed = question.perturbed
     maps = maps_under(question.model.graph, bits, question.attention.targets(question.model.classes))
     actual = question.attention.filter(maps.reshape(-1, *perturbed.x0.shape))
+    if perturbed.is_curved:
+        return actual, perturbed.expected(question.original, theta)
     cell = perturbed.cell_of(theta)
     expected, slope = expected_maps(question.compound, cell, question.original)
     axis = perturbed.moving_axis

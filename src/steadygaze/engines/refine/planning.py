@@ -62,6 +62,8 @@ def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budge
     It does not depend on the machine, unless half of the time limit is not enough to estimate the number of regions.
     """
     d = compound.domain.dimension
+    if compound.perturbed.is_curved:
+        return Choice("refine", "the image is curved in theta, and only a refinement encloses it")
     if d > MAX_MAP_PARAMETERS:
         return Choice("refine", f"the map takes up to {MAX_MAP_PARAMETERS} parameters, this question has {d}")
     if sum(step.work for segment in compound.graph.steps for step in segment) > LARGEST_WORK:
@@ -179,7 +181,10 @@ class Costs(NamedTuple):
         if question.asks_attention:
             box += BOX_WORK + 3.0 * len(bounder.logits.row) * work
             region += MAP_WORK + (LOCAL_MAP_SHARE if _is_local(bounder) else MAP_SHARE) * work
-        is_possible = work <= LARGEST_WORK and bounder.perturbed.domain.dimension <= MAX_MAP_PARAMETERS
+        perturbed = bounder.perturbed
+        is_possible = (
+            work <= LARGEST_WORK and perturbed.domain.dimension <= MAX_MAP_PARAMETERS and not perturbed.is_curved
+        )
         return cls(box, region if is_possible else float("inf"))
 
 

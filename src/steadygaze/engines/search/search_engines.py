@@ -9,7 +9,7 @@ from ...labels import Verdict
 from ...question import Question
 from ...results.result import Result
 from ...results.sample_check import confirmed
-from ..contract import Engine, Progress, ProgressReport, RunOptions
+from ..contract import Engine, Progress, ProgressReport, RunOptions, refuse_curved
 from ..refine.refine_engine import RefineEngine
 from .paper_searches import search
 from .search_tiling import SearchTiling
@@ -33,7 +33,9 @@ class SearchEngine(Engine):
     gives_shares: bool = False
 
     def why_not(self, question: Question) -> str | None:
-        """Searches along a line start at zero."""
+        """Searches visit regions, and those along a line start at zero."""
+        if question.perturbed.is_curved:
+            return refuse_curved(question, self.method)
         domain = question.perturbed.domain
         if "line" not in self.takes or domain.contains_zero:
             return None

@@ -21,7 +21,7 @@ def find_families() -> dict[str, type[Perturbation]]:
     """Return every family of this folder by keyword, in alphabetical order.
 
     >>> list(find_families())
-    ['brightness', 'darkness', 'patch', 'translate']
+    ['brightness', 'darkness', 'hue', 'patch', 'rotate', 'scale', 'shear', 'translate']
     """
     found: dict[str, type[Perturbation]] = {}
     for module_info in pkgutil.iter_modules(__path__):
@@ -47,7 +47,7 @@ def parse_spec(text: str) -> Perturbation:
     >>> parse_spec("brigtness")
     Traceback (most recent call last):
     steadygaze.errors.PerturbationError: perturbation 'brigtness': unknown keyword 'brigtness', did you mean \
-'brightness'? Expected one of brightness, darkness, patch, translate, for example brightness:-0.2..0.5
+'brightness'? Expected one of brightness, darkness, hue, patch, rotate, scale, shear, translate, for example brightness:-0.2..0.5
     """
     if not isinstance(text, str):
         raise PerturbationError(f"{text!r} is not a text; expected a perturbation such as 'brightness:0..0.5'")
@@ -95,9 +95,9 @@ def _sort_parts(text: str, family: type[Perturbation], parts: list[str]) -> tupl
     return (settings[0] if settings else None), (ends[0] if ends else None)
 
 
-def _read_settings(text: str, family: type[Perturbation], part: str) -> dict[str, int | float]:
+def _read_settings(text: str, family: type[Perturbation], part: str) -> dict[str, int | float | str]:
     kinds = field_kinds(family)
-    values: dict[str, int | float] = {}
+    values: dict[str, int | float | str] = {}
     for setting in part.split(","):
         key, is_given, value = (piece.strip() for piece in setting.partition("="))
         if not is_given:
@@ -114,12 +114,14 @@ def _read_settings(text: str, family: type[Perturbation], part: str) -> dict[str
             if not WHOLE.fullmatch(value):
                 _refuse(text, f"{key} is {_quote(value)}; expected a whole number, for example {family.example}")
             values[key] = int(value)
+        elif kinds[key] is str:
+            values[key] = value
         else:
             values[key] = _read_number(text, value, f"{key} is")
     return values
 
 
-def _require_settings(text: str, family: type[Perturbation], values: dict[str, int | float]) -> None:
+def _require_settings(text: str, family: type[Perturbation], values: dict[str, int | float | str]) -> None:
     needed = [field.name for field in fields(family) if field.default is MISSING and field.name not in values]
     if needed:
         is_or_are = "is" if len(needed) == 1 else "are"
