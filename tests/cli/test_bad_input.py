@@ -69,7 +69,8 @@ CASES = [
     (("verify", *MODEL, *IMAGE, "--perturb", "brightness:0.5..0.1"), "inverted"),
     (("verify", *MODEL, *IMAGE, "--perturb", "brightness:0.5..0.5"), "0.5..0.5"),
     (("verify", *MODEL, *IMAGE, "--perturb", "brigthness"), "did you mean 'brightness'?"),
-    (("verify", *MODEL, *IMAGE, "--perturb", "translate:dx=1", "--perturb", "translate:dy=1"), "bilinear"),
+    (("verify", *MODEL, *IMAGE, "--perturb", "rotate:-5..5", "--method", "map"), "use --method refine"),
+    (("verify", *MODEL, *IMAGE, "--perturb", "scale:-0.5..1.1"), "a factor of zero leaves no image"),
     (
         (
             "verify",

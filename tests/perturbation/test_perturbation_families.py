@@ -246,9 +246,10 @@ def add_family(monkeypatch, folder, module, keyword):
 
 
 def test_a_new_family_is_one_new_file(monkeypatch, tmp_path):
-    assert "contrast" not in find_families()
+    before = list(find_families())
+    assert "contrast" not in before
     add_family(monkeypatch, tmp_path, "contrast_for_a_test", "contrast")
-    assert list(find_families()) == ["brightness", "contrast", "darkness", "patch", "translate"]
+    assert list(find_families()) == sorted([*before, "contrast"])
     one = parse_spec("contrast:grey=0.25:0..0.5")
     assert (one.grey, one.high) == (0.25, 0.5)
     assert parse_spec(one.spec) == one

@@ -209,8 +209,8 @@ class Perturbed:
 def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbed:
     """Apply up to four perturbations to an image (C, H, W) with pixels in [0, 1].
 
-    Movements come first, in the order given; then changes of light. Raises PerturbationError for a perturbation that does
-    not fit the image, or the others.
+    Movements come first, in the order given; then changes of light. Raises PerturbationError for a perturbation that
+    does not fit the image, or the others.
 
     >>> from steadygaze.perturbation import Brightness, Translate
     >>> row = np.array([[[0.0, 0.5, 1.0]]])

@@ -1,7 +1,7 @@
 """Images that are not piecewise affine in theta: their definition, and enclosures on boxes of thetas.
 
-First the movements, with one look-up; then the changes of light, each computed from the moved image, are added. The clip
-is not part of it.
+First the movements, with one look-up; then the changes of light, each computed from the moved image, are added. The
+clip is not part of it.
 """
 
 from dataclasses import dataclass
@@ -45,12 +45,11 @@ class Curve:
             images = np.repeat(self.x0[None], len(thetas), axis=0)
         else:
             images = self.moved.images(self.x0, thetas)
-        for image, theta in zip(images, thetas, strict=True):
-            # Each change is computed from the moved image alone.
-            changes = [light.family.apply(image, theta[light.axis, None])[0] - image for light in self.lights]
-            for change in changes:
-                image += change
-        return images
+        changed = images.copy()
+        for moved, total, theta in zip(images, changed, thetas, strict=True):
+            for light in self.lights:
+                np.add(total, light.family.apply(moved, theta[light.axis, None])[0] - moved, out=total)
+        return changed
 
     def enclose(self, box: Box) -> Form:
         """The pixels on boxes: coefficients (B, 1 + d, pixels) and radius (B, pixels); exact zeros have radius zero."""

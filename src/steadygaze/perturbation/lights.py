@@ -37,6 +37,7 @@ class CurvedLight(Perturbation):
         """Enclose the F factors on boxes, where theta is the parameter number `axis`."""
 
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+        """Refuse: there are no offset and slope."""
         raise InternalError(f"{self.keyword} is curved: no affine form holds")
 
 

@@ -55,20 +55,25 @@ class CurvedMovement(Movement):
 
     @property
     def outside(self) -> str:
+        """The border."""
         return self.border
 
     def check_fields(self) -> None:
+        """Refuse an unknown border."""
         if self.border not in BORDERS:
             self.refuse(f"border={self.border} is not known; give zero or edge, for example {self.keyword}:border=edge")
 
     def knots(self) -> tuple[float, ...]:
+        """Return zero if it lies inside the range."""
         # At zero every pixel looks up itself: all of them bend there at once.
         return (0.0,) if self.low < 0.0 < self.high else ()
 
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
+        """Return the images (B, C, H, W) for thetas (B,)."""
         return look_up(image, self.source(thetas), self.outside)
 
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+        """Refuse: there are no offset and slope."""
         raise InternalError(f"{self.keyword} is curved: no affine form holds")
 
 
@@ -85,20 +90,10 @@ def look_up(pixels: FloatArray, source: FloatArray, outside: str) -> FloatArray:
     >>> look_up(np.array([[0.0, 1.0]]), half, "zero")
     array([[[0. , 0.5]]])
     """
-    height, width = pixels.shape[-2:]
-    padded = pad(pixels, outside)
-    column, row = np.arange(width) - 0.5 * (width - 1), (np.arange(height) - 0.5 * (height - 1))[:, None]
-    moved = np.empty((len(source), *pixels.shape))
-    for number, ((a, b, c), (d, e, f)) in enumerate(source):
-        # The padded image starts one pixel before the image.
-        x = np.clip(a * column + b * row + c + 0.5 * (width + 1), 0.0, width + 1)
-        y = np.clip(d * column + e * row + f + 0.5 * (height + 1), 0.0, height + 1)
-        left, top = np.minimum(x.astype(np.int64), width), np.minimum(y.astype(np.int64), height)
-        fx, fy = x - left, y - top
-        above = (1.0 - fx) * padded[..., top, left] + fx * padded[..., top, left + 1]
-        below = (1.0 - fx) * padded[..., top + 1, left] + fx * padded[..., top + 1, left + 1]
-        moved[number] = (1.0 - fy) * above + fy * below
-    return moved
+    images = np.ascontiguousarray(pixels, dtype=np.float64).reshape(-1, *pixels.shape[-2:])
+    moved = np.empty((len(source), *images.shape))
+    kernels.look_up_all(pad(images, outside), np.ascontiguousarray(source), moved)
+    return moved.reshape(len(source), *pixels.shape)
 
 
 def pad(pixels: FloatArray, outside: str) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Compiled loops that enclose looked-up pixels: where coordinates range over rectangles, and how pixels follow them.
+"""Compiled loops that look up pixels, at single coordinates and over whole ranges of them.
 
 A looked-up pixel is a bilinear function of its coordinates between neighbouring knots, the whole numbers. Minus any
 affine function, it is largest and smallest at corners of the rectangles into which knots cut the range of the
@@ -79,6 +79,22 @@ def look_up(pixels, row, column, share_y, share_x):
 
 
 @compiled
+def look_up_all(padded, source, moved):
+    """Look N images up at the coordinates that source (B, 2, 3) gives: moved (B, N, H, W); padded as below."""
+    count, height, width = padded.shape[0], padded.shape[1] - 2, padded.shape[2] - 2
+    for b in range(len(source)):
+        for row in range(height):
+            for column in range(width):
+                across, down = column - 0.5 * (width - 1), row - 0.5 * (height - 1)
+                x = source[b, 0, 0] * across + source[b, 0, 1] * down + source[b, 0, 2] + 0.5 * (width + 1)
+                y = source[b, 1, 0] * across + source[b, 1, 1] * down + source[b, 1, 2] + 0.5 * (height + 1)
+                x, y = min(max(x, 0.0), width + 1.0), min(max(y, 0.0), height + 1.0)
+                left, top = min(int(x), width), min(int(y), height)
+                for number in range(count):
+                    moved[b, number, row, column] = look_up(padded[number], top, left, y - top, x - left)
+
+
+@compiled
 def enclose_across(pixels, columns, rows, breaks_x, breaks_y, cell_x, cell_y, share_x, share_y, x, y, far_x, far_y,
                    unit, form):  # fmt: skip
     """Enclose a pixel whose coordinates cross knots: write its form (1 + d,), return its remainder."""
@@ -151,7 +167,7 @@ def enclose_moved(padded, coordinates, radii, unit, least, x, y, breaks, cells, 
                 lines = place_breaks(low_y, high_y, height + 1, breaks[1], cells[1], shares[1])
                 left, right = cells[0, 0], cells[0, columns - 1] + 1
                 top, bottom = cells[1, 0], cells[1, lines - 1] + 1
-                is_one_cell = (low_x >= left and high_x <= left + 1 and low_y >= top and high_y <= top + 1)
+                is_one_cell = low_x >= left and high_x <= left + 1 and low_y >= top and high_y <= top + 1
                 for channel in range(channels):
                     if is_flat(padded[channel], top, bottom, left, right):
                         form[:] = 0.0

@@ -201,7 +201,7 @@ class PointPasses:
         return expected if slope is None else expected + theta[self.perturbed.moving_axis] * slope
 
     def unclipped(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The image (pixels,) before the clip, and its slope (d, pixels); differences tell the slope of a curved one."""
+        """The image (pixels,) before the clip, and its slope (d, pixels), from differences if it is curved."""
         if self.perturbed.is_curved:
             steps = np.diag(STEP * self.perturbed.domain.widths)
             images = self.perturbed.unclipped(np.concatenate([theta[None], theta + steps, theta - steps]))

@@ -47,7 +47,8 @@ def parse_spec(text: str) -> Perturbation:
     >>> parse_spec("brigtness")
     Traceback (most recent call last):
     steadygaze.errors.PerturbationError: perturbation 'brigtness': unknown keyword 'brigtness', did you mean \
-'brightness'? Expected one of brightness, darkness, hue, patch, rotate, scale, shear, translate, for example brightness:-0.2..0.5
+'brightness'? Expected one of brightness, darkness, hue, patch, rotate, scale, shear, translate, \
+for example brightness:-0.2..0.5
     """
     if not isinstance(text, str):
         raise PerturbationError(f"{text!r} is not a text; expected a perturbation such as 'brightness:0..0.5'")

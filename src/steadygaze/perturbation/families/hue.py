@@ -1,4 +1,4 @@
-"""Hue: turns the colours of all pixels in the chroma plane of YIQ by theta degrees. Keeps the expected attention map."""
+"""Hue: turns colours in the chroma plane of YIQ by theta degrees. Keeps the expected attention map."""
 
 from dataclasses import dataclass
 from typing import ClassVar

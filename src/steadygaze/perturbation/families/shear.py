@@ -24,6 +24,7 @@ class Shear(CurvedMovement):
     example: ClassVar[str] = "shear:axis=x:-0.2..0.2"
 
     axis: str = "x"
+
     @property
     def name(self) -> str:
         return f"shear along {self.axis}"
