@@ -92,14 +92,13 @@ class Light:
 
     def size(self, largest: FloatArray, box: Box) -> FloatArray:
         """A bound (pixels,) of Σ|terms| of the change, for images of at most the given size (pixels,) on one box."""
-        return sum(
-            (
-                factor.size[0] * (abs(self.operators[number]) @ largest + np.abs(self.constant[number]))
-                if self.family.reads_image
-                else factor.size[0] * np.abs(self.constant[number])
-            )
-            for number, factor in enumerate(self.factors(box))
-        )  # type: ignore[return-value]
+        total = np.zeros(len(largest))
+        for number, factor in enumerate(self.factors(box)):
+            part = np.abs(self.constant[number])
+            if self.family.reads_image:
+                part = part + abs(self.operators[number]) @ largest
+            total += factor.size[0] * part
+        return total
 
     def _part(self, number: int, moved: Form) -> Form:
         """One part of the moved image."""
