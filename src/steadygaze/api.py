@@ -7,6 +7,7 @@ from typing import Literal, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .attention.masks import MaskLike
 from .budget import Budget
 from .compare.comparison import Comparison, compare_results
 from .engines import AUTO, RunPlan, load
@@ -29,10 +30,15 @@ class QuestionOptions(TypedDict, total=False):
     """The options of a question, for `verify` and `search`."""
 
     property: str
-    delta: str | float
+    attention: str
+    delta: str | float | None
+    tau: str | float | None
+    gamma: float | None
+    top: str | None
+    mask: MaskLike | None
     filter: str
-    dist: str
-    classes: str | Sequence[int]
+    dist: str | None
+    classes: str | Sequence[int] | None
     mean: float | Sequence[float] | None
     std: float | Sequence[float] | None
     scale: float
@@ -145,10 +151,15 @@ def verify(
     budget: Budget | None = None,
     progress: Callable[[float, int], None] | None = None,
     property: str = "both",
-    delta: str | float = "25%",
+    attention: str = "distance",
+    delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: float | None = None,
+    top: str | None = None,
+    mask: MaskLike | None = None,
     filter: str = "identity",
-    dist: str = "l2",
-    classes: str | Sequence[int] = "all",
+    dist: str | None = None,
+    classes: str | Sequence[int] | None = None,
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
@@ -162,10 +173,20 @@ def verify(
       with pixels in [0,1].
     * perturbations: objects, or specs such as "brightness:0..0.1".
     * property: "cr", "ar" or "both".
-    * delta: an absolute threshold (3.0), or a percentage of the size of the original maps ("25%").
+    * attention: what "attention is kept" means. "distance": the maps stay close to the expected ones; "object": their
+      mass stays on the object; "pointing": the largest value lies on the object; "alike": they point the same way as
+      the expected ones; "topk": they share their strongest pixels.
+    * delta (distance): an absolute threshold (3.0), or a percentage of the size of the original maps ("25%", the
+      default).
+    * tau (object): the least share of the mass on the mask (0.5), or a percentage of the unperturbed image's share
+      ("90%", the default).
+    * gamma (alike): the least cosine of actual and expected maps, 0.9 by default.
+    * top (topk): "50:0.8", the default: of the 50 strongest pixels at least 80 % stay.
+    * mask (object and pointing): a grey PNG, "auto:bright=0.2,grow=1" (pixels above 0.2 in any channel, grown by one
+      pixel), or an array (H, W) of weights from 0 to 1. It moves with the image.
     * filter: "identity", "abs", "mean" or "abs+mean".
-    * dist: "l1" or "l2".
-    * classes: "all", "predicted" or numbers.
+    * dist (distance): "l2", the default, or "l1".
+    * classes: "all", "predicted" or numbers; by default "predicted" for object and pointing, "all" otherwise.
     * mean, std, scale: the preprocessing that the model file or module expects.
     * output: the name of the output with the logits, for a model with several.
     * names: words for the classes.
@@ -192,8 +213,9 @@ def verify(
     plan, budget = RunPlan.check(method, options, property=property), budget or Budget()
     with budget.clock.phase("read"):
         question = make_question(
-            model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-            mean=mean, std=std, scale=scale, output=output, names=names,
+            model, image, perturbations, property=property, attention=attention, delta=delta, tau=tau, gamma=gamma,
+            top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean, std=std, scale=scale,
+            output=output, names=names,
         )  # fmt: skip
 
     def advance(done: Progress) -> None:
@@ -214,10 +236,15 @@ def search(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
     property: str = "both",
-    delta: str | float = "25%",
+    attention: str = "distance",
+    delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: float | None = None,
+    top: str | None = None,
+    mask: MaskLike | None = None,
     filter: str = "identity",
-    dist: str = "l2",
-    classes: str | Sequence[int] = "all",
+    dist: str | None = None,
+    classes: str | Sequence[int] | None = None,
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
@@ -242,8 +269,9 @@ def search(
     plan, budget = RunPlan.check(method, RunOptions(w_delta=w_delta, line=line), property=property), budget or Budget()
     with budget.clock.phase("read"):
         question = make_question(
-            model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-            mean=mean, std=std, scale=scale, output=output, names=names,
+            model, image, perturbations, property=property, attention=attention, delta=delta, tau=tau, gamma=gamma,
+            top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean, std=std, scale=scale,
+            output=output, names=names,
         )  # fmt: skip
     if plan.method not in SEARCHES:
         raise OptionError(f"method {method!r} is no search; expected {', '.join(SEARCHES)}, or call verify")

@@ -12,11 +12,12 @@ from ..attention.options import AttentionOptions
 from ..errors import ModelError
 from ..network.graph import Graph
 from ..perturbation import Perturbed
-from ..tolerances import LEAST, SMALLEST_WEIGHT, UNIT, gamma
+from ..tolerances import SMALLEST_WEIGHT, UNIT
 from .decisions import OPEN, near_kinks
+from .expected import Ends, MovedAlong
 from .forms import Forms, pixels
 from .norms import DEEP
-from .passes import Passed, Readout, decide_layers, forward, gradients, inconsistencies
+from .passes import Passed, Readout, decide_layers, forward, gradients
 
 ORIGINAL_ROOM = 64  # generators of every layer at the unperturbed image of a deep network
 CACHED = 1 << 20  # most numbers in the arrays of one batch of boxes: eight megabytes
@@ -165,9 +166,9 @@ class Bounder:
 
     def inconsistency_bounds(self, passed: Passed, cell: int, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Bounds (B, 2) of the inconsistency."""
-        maps = self._maps(passed)
-        flat = maps.reshape(*maps.centre.shape[:2], -1)
-        return inconsistencies(flat, *self._expected(cell, low, high), self.attention.distance)
+        maps, weights = self._maps(passed), self._weights(cell, low, high)
+        expected = self._expected.ends(cell, low, high)
+        return self.attention.measure.enclose(maps, expected, weights, self.attention.distance)
 
     def _maps(self, passed: Passed) -> Intervals:
         """The filtered maps (B, K', C, H, W)."""
@@ -204,40 +205,21 @@ class Bounder:
         maps = self._maps(self._at_original)
         return maps.reshape(*maps.centre.shape[1:])
 
-    def _expected(self, cell: int, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends of the expected maps over boxes, (B or 1, K', pixels) each."""
-        axis, count = self.perturbed.moving_axis, len(self.original.centre)
-        if axis is None:
-            least, most = self.original.ends
-            return least.reshape(1, count, -1), most.reshape(1, count, -1)
-        domain = self.perturbed.domain
-        ends = []
-        for corner in (low, high):
-            theta = domain.to_theta(corner[:, axis], axis)[:, None, None]
-            base, offset, slope, error = self._transports[cell]
-            centre = base + offset + theta * slope
-            ends.append((centre - error, centre + error))
-        return np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
+    @cached_property
+    def _expected(self) -> MovedAlong:
+        return MovedAlong(self.perturbed, self.original)
 
     @cached_property
-    def _transports(self) -> list[tuple[np.ndarray, ...]]:
-        """The expected maps on every knot cell as base + offset + θ_T · slope, and a bound of their error.
+    def _mask(self) -> MovedAlong | None:
+        """The weights of the mask; they are exact."""
+        mask = self.attention.mask
+        if mask is None:
+            return None
+        return MovedAlong(self.perturbed, Intervals(mask.weights[None], np.zeros((1, *mask.weights.shape))))
 
-        Each is (K', pixels). The error uses the largest terms on any cell, because rounding may push the corner of a
-        box beyond a knot, where the next cell's maps hold.
-        """
-        maps, radius, axis = self.original.centre, self.original.radius, self.perturbed.moving_axis
-        domain, cells = self.perturbed.domain, self.perturbed.cells
-        farthest = float(max(abs(domain.low[axis]), abs(domain.high[axis])))
-        moved = [part for cell in cells if (part := self.perturbed.transport(maps, cell)) is not None]
-        spread = [part for cell in cells if (part := self.perturbed.transport(radius, cell)) is not None]
-        # An expected map mixes two shifted maps; its error mixes theirs.
-        ends = [
-            np.abs(radius + offset + end[axis] * slope)
-            for cell, (offset, slope) in zip(cells, spread, strict=True)
-            for end in (cell.low, cell.high)
-        ]
-        sizes = [np.abs(offset) + farthest * np.abs(slope) for offset, slope in (*moved, *spread)]
-        error = np.max(ends, axis=0) * (1.0 + 1e-9)
-        error = error + gamma(32) * (np.abs(maps) + radius + np.max(sizes, axis=0)) + LEAST
-        return [tuple(part.reshape(len(maps), -1) for part in (maps, offset, slope, error)) for offset, slope in moved]
+    def _weights(self, cell: int, low: np.ndarray, high: np.ndarray) -> Ends | None:
+        """Lower and upper ends of the mask's weights over boxes, (B or 1, pixels) each."""
+        if self._mask is None:
+            return None
+        least, most = (end[:, 0] for end in self._mask.ends(cell, low, high))
+        return np.clip(least, 0.0, 1.0), np.clip(most, 0.0, 1.0)

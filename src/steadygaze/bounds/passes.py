@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention.filters import Intervals
-from ..attention.options import Distance
 from ..network.layers import Layer
 from ..network.steps import Step
-from ..tolerances import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
+from ..tolerances import FLOOR, LEAST, gamma, up
 from . import box_kernels as kernels
 from .decisions import OPEN, Decided, decide
 from .forms import Corners, Forms, through, unknown
@@ -164,19 +163,3 @@ def gradients(segments: Segments, passed: Passed, logits: Readout) -> Intervals:
             centre = np.ascontiguousarray(step.backward(centre))
         centre, radius = centre.reshape(boxes, count, -1), radius.reshape(boxes, count, -1)
     return Intervals(centre, radius)
-
-
-def inconsistencies(maps: Intervals, low: np.ndarray, high: np.ndarray, distance: Distance) -> np.ndarray:
-    """Proved bounds (B, 2) of Σ_j dist(map_j, expected_j); maps (B, K, pixels), expected maps between low and high."""
-    boxes, classes, size = maps.centre.shape
-    sums = np.empty((boxes, classes, 2))
-    kernels.map_distances(maps.centre, maps.radius, low, high, gamma(2), distance.value, sums)
-    if distance is Distance.L2:
-        # An overflown sum of squares gives no lower bound.
-        sums[:, :, 0] = np.where(np.isfinite(sums[:, :, 0]), sums[:, :, 0], 0.0)
-        sums = np.sqrt(sums)
-    lower, upper = sums.sum(axis=1).T
-    terms = classes + size + 8
-    least, most = np.maximum(lower * down(terms) - classes * LEAST_ROOT, 0.0), upper * up(terms) + classes * LEAST_ROOT
-    # After an overflow, nothing is known.
-    return np.stack([np.where(np.isfinite(least), least, 0.0), np.where(np.isnan(most), np.inf, most)], axis=1)

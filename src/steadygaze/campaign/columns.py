@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .. import zoo
+from ..attention.measures.distance import DISTANCE
 from ..budget import Budget, Limits
 from ..engines import ENGINES, RunPlan
 from ..engines.contract import RunOptions, Until
@@ -19,13 +20,12 @@ from ..errors import InternalError, SteadygazeError, StoreError
 from ..labels import ATTENTIONS, CLASSIFICATIONS, SHARES, Label, Status
 from ..question import OPTIONS, Question, make_question
 from ..results.result import Result
-from ..results.tiling import RELATIVE_DELTAS
 from .stored_campaign import METHODS, Plan, Task, digest_of, image_file, made_by
 
 Kind = Literal["text", "whole", "number"]
 Bounds = tuple[float, float]
 SETS = (*CLASSIFICATIONS, *ATTENTIONS)
-PERCENTS = tuple(f"{100 * part:g}%" for part in RELATIVE_DELTAS)
+PERCENTS = DISTANCE.marks
 SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02"))
 SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
 """Domains with a few regions: solving them compiles the code and computes little else."""

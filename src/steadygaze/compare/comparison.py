@@ -137,7 +137,7 @@ def find_differences(results: Sequence[Result]) -> tuple[str, ...]:
         "image": [(result.question.perturbed.x0.shape, result.question.perturbed.x0.tobytes()) for result in results],
         "perturbation": [specs(result) for result in results],
         "attention": [result.question.attention for result in results],
-        "delta": [result.delta for result in results if result.is_measured],
+        "delta": [result.threshold for result in results if result.is_measured],
     }
     return tuple(kind for kind in KINDS if any(key != keys[kind][0] for key in keys[kind][1:]))
 
@@ -166,7 +166,7 @@ def describe(result: Result, kind: str) -> str:
         return " + ".join(specs(result))
     if kind == "attention":
         return question.describe().attention.text()
-    text = {"network": question.model_name, "image": question.image_name, "delta": f"δ = {result.delta}"}[kind]
+    text = {"network": question.model_name, "image": question.image_name, "delta": f"δ = {result.threshold}"}[kind]
     # Names come from files, and may hold control characters that a terminal obeys.
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
@@ -185,11 +185,11 @@ def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequenc
         labels = _each(names, [result.question.names[result.label] for result in results])
         notes.append(f"The labels of the unperturbed images differ ({labels}); CR means that each keeps its own.")
     if "delta" in differs:
-        deltas = _each(names, [f"δ = {result.delta}" for result in results])
+        deltas = _each(names, [f"δ = {result.threshold}" for result in results])
         notes.append(f"The thresholds differ ({deltas}), so AR means different things; give one for all with --delta.")
-    elif results[0].delta.is_relative and is_measured and ("network" in differs or "image" in differs):
+    elif results[0].threshold.is_relative and is_measured and ("network" in differs or "image" in differs):
         values = _each(names, [f"{result.answer.delta:.5g}" for result in results])
-        notes.append(f"δ = {results[0].delta} is relative to each result's own original maps ({values}).")
+        notes.append(f"δ = {results[0].threshold} is relative to each result's own original maps ({values}).")
     if "attention" in differs:
         ways = _each(names, [describe(result, "attention") for result in results])
         notes.append(f"The attention maps are compared in different ways ({ways}).")
@@ -253,7 +253,7 @@ def _result_data(name: str, result: Result) -> dict[str, Any]:
         "regions": result.region_count,
         "area": {share: list(bounds) for share, bounds in result.areas.items()},
         "nearest": {violated: to_builtins(NearestFacts.of(found)) for violated, found in result.nearest.items()},
-        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.question.map_size},
+        "delta": {"text": str(result.threshold), "value": result.answer.delta, "map_size": result.question.map_size},
         "sliver_share": result.sliver_share,
         "complete": result.is_complete,
         "stopped": result.stopped,

@@ -37,8 +37,8 @@ def attention_text(question: Question) -> str:
 def delta_text(result: Result) -> str:
     """The threshold, and its base if it is relative."""
     delta = f"δ = {rounded(result.answer.delta, 4)}"
-    if result.delta.is_relative:
-        delta += f" ({result.delta} of the original map's size {rounded(result.question.map_size, 4)})"
+    if result.threshold.is_relative:
+        delta += f" ({result.threshold} of the original map's size {rounded(result.question.map_size, 4)})"
     return delta
 
 

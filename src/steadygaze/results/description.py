@@ -12,7 +12,7 @@ import numpy as np
 
 from ..labels import Kept, Label, Property, Verdict
 from ..properties.kept_box import Suspects, kept_box
-from ..question import DomainFacts
+from ..question_facts import DomainFacts
 from ..words import (
     ALL_DIGITS,
     class_text,

@@ -42,7 +42,7 @@ def find_doubts(result: Result) -> Doubts:
         result.question,
         list(result.tiling.samples(result.answer, count)) if count else [],
         result.answer.delta,
-        lambda: reproduction(result.question, result.delta, result.method, result.tiling.words()),
+        lambda: reproduction(result.question, result.threshold, result.method, result.tiling.words()),
     )
 
 
@@ -78,8 +78,7 @@ def compare_samples(
             doubts.label.append(one.unit)
         bits = [layer[number : number + 1] for layer in patterns]
         if number < measured and one.attention is not Kept.UNKNOWN and is_pattern(one.claim, bits):
-            actual, expected = compared_maps(question, one.claim.theta, bits)
-            value = question.attention.size(actual - expected)
+            value = question.attention.loss(*compared_maps(question, one.claim.theta, bits))
             if (value <= delta) != (one.attention is Kept.YES) or np.isnan(value):
                 low, high = enclosing.at(one.claim.theta, has_attention=True).inconsistency
                 slack = one.claim.attention_slack()

@@ -37,6 +37,8 @@ from .summary import Summary
 from .tiling import MAP, Tiling
 
 ANSWER, PIXELS, PICTURE, TIMINGS = "result.json", "image.npy", "image.png", "timings.json"
+MASK = "mask.npy"
+"""The weights of the mask, if there is one."""
 MODEL = "model.onnx"
 """The model, if it has no file of its own."""
 CHUNKS = re.compile(r"regions-\d{5,}\.npz")
@@ -57,7 +59,7 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
     """
     target = check_directory(directory, force=force)
     question, tiling = result.question, result.tiling
-    stored = question.stored(result.delta) | {
+    stored = question.stored(result.threshold) | {
         "versions": current_versions(),
         "agreement": asdict(result.agreement),
         "checked": None if result.checked is None else asdict(result.checked),
@@ -71,7 +73,11 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
             _picture(question.perturbed.x0).save(folder / PICTURE)
             if question.model.content is not None:
                 (folder / MODEL).write_bytes(question.model.content)
-            files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
+            mask = question.attention.mask
+            if mask is not None:
+                np.save(folder / MASK, mask.weights, allow_pickle=False)
+            names = (MAP, PIXELS) if mask is None else (MAP, PIXELS, MASK)
+            files = {name: _sha256(folder / name) for name in names}
             whole = content | {"stored": stored | {"files": files}}
             _write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
             write_timings(result, folder)
@@ -102,7 +108,9 @@ def load(
         pixels, stored = read_pixels(folder / PIXELS), content["stored"]
         network = _read_model(content, pixels, folder, model)
         older = [OLDER] if content["schema_version"] < SCHEMA_VERSION else []
-        question = Question.restore(content, pixels, network, notes=older)
+        has_mask = content["attention"].get("mask") is not None
+        mask = read_pixels(folder / MASK, 2) if has_mask else None
+        question = Question.restore(content, pixels, network, mask=mask, notes=older)
         if question.label != content["label"]:
             raise StoreError(f"{folder}: the label is {question.label} now and was {content['label']}; run again")
         tiling = restore(content, folder, question)
@@ -110,7 +118,7 @@ def load(
         # Searches of earlier versions stored no agreement.
         agreement = question.agreement if is_search and "agreement" not in stored else Agreement(**stored["agreement"])
         checked = None if is_search else CheckedMap(**stored["checked"])
-    return Result(question, tiling, question.delta, agreement, checked, read_seconds(folder))
+    return Result(question, tiling, question.threshold, agreement, checked, read_seconds(folder))
 
 
 @contextmanager
@@ -157,12 +165,12 @@ def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given
     return model
 
 
-def read_pixels(path: Path) -> np.ndarray:
-    """The stored image (C, H, W)."""
+def read_pixels(path: Path, dimension: int = 3) -> np.ndarray:
+    """The stored image (C, H, W), or the mask (H, W)."""
     try:
         # Mapped: a header with absurd dimensions fails on the size of the file before anything is allocated.
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)
-        if pixels.dtype != np.float64 or pixels.ndim != 3 or not 0 < pixels.size <= 4 * MAX_PIXELS:
+        if pixels.dtype != np.float64 or pixels.ndim != dimension or not 0 < pixels.size <= 4 * MAX_PIXELS:
             raise ValueError(f"{pixels.shape} of {pixels.dtype}")
         return np.array(pixels)
     except (OSError, ValueError, EOFError) as error:
@@ -173,7 +181,8 @@ def read_pixels(path: Path) -> np.ndarray:
 def read_checked(folder: Path) -> dict[str, Any]:
     """The content of `result.json`, if the arrays and the image beside it have the stored hashes."""
     content = _read_answer(folder)
-    for name in (MAP, PIXELS):
+    is_masked = isinstance(content.get("attention"), dict) and content["attention"].get("mask") is not None
+    for name in (MAP, PIXELS, MASK) if is_masked else (MAP, PIXELS):
         path = folder / name
         if not path.is_file():
             raise StoreError(f"{path}: is missing; the result is damaged: run the verification again")
@@ -241,7 +250,7 @@ def check_directory(directory: str | Path, *, force: bool = False) -> Path:
             f"{directory}: is not a steadygaze result, so --force does not replace it; choose another --out"
         )
     for path in inside:
-        is_ours = path.name in (ANSWER, MAP, PIXELS, PICTURE, TIMINGS, MODEL) or path.suffix in FIGURES
+        is_ours = path.name in (ANSWER, MAP, PIXELS, MASK, PICTURE, TIMINGS, MODEL) or path.suffix in FIGURES
         is_ours = is_ours or CHUNKS.fullmatch(path.name) is not None
         if not is_ours or path.is_symlink() or not path.is_file():
             raise StoreError(

@@ -12,12 +12,14 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from ..attention.asking import AttentionFacts
+from ..attention.measures.distance import DISTANCE
 from ..boundary import Boundary, Component, Enclave
 from ..errors import StoreError
 from ..labels import Kept, Label, Property, Status, Verdict
 from ..properties.nearest import Nearest
 from ..properties.pattern_points import has_windows
-from ..question import AttentionFacts, DomainFacts, ImageFacts, ModelFacts
+from ..question_facts import DomainFacts, ImageFacts, ModelFacts
 from ..words import percent_up, share_between
 from .arrays import SCHEMA_VERSION
 from .claims import Violation
@@ -33,7 +35,10 @@ NAMED_TIES = 5e-4
 
 
 class ThresholdFacts(Struct, frozen=True):
-    """A threshold as given, as a number, and the size of the original maps, the base of relative thresholds."""
+    """A threshold as given, the largest loss that it allows, and the base of relative thresholds.
+
+    For distances these are δ, δ as a number, and the size of the original maps.
+    """
 
     text: str
     value: float
@@ -137,10 +142,12 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     """The answer of any method. None: the method does not know the fact.
 
     area: proved bounds of the shares of the domain. ar_at_delta: the share of AR at other thresholds, and under "all"
-    the smallest δ known to make everything AR. sets: regions by label, None if the label was not asked for;
-    undecided counts the others. visited_share: the share of the domain mapped, decided or visited. Refinements fill
-    boxes, guarantee_shares, until, goal and relaxation; searches following to line. ties: for networks with maxima over
-    windows, the share of the domain whose attention depends on the rule that the first of equal entries wins.
+    the smallest δ known to make everything AR. at_threshold: the same for any property, in the unit of its threshold;
+    zero_attention_share: the share of the domain whose maps are zero everywhere (not for distances). sets: regions by
+    label, None if the label was not asked for; undecided counts the others. visited_share: the share of the domain
+    mapped, decided or visited. Refinements fill boxes, guarantee_shares, until, goal and relaxation; searches following
+    to line. ties: for networks with maxima over windows, the share of the domain whose attention depends on the rule
+    that the first of equal entries wins.
     """
 
     status: Status = Status.FAILED
@@ -152,6 +159,8 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     area: dict[str, Bounds] = {}
     nearest: dict[str, NearestFacts] | None = None
     ar_at_delta: dict[str, Bounds | float | None] | None = None
+    at_threshold: dict[str, Bounds | float | None] | None = None
+    zero_attention_share: Bounds | msgspec.UnsetType | None = msgspec.UNSET
     sets: dict[str, int | None]
     undecided: dict[str, int | None] | None = None
     tiling_error: float | None = None
@@ -257,9 +266,16 @@ def summarise(result: Result) -> Summary:
         if result.skips_other_deltas:
             notes.append("the shares at other δ are left out: the run ended before they were computed")
         shares: dict[str, Bounds | float | None] = dict(result.kept_shares)
-        more["ar_at_delta"] = shares | {"all": result.enough_delta}
+        measure, enough = question.attention.measure, result.enough_delta
+        reached = None if enough is None else measure.threshold_at(enough, question.base)
+        more["at_threshold"] = shares | {"all": reached if reached is None or reached > 0.0 else None}
+        if measure == DISTANCE:
+            more["at_threshold"]["all"] = enough
+            more["ar_at_delta"] = more["at_threshold"]
         more["nearest"] = {str(name): NearestFacts.of(found) for name, found in result.nearest.items()}
         more["witnesses"] = [WitnessFacts.of(witness, question.names) for witness in result.witnesses]
+    if question.attention.measure != DISTANCE:
+        more["zero_attention_share"] = result.zero_share
     if result.tie_share is not None:
         more["ties"] = {"share": result.tie_share}
     more |= {
@@ -269,7 +285,7 @@ def summarise(result: Result) -> Summary:
         "guarantee": tiling.guarantee(result) + (FINGERPRINTS if has_windows(result.question.model.graph) else ""),
         "complete": result.is_complete,
         "stopped": None if result.stopped is None else str(result.stopped),
-        "attention": facts.attention,
+        "attention": AttentionFacts.of(question.attention, result.threshold),
         "notes": [*notes, *result.findings.notes],
     }
     return Summary(**_common(result, result.verdict, question.property) | more | tiling.facts(answer))
@@ -309,12 +325,17 @@ def _common(result: Result, verdict: Verdict, wanted: Property) -> dict[str, Any
         "property": wanted,
         "label": result.label,
         "label_name": question.names[result.label],
-        "delta": ThresholdFacts(str(result.delta), result.answer.delta, question.map_size),
+        "delta": _threshold(result),
         "domain": facts.domain,
         "model": facts.model,
         "image": facts.image,
         "sliver_share": result.sliver_share,
     }
+
+
+def _threshold(result: Result) -> ThresholdFacts:
+    text = result.question.attention.measure.threshold_text(result.threshold)
+    return ThresholdFacts(text or "", result.answer.delta, result.question.base)
 
 
 def kinks_text(share: float) -> str:

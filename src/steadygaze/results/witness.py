@@ -287,17 +287,17 @@ def _refutation(result: Result, kind: Violation, claim: Claim, test: _Tested) ->
     )
 
 
-def reproduction(question: Question, delta: Threshold, method: str, options: Sequence[str]) -> str:
+def reproduction(question: Question, threshold: Threshold, method: str, options: Sequence[str]) -> str:
     """What a report of a false claim needs: the command, the hash of the model, and the threshold as a number."""
-    command = [*question.words(delta, question.image_name), "--method", method, *options]
+    command = [*question.words(threshold, question.image_name), "--method", method, *options]
     return (
         f"Nothing is delivered. Please report it with the model and the image: `{shlex.join(command)}` (model SHA-256 "
-        f"{question.model.sha256}, label {question.label}, δ = {delta.value(question.map_size)!r})"
+        f"{question.model.sha256}, label {question.label}, limit {question.limit(threshold)!r})"
     )
 
 
 def _reproduction(result: Result) -> str:
-    return reproduction(result.question, result.delta, result.method, result.tiling.words())
+    return reproduction(result.question, result.threshold, result.method, result.tiling.words())
 
 
 def _tolerance(rounding: FileRounding, point: Point) -> float:

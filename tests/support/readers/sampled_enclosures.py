@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.options import AttentionOptions, Distance
+from steadygaze.attention.options import AttentionOptions
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.bounds.forms import pixels
 from steadygaze.bounds.passes import decide_layers, gradients

@@ -13,11 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...attention.inconsistency import single_curve
+from ...attention.measures import Expectation
+from ...attention.measures.distance import DISTANCE
 from ...network.doubts import bend_errors, doubtful_bits, passed_errors
 from ...network.graph import patterns, preactivations
 from ...network.steps import downwards
 from ...question import Question
-from ...tolerances import UNIT
+from ...tolerances import UNIT, gamma
 
 NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, and moderate for all layers of a deep network
 LARGEST_BATCH = 64  # thetas in one batch
@@ -58,7 +61,7 @@ class PointPasses:
         self.classes = question.attention.chosen(question.model.classes)
         self.forward_passes, self.multiplications = 0, 0
         self._given = original
-        self._expected: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+        self._expected: dict[int, list[tuple[np.ndarray, np.ndarray | None]]] = {}
 
     @cached_property
     def work(self) -> int:
@@ -74,6 +77,11 @@ class PointPasses:
     def map_size(self) -> float:
         """The size of the original maps, summed over the classes."""
         return float(self.size(self.original).sum())
+
+    @property
+    def loss_scale(self) -> float:
+        """The size of losses: that of the original maps for distances; other losses are shares."""
+        return self.map_size if self.question.attention.measure == DISTANCE else 1.0
 
     @cached_property
     def unperturbed(self) -> Trace:
@@ -112,11 +120,17 @@ class PointPasses:
         return np.concatenate([np.zeros(0), *values])
 
     def distances(self, thetas: np.ndarray, maps: np.ndarray) -> np.ndarray:
-        """The inconsistency (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
-        expected = self.original[None]
-        if self.perturbed.moving_axis is not None:
-            expected = np.stack([self._expectation(theta) for theta in thetas])
-        return self.size(self._filtered(maps) - expected).sum(axis=1)
+        """The losses (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
+        expected, weights = self._expected_at(thetas)
+        if self.question.attention.measure == DISTANCE:
+            return self.size(self._filtered(maps) - expected).sum(axis=1)
+        return self.question.attention.losses(self._filtered(maps), expected, weights)
+
+    def _expected_at(self, thetas: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Expected maps (B or 1, K', C, H, W) and weights of the mask (B or 1, H, W) at thetas (B, d)."""
+        found = [self._expectation(theta) for theta in thetas[: 1 if self.perturbed.moving_axis is None else None]]
+        weights = [own for _, own in found if own is not None]
+        return np.stack([maps for maps, _ in found]), np.stack(weights) if weights else None
 
     def measure(self, thetas: np.ndarray, *, has_attention: bool) -> Measured:
         """Margins, and inconsistencies if wanted, at thetas (B, d), with bounds on their rounding."""
@@ -128,19 +142,37 @@ class PointPasses:
             table[0, part] = self.margins_of(trace.logits)
             table[1, part] = margin_slack(self, trace, rounding, self.against_rival(trace.logits)[:, None])[:, 0]
             if has_attention:
-                table[2, part] = self.distances(thetas[part], self.maps(trace))
-                table[3, part] = self._inconsistency_slack(trace, rounding, table[2, part])
+                maps = self.maps(trace)
+                table[2, part] = self.distances(thetas[part], maps)
+                table[3, part] = self._inconsistency_slack(trace, rounding, table[2, part], thetas[part], maps)
         return Measured(*table)
 
-    def _inconsistency_slack(self, trace: Trace, rounding: "Rounding", values: np.ndarray) -> np.ndarray:
-        """Bounds (B,) on the error of the inconsistencies `values` (B,)."""
+    def _inconsistency_slack(
+        self, trace: Trace, rounding: "Rounding", values: np.ndarray, thetas: np.ndarray, maps: np.ndarray
+    ) -> np.ndarray:
+        """Bounds (B,) on the error of the losses `values` (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
         # Moving a map does not enlarge an error. The maps of the unperturbed image have errors too.
         errors = _map_errors(self, trace) + self._original_error
-        # Rounding of the differences and of the sums in the norms.
-        errors += 4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self.map_size)
+        if self.question.attention.measure == DISTANCE:
+            # Rounding of the differences and of the sums in the norms.
+            errors += 4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self.map_size)
+        else:
+            errors = self._loss_errors(thetas, self._filtered(maps), errors)
         for layer, value, total in zip(self.layers, trace.values, rounding.total, strict=False):
             errors[doubtful_bits(layer, value, total).any(axis=1)] = np.inf
         return errors
+
+    def _loss_errors(self, thetas: np.ndarray, maps: np.ndarray, errors: np.ndarray) -> np.ndarray:
+        """Bounds (B,) on the error of losses, from those of filtered maps (B, K', C, H, W) at thetas (B, d)."""
+        expected, weights = self._expected_at(thetas)
+        found = np.zeros(len(thetas))
+        for number in range(len(thetas)):
+            own = number if len(expected) > 1 else 0
+            at = Expectation(expected[own], None, None if weights is None else weights[own])
+            curve = single_curve(self.question.attention.measure, maps[number], at)
+            found[number] = curve.measure.slack(curve, 0, np.zeros(2), float(errors[number]))
+        # Twice: what may be zero, or a tie, has an error of the whole range. The sums round, too.
+        return 2.0 * found + 16.0 * gamma(self.original.size + 16)
 
     @cached_property
     def _original_error(self) -> float:
@@ -187,15 +219,20 @@ class PointPasses:
         flat = maps.reshape(*maps.shape[:-3], -1)
         return np.linalg.norm(flat, ord=self.question.attention.distance.value, axis=-1)
 
-    def _expectation(self, theta: np.ndarray) -> np.ndarray:
-        """The expected maps (K', C, H, W) at a theta (d,)."""
-        cell = self.perturbed.cell_of(theta)
+    def _expectation(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """The expected maps (K', C, H, W), and the weights (H, W) of a mask, at a theta (d,)."""
+        cell, mask = self.perturbed.cell_of(theta), self.question.attention.mask
         if cell.index not in self._expected:
-            moved = self.perturbed.transport(self.original, cell)
-            own = (self.original, None) if moved is None else (self.original + moved[0], moved[1])
-            self._expected[cell.index] = own
-        expected, slope = self._expected[cell.index]
-        return expected if slope is None else expected + theta[self.perturbed.moving_axis] * slope
+            arrays = [self.original] if mask is None else [self.original, mask.weights]
+            moved = [(array, self.perturbed.transport(array, cell)) for array in arrays]
+            self._expected[cell.index] = [
+                (array, None) if own is None else (array + own[0], own[1]) for array, own in moved
+            ]
+        found = [
+            start if slope is None else start + theta[self.perturbed.moving_axis] * slope
+            for start, slope in self._expected[cell.index]
+        ]
+        return found[0], None if mask is None else np.clip(found[1], 0.0, 1.0)
 
     def unclipped(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The image (pixels,) before the clip, and its slope (d, pixels)."""

@@ -92,7 +92,7 @@ class _Run:
         self.threads, self.progress = threads, progress
         self.dimension = problem.perturbed.domain.dimension
         self.original, self.size = problem.original, problem.map_size
-        self.question = BoxQuestion(problem.property, problem.delta.value(self.size), goal == "verdict")
+        self.question = BoxQuestion(problem.property, problem.own_limit, goal == "verdict")
         self.bounder = Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
         if until == "exact" and Costs.of(self.bounder, self.question, 1.0).region == float("inf"):
             raise OptionError(
@@ -245,10 +245,15 @@ class _Run:
             boxes = self._joined([boxes.take(~is_large), halves])
         return boxes
 
+    @property
+    def _keeps_zero(self) -> bool:
+        """Whether the unperturbed image has the property, up to rounding: its label it has, its attention perhaps."""
+        return not self.question.asks_attention or self.problem.own_loss <= self.question.delta
+
     def _split_mixed(self, boxes: Boxes) -> Boxes:
         """Halve boxes that hold both zero and a violation until none is left: bounds cannot decide them."""
         domain, d = self.problem.perturbed.domain, self.dimension
-        if not domain.contains_zero or not len(self.points):
+        if not domain.contains_zero or not len(self.points) or not self._keeps_zero:
             return boxes
         kept, lost = domain.zero_in_t[None], domain.to_unit(self.points)
         while True:

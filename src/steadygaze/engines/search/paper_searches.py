@@ -43,7 +43,7 @@ def search(
         None if method == "bfs" else Line.through(domain, _parse_end(CORNER if options.line is None else options.line))
     )
     w_delta = W_DELTA if options.w_delta is None else options.w_delta
-    delta = question.delta.value(question.map_size)
+    delta = question.own_limit
     with products_on_one_thread():
         walker = Walker(question, delta, budget, asks_everything=method == "bfs", progress=progress)
         components = None

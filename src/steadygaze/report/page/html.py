@@ -168,7 +168,7 @@ def verify_command(result: Result, directory: Path | None) -> str:
     module the exported model there.
     """
     words = result.question.words(
-        result.delta, _image(result.question, directory), str((directory or Path("DIR")) / MODEL)
+        result.threshold, _image(result.question, directory), str((directory or Path("DIR")) / MODEL)
     )
     words += ["--method", result.method, *result.tiling.words()]
     return "".join(f" \\\n    {word}" if word.startswith("--") else f" {word}" for word in map(shlex.quote, words))[1:]
@@ -177,8 +177,8 @@ def verify_command(result: Result, directory: Path | None) -> str:
 def report_command(result: Result, directory: Path | None) -> str:
     """The command that makes this report again from the stored result."""
     words = ["steadygaze", "report", "DIR" if directory is None else str(directory)]
-    if result.delta != result.question.delta:
-        words += ["--delta", str(result.delta)]
+    if result.threshold != result.question.threshold:
+        words += ["--delta", str(result.threshold)]
     return shlex.join([*words, "--force"])
 
 

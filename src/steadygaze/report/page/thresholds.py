@@ -73,7 +73,9 @@ def make_thresholds(result: Result) -> Thresholds:
     if not result.is_measured or (answers is not None and exact is None):
         own, areas = np.array([result.answer.delta]), {name: np.array([area]) for name, area in result.areas.items()}
         never, none = np.ones(units, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return Thresholds(own, (str(result.delta),), 0, areas, never, 0 * never, np.zeros(2), none, np.zeros((0, 4)))
+        return Thresholds(
+            own, (str(result.threshold),), 0, areas, never, 0 * never, np.zeros(2), none, np.zeros((0, 4))
+        )
     deltas, texts = _steps(result, _largest(result, exact))
     states = np.ones((len(deltas), units), dtype=np.uint8)
     rows: list[dict[str, tuple[float, float]]] = []
@@ -134,7 +136,7 @@ def _steps(result: Result, top: float) -> tuple[np.ndarray, tuple[str, ...]]:
     own = result.answer.delta
     # A step that equals the result's own δ up to rounding is replaced by it.
     same = next((step for step in steps if abs(step - own) <= 1e-12 * own), own)
-    steps[own] = steps.pop(same, str(result.delta))
+    steps[own] = steps.pop(same, str(result.threshold))
     deltas = np.array(sorted(steps))
     return deltas, tuple(steps[float(delta)] for delta in deltas)
 

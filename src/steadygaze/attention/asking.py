@@ -1,0 +1,159 @@
+"""What is asked of attention: options → `AttentionOptions` and a threshold, and both as plain data and back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import UNSET, Struct, UnsetType
+
+from ..errors import OptionError
+from ..threshold import Threshold
+from .distances import Distance
+from .filters import Filter
+from .masks import EXAMPLE, Mask, MaskLike
+from .measures import Measure, find_measures
+from .measures.distance import DISTANCE
+from .methods import GRADIENT, Method
+from .options import AttentionOptions
+
+
+class MaskFacts(Struct, frozen=True):
+    """A mask: where it comes from, and the hash of its weights."""
+
+    text: str
+    sha256: str
+
+
+class AttentionFacts(Struct, frozen=True):
+    """What is asked of attention. `method` is unset for the gradient, and `distance` for properties without one.
+
+    property, explain and threshold: the property, the method, and its threshold as a text (None if it has none);
+    earlier versions stored none of them.
+    """
+
+    filter: str
+    distance: str | UnsetType
+    classes: str | list[int]
+    method: str | UnsetType = UNSET
+    property: str = DISTANCE.name
+    explain: str = GRADIENT.name
+    threshold: str | None = None
+    mask: MaskFacts | None = None
+
+    def text(self, names: Sequence[str] | None = None) -> str:
+        """The comparison in words; `names` has one name for each class.
+
+        >>> AttentionFacts("abs", "l2", "all").text(), AttentionFacts("mean", "l1", [3, 8]).text()
+        ('filter abs, distance L2, all classes', 'filter mean, distance L1, classes 3, 8')
+        >>> AttentionFacts("abs", "l2", "all", "contrast").text()
+        'contrast maps: filter abs, distance L2, all classes'
+        >>> AttentionFacts("abs", UNSET, [3], property="object", mask=MaskFacts("digit.png", "")).text()
+        'filter abs, property object, mask digit.png, class 3'
+        """
+        words = "all classes"
+        if not isinstance(self.classes, str):
+            chosen = [str(number) if names is None else names[number] for number in self.classes]
+            words = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(chosen)}"
+        method = "" if self.method is UNSET else f"{self.method} maps: "
+        asked = f"property {self.property}" if self.distance is UNSET else f"distance {self.distance.upper()}"
+        mask = "" if self.mask is None else f", mask {self.mask.text}"
+        return f"{method}filter {self.filter}, {asked}{mask}, {words}"
+
+    @classmethod
+    def of(cls, options: AttentionOptions, threshold: Threshold) -> "AttentionFacts":
+        """The facts of options and a threshold."""
+        measure, mask = options.measure, options.mask
+        return cls(
+            filter=options.filter.name,
+            distance=options.distance.name.lower() if measure.norm is None else UNSET,
+            classes="all" if options.classes is None else [int(number) for number in options.classes],
+            method=UNSET if options.method is GRADIENT else options.method.name,
+            property=measure.name,
+            explain=options.method.name,
+            threshold=measure.threshold_text(threshold),
+            mask=None if mask is None else MaskFacts(mask.text, mask.sha256),
+        )
+
+
+class Asked(NamedTuple):
+    """The property asked of attention, its threshold, distance or norm, mask, and the word for its classes."""
+
+    measure: Measure
+    threshold: Threshold
+    distance: Distance
+    mask: Mask | None
+    classes: str | Sequence[int]
+
+
+def asked_attention(
+    image: np.ndarray,
+    *,
+    attention: str = DISTANCE.name,
+    thresholds: Mapping[str, str | float | None],
+    dist: str | None = None,
+    mask: MaskLike | None = None,
+    classes: str | Sequence[int] | None = None,
+) -> Asked:
+    """Read what is asked of attention for an image (C, H, W); raises OptionError.
+
+    thresholds: by the name of their option (delta, tau, gamma, top), None if not given.
+    """
+    measure = Measure.parse(attention)
+    for name, given in thresholds.items():
+        if given is not None and name != measure.option:
+            owner = next(one.name for one in find_measures().values() if one.option == name)
+            raise OptionError(
+                f"{name} {given!r} does not go with attention {measure.name}: it is the threshold of {owner}; "
+                f"{'leave it out' if measure.option is None else f'give {measure.option} instead'}"
+            )
+    if dist is not None and measure.norm is not None:
+        raise OptionError(f"dist {dist!r} does not go with attention {measure.name}; leave it out, or ask for distance")
+    if mask is not None and not measure.needs_mask:
+        users = " or ".join(one.name for one in find_measures().values() if one.needs_mask)
+        raise OptionError(f"a mask does not go with attention {measure.name}; leave it out, or ask for {users}")
+    if mask is None and measure.needs_mask:
+        raise OptionError(f"attention {measure.name} needs a mask: give a grey PNG of the image's size, or {EXAMPLE}")
+    text = None if measure.option is None else thresholds.get(measure.option)
+    measure, threshold = measure.with_threshold(measure.default if text is None else text, image[0].size)
+    return Asked(
+        measure,
+        threshold,
+        measure.norm or Distance.parse("l2" if dist is None else dist),
+        None if mask is None else Mask.of(mask, image),
+        measure.classes if classes is None else classes,
+    )
+
+
+def restored_attention(
+    content: Mapping[str, Any], classes: tuple[int, ...] | None, weights: np.ndarray | None
+) -> AttentionOptions:
+    """The options in the attention of a `result.json`; weights (H, W) are those of its mask."""
+    measure = Measure.parse(str(content.get("property", DISTANCE.name)))
+    if content.get("threshold") is not None:
+        measure, _ = measure.with_threshold(str(content["threshold"]))
+    mask = None
+    if content.get("mask") is not None:
+        if weights is None:
+            raise ValueError("its mask is missing")
+        mask = Mask(weights, str(content["mask"]["text"]))
+        if mask.sha256 != content["mask"]["sha256"]:
+            raise ValueError("its mask differs from what was written")
+    if measure.needs_mask != (mask is not None):
+        raise ValueError(f"the property {measure.name} does not fit its mask")
+    distance = measure.norm or Distance.parse(str(content["distance"]))
+    method = Method.parse(content.get("method", GRADIENT.name))
+    return AttentionOptions(Filter.parse(content["filter"]), distance, classes, method, measure, mask)
+
+
+def attention_differences(asked: AttentionFacts, content: Mapping[str, Any]) -> list[str]:
+    """The parts of a question about attention that differ from those in the attention of a `result.json`."""
+    mask, other = None if asked.mask is None else asked.mask.sha256, content.get("mask")
+    distance = None if asked.distance is UNSET else asked.distance
+    same = {
+        "the attention method": asked.explain == content.get("method", GRADIENT.name),
+        "the property of attention": asked.property == content.get("property", DISTANCE.name),
+        "the mask": mask == (None if other is None else other["sha256"]),
+        "filter, distance or classes": (asked.filter, distance, asked.classes)
+        == (content["filter"], content.get("distance"), content["classes"]),
+    }
+    return [name for name, is_same in same.items() if not is_same]
