@@ -32,6 +32,9 @@ UNTIL: Until = 0.001
 W_DELTA = 0.2
 """Regions within this distance of δ count as near the boundary, as in the paper's runs."""
 
+W_SHARE = 0.02
+"""The same for properties of attention whose losses are shares."""
+
 AUTO, MAP, REFINE = "auto", "map", "refine"
 """No method given, and the two methods that it chooses from."""
 

@@ -21,6 +21,10 @@ MOVED = 1e-10
 """A bound of the error of a moved weight: a few roundings of numbers up to the width of an image of 10⁴ pixels."""
 
 
+STOOD = 1e-12
+"""The same where the moved weights leave the mass as it is: only whole pixels moved, or nothing did."""
+
+
 @dataclass(frozen=True)
 class OnObject(Measure):
     """The loss is the share of the mass outside the mask. τ is absolute, or relative to the unperturbed image's share.
@@ -84,7 +88,7 @@ class OnObject(Measure):
         least = mass * (1.0 - rounding) - error * (1.0 + rounding)
         with np.errstate(divide="ignore", invalid="ignore"):
             slack = np.where(least > 0.0, 2.0 * error / least * (1.0 + 1e-9) + 8.0 * rounding, np.inf)
-            slack = slack + np.where(change != 0.0, MOVED, 0.0)
+            slack = slack + np.where(change != 0.0, MOVED, STOOD)
             loss = (outside[:, None] + taus * change[:, None]) / mass[:, None]
         is_zero = (mass == 0.0) & (error == 0.0)
         loss, slack = np.where(is_zero[:, None], NO_ATTENTION, loss), np.where(is_zero, 0.0, slack)
