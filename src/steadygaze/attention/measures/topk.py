@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ...threshold import Threshold
 from ...tolerances import UNIT, gamma
 from ..distances import Distance
 from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
+from .expected_tops import BITS, ExpectedTops, Strongest, packed, ranked
 from .pointing import absolute_ends
 from .rank_kernels import overlaps, segment_slabs
 
@@ -20,28 +21,6 @@ if TYPE_CHECKING:
 
 GAPS = 4
 """How many pixels around rank k may be too close to tell before nothing is known."""
-
-CLOSE = 1e-6
-"""Strengths of expected pixels closer than this share of the largest one count as tied."""
-
-HALVINGS = 20
-"""How often the range of a knot cell is halved to separate the thetas where the strongest expected pixels change."""
-
-BITS = 32
-"""Pixels in one number of the sums."""
-
-
-class Strongest(NamedTuple):
-    """The k strongest expected pixels on segments of τ, which cover a knot cell.
-
-    ends (J + 1,): of the segments. sure and likely (J, W): pixels surely among the k strongest, and those that may be,
-    packed. close: errors of the expected maps must be below this.
-    """
-
-    ends: np.ndarray
-    sure: np.ndarray
-    likely: np.ndarray
-    close: float
 
 
 @dataclass(frozen=True)
@@ -105,59 +84,44 @@ class TopK(Measure):
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
         return 1 + GAPS + -(-shape[1] * shape[2] // BITS)
 
-    def cell_facts(self, at: Expectation) -> Strongest:
-        start = at.maps.reshape(-1, at.maps[0, 0].size)
-        slope = np.zeros(start.shape) if at.slope is None else at.slope.reshape(start.shape)
-        largest = float((np.abs(start) + np.abs(slope)).sum(axis=0).max())
-        # What is stored counts as tied below `close`; half of it is for the rounding of this computation.
-        close = CLOSE * largest
-        speed = np.abs(slope).sum(axis=0)
-        ends, sure, likely = [np.array([-np.inf])], [], []
-        low, high = np.zeros(1), np.ones(1)
-        for depth in range(HALVINGS + 1):
-            middle, half = 0.5 * (low + high), 0.5 * (high - low)
-            values = np.abs(start + middle[:, None, None] * slope).sum(axis=1)
-            reach = half[:, None] * speed + 0.5 * close
-            is_in, may_be = _ranked(values - reach, values + reach, self.k)
-            is_done = (is_in.sum(axis=1) == self.k) | (depth == HALVINGS) | (not speed.any())
-            ends.append(low[is_done])
-            sure.append(is_in[is_done])
-            likely.append(may_be[is_done])
-            low, high, middle = low[~is_done], high[~is_done], middle[~is_done]
-            low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-            if not len(low):
-                break
-        starts = np.concatenate(ends[1:])
-        order = np.argsort(starts, kind="stable")
-        inside, may = np.concatenate(sure)[order], np.concatenate(likely)[order]
-        # Neighbours with the same certain pixels are one segment.
-        is_new = np.concatenate([[True], (inside[1:] != inside[:-1]).any(axis=1) | (may[1:] != may[:-1]).any(axis=1)])
-        borders = np.concatenate([[-np.inf], starts[order][is_new][1:], [np.inf]])
-        return Strongest(borders, packed(inside[is_new]), packed(may[is_new]), 0.25 * close)
+    def cell_facts(self, at: Expectation) -> ExpectedTops:
+        return ExpectedTops(at, self.k)
 
     def slabs(self, curves: "Inconsistency", taus: np.ndarray, limit: float, error: np.ndarray) -> Slabs:
-        found = np.zeros((len(taus), 6))
-        cell = curves.curve_cell[curves.curve]
+        cell, unknown = curves.curve_cell[curves.curve], np.array([1.0, 0.0, 0.0, 0.0, 0.0, NO_ATTENTION])
+        found = np.tile(unknown, (len(taus), 1))
+        found[:, 2:4] = taus
         for number in np.unique(cell).tolist():
-            facts, own = curves.facts[number], np.flatnonzero(cell == number)
-            numbers = np.unique(curves.curve[own])
-            place = np.zeros(len(curves.sums), dtype=np.int64)
-            place[numbers] = np.arange(len(numbers))
-            sums = curves.sums[numbers]
-            # How many of the k strongest pixels are not certain, −1 for unknown.
-            with np.errstate(invalid="ignore"):
-                is_clear = sums[:, 1 : 1 + GAPS] > (2.0 * error[numbers] + self._rounding(curves, sums))[:, None]
-            unsure = np.where(is_clear.any(axis=1), np.argmax(is_clear, axis=1), -1)
-            unsure = np.where((error[numbers] <= facts.close) & (sums[:, 0] > error[numbers]), unsure, -1)
-            out = np.zeros((len(own), 6))
-            segment_slabs(
-                np.ascontiguousarray(sums[:, 1 + GAPS :].astype(np.uint64)), unsure, place[curves.curve[own]],
-                np.ascontiguousarray(taus[own]), facts.ends, facts.sure, facts.likely, self.k, limit, out,
-            )  # fmt: skip
-            is_zero = ((sums[:, 0] == 0.0) & (error[numbers] == 0.0))[place[curves.curve[own]]]
-            out[is_zero] = [1.0, 0.0, 1.0, 0.0, NO_ATTENTION, NO_ATTENTION]
-            found[own] = out
+            levels = curves.facts[number].levels(error)[curves.curve]
+            for level in np.unique(levels[(cell == number) & (levels >= 0)]).tolist():
+                own = np.flatnonzero((cell == number) & (levels == level))
+                found[own] = self._slabs(curves, curves.facts[number].at(level), own, taus[own], limit, error)
         return Slabs(found[:, :2], found[:, 2:4], found[:, 4:])
+
+    def _slabs(
+        self,
+        curves: "Inconsistency",
+        expected: Strongest,
+        own: np.ndarray,
+        taus: np.ndarray,
+        limit: float,
+        error: np.ndarray,
+    ) -> np.ndarray:
+        """Inner and outer slab, and reach (N, 6), of the regions `own` (N,) with ranges of τ (N, 2)."""
+        numbers, place = np.unique(curves.curve[own], return_inverse=True)
+        sums, error = curves.sums[numbers], error[numbers]
+        # How many of the k strongest pixels are not certain, −1 for unknown.
+        with np.errstate(invalid="ignore"):
+            is_clear = sums[:, 1 : 1 + GAPS] > (2.0 * error + self._rounding(curves, sums))[:, None]
+        unsure = np.where(is_clear.any(axis=1) & (sums[:, 0] > error), np.argmax(is_clear, axis=1), -1)
+        out = np.zeros((len(own), 6))
+        segment_slabs(
+            np.ascontiguousarray(sums[:, 1 + GAPS :].astype(np.uint64)), unsure, place, np.ascontiguousarray(taus),
+            expected.ends, expected.sure, expected.likely, self.k, limit, out,
+        )  # fmt: skip
+        is_zero = ((sums[:, 0] == 0.0) & (error == 0.0))[place]
+        out[is_zero] = [1.0, 0.0, 1.0, 0.0, NO_ATTENTION, NO_ATTENTION]
+        return out
 
     def _rounding(self, curves: "Inconsistency", sums: np.ndarray) -> np.ndarray:
         """The rounding of two strengths and their difference, (Q,)."""
@@ -167,7 +131,7 @@ class TopK(Measure):
         found = np.zeros(len(tau))
         cell = curves.curve_cell[curve]
         for number in np.unique(cell).tolist():
-            facts, own = curves.facts[number], np.flatnonzero(cell == number)
+            facts, own = curves.facts[number].at(0), np.flatnonzero(cell == number)
             segment = np.searchsorted(facts.ends, tau[own], side="right") - 1
             bits = np.ascontiguousarray(curves.sums[curve[own], 1 + GAPS :].astype(np.uint64))
             counts = np.zeros((len(own), 2), dtype=np.int64)
@@ -183,7 +147,7 @@ class TopK(Measure):
         theirs = [part.sum(axis=1) for part in (least, np.maximum(np.abs(low), np.abs(high)))]
         slack = gamma(low.shape[1] + 8)
         (in_ours, may_ours), (in_theirs, may_theirs) = (
-            _ranked(ends[0] * (1.0 - slack), ends[1] * (1.0 + slack), self.k) for ends in (ours, theirs)
+            ranked(ends[0] * (1.0 - slack), ends[1] * (1.0 + slack), self.k) for ends in (ours, theirs)
         )
         least_common = (in_ours & in_theirs).sum(axis=1)
         most_common = np.minimum((may_ours & may_theirs).sum(axis=1), self.k)
@@ -192,26 +156,3 @@ class TopK(Measure):
         is_known = np.isfinite(ours[1]).all(axis=1) & np.isfinite(theirs[1]).all(axis=1)
         bounds = np.where(is_known[:, None], bounds, [0.0, NO_ATTENTION])
         return np.where((ours[1].max(axis=1) == 0.0)[:, None], NO_ATTENTION, bounds)
-
-
-def _ranked(low: np.ndarray, high: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which numbers between low and high (B, n) are surely among the k largest, and which may be."""
-    count = low.shape[1]
-    if k >= count:
-        return np.ones(low.shape, dtype=bool), np.ones(low.shape, dtype=bool)
-    least = np.partition(low, count - k, axis=1)[:, count - k]
-    most = np.partition(high, count - k - 1, axis=1)[:, count - k - 1]
-    return low > most[:, None], ~(high < least[:, None])
-
-
-def packed(chosen: np.ndarray) -> np.ndarray:
-    """Which pixels (B, n), as numbers (B, W) of `BITS` bits each.
-
-    >>> packed(np.array([[True, False, True]])).tolist()
-    [[5]]
-    """
-    count = -(-chosen.shape[1] // BITS)
-    bits = np.zeros((len(chosen), count * BITS), dtype=np.uint64)
-    bits[:, : chosen.shape[1]] = chosen
-    weights = np.uint64(1) << np.arange(BITS, dtype=np.uint64)
-    return (bits.reshape(len(chosen), count, BITS) * weights).sum(axis=2, dtype=np.uint64)
