@@ -356,16 +356,14 @@ def make_question(
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
     parsed = [parse_spec(item) if isinstance(item, str) else item for item in chosen]
     wanted, steps = Property.parse(property), Filter.parse(filter)
+    thresholds = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
+    asked = asked_attention(attention=attention, thresholds=thresholds, dist=dist, mask=mask, classes=classes)
     pixels, image_name, notes = given_image(image)
     model = given_model(model, pixels, mean=mean, std=std, scale=scale, output=output)
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
-    thresholds = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
-    asked = asked_attention(
-        pixels, attention=attention, thresholds=thresholds, dist=dist, mask=mask, classes=classes
-    )  # fmt: skip
     chosen_classes = _classes(asked.classes, model)
-    options = AttentionOptions(steps, asked.distance, chosen_classes, measure=asked.measure, mask=asked.mask)
+    options = AttentionOptions(steps, asked.distance, chosen_classes, measure=asked.measure, mask=asked.mask_of(pixels))
     question = Question(
         model=model,
         perturbed=perturbed,

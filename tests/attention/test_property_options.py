@@ -42,7 +42,10 @@ BAD = {
     "gamma of NaN": ({"attention": "alike", "gamma": float("nan")}, "gamma 'nan' is not a threshold"),
     "gamma above 1": ({"attention": "alike", "gamma": 1.01}, "gamma '1.01' is not a threshold"),
     "no pixels": ({"attention": "topk", "top": "0:0.8"}, "top '0:0.8' is not a threshold"),
-    "too many pixels": ({"attention": "topk", "top": "785:0.8"}, "asks for 785 pixels, but the image has 784"),
+    "too many pixels": (
+        {"attention": "topk", "top": "785:0.8"},
+        "the 785 strongest pixels, but the image has 784",
+    ),
     "a share of 0": ({"attention": "topk", "top": "5:0"}, "top '0' is not a threshold"),
     "pixels in words": ({"attention": "topk", "top": "few:0.8"}, "top 'few:0.8' is not a threshold"),
     "a rule in words": ({"attention": "object", "mask": "auto:bright=much"}, "is not a rule"),

@@ -76,17 +76,21 @@ class AttentionFacts(Struct, frozen=True):
 
 
 class Asked(NamedTuple):
-    """The property asked of attention, its threshold, distance or norm, mask, and the word for its classes."""
+    """The property asked of attention, its threshold, distance or norm, mask as given, and the word for its classes."""
 
     measure: Measure
     threshold: Threshold
     distance: Distance
-    mask: Mask | None
+    mask: MaskLike | None
     classes: str | Sequence[int]
+
+    def mask_of(self, image: np.ndarray) -> Mask | None:
+        """The mask for an image (C, H, W), None without one; OptionError if the property does not fit the image."""
+        self.measure.check_pixels(image[0].size)
+        return None if self.mask is None else Mask.of(self.mask, image)
 
 
 def asked_attention(
-    image: np.ndarray,
     *,
     attention: str = DISTANCE.name,
     thresholds: Mapping[str, str | float | None],
@@ -94,7 +98,7 @@ def asked_attention(
     mask: MaskLike | None = None,
     classes: str | Sequence[int] | None = None,
 ) -> Asked:
-    """Read what is asked of attention for an image (C, H, W); raises OptionError.
+    """Read what is asked of attention, before any file is read; raises OptionError.
 
     thresholds: by the name of their option (delta, tau, gamma, top), None if not given.
     """
@@ -114,12 +118,12 @@ def asked_attention(
     if mask is None and measure.needs_mask:
         raise OptionError(f"attention {measure.name} needs a mask: give a grey PNG of the image's size, or {EXAMPLE}")
     text = None if measure.option is None else thresholds.get(measure.option)
-    measure, threshold = measure.with_threshold(measure.default if text is None else text, image[0].size)
+    measure, threshold = measure.with_threshold(measure.default if text is None else text)
     return Asked(
         measure,
         threshold,
         measure.norm or Distance.parse("l2" if dist is None else dist),
-        None if mask is None else Mask.of(mask, image),
+        mask,
         measure.classes if classes is None else classes,
     )
 

@@ -263,7 +263,7 @@ class Result:
                 "verify with another --delta or with --method map"
             )
         before = self.question.attention.measure
-        measure, found = before.with_threshold(threshold, self.question.perturbed.x0[0].size)
+        measure, found = before.with_threshold(threshold)
         if measure != before:
             raise OptionError(
                 f"{before.option} {threshold!r} asks for other maps than this result measured "

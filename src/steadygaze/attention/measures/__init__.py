@@ -81,9 +81,13 @@ class Measure(ABC):
             raise OptionError(f"attention {text!r} is not known; expected {', '.join(known)}")
         return known[text]
 
-    def with_threshold(self, text: str | float, pixels: int | None = None) -> tuple["Measure", Threshold]:
-        """The measure and the threshold that a text asks for, given the number of pixels if it matters."""
+    def with_threshold(self, text: str | float) -> tuple["Measure", Threshold]:
+        """The measure and the threshold that a text asks for."""
         return self, self.parse_threshold(text)
+
+    def check_pixels(self, count: int) -> None:
+        """Raise OptionError if the measure asks for more than an image with so many pixels has."""
+        return
 
     def parse_threshold(self, text: str | float) -> Threshold:
         """Read a threshold above 0 and up to 1; OptionError names the option."""

@@ -38,16 +38,18 @@ class TopK(Measure):
 
     k: int = 50
 
-    def with_threshold(self, text: str | float, pixels: int | None = None) -> tuple[Measure, Threshold]:
+    def with_threshold(self, text: str | float) -> tuple[Measure, Threshold]:
         words = str(text).strip()
         count, colon, share = words.partition(":")
         if not colon:
             return self, self.parse_threshold(text)
         if not count.strip().isdecimal() or int(count) < 1:
             raise OptionError(f"top {words!r} is not a threshold; expected pixels and a share such as 50:0.8")
-        if pixels is not None and int(count) > pixels:
-            raise OptionError(f"top {words!r} asks for {int(count)} pixels, but the image has {pixels}; give fewer")
         return TopK(int(count)), self.parse_threshold(share)
+
+    def check_pixels(self, count: int) -> None:
+        if self.k > count:
+            raise OptionError(f"top asks for the {self.k} strongest pixels, but the image has {count}; give fewer")
 
     def threshold_text(self, threshold: Threshold) -> str | None:
         return f"{self.k}:{threshold}"
