@@ -291,6 +291,9 @@ def draw(
     formats: Sequence[str] = ("png",),
     force: bool = False,
     delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: float | None = None,
+    top: str | None = None,
     at: Sequence[ArrayLike] = (),
     along: str | int | None = None,
     steps: int | None = None,
@@ -302,7 +305,7 @@ def draw(
     * path: the name of the files without their endings.
     * formats: "png", "svg", "pdf".
     * force: replace existing files.
-    * delta: another threshold, for maps and refinements.
+    * delta, tau, gamma, top: another threshold of the property asked, for maps and refinements.
     * at: thetas (d,). A path goes through them, boundary shows them, columns has one column for each; strip needs one
       and holds the other parameters there.
     * along: the parameter of a strip, by number from 1 on or by the beginning of its name.
@@ -315,22 +318,32 @@ def draw(
     given = [results] if isinstance(results, Drawn) else list(results)
     loaded = [load(item) if isinstance(item, str | Path) else item for item in given]
     return figures.draw(
-        kind, loaded, path, formats=formats, force=force, delta=delta, at=at, along=along, steps=steps, by=by
-    )
+        kind, loaded, path, formats=formats, force=force, delta=delta, tau=tau, gamma=gamma, top=top, at=at,
+        along=along, steps=steps, by=by,
+    )  # fmt: skip
 
 
-def compare(results: Sequence[str | Path | Result], *, delta: str | float | None = None) -> Comparison:
+def compare(
+    results: Sequence[str | Path | Result],
+    *,
+    delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: float | None = None,
+    top: str | None = None,
+) -> Comparison:
     """Compare two or more maps and refinements, given as results or as directories that hold them.
 
-    Each answers for its own δ, unless `delta` is given for all. The `Comparison` holds the differences between the
-    questions, the shares, rankings, and difference maps against the first; these need the same domain.
+    Each answers for its own threshold, unless `delta`, `tau`, `gamma` or `top` is given for all. The `Comparison` holds
+    the differences between the questions, the shares, rankings, and difference maps against the first; these need the
+    same domain.
 
     >>> sides = [verify("M-FNN-100", "mnist:69990", [spec]) for spec in ("brightness:0..0.1", "darkness:0..0.1")]
     >>> found = compare(sides)
     >>> found.names, found.differs, found.differences
     (('brightness:0..0.1', 'darkness:0..0.1'), ('perturbation',), ())
     """
-    return compare_results([load(one) if isinstance(one, str | Path) else one for one in results], delta=delta)
+    loaded = [load(one) if isinstance(one, str | Path) else one for one in results]
+    return compare_results(loaded, {"delta": delta, "tau": tau, "gamma": gamma, "top": top})
 
 
 def export(
@@ -340,18 +353,21 @@ def export(
     format: str = "csv",
     what: str = "regions",
     delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: float | None = None,
+    top: str | None = None,
     force: bool = False,
 ) -> int:
     """Write the regions of a result, or of a directory that holds one, to a file; returns the number of rows.
 
     * format: "csv", "geojson" (one or two parameters) or "parquet" (needs pyarrow).
     * what: "regions" (a row for each region and box), or "pieces" (of maps and refinements: parts with a single label).
-    * delta: another threshold, except for searches.
+    * delta, tau, gamma, top: another threshold of the property asked, except for searches.
 
     docs/export.md lists the columns.
     """
     check_what(what)
     chosen = load(result) if isinstance(result, str | Path) else result
-    table = make_table(chosen if delta is None else chosen.with_delta(delta), what)
+    table = make_table(chosen.with_options({"delta": delta, "tau": tau, "gamma": gamma, "top": top}), what)
     write_table(table, path, format, force=force)
     return len(table)

@@ -20,6 +20,7 @@ from .attention.filters import Filter
 from .attention.inconsistency import original_maps
 from .attention.masks import MaskLike
 from .attention.measures.distance import DISTANCE
+from .attention.measures.wording import Stated
 from .attention.options import AttentionOptions
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
@@ -228,6 +229,10 @@ class Question:
         mask = self.attention.mask
         weights = None if mask is None else mask.weights[None]
         return self.attention.measure.base(self.original, weights, self.attention.distance)
+
+    def stated(self, threshold: Threshold) -> Stated:
+        """A threshold for sentences."""
+        return AttentionFacts.of(self.attention, threshold).stated(self.limit(threshold), self.base)
 
     def limit(self, threshold: Threshold) -> float:
         """The largest loss that a threshold allows: the absolute δ for distances; OptionError if it is not known."""

@@ -13,6 +13,7 @@ from .filters import Filter
 from .masks import EXAMPLE, Mask, MaskLike
 from .measures import Measure, find_measures
 from .measures.distance import DISTANCE
+from .measures.wording import Stated
 from .methods import GRADIENT, Method
 from .options import AttentionOptions
 
@@ -32,8 +33,8 @@ class AttentionFacts(Struct, frozen=True):
     """
 
     filter: str
-    distance: str | UnsetType
-    classes: str | list[int]
+    distance: str | UnsetType = UNSET
+    classes: str | list[int] = "all"
     method: str | UnsetType = UNSET
     property: str = DISTANCE.name
     explain: str = GRADIENT.name
@@ -58,6 +59,15 @@ class AttentionFacts(Struct, frozen=True):
         asked = f"property {self.property}" if self.distance is UNSET else f"distance {self.distance.upper()}"
         mask = "" if self.mask is None else f", mask {self.mask.text}"
         return f"{method}filter {self.filter}, {asked}{mask}, {words}"
+
+    def measure(self) -> Measure:
+        """The property of attention; earlier versions stored no threshold."""
+        found = Measure.parse(self.property)
+        return found if self.threshold is None else found.with_threshold(self.threshold)[0]
+
+    def stated(self, limit: float, base: float) -> Stated:
+        """The threshold for sentences, with the largest loss that it allows and the base of relative ones."""
+        return Stated(self.threshold or "", limit, base, self.explain)
 
     @classmethod
     def of(cls, options: AttentionOptions, threshold: Threshold) -> "AttentionFacts":
@@ -90,19 +100,12 @@ class Asked(NamedTuple):
         return None if self.mask is None else Mask.of(self.mask, image)
 
 
-def asked_attention(
-    *,
-    attention: str = DISTANCE.name,
-    thresholds: Mapping[str, str | float | None],
-    dist: str | None = None,
-    mask: MaskLike | None = None,
-    classes: str | Sequence[int] | None = None,
-) -> Asked:
-    """Read what is asked of attention, before any file is read; raises OptionError.
+GivenThresholds = Mapping[str, str | float | None]
+"""Thresholds by the name of their option (delta, tau, gamma, top), None if not given."""
 
-    thresholds: by the name of their option (delta, tau, gamma, top), None if not given.
-    """
-    measure = Measure.parse(attention)
+
+def own_threshold(measure: Measure, thresholds: GivenThresholds) -> str | float | None:
+    """The threshold given for a property, None for none; OptionError if one of another property is given."""
     for name, given in thresholds.items():
         if given is not None and name != measure.option:
             owner = next(one.name for one in find_measures().values() if one.option == name)
@@ -110,6 +113,20 @@ def asked_attention(
                 f"{name} {given!r} does not go with attention {measure.name}: it is the threshold of {owner}; "
                 f"{'leave it out' if measure.option is None else f'give {measure.option} instead'}"
             )
+    return None if measure.option is None else thresholds.get(measure.option)
+
+
+def asked_attention(
+    *,
+    attention: str = DISTANCE.name,
+    thresholds: GivenThresholds,
+    dist: str | None = None,
+    mask: MaskLike | None = None,
+    classes: str | Sequence[int] | None = None,
+) -> Asked:
+    """Read what is asked of attention, before any file is read; raises OptionError."""
+    measure = Measure.parse(attention)
+    text = own_threshold(measure, thresholds)
     if dist is not None and measure.norm is not None:
         raise OptionError(f"dist {dist!r} does not go with attention {measure.name}; leave it out, or ask for distance")
     if mask is not None and not measure.needs_mask:
@@ -117,7 +134,6 @@ def asked_attention(
         raise OptionError(f"a mask does not go with attention {measure.name}; leave it out, or ask for {users}")
     if mask is None and measure.needs_mask:
         raise OptionError(f"attention {measure.name} needs a mask: give a grey PNG of the image's size, or {EXAMPLE}")
-    text = None if measure.option is None else thresholds.get(measure.option)
     measure, threshold = measure.with_threshold(measure.default if text is None else text)
     return Asked(
         measure,

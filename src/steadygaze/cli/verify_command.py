@@ -30,10 +30,15 @@ def verify(
     image: o.ImageOption,
     perturb: o.PerturbOption,
     property: o.PropertyOption = "both",
-    delta: o.DeltaOption = "25%",
+    attention: o.AttentionOption = "distance",
+    delta: o.DeltaOption = None,
+    tau: o.TauOption = None,
+    gamma: o.GammaOption = None,
+    top: o.TopOption = None,
+    mask: o.MaskOption = None,
     filter: o.FilterOption = "identity",
-    dist: o.DistOption = "l2",
-    classes: o.ClassesOption = "all",
+    dist: o.DistOption = None,
+    classes: o.ClassesOption = None,
     require: o.RequireOption = None,
     method: o.MethodOption = "auto",
     until: o.UntilOption = None,
@@ -80,7 +85,8 @@ def verify(
         with showing_progress(budget, is_wanted=not quiet and not json) as display:
             question = make_question(
                 model, image, perturb,
-                property=property, delta=delta, filter=filter, dist=dist, classes=classes,
+                property=property, attention=attention, delta=delta, tau=tau, gamma=gamma, top=top, mask=mask,
+                filter=filter, dist=dist, classes=classes,
                 mean=mean, std=std, scale=scale or 1.0, output=output,
                 names=None if class_names is None else _read_class_names(class_names),
             )  # fmt: skip

@@ -12,12 +12,12 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from ..attention.asking import GivenThresholds
 from ..errors import OptionError
 from ..labels import Label, Property
 from ..question import Question
 from ..results.result import Result
 from ..results.summary import NearestFacts, kinks_text
-from ..threshold import Threshold
 from .overlay import Bounds, combine, lay_over
 from .ranking import Ranking, find_contrary, is_distance, make_rankings
 
@@ -111,8 +111,8 @@ class Comparison:
         return draw_comparison(self, path)
 
 
-def compare_results(results: Sequence[Result], *, delta: str | float | None = None) -> Comparison:
-    """Compare maps and refinements, each at its own δ unless one is given for all; OptionError for anything else."""
+def compare_results(results: Sequence[Result], thresholds: GivenThresholds | None = None) -> Comparison:
+    """Compare maps and refinements, each at its own threshold unless one is given for all; OptionError for others."""
     if len(results) < 2:
         raise OptionError(f"a comparison needs two or more results, not {len(results)}; give more directories")
     for place, result in enumerate(results, start=1):
@@ -121,10 +121,7 @@ def compare_results(results: Sequence[Result], *, delta: str | float | None = No
                 f"result {place} is a {result.tiling.kind} ({result.method}), which has no shares of the whole domain; "
                 "give maps or refinements (verify with --method map or refine)"
             )
-    given = tuple(results)
-    if delta is not None:
-        Threshold.parse(delta)
-        given = tuple(result.with_delta(delta) for result in given)
+    given = tuple(result.with_options(thresholds or {}) for result in results)
     differs = find_differences(given)
     names = name_results(given, differs)
     return Comparison(given, names, differs, make_notes(given, names, differs))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..attention.asking import GivenThresholds, own_threshold
 from ..attention.gradients import maps_under
 from ..attention.inconsistency import expected_at
-from ..attention.measures.distance import DISTANCE
+from ..attention.measures.wording import Stated
 from ..boundary import Boundary
 from ..budget import OPTIONAL, Budget, is_over
 from ..errors import OptionError, PerturbationError
@@ -248,26 +249,39 @@ class Result:
         """One replayed witness for each kind of violation."""
         return self.findings.witnesses
 
+    @property
+    def stated(self) -> Stated:
+        """The threshold of this result for sentences."""
+        return self.question.stated(self.threshold)
+
     def with_delta(self, delta: str | float) -> "Result":
         """The same proofs for another δ: absolute (3.0) or relative ("25%"). A search answers only its own."""
-        measure = self.question.attention.measure
-        if measure != DISTANCE:
-            raise OptionError(f"delta {delta!r} does not go with attention {measure.name}, which this result asked for")
-        return self.with_threshold(delta)
+        return self.with_options({"delta": delta})
+
+    def with_options(self, thresholds: GivenThresholds) -> "Result":
+        """The same proofs for the threshold given for its property; itself if none is given.
+
+        OptionError for a threshold of another property.
+        """
+        found = own_threshold(self.question.attention.measure, thresholds)
+        return self if found is None else self.with_threshold(found)
 
     def with_threshold(self, threshold: str | float) -> "Result":
         """The same proofs for another threshold of the property asked, as its option reads it (δ, τ, γ, k:share)."""
-        if not self.tiling.answers_any_delta:
-            raise OptionError(
-                f"a {self.tiling.kind} ({self.method}) answers only δ = {self.threshold}; leave --delta out, or run "
-                "verify with another --delta or with --method map"
-            )
         before = self.question.attention.measure
+        if before.option is None:
+            raise OptionError(f"attention {before.name} has no threshold; leave {threshold!r} out")
+        if not self.tiling.answers_any_delta:
+            option, own = before.option, before.threshold_text(self.threshold)
+            raise OptionError(
+                f"a {self.tiling.kind} ({self.method}) answers only {before.symbol} = {own}; leave --{option} out, or "
+                f"run verify with another --{option} or with --method map"
+            )
         measure, found = before.with_threshold(threshold)
         if measure != before:
             raise OptionError(
-                f"{before.option} {threshold!r} asks for other maps than this result measured "
-                f"({before.threshold_text(self.threshold)}); run verify again"
+                f"{before.option} {threshold!r} asks for other pixels than this result, which compares "
+                f"{before.threshold_text(self.threshold)}; run verify again"
             )
         return replace(self, threshold=found)
 

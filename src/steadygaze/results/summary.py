@@ -13,7 +13,9 @@ import numpy as np
 from msgspec import Struct
 
 from ..attention.asking import AttentionFacts
+from ..attention.measures import Measure
 from ..attention.measures.distance import DISTANCE
+from ..attention.measures.wording import Stated
 from ..boundary import Boundary, Component, Enclave
 from ..errors import StoreError
 from ..labels import Kept, Label, Property, Status, Verdict
@@ -24,6 +26,7 @@ from ..words import percent_up, share_between
 from .arrays import SCHEMA_VERSION
 from .claims import Violation
 from .result import Result
+from .strayed import Strayed, find_strayed
 from .witness import Witness
 
 Bounds = tuple[float, float]
@@ -114,6 +117,32 @@ class WitnessFacts(Struct, frozen=True):
         )  # fmt: skip
 
 
+class StrayedFacts(Struct, frozen=True):
+    """The nearest known theta that loses the attention.
+
+    left: what is left of it there, in words. place: where the attention is instead, seen from the object; pixels: rows
+    and columns of it. Both are empty if the property does not tell.
+    """
+
+    theta: list[float]
+    is_nearest: bool
+    loss: float
+    loss_before: float | None
+    left: str
+    place: str
+    pixels: list[list[int]]
+
+    @classmethod
+    def of(cls, found: Strayed, measure: Measure, stated: Stated) -> Self:
+        """The facts of a theta that loses the attention."""
+        point, before = found.point, found.before
+        return cls(
+            theta=point.theta.tolist(), is_nearest=found.is_nearest, loss=point.inconsistency, loss_before=before,
+            left=measure.left_text(stated, before, point.inconsistency), place=found.place,
+            pixels=[] if found.pixels is None else np.argwhere(found.pixels).tolist(),
+        )  # fmt: skip
+
+
 class AnswerFacts(Struct, frozen=True, kw_only=True):
     """The part that results and boundaries share: the question, and how it was answered.
 
@@ -132,6 +161,19 @@ class AnswerFacts(Struct, frozen=True, kw_only=True):
     model: ModelFacts
     image: ImageFacts
     sliver_share: float | None
+    attention: AttentionFacts
+
+    @property
+    def measure(self) -> Measure:
+        """The property of attention that was asked."""
+        return self.attention.measure()
+
+    @property
+    def stated(self) -> Stated:
+        """The threshold for sentences."""
+        # Earlier versions stored the threshold here only.
+        found = self.attention.stated(self.delta.value, self.delta.map_size)
+        return found if found.text else found._replace(text=self.delta.text)
 
     def plain(self) -> dict[str, Any]:
         """The facts as JSON has them: numbers, texts, lists and dictionaries."""
@@ -146,8 +188,9 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     zero_attention_share: the share of the domain whose maps are zero everywhere (not for distances). sets: regions by
     label, None if the label was not asked for; undecided counts the others. visited_share: the share of the domain
     mapped, decided or visited. Refinements fill boxes, guarantee_shares, until, goal and relaxation; searches following
-    to line. ties: for networks with maxima over windows, the share of the domain whose attention depends on the rule
-    that the first of equal entries wins.
+    to line. strayed: where the attention goes at the nearest known theta that loses it (not for distances). ties: for
+    networks with maxima over windows, the share of the domain whose attention depends on the rule that the first of
+    equal entries wins.
     """
 
     status: Status = Status.FAILED
@@ -178,9 +221,9 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     w_delta: float | None = None
     line: list[float] | None = None
     ties: dict[str, Bounds] | msgspec.UnsetType = msgspec.UNSET
+    strayed: StrayedFacts | msgspec.UnsetType | None = msgspec.UNSET
     complete: bool
     stopped: str | None
-    attention: AttentionFacts
     notes: list[str]
     witnesses: list[WitnessFacts] = []
 
@@ -264,7 +307,8 @@ def summarise(result: Result) -> Summary:
     notes = list(facts.notes)
     if tiling.answers_any_delta:
         if result.skips_other_deltas:
-            notes.append("the shares at other δ are left out: the run ended before they were computed")
+            others = f"at other {question.attention.measure.thresholds_word}"
+            notes.append(f"the shares {others} are left out: the run ended before they were computed")
         shares: dict[str, Bounds | float | None] = dict(result.kept_shares)
         measure, enough = question.attention.measure, result.enough_delta
         reached = None if enough is None else measure.threshold_at(enough, question.base)
@@ -275,7 +319,9 @@ def summarise(result: Result) -> Summary:
         more["nearest"] = {str(name): NearestFacts.of(found) for name, found in result.nearest.items()}
         more["witnesses"] = [WitnessFacts.of(witness, question.names) for witness in result.witnesses]
     if question.attention.measure != DISTANCE:
+        found = find_strayed(result)
         more["zero_attention_share"] = result.zero_share
+        more["strayed"] = None if found is None else StrayedFacts.of(found, question.attention.measure, result.stated)
     if result.tie_share is not None:
         more["ties"] = {"share": result.tie_share}
     more |= {
@@ -285,7 +331,6 @@ def summarise(result: Result) -> Summary:
         "guarantee": tiling.guarantee(result) + (FINGERPRINTS if has_windows(result.question.model.graph) else ""),
         "complete": result.is_complete,
         "stopped": None if result.stopped is None else str(result.stopped),
-        "attention": AttentionFacts.of(question.attention, result.threshold),
         "notes": [*notes, *result.findings.notes],
     }
     return Summary(**_common(result, result.verdict, question.property) | more | tiling.facts(answer))
@@ -330,6 +375,7 @@ def _common(result: Result, verdict: Verdict, wanted: Property) -> dict[str, Any
         "model": facts.model,
         "image": facts.image,
         "sliver_share": result.sliver_share,
+        "attention": AttentionFacts.of(question.attention, result.threshold),
     }
 
 

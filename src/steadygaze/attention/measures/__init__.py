@@ -2,10 +2,10 @@
 
 Every property is a *loss*, a number of at least 0 for each theta: attention is kept where the loss is at most a limit.
 A measure has several forms: the plain definition, numbers for each pattern that answer for any limit and any error of
-the maps, and an enclosure for boxes.
+the maps, an enclosure for boxes, words, and the script for the page of a report.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -16,6 +16,7 @@ from ...errors import OptionError
 from ...threshold import Direction, Threshold
 from .. import find_kinds
 from ..distances import Distance
+from .wording import Wording
 
 if TYPE_CHECKING:
     from ..filters import Intervals
@@ -51,7 +52,7 @@ class Expectation:
     weight_slope: np.ndarray | None = None
 
 
-class Measure(ABC):
+class Measure(Wording):
     """A property of attention. Frozen: equal measures ask the same.
 
     name: its word in `--attention`. option: the name of its threshold's option, None if it has none. default: that
@@ -114,6 +115,10 @@ class Measure(ABC):
         """The threshold, in its own unit and absolute, that a limit stands for."""
         return 1.0 - limit
 
+    def slider(self, threshold: Threshold) -> tuple[Threshold, ...]:
+        """Thresholds for which a report shows the map, from strict to lax; none if the report chooses them itself."""
+        return tuple(Threshold(round(number / 100.0, 2), False, self.direction) for number in range(100, 0, -1))
+
     def base(self, original: np.ndarray, weights: np.ndarray | None, norm: Distance) -> float:
         """What relative thresholds are shares of, from the filtered maps (K', C, H, W) of the unperturbed image."""
         return 1.0
@@ -126,6 +131,18 @@ class Measure(ABC):
 
         expected (B or 1, K', C, H, W); weights (B or 1, H, W) of the mask.
         """
+
+    @property
+    def tells_strayed(self) -> bool:
+        """Whether `strayed` names pixels."""
+        return type(self).strayed is not Measure.strayed
+
+    def strayed(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """The pixels (H, W) that hold the attention of maps (K', C, H, W) instead of those that should.
+
+        None if the property does not tell.
+        """
+        return None
 
     @abstractmethod
     def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ...tolerances import LEAST, LEAST_ROOT, UNIT, down, gamma, up
+from ...words import rounded
 from .. import curve_kernels
 from ..distances import Distance
 from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
+from .wording import Clauses, Stated
 
 if TYPE_CHECKING:
     from ..filters import Intervals
@@ -33,6 +35,34 @@ class Alike(Measure):
     is_quasiconvex: ClassVar[bool] = True
     norm: ClassVar[Distance | None] = Distance.L2
     marks: ClassVar[tuple[str, ...]] = ("0.5", "0.75", "0.9", "0.99")
+    symbol: ClassVar[str] = "γ"
+    noun: ClassVar[str] = "cosine"
+    asks: ClassVar[str] = "does the map point the same way?"
+    loss_noun: ClassVar[str] = "1 − cosine"
+    threshold_axis: ClassVar[str] = "required cosine γ of actual and expected maps"
+    page_script: ClassVar[str] = """const SgMeasure = {
+  loss(actual, expected) {
+    const largest = (maps) => maps.reduce((top, map) => map.reduce((a, b) => Math.max(a, Math.abs(b)), top), 0);
+    const ours = largest(actual), theirs = largest(expected);
+    if (ours === 0 || theirs === 0) return SG_NO_ATTENTION;
+    let across = 0, own = 0, other = 0;
+    actual.forEach((map, k) => map.forEach((value, i) => {
+      const a = value / ours, e = expected[k][i] / theirs;
+      across += a * e;
+      own += a * a;
+      other += e * e;
+    }));
+    return 1 - across / (Math.sqrt(own) * Math.sqrt(other));
+  },
+};"""
+
+    def clauses(self, stated: Stated) -> Clauses:
+        least = self.threshold_words(stated)
+        way = "its attention maps {} the same way as the expected ones (cosine {})"
+        return Clauses(way.format("point", f"at least {least}"), way.format("no longer point", f"below {least}"))
+
+    def number(self, value: float, digits: int = 4) -> str:
+        return rounded(round(value, 12), digits)
 
     def losses(
         self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None, norm: Distance

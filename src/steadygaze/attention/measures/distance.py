@@ -7,10 +7,12 @@ import numpy as np
 
 from ...threshold import Direction, Threshold
 from ...tolerances import LEAST_ROOT, down, gamma, up
+from ...words import ALL_DIGITS, comparison, rounded
 from .. import curve_kernels
 from ..distances import Distance
 from . import Ends, Expectation, Measure, Slabs
 from .enclosing_kernels import map_distances
+from .wording import Clauses, Stated
 
 if TYPE_CHECKING:
     from ..filters import Intervals
@@ -30,6 +32,50 @@ class Inconsistent(Measure):
     is_quasiconvex: ClassVar[bool] = True
     marks: ClassVar[tuple[str, ...]] = ("10%", "25%", "50%", "100%")
     direction: ClassVar[Direction] = Direction.AT_MOST
+    symbol: ClassVar[str] = "δ"
+    noun: ClassVar[str] = "inconsistency"
+    asks: ClassVar[str] = "is the map as expected?"
+    loss_noun: ClassVar[str] = "inconsistency"
+    threshold_axis: ClassVar[str] = "allowed difference δ of the attention maps"
+    page_form: ClassVar[str] = "distance"
+    page_script: ClassVar[str] = """const SgMeasure = {
+  loss(actual, expected, weights, facts) {
+    return actual.reduce((sum, map, k) => sum + SgMaps.size(SgMaps.minus(map, expected[k]), facts.distance), 0);
+  },
+};"""
+
+    @property
+    def loss_limit(self) -> str:
+        return self.symbol
+
+    @property
+    def short(self) -> Clauses:
+        return Clauses("differs by ≤ δ", "differs by more")
+
+    def clauses(self, stated: Stated) -> Clauses:
+        differ = "its attention maps differ from the expected ones by"
+        allowed = f"the allowed distance of {rounded(stated.limit, ALL_DIGITS)}"
+        if stated.is_relative:
+            allowed = f"the allowed {stated.percent} of the original maps' size"
+        return Clauses(f"{differ} at most {allowed}", f"{differ} more than {allowed}")
+
+    def threshold_words(self, stated: Stated, digits: int = ALL_DIGITS) -> str:
+        if stated.is_relative:
+            value, size = (rounded(number, min(digits, 5)) for number in (stated.limit, stated.base))
+            return f"{value} ({stated.percent} of the original maps' size {size})"
+        return rounded(stated.limit, digits)
+
+    def kept_row(self, stated: Stated) -> str:
+        return f"{self.short.kept} = {rounded(stated.limit, 4)}"
+
+    def value_text(self, loss: float, digits: int = 4) -> str:
+        return "unknown" if np.isnan(loss) else rounded(loss, digits)
+
+    def compared(self, loss: float, limit: float) -> str:
+        return comparison(loss, limit)
+
+    def slider(self, threshold: Threshold) -> tuple[Threshold, ...]:
+        return ()
 
     def parse_threshold(self, text: str | float) -> Threshold:
         return Threshold.parse(text)

@@ -8,10 +8,12 @@ import numpy as np
 from ...errors import OptionError
 from ...threshold import Threshold
 from ...tolerances import LEAST, down, gamma, up
+from ...words import ALL_DIGITS, rounded, rounded_down, rounded_up
 from ..distances import Distance
 from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
 from .enclosing_kernels import mass_ends
 from .lines import slabs_between
+from .wording import TOO_LARGE, Clauses, Stated
 
 if TYPE_CHECKING:
     from ..filters import Intervals
@@ -41,6 +43,48 @@ class OnObject(Measure):
     is_quasiconvex: ClassVar[bool] = True
     norm: ClassVar[Distance | None] = Distance.L1
     marks: ClassVar[tuple[str, ...]] = ("0.5", "50%", "75%", "90%")
+    symbol: ClassVar[str] = "τ"
+    noun: ClassVar[str] = "mass on the object"
+    asks: ClassVar[str] = "is the mass on the object?"
+    loss_noun: ClassVar[str] = "off the object"
+    threshold_axis: ClassVar[str] = "required share τ of the mass on the object"
+    page_form: ClassVar[str] = "percent"
+    page_script: ClassVar[str] = """const SgMeasure = {
+  loss(actual, expected, weights) {
+    let outside = 0, total = 0;
+    for (const map of actual) {
+      for (let i = 0; i < map.length; i++) {
+        const mass = Math.abs(map[i]);
+        total += mass;
+        outside += mass * (1 - weights[i % weights.length]);
+      }
+    }
+    return total === 0 ? SG_NO_ATTENTION : outside / total;
+  },
+};"""
+
+    def clauses(self, stated: Stated) -> Clauses:
+        share, mass = 100.0 * (1.0 - stated.limit), stated.of_maps("mass")
+        # Rounded so that each sentence stays true; a share that people chose has few digits.
+        least, most = rounded_down(_exact(share)), rounded_up(_exact(share))
+        kept = f"at least {least} % of {mass} stays on the object"
+        return Clauses(kept, f"less than {most} % of {mass} is on the object")
+
+    def left_text(self, stated: Stated, before: float | None, after: float) -> str:
+        mass = stated.of_maps("mass")
+        if after > TOO_LARGE:
+            return f"{mass} is zero there"
+        was = "" if before is None else f"; without perturbation, {self.value_text(before)} is"
+        return f"{self.value_text(after)} of {mass} is on the object there{was}"
+
+    def number(self, value: float, digits: int = 4) -> str:
+        return f"{rounded(_exact(100.0 * value), digits)} %"
+
+    def threshold_words(self, stated: Stated, digits: int = ALL_DIGITS) -> str:
+        if not stated.is_relative:
+            return f"{self.number(1.0 - stated.limit, digits)} of the mass"
+        share, before = self.number(1.0 - stated.limit), self.number(stated.base)
+        return f"{share} of the mass ({stated.percent} of the unperturbed image's {before})"
 
     def parse_threshold(self, text: str | float) -> Threshold:
         words = str(text).strip()
@@ -68,6 +112,18 @@ class OnObject(Measure):
         outside, total = (mass * (1.0 - weights)).sum(axis=(1, 2)), mass.sum(axis=(1, 2))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(total == 0.0, NO_ATTENTION, outside / total)
+
+    def strayed(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """The fewest pixels off the object that hold half of what such pixels gained, as shares of all mass."""
+        assert weights is not None
+        ours, theirs = (np.abs(maps).sum(axis=(0, 1)) for maps in (actual, expected))
+        gained = ours / (ours.sum() or 1.0) - theirs / (theirs.sum() or 1.0)
+        gained = np.where(weights < 0.5, np.maximum(gained, 0.0), 0.0)
+        order = np.argsort(-gained, axis=None, kind="stable")
+        before = np.cumsum(gained.ravel()[order]) - gained.ravel()[order]
+        found = np.zeros(gained.size, dtype=bool)
+        found[order[(before < 0.5 * gained.sum()) & (gained.ravel()[order] > 0.0)]] = True
+        return found.reshape(gained.shape)
 
     def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
         """The mass outside the mask at τ = 0, its change per unit of τ, and all mass."""
@@ -118,3 +174,8 @@ class OnObject(Measure):
         high = np.where(all_least > 0.0, high, NO_ATTENTION)
         low = np.where(all_most == 0.0, NO_ATTENTION, low)
         return np.stack([np.where(is_unknown, 0.0, low), np.where(is_unknown, NO_ATTENTION, high)], axis=1)
+
+
+def _exact(percent: float) -> float:
+    """A percentage without the rounding errors of its computation."""
+    return round(percent, 10)

@@ -8,6 +8,8 @@ import numpy as np
 from ...threshold import Threshold
 from ..distances import Distance
 from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
+from .wording import NONE as NOWHERE
+from .wording import TOO_LARGE, Clauses, Stated
 
 if TYPE_CHECKING:
     from ..filters import Intervals
@@ -42,6 +44,61 @@ class Pointing(Measure):
     uses_expected: ClassVar[bool] = False
     norm: ClassVar[Distance | None] = Distance.L2
     marks: ClassVar[tuple[str, ...]] = ()
+    symbol: ClassVar[str] = "1"
+    noun: ClassVar[str] = "largest value"
+    asks: ClassVar[str] = "does it point at the object?"
+    loss_noun: ClassVar[str] = "off the object"
+    threshold_axis: ClassVar[str] = "largest value on the object"
+    page_form: ClassVar[str] = "side"
+    page_script: ClassVar[str] = """const SgMeasure = {
+  loss(actual, expected, weights) {
+    let largest = 0, on = 0;
+    for (const map of actual) {
+      for (let i = 0; i < map.length; i++) {
+        const size = Math.abs(map[i]);
+        largest = Math.max(largest, size);
+        if (weights[i % weights.length] >= 0.5) on = Math.max(on, size);
+      }
+    }
+    return largest === 0 ? SG_NO_ATTENTION : on >= largest ? 0 : 1;
+  },
+};"""
+
+    @property
+    def loss_limit(self) -> str:
+        return "the object's border"
+
+    @property
+    def short(self) -> Clauses:
+        return Clauses("points at the object", "points elsewhere")
+
+    def clauses(self, stated: Stated) -> Clauses:
+        value = stated.of_maps("largest value")
+        return Clauses(f"{value} stays on the object", f"{value} is not on the object")
+
+    def left_text(self, stated: Stated, before: float | None, after: float) -> str:
+        value = stated.of_maps("largest value")
+        return f"{value} is zero there" if after > TOO_LARGE else f"{value} is not on the object there"
+
+    def went_text(self, place: str) -> str:
+        return f"it lies {place}"
+
+    def kept_row(self, stated: Stated) -> str:
+        return self.short.kept
+
+    def stated_text(self, stated: Stated, digits: int = 4) -> str:
+        return "largest value on the object"
+
+    def value_text(self, loss: float, digits: int = 4) -> str:
+        if np.isnan(loss):
+            return "unknown"
+        return NOWHERE if loss > TOO_LARGE else "on the object" if loss < HALF else "off the object"
+
+    def compared(self, loss: float, limit: float) -> str:
+        return self.value_text(loss)
+
+    def slider(self, threshold: Threshold) -> tuple[Threshold, ...]:
+        return (threshold,)
 
     def threshold_text(self, threshold: Threshold) -> str | None:
         return None
@@ -54,6 +111,11 @@ class Pointing(Measure):
         largest, on = sizes.max(axis=(1, 2)), np.where(weights >= HALF, sizes, 0.0).max(axis=(1, 2))
         found = np.where(largest == 0.0, NO_ATTENTION, np.where(on >= largest, 0.0, 1.0))
         return np.where(np.isnan(largest), np.nan, found)
+
+    def strayed(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """The pixels with the largest value."""
+        sizes = np.abs(actual).max(axis=(0, 1))
+        return (sizes == sizes.max()) & (sizes > 0.0)
 
     def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
         """The largest values by where the object is: see the names of the columns."""

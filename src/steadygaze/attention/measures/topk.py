@@ -14,6 +14,7 @@ from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
 from .expected_tops import BITS, ExpectedTops, Strongest, packed, ranked
 from .pointing import absolute_ends
 from .rank_kernels import overlaps, segment_slabs
+from .wording import Clauses, Stated
 
 if TYPE_CHECKING:
     from ..filters import Intervals
@@ -35,8 +36,66 @@ class TopK(Measure):
     default: ClassVar[str] = "50:0.8"
     norm: ClassVar[Distance | None] = Distance.L1
     marks: ClassVar[tuple[str, ...]] = ("0.5", "0.7", "0.8", "0.9")
+    symbol: ClassVar[str] = "share"
+    noun: ClassVar[str] = "pixels kept"
+    asks: ClassVar[str] = "the same strongest pixels?"
+    loss_noun: ClassVar[str] = "pixels lost"
+    threshold_axis: ClassVar[str] = "required share of the strongest pixels"
+    page_form: ClassVar[str] = "count"
+    page_script: ClassVar[str] = """const SgMeasure = {
+  loss(actual, expected, weights, { shape, k }) {
+    const n = shape[1] * shape[2];
+    const strongest = (maps) => {
+      const sums = new Float64Array(n);
+      for (const map of maps) for (let i = 0; i < map.length; i++) sums[i % n] += Math.abs(map[i]);
+      const order = Array.from(sums.keys()).sort((a, b) => sums[b] - sums[a] || a - b);
+      return { first: new Set(order.slice(0, k)), largest: sums[order[0]] };
+    };
+    const ours = strongest(actual), theirs = strongest(expected);
+    if (ours.largest === 0) return SG_NO_ATTENTION;
+    return 1 - [...ours.first].filter((i) => theirs.first.has(i)).length / k;
+  },
+};"""
 
     k: int = 50
+
+    def count_at(self, loss: float) -> int:
+        """The least number of shared pixels with a loss of at most the given one."""
+        return ceil((1.0 - loss) * self.k - 1e-6)
+
+    def clauses(self, stated: Stated) -> Clauses:
+        count = self.count_at(stated.limit)
+        expected = f"of the {self.k} pixels that should be the strongest in its attention maps"
+        if self.k == 1:
+            return Clauses("the strongest pixel of its attention maps stays the same", "another pixel is the strongest")
+        return Clauses(f"{expected}, at least {count} are", f"{expected}, fewer than {count} are")
+
+    def number(self, value: float, digits: int = 4) -> str:
+        return f"{self.count_at(1.0 - value)} of {self.k} pixels"
+
+    @property
+    def short(self) -> Clauses:
+        return Clauses("enough pixels stay", "too few stay")
+
+    def stated_text(self, stated: Stated, digits: int = 4) -> str:
+        return f"at least {self.count_at(stated.limit)} of the {self.k} strongest pixels"
+
+    def kept_row(self, stated: Stated) -> str:
+        return f"{self.number(1.0 - stated.limit)} stay"
+
+    def reached_text(self, value: float) -> str:
+        return self.number(value)
+
+    def left_text(self, stated: Stated, before: float | None, after: float) -> str:
+        return f"{self.value_text(after)} are still among the strongest there"
+
+    def compared(self, loss: float, limit: float) -> str:
+        found = super().compared(loss, limit)
+        return found.replace(f" {self.symbol} = ", " ").replace(f" of {self.k} pixels", "", 1)
+
+    def slider(self, threshold: Threshold) -> tuple[Threshold, ...]:
+        steps = range(self.k, 0, -max(1, self.k // 100))
+        return tuple(Threshold(float(f"{count / self.k:.12g}"), False, self.direction) for count in steps)
 
     def with_threshold(self, text: str | float) -> tuple[Measure, Threshold]:
         words = str(text).strip()
@@ -66,6 +125,11 @@ class TopK(Measure):
         loss = 1.0 - (self._tops(ours) & found).sum(axis=1) / self.k
         loss = np.where(ours.any(axis=1), loss, NO_ATTENTION)
         return np.where(np.isnan(ours).any(axis=1), np.nan, loss)
+
+    def strayed(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """The pixels among the k strongest that should not be."""
+        ours, theirs = (np.abs(maps).sum(axis=(0, 1)).reshape(1, -1) for maps in (actual, expected))
+        return (self._tops(ours) & ~self._tops(theirs)).reshape(actual.shape[2:])
 
     def _tops(self, strengths: np.ndarray) -> np.ndarray:
         """Whether each pixel (B, n) is among the k strongest; the first of equal ones is."""

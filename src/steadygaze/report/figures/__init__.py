@@ -139,23 +139,26 @@ def result_png(result: Result) -> bytes:
 
 def draw(
     kind: str, results: Result | Sequence[Result], path: str | Path, *, formats: Sequence[str] = ("png",),
-    force: bool = False, delta: str | float | None = None, **wishes: Unpack[Wishes],
+    force: bool = False, delta: str | float | None = None, tau: str | float | None = None, gamma: float | None = None,
+    top: str | None = None, **wishes: Unpack[Wishes],
 ) -> list[Path]:  # fmt: skip
     """Write a figure to PATH.png and so on, one file for each format; refuses existing files without `force`.
 
     See `make_figure` for the rest. The same results give the same bytes.
     """
     check_request(kind, path, formats=formats, force=force, **wishes)
-    make = lambda: make_figure(kind, results, delta=delta, **wishes)  # noqa: E731
+    make = lambda: make_figure(kind, results, delta=delta, tau=tau, gamma=gamma, top=top, **wishes)  # noqa: E731
     return write_figure(make, path, formats=formats, force=force)
 
 
 def make_figure(
-    kind: str, results: Result | Sequence[Result], *, delta: str | float | None = None, **wishes: Unpack[Wishes]
-) -> Figure:
+    kind: str, results: Result | Sequence[Result], *, delta: str | float | None = None,
+    tau: str | float | None = None, gamma: float | None = None, top: str | None = None, **wishes: Unpack[Wishes],
+) -> Figure:  # fmt: skip
     """A figure of a kind, from one result or, for columns, from several; OptionError if they do not fit.
 
-    delta: another threshold, for maps and refinements. See `Wishes` for the others.
+    delta, tau, gamma, top: another threshold of the property asked, for maps and refinements. See `Wishes` for the
+    others.
     """
     chosen = check_kind(kind)
     _check_wishes(kind, chosen, wishes)
@@ -164,8 +167,7 @@ def make_figure(
         raise OptionError(f"{kind} needs one result, {len(drawn)} given; columns allows several")
     for result in drawn:
         _check_result(kind, chosen, result)
-    if delta is not None:
-        drawn = [result.with_delta(delta) for result in drawn]
+    drawn = [result.with_options({"delta": delta, "tau": tau, "gamma": gamma, "top": top}) for result in drawn]
     with drawing_settings():
         return chosen.make(drawn if chosen.is_of_several else drawn[0], wishes)
 

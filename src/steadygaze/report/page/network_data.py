@@ -159,6 +159,12 @@ def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) ->
     arrays["pixels"] = ("f8", base)
     arrays["slopes"] = (smallest_kind(slopes), slopes)
     moving = perturbed.moving_axis
+    if options.mask is not None:
+        masks = [expected_maps(question.compound, cell, options.mask.weights) for cell in perturbed.cells]
+        arrays["weights"] = ("f8", np.stack([low for low, _ in masks]))
+        if moving is not None:
+            change = [0.0 * low if slope is None else slope for low, slope in masks]
+            arrays["weightChange"] = ("f8", np.stack(change))
     if moving is None:
         arrays["expected"] = (smallest_kind(original), original)
     else:
@@ -176,6 +182,7 @@ def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) ->
         "targets": [[[int(j), float(row[j])] for j in np.flatnonzero(row)] for row in targets],
         "filter": list(options.filter.steps),
         "distance": options.distance.value,
+        "k": getattr(options.measure, "k", 0),
     }
 
 
@@ -202,6 +209,8 @@ def store_points(result: Result) -> ThetaData:
             np.array([[distance.size(d) for d in point.actual[places] - point.expected[places]] for point in points]),
         ),
     }
+    if points[0].weights is not None:
+        arrays["weights"] = ("f4", np.stack([point.weights for point in points if point.weights is not None]))
     facts = {"classes": [classes[place] for place in places], "shape": list(result.question.perturbed.x0.shape)}
     return ThetaData(arrays, facts, len(points))
 

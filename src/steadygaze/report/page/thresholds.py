@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FuncFormatter, PercentFormatter
 
+from ...attention.measures.distance import DISTANCE
 from ...engines.refine.merged_answer import undecided_share
 from ...labels import Kept, Label, Property
 from ...properties.joint import Shares
@@ -73,9 +74,7 @@ def make_thresholds(result: Result) -> Thresholds:
     if not result.is_measured or (answers is not None and exact is None):
         own, areas = np.array([result.answer.delta]), {name: np.array([area]) for name, area in result.areas.items()}
         never, none = np.ones(units, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return Thresholds(
-            own, (str(result.threshold),), 0, areas, never, 0 * never, np.zeros(2), none, np.zeros((0, 4))
-        )
+        return Thresholds(own, (result.stated.text,), 0, areas, never, 0 * never, np.zeros(2), none, np.zeros((0, 4)))
     deltas, texts = _steps(result, _largest(result, exact))
     states = np.ones((len(deltas), units), dtype=np.uint8)
     rows: list[dict[str, tuple[float, float]]] = []
@@ -123,9 +122,15 @@ def _largest(result: Result, exact: NearDelta | None) -> float:
 
 
 def _steps(result: Result, top: float) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The thresholds, in percent of the original map's size if that is not 0, and the result's own among them."""
-    size = result.question.map_size
-    if size > 0.0:
+    """The thresholds as losses and as texts, and the result's own among them.
+
+    Those of distances are in percent of the original map's size if that is not 0.
+    """
+    size, measure, steps = result.question.map_size, result.question.attention.measure, {}
+    if measure != DISTANCE:
+        for threshold in measure.slider(result.threshold):
+            steps[result.question.limit(threshold)] = measure.threshold_text(threshold) or ""
+    elif size > 0.0:
         finest = next((step for step in FINEST if step * size >= min(top, size)), FINEST[-1])
         percents = [*(round(finest * k, 2) for k in range(101)), *(number for number in FURTHER if finest == 1.0)]
         reached = [p for p in percents if p * size < 100.0 * top]
@@ -136,7 +141,7 @@ def _steps(result: Result, top: float) -> tuple[np.ndarray, tuple[str, ...]]:
     own = result.answer.delta
     # A step that equals the result's own δ up to rounding is replaced by it.
     same = next((step for step in steps if abs(step - own) <= 1e-12 * own), own)
-    steps[own] = steps.pop(same, str(result.threshold))
+    steps[own] = steps.pop(same, measure.threshold_text(result.threshold) or "")
     deltas = np.array(sorted(steps))
     return deltas, tuple(steps[float(delta)] for delta in deltas)
 
@@ -274,7 +279,7 @@ def _sharpened(curve: DeltaCurve, known: Thresholds) -> DeltaCurve:
 
 def delta_figure(result: Result, curve: DeltaCurve) -> Figure:
     """The picture of a curve, for the settings of all figures."""
-    delta, size = result.answer.delta, result.question.map_size
+    delta, size, measure = result.answer.delta, result.question.map_size, result.question.attention.measure
     figure = Figure(figsize=(7.4, 3.5), facecolor="white", layout="constrained")
     axes = figure.add_subplot()
     top = _end_of_axis(result, curve)
@@ -284,18 +289,24 @@ def delta_figure(result: Result, curve: DeltaCurve) -> Figure:
     if float(((high - low)[:-1] * np.diff(x)).sum()) > 1e-5 * top:
         axes.fill_between(x, low, high, step="post", color="#9db4c8", linewidth=0, label="between the proved bounds")
     axes.step(x, low, where="post", color=INK, linewidth=1.4, label="proved to be kept, at least")
-    axes.axvline(delta, color=DELTA_LINE, linewidth=1.4, linestyle=(0, (4, 2)), label="δ of this report")
+    axes.axvline(
+        delta, color=DELTA_LINE, linewidth=1.4, linestyle=(0, (4, 2)), label=f"{measure.symbol_word} asked for"
+    )
     axes.set_xlim(0.0, top)
     axes.set_ylim(0.0, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_xlabel("allowed difference δ of the attention maps", fontsize=9.5)
+    axes.set_xlabel(measure.threshold_axis, fontsize=9.5)
     axes.set_ylabel("share of the domain", fontsize=9.5)
     axes.tick_params(labelsize=8.5)
     axes.grid(color="#e3e5e8", linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    if size > 0.0:
+    if measure != DISTANCE:
+        # From lax to strict thresholds, which are 1 − the largest loss.
+        axes.set_xlim(top, 0.0)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda loss, _: f"{max(0.0, 1.0 - loss):.4g}"))
+    elif size > 0.0:
         other = axes.secondary_xaxis("top", functions=(partial(np.multiply, 1.0 / size), partial(np.multiply, size)))
         other.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if top > 0.2 * size else None))
         other.tick_params(labelsize=8, colors=FAINT_INK)
@@ -305,7 +316,9 @@ def delta_figure(result: Result, curve: DeltaCurve) -> Figure:
 
 
 def _end_of_axis(result: Result, curve: DeltaCurve) -> float:
-    """The δ at which the curve reaches 1, or well beyond the size of the original maps."""
+    """The δ at which the curve reaches 1, or well beyond the size of the original maps; 1 for shares and cosines."""
+    if result.question.attention.measure != DISTANCE:
+        return 1.0
     is_full = np.flatnonzero(curve.low >= 1.0)
     end = float(curve.delta[is_full[0]]) if len(is_full) else float(curve.delta[-1])
     if result.question.map_size > 0.0:

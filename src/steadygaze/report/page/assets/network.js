@@ -116,11 +116,17 @@ class SgNetwork {
     });
   }
 
-  distance(difference) {
-    let sum = 0;
-    if (this.facts.distance === 1) for (const value of difference) sum += Math.abs(value);
-    else for (const value of difference) sum += value * value;
-    return this.facts.distance === 1 ? sum : Math.sqrt(sum);
+  // The weights of the object's mask, moved along with the image; null without a mask.
+  weightsAt(theta) {
+    const { weights, weightChange } = this.arrays, { moving, cellLows } = this.facts;
+    if (!weights) return null;
+    const [, height, width] = this.facts.shape, n = height * width;
+    if (moving === null) return Float64Array.from(weights.subarray(0, n));
+    const cell = this.cellOf(theta), tau = theta[moving] - cellLows[cell], found = new Float64Array(n);
+    for (let i = 0; i < n; i++) {
+      found[i] = Math.min(1, Math.max(0, weights[cell * n + i] + tau * weightChange[cell * n + i]));
+    }
+    return found;
   }
 
   // Everything about one theta; `inside` is a theta strictly inside its region, or null.
@@ -128,16 +134,17 @@ class SgNetwork {
     const image = this.imageAt(theta), values = this.preactivations(image);
     const logits = values[values.length - 1], { bits, onKink, doubtful } = this.pattern(values, inside);
     const actual = this.maps(bits), expected = this.expectedAt(theta);
-    const difference = actual.map((map, k) => map.map((value, i) => value - expected[k][i]));
-    const distances = difference.map((map) => this.distance(map));
+    const difference = actual.map((map, k) => SgMaps.minus(map, expected[k])), weights = this.weightsAt(theta);
+    const distances = difference.map((map) => SgMaps.size(map, this.facts.distance));
     let best = 0, rival = -Infinity;
     logits.forEach((value, j) => {
       if (value > logits[best]) best = j;
       if (j !== this.label) rival = Math.max(rival, value);
     });
     return {
-      theta, image, logits, actual, expected, difference, distances, onKink, doubtful,
-      label: best, margin: logits[this.label] - rival, inconsistency: distances.reduce((a, b) => a + b, 0),
+      theta, image, logits, actual, expected, difference, distances, onKink, doubtful, weights,
+      label: best, margin: logits[this.label] - rival,
+      inconsistency: SgMeasure.loss(actual, expected, weights, this.facts),
     };
   }
 }
