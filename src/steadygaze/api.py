@@ -33,7 +33,7 @@ class QuestionOptions(TypedDict, total=False):
     attention: str
     delta: str | float | None
     tau: str | float | None
-    gamma: float | None
+    gamma: str | float | None
     top: str | None
     mask: MaskLike | None
     filter: str
@@ -154,7 +154,7 @@ def verify(
     attention: str = "distance",
     delta: str | float | None = None,
     tau: str | float | None = None,
-    gamma: float | None = None,
+    gamma: str | float | None = None,
     top: str | None = None,
     mask: MaskLike | None = None,
     filter: str = "identity",
@@ -239,7 +239,7 @@ def search(
     attention: str = "distance",
     delta: str | float | None = None,
     tau: str | float | None = None,
-    gamma: float | None = None,
+    gamma: str | float | None = None,
     top: str | None = None,
     mask: MaskLike | None = None,
     filter: str = "identity",
@@ -292,7 +292,7 @@ def draw(
     force: bool = False,
     delta: str | float | None = None,
     tau: str | float | None = None,
-    gamma: float | None = None,
+    gamma: str | float | None = None,
     top: str | None = None,
     at: Sequence[ArrayLike] = (),
     along: str | int | None = None,
@@ -301,7 +301,8 @@ def draw(
 ) -> list[Path]:
     """Draw a figure from results, or from the directories that hold them; returns the files written.
 
-    * kind: "map", "path", "strip", "boundary", "columns" (of several results), "tiling" or "visited" (of searches).
+    * kind: "map", "path", "strip", "boundary", "curve", "columns" (of several results), "tiling" or "visited" (of
+      searches).
     * path: the name of the files without their endings.
     * formats: "png", "svg", "pdf".
     * force: replace existing files.
@@ -328,7 +329,7 @@ def compare(
     *,
     delta: str | float | None = None,
     tau: str | float | None = None,
-    gamma: float | None = None,
+    gamma: str | float | None = None,
     top: str | None = None,
 ) -> Comparison:
     """Compare two or more maps and refinements, given as results or as directories that hold them.
@@ -354,7 +355,7 @@ def export(
     what: str = "regions",
     delta: str | float | None = None,
     tau: str | float | None = None,
-    gamma: float | None = None,
+    gamma: str | float | None = None,
     top: str | None = None,
     force: bool = False,
 ) -> int:

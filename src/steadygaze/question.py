@@ -345,7 +345,7 @@ def make_question(
     attention: str = "distance",
     delta: str | float | None = None,
     tau: str | float | None = None,
-    gamma: float | None = None,
+    gamma: str | float | None = None,
     top: str | None = None,
     mask: MaskLike | None = None,
     filter: str = "identity",

@@ -132,8 +132,8 @@ def nearest_text(summary: Summary, name: str) -> str:
 def kept_text(summary: Summary) -> str:
     """The share of AR at other thresholds; those of distances are relative to the size of the original maps."""
     if summary.measure != DISTANCE:
-        shares = {text: share for text, share in (summary.at_threshold or {}).items() if isinstance(share, tuple)}
-        return "; ".join(f"at {text.replace('%', ' %')} {share_text(*share)}" for text, share in shares.items())
+        found = {text: share for text, share in (summary.at_threshold or {}).items() if isinstance(share, tuple)}
+        return "; ".join(f"at {text.replace('%', ' %')} {share_text(*share)}" for text, share in found.items())
     kept = {name: bounds for name, bounds in (summary.ar_at_delta or {}).items() if isinstance(bounds, tuple)}
     shares = "; ".join(f"at {name.removesuffix('%')} % {share_text(*bounds)}" for name, bounds in kept.items())
     return f"{shares} (of the original maps' size, {number_text(summary.delta.map_size)})"

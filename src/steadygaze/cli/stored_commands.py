@@ -137,7 +137,8 @@ def export(
 
 def figure(
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="map, path, strip, boundary, columns, tiling or visited; see above.")
+        str,
+        typer.Argument(metavar="KIND", help="map, path, strip, boundary, curve, columns, tiling or visited; see above."),
     ],
     directories: Annotated[list[Path], typer.Argument(
         metavar="DIR...", help="A directory that verify wrote; for columns, one or more for each network.",
@@ -180,7 +181,8 @@ def figure(
 
     map: classification, attention and both, with telling images. path: images and predictions along a path of
     combinations. strip: images, actual and expected maps and inconsistency along one parameter. boundary: the outermost
-    boundaries of label and attention side by side, with images. columns: maps of several networks, original (O) and
+    boundaries of label and attention side by side, with images. curve: the share that keeps its attention against every
+    threshold, with proved bounds. columns: maps of several networks, original (O) and
     under brightness (B), patch (P), translation (T). tiling: all regions with their edges (of maps, refinements and
     searches). visited: the regions that a search visited, by phase and label. The exit code is 0.
     """

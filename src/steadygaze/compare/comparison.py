@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from ..attention.asking import GivenThresholds
+from ..attention.asking import AttentionFacts, GivenThresholds
 from ..errors import OptionError
 from ..labels import Label, Property
 from ..question import Question
@@ -163,9 +163,16 @@ def describe(result: Result, kind: str) -> str:
         return " + ".join(specs(result))
     if kind == "attention":
         return question.describe().attention.text()
-    text = {"network": question.model_name, "image": question.image_name, "delta": f"δ = {result.threshold}"}[kind]
+    text = {"network": question.model_name, "image": question.image_name, "delta": threshold_name(result)}[kind]
     # Names come from files, and may hold control characters that a terminal obeys.
     return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def threshold_name(result: Result) -> str:
+    """The threshold as given, with its symbol; the name of a property without one."""
+    measure = result.question.attention.measure
+    text = measure.threshold_text(result.threshold)
+    return measure.name if text is None else f"{measure.symbol} = {text}"
 
 
 def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequence[str]) -> tuple[str, ...]:
@@ -182,14 +189,18 @@ def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequenc
         labels = _each(names, [result.question.names[result.label] for result in results])
         notes.append(f"The labels of the unperturbed images differ ({labels}); CR means that each keeps its own.")
     if "delta" in differs:
-        deltas = _each(names, [f"δ = {result.threshold}" for result in results])
-        notes.append(f"The thresholds differ ({deltas}), so AR means different things; give one for all with --delta.")
+        deltas, option = _each(names, [threshold_name(result) for result in results]), first.attention.measure.option
+        advice = f"; give one for all with --{option}" if _has_one_property(results) else ""
+        notes.append(f"The thresholds differ ({deltas}), so AR means different things{advice}.")
     elif results[0].threshold.is_relative and is_measured and ("network" in differs or "image" in differs):
-        values = _each(names, [f"{result.answer.delta:.5g}" for result in results])
-        notes.append(f"δ = {results[0].threshold} is relative to each result's own original maps ({values}).")
+        measure = first.attention.measure
+        values = _each(names, [f"{measure.threshold_at(one.answer.delta, one.question.base):.5g}" for one in results])
+        notes.append(f"{threshold_name(results[0])} is relative to each result's own original maps ({values}).")
     if "attention" in differs:
         ways = _each(names, [describe(result, "attention") for result in results])
         notes.append(f"The attention maps are compared in different ways ({ways}).")
+    if is_measured and not _has_one_property(results):
+        notes.append("AR means the property that each result asked for, so shares of AR mean different things.")
     if "perturbation" in differs:
         notes.append("The domains differ, so shares are shares of different domains, and there is no difference map.")
         if len({tuple(sorted(specs(result))) for result in results}) == 1:
@@ -200,6 +211,10 @@ def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequenc
         if not result.is_measured:
             notes.append(f"{name}: attention was not measured (--property cr).")
     return tuple(notes)
+
+
+def _has_one_property(results: Sequence[Result]) -> bool:
+    return len({result.question.attention.measure.name for result in results}) == 1
 
 
 def guarantee(comparison: Comparison) -> str:
@@ -250,11 +265,12 @@ def _result_data(name: str, result: Result) -> dict[str, Any]:
         "regions": result.region_count,
         "area": {share: list(bounds) for share, bounds in result.areas.items()},
         "nearest": {violated: to_builtins(NearestFacts.of(found)) for violated, found in result.nearest.items()},
-        "delta": {"text": str(result.threshold), "value": result.answer.delta, "map_size": result.question.map_size},
+        "delta": {"text": result.stated.text, "value": result.answer.delta, "map_size": result.question.base},
         "sliver_share": result.sliver_share,
         "complete": result.is_complete,
         "stopped": result.stopped,
         **to_builtins(question.describe()),
+        "attention": to_builtins(AttentionFacts.of(question.attention, result.threshold)),
     }
 
 

@@ -3,6 +3,7 @@
 It holds no timings and no paths: the same question gives the same bytes.
 """
 
+import builtins
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -163,12 +164,12 @@ class AnswerFacts(Struct, frozen=True, kw_only=True):
     sliver_share: float | None
     attention: AttentionFacts
 
-    @property
+    @builtins.property  # a field has that name
     def measure(self) -> Measure:
         """The property of attention that was asked."""
         return self.attention.measure()
 
-    @property
+    @builtins.property  # a field has that name
     def stated(self) -> Stated:
         """The threshold for sentences."""
         # Earlier versions stored the threshold here only.

@@ -75,7 +75,10 @@ class OnObject(Measure):
         if after > TOO_LARGE:
             return f"{mass} is zero there"
         was = "" if before is None else f"; without perturbation, {self.value_text(before)} is"
-        return f"{self.value_text(after)} of {mass} is on the object there{was}"
+        # With enough digits to differ from the threshold.
+        limit = self.number(1.0 - stated.limit, ALL_DIGITS)
+        left = next((text for d in (4, 6, 8) if (text := self.value_text(after, d)) != limit), f"just below {limit}")
+        return f"{left} of {mass} is on the object there{was}"
 
     def number(self, value: float, digits: int = 4) -> str:
         return f"{rounded(_exact(100.0 * value), digits)} %"

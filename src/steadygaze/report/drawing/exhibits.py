@@ -254,7 +254,7 @@ class ShownMaps:
         chosen = question.attention.chosen(question.model.classes).tolist()
         place = chosen.index(question.label) if question.label in chosen else 0
         name = question.names[chosen[place]]
-        words = (f"of class {name}",)
+        words: tuple[str, ...] = (f"of class {name}",)
         attention = question.attention
         # The colours of `outlines`.
         words += ("green: the object",) * (attention.mask is not None)

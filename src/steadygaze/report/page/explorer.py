@@ -20,8 +20,6 @@ from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
-from ...attention.measures import NO_ATTENTION
-from ...attention.measures.distance import DISTANCE
 from ...attention.options import AttentionOptions
 from ...labels import Label
 from ...results.label_grid import SIDE, GridPlane, LabelGrid
@@ -31,11 +29,12 @@ from ...words import counted
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 from ..drawing.exhibits import NEARER
 from ..figures.strip import Profile, line_through, profile
-from ..wording import border_text, share_not_reached
+from ..thresholds import Thresholds
+from ..wording import share_not_reached
 from . import fill, read_asset, visible
+from .measure_data import describe_measure
 from .merged_areas import GRID, MOST_LINES, NO_AREA, Merged, merge_grid, merge_tiles
 from .network_data import Arrays, ThetaData, describe_network, outward, pack, store_points
-from .thresholds import Thresholds
 from .tiles import (
     Plane,
     Tiles,
@@ -215,31 +214,9 @@ def _describe_question(result: Result, steps: Thresholds) -> dict[str, Any]:
         "areas": {name: bounds.tolist() for name, bounds in steps.areas.items()},
         "notReached": share_not_reached(result),
         "marks": marks_of(result),
-        "measure": _describe_measure(result, steps),
+        "measure": describe_measure(result, steps),
         "isPartial": not result.is_complete,
     }
-
-
-def _describe_measure(result: Result, steps: Thresholds) -> dict[str, Any]:
-    """The property of attention in words; for each step of the slider those that name its threshold."""
-    question = result.question
-    measure, before = question.attention.measure, result.stated
-    stated = [
-        before._replace(text=text, limit=float(limit)) for text, limit in zip(steps.texts, steps.deltas, strict=True)
-    ]
-    found: dict[str, Any] = {
-        "form": measure.page_form, "symbol": measure.symbol_word, "noun": measure.noun, "lossNoun": measure.loss_noun,
-        "border": border_text(measure), "k": getattr(measure, "k", 0), "noAttention": NO_ATTENTION,
-    }  # fmt: skip
-    if measure != DISTANCE:
-        found |= {
-            "words": [measure.threshold_words(one, 5) if measure.option else "" for one in stated],
-            "kept": [measure.clauses(one).kept for one in stated],
-            "lost": [measure.clauses(one).lost for one in stated],
-            "keptRows": [measure.kept_row(one) for one in stated],
-            "lostRow": measure.short.lost,
-        }
-    return found
 
 
 def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> str:

@@ -153,7 +153,8 @@ def _share_threshold_rows(summary: Summary) -> list[tuple[str, str, str]]:
 
 def measure_words(summary: Summary) -> dict[str, str]:
     """The property of attention for headings, columns and the footer of the page."""
-    measure, kept, lost = summary.measure, *summary.measure.clauses(summary.stated)
+    measure = summary.measure
+    kept, lost = measure.clauses(summary.stated)
     if measure == DISTANCE:
         base, ends = (
             "δ in percent of the original maps' size",

@@ -25,10 +25,11 @@ from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import ShownMaps
 from ..drawing.outlines import HALF, OBJECT, Outline, outline_edges
 from ..figures import result_png
+from ..figures.curve import delta_figure
+from ..thresholds import make_delta_curve, make_thresholds
 from . import facts, fill, read_asset
 from .cards import describe_boundary, image_uri, inline_svg, make_cards, make_search_cards, png_uri
 from .explorer import make_explorer
-from .thresholds import delta_figure, make_delta_curve, make_thresholds
 
 MARK = '<meta name="generator" content="steadygaze '
 """--force replaces only files with this near their beginning."""
