@@ -5,7 +5,7 @@ the notes, and checks the model as read against the model file.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,6 @@ from msgspec import to_builtins
 
 from . import zoo
 from .attention.asking import AttentionFacts, asked_attention, attention_differences, restored_attention
-from .attention.distances import Distance
 from .attention.filters import Filter
 from .attention.inconsistency import original_maps
 from .attention.masks import MaskLike
@@ -36,47 +35,6 @@ from .threshold import Threshold
 from .unperturbed import Unperturbed
 
 PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
-
-
-@dataclass(frozen=True)
-class QuestionOption:
-    """An option of the question as a text: its canonical form, its meaning, its value in the paper's runs."""
-
-    parse: Callable[[Any], str]
-    meaning: str
-    paper: str
-    expected: str = "a text, or a list of texts"
-    is_number: bool = False
-    is_in_key: bool = False
-    """Whether the key of a problem always holds the value, even if it equals the paper's."""
-
-
-def _class_words(text: Any) -> str:
-    words = [word.strip() for word in str(text).split(",")]
-    is_numbers = all(word.isdecimal() for word in words) and len(set(words)) == len(words)
-    if words not in (["all"], ["predicted"]) and not is_numbers:
-        raise OptionError(f"{text!r} names no classes; expected all, predicted, or different numbers such as 3,8")
-    return ",".join(words)
-
-
-OPTIONS = {
-    "property": QuestionOption(
-        lambda text: Property.parse(text).value, "`cr`, `ar` or `both`", "both", is_in_key=True
-    ),
-    "delta": QuestionOption(
-        lambda text: str(Threshold.parse(text)),  # with all its digits, the same however it is written
-        "the threshold as given, absolute or in percent", "3",
-        "a threshold such as 3.0 or 25%, or a list of them", is_number=True, is_in_key=True,
-    ),
-    "filter": QuestionOption(
-        lambda text: Filter.parse(text).name, "`identity`, `abs`, `mean`, or steps joined by `+`", "identity"
-    ),
-    "dist": QuestionOption(lambda text: Distance.parse(text).name.lower(), "`l1` or `l2`", "l2"),
-    "classes": QuestionOption(
-        _class_words, "the classes whose maps are compared: `all`, `predicted`, or their numbers", "all"
-    ),
-}  # fmt: skip
-"""The options of a question, which campaigns read, store and list beside model, image and perturbations."""
 
 
 @dataclass(frozen=True, eq=False)
