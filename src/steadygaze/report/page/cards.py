@@ -113,7 +113,7 @@ def _cards(result: Result, summary: Summary, wishes: Sequence[Wish], *, has_maps
                 text = f"{name} of class {shown.name}"
                 pictures.append({"title": name, "text": text, "uri": map_uri(picture, size, outlines)})
             place = place_text(strayed_pixels(result, point), point.weights) if point.inconsistency > delta else ""
-            facts += [("went", place)] if place else []
+            facts += [("attention gained", place)] if place else []
         card = {
             "title": title,
             "reason": reason,
@@ -225,7 +225,7 @@ def _png_uri(pixels: np.ndarray, outlines: Sequence[Outline] = ()) -> str:
         )
         for edges, colour in outlines:
             for start, end in np.minimum(ENLARGED * edges, np.array(picture.size) - 1):
-                ImageDraw.Draw(picture).line([*start.tolist(), *end.tolist()], fill=colour)
+                ImageDraw.Draw(picture).line([*start.tolist(), *end.tolist()], fill=colour, width=2)
     picture.save(buffer, format="PNG", optimize=True)
     return png_uri(buffer.getvalue())
 

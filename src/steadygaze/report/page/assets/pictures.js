@@ -60,8 +60,8 @@ const SgPictures = (() => {
       context.fillStyle = "#0a9d4e";
       for (let y = 0; y <= height; y++) {
         for (let x = 0; x <= width; x++) {
-          if (isOn(x, y) !== isOn(x, y - 1)) context.fillRect(factor * x, factor * y - 1, factor, 2);
-          if (isOn(x, y) !== isOn(x - 1, y)) context.fillRect(factor * x - 1, factor * y, 2, factor);
+          if (isOn(x, y) !== isOn(x, y - 1)) context.fillRect(factor * x, factor * y - 1, factor, 3);
+          if (isOn(x, y) !== isOn(x - 1, y)) context.fillRect(factor * x - 1, factor * y, 3, factor);
         }
       }
     }
