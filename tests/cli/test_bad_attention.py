@@ -47,7 +47,7 @@ CASES = [
     (("--attention", "alike", "--gamma", "-1"), "gamma '-1' is not a threshold"),
     (("--attention", "alike", "--gamma", "1.01"), "gamma '1.01' is not a threshold"),
     (("--attention", "topk", "--top", "0:0.8"), "top '0:0.8' is not a threshold"),
-    (("--attention", "topk", "--top", "785:0.8"), "asks for 785 pixels, but the image has 784"),
+    (("--attention", "topk", "--top", "785:0.8"), "asks for the 785 strongest pixels, but the image has 784"),
     (("--attention", "topk", "--top", "50:0"), "is not a threshold"),
     (("--attention", "topk", "--top", "50:nan"), "is not a threshold"),
     (("--tau", "0.5"), "tau '0.5' does not go with attention distance: it is the threshold of object; give delta"),

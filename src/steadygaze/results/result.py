@@ -280,7 +280,7 @@ class Result:
         measure, found = before.with_threshold(threshold)
         if measure != before:
             raise OptionError(
-                f"{before.option} {threshold!r} asks for other pixels than this result, which compares "
+                f"{before.option} {threshold!r} asks for other maps than this result, which compares "
                 f"{before.threshold_text(self.threshold)}; run verify again"
             )
         return replace(self, threshold=found)
