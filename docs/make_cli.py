@@ -59,6 +59,9 @@ JSON_KEYS = {
     "undecided; `area` and `ar_at_delta` count it as undecided",
     "ties": "only maps of networks with maxima over windows have this key: under `share`, `[low, high]` of the share "
     "of the domain whose attention depends on the rule that the first of equal entries wins",
+    "strayed": "not for the distance: the nearest known `theta` that loses the attention, what is `left` there in "
+    "words, the `loss` there and before, and where the attention is instead (`place`; `pixels` as row and column); "
+    "`null` if none is known",
     "guarantee": "the guarantee of the answer, in words",
     "complete, stopped": "whether the whole domain was mapped, and the reason for an early end",
     "domain": "names, ends and specs of the axes",
